@@ -1,0 +1,25 @@
+//! One tensor: its dtype, shape, layout and bytes, and the numbers that describe it.
+//!
+//! This crate opens no file and starts no thread. Everything that reads or writes a dump, runs a
+//! model or parses a configuration lives above it.
+//!
+//! | type | what it is |
+//! | --- | --- |
+//! | [`DType`] | the element type, with its width in bits |
+//! | [`Shape`] | the extents of the axes, with checked element and byte counts |
+//! | [`Layout`] | what the axes mean (`NCHW`, `ND`, `FRACTAL_NZ`, …) |
+//! | [`Tensor`] | dtype, shape, layout and shared bytes; cloning copies no data |
+//! | [`TensorView`] | the same, borrowed |
+//! | [`Stats`] | minimum, maximum, mean, L2 norm and the counts of NaN and infinities |
+
+mod dtype;
+mod layout;
+mod shape;
+mod stats;
+mod tensor;
+
+pub use dtype::{DType, ParseDTypeError};
+pub use layout::{Layout, ParseLayoutError};
+pub use shape::{Shape, ShapeError};
+pub use stats::{Stats, StatsError, stats};
+pub use tensor::{SharedBytes, Tensor, TensorError, TensorView};

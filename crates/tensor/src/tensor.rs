@@ -1,0 +1,153 @@
+//! A tensor's description together with its bytes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::{DType, Layout, Shape, ShapeError};
+
+/// Bytes that somebody owns and others may look at from any thread.
+///
+/// An engine that shares its tensors by reference count hands over the count: cloning costs one
+/// atomic addition and copies no data.
+pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
+
+/// A tensor whose bytes are shared. Elements are dense, row-major and little-endian.
+#[derive(Clone)]
+pub struct Tensor {
+    dtype: DType,
+    shape: Shape,
+    layout: Layout,
+    data: SharedBytes,
+}
+
+/// A tensor whose bytes are borrowed. Elements are dense, row-major and little-endian.
+#[derive(Clone, Copy)]
+pub struct TensorView<'a> {
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Extents of the axes.
+    pub shape: &'a Shape,
+    /// Meaning of the axes.
+    pub layout: Layout,
+    /// The elements.
+    pub bytes: &'a [u8],
+}
+
+/// Bytes that do not fit the description of a tensor.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TensorError {
+    /// The byte count differs from what dtype and shape ask for.
+    #[error("{dtype} tensor of shape {shape} takes {expected} bytes, found {found}")]
+    Size {
+        /// Type of the elements.
+        dtype: DType,
+        /// Extents of the axes.
+        shape: Shape,
+        /// Bytes that dtype and shape ask for.
+        expected: usize,
+        /// Bytes that are there.
+        found: usize,
+    },
+    /// The shape itself is unusable.
+    #[error(transparent)]
+    Shape(#[from] ShapeError),
+}
+
+impl Tensor {
+    /// Puts description and bytes together, layout `ND`.
+    ///
+    /// # Errors
+    /// [`TensorError`] if the byte count is not exactly what dtype and shape ask for. Types without
+    /// a fixed width (text, opaque) take any number of bytes.
+    pub fn new(dtype: DType, shape: Shape, data: SharedBytes) -> Result<Tensor, TensorError> {
+        check_size(dtype, &shape, (*data).as_ref().len())?;
+        Ok(Tensor { dtype, shape, layout: Layout::Nd, data })
+    }
+
+    /// [`Tensor::new`] for bytes held in a vector.
+    ///
+    /// # Errors
+    /// As for [`Tensor::new`].
+    pub fn from_vec(dtype: DType, shape: Shape, data: Vec<u8>) -> Result<Tensor, TensorError> {
+        Tensor::new(dtype, shape, Arc::new(data))
+    }
+
+    /// The same tensor with its axes given a meaning.
+    #[must_use]
+    pub fn with_layout(self, layout: Layout) -> Tensor {
+        Tensor { layout, ..self }
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Extents of the axes.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Meaning of the axes.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The elements.
+    pub fn bytes(&self) -> &[u8] {
+        (*self.data).as_ref()
+    }
+
+    /// A borrowed look at the same tensor.
+    pub fn view(&self) -> TensorView<'_> {
+        TensorView {
+            dtype: self.dtype,
+            shape: &self.shape,
+            layout: self.layout,
+            bytes: self.bytes(),
+        }
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor({} {} {})", self.dtype, self.shape, self.layout)
+    }
+}
+
+fn check_size(dtype: DType, shape: &Shape, found: usize) -> Result<(), TensorError> {
+    let expected = match shape.n_bytes(dtype) {
+        Err(ShapeError::Unsized(_)) => return Ok(()),
+        other => other?,
+    };
+    if expected == found {
+        return Ok(());
+    }
+    Err(TensorError::Size { dtype, shape: shape.clone(), expected, found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn size_must_fit_exactly() {
+        let shape = Shape::new([2, 2]).unwrap();
+        assert!(Tensor::from_vec(DType::F32, shape.clone(), vec![0; 16]).is_ok());
+        for wrong in [0, 15, 17] {
+            let error = Tensor::from_vec(DType::F32, shape.clone(), vec![0; wrong]).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!("float32 tensor of shape [2,2] takes 16 bytes, found {wrong}")
+            );
+        }
+    }
+
+    #[test]
+    fn cloning_shares_the_bytes() {
+        let tensor = Tensor::from_vec(DType::U8, Shape::scalar(), vec![7]).unwrap();
+        assert!(std::ptr::eq(tensor.bytes(), tensor.clone().bytes()));
+    }
+}
