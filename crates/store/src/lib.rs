@@ -1,1 +1,20 @@
-//! placeholder
+//! The dump on disk.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`record`] | what is known of one operator execution: the operator, the step, its tensors |
+//! | [`tree`] | one file for each directory dialect: where a record goes and what its file is called |
+//! | [`file_format`] | one file for each file format: its bytes, both ways |
+//! | [`dump`] | a directory of dump files, listed for reading |
+//! | [`atomic_file`] | directories and files that appear whole or not at all |
+//!
+//! Nothing here knows an engine, a configuration or a thread.
+
+pub mod atomic_file;
+pub mod dump;
+mod error;
+pub mod file_format;
+pub mod record;
+pub mod tree;
+
+pub use error::{FormatError, StoreError};

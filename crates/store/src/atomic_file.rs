@@ -1,0 +1,211 @@
+//! Directories and files that appear whole or not at all.
+//!
+//! A file is written under a temporary name in its own directory and then given its final name in
+//! one step that fails if the name is taken. Whoever lists the directory sees whole files only, and
+//! no file is overwritten.
+
+use std::collections::HashSet;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, IoSlice, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::StoreError;
+
+/// How temporary files begin; readers pass over them.
+pub const TEMPORARY_PREFIX: &str = ".opscope-tmp-";
+
+/// Permission bits for what is created. Dumps can hold private data, so the default admits nobody
+/// but the owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Modes {
+    /// For directories.
+    pub dir: u32,
+    /// For files.
+    pub file: u32,
+}
+
+impl Default for Modes {
+    fn default() -> Self {
+        Modes {
+            dir: 0o700,
+            file: 0o600,
+        }
+    }
+}
+
+/// Creates directories and files with given permissions; remembers the directories.
+#[derive(Debug, Default)]
+pub struct Creator {
+    modes: Modes,
+    known_dirs: Mutex<HashSet<PathBuf>>,
+    n_temporary: AtomicU64,
+}
+
+impl Creator {
+    /// A creator that uses `modes`.
+    pub fn new(modes: Modes) -> Creator {
+        Creator {
+            modes,
+            ..Creator::default()
+        }
+    }
+
+    /// Creates `dir` and its missing parents.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses.
+    pub fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
+        let is_known = |known: &HashSet<PathBuf>| known.contains(dir);
+        if self
+            .known_dirs
+            .lock()
+            .map(|known| is_known(&known))
+            .unwrap_or(false)
+        {
+            return Ok(());
+        }
+        DirBuilder::new()
+            .recursive(true)
+            .mode(self.modes.dir)
+            .create(dir)
+            .map_err(StoreError::io("create the directory", dir))?;
+        if let Ok(mut known) = self.known_dirs.lock() {
+            known.insert(dir.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Writes `parts`, one after the other, as the new file `path`.
+    ///
+    /// Returns `false`, and leaves the other file alone, if `path` exists.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses; nothing is left behind then.
+    pub fn create_file(&self, path: &Path, parts: &[&[u8]]) -> Result<bool, StoreError> {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        self.create_dir(dir)?;
+        let serial = self.n_temporary.fetch_add(1, Ordering::Relaxed);
+        let temporary = dir.join(format!("{TEMPORARY_PREFIX}{}-{serial}", std::process::id()));
+        let result = self
+            .write_temporary(&temporary, parts)
+            .and_then(|()| publish(&temporary, path));
+        if !matches!(result, Ok(true)) {
+            // The error that matters is the first one.
+            let _ = std::fs::remove_file(&temporary);
+        }
+        result.map_err(StoreError::io("write", path))
+    }
+
+    /// Appends one whole line to `path`, creating it if needed.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses.
+    pub fn append_line(&self, path: &Path, line: &str) -> Result<(), StoreError> {
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(self.modes.file)
+            .open(path)
+            .map_err(StoreError::io("open", path))?;
+        file.write_all(line.as_bytes())
+            .map_err(StoreError::io("write", path))
+    }
+
+    fn write_temporary(&self, temporary: &Path, parts: &[&[u8]]) -> io::Result<()> {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(self.modes.file)
+            .open(temporary)?;
+        write_all_vectored(&mut file, parts)
+    }
+}
+
+/// Gives a finished file its final name, unless that is taken.
+fn publish(temporary: &Path, path: &Path) -> io::Result<bool> {
+    match renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::EXIST) => Ok(false),
+        // Some file systems cannot rename without replacing; a hard link has the same effect.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
+            match std::fs::hard_link(temporary, path) {
+                Ok(()) => std::fs::remove_file(temporary).map(|()| true),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+                Err(error) => Err(error),
+            }
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `write_all` for several buffers, with as few system calls as the kernel allows.
+pub fn write_all_vectored(file: &mut File, parts: &[&[u8]]) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = parts
+        .iter()
+        .filter(|part| !part.is_empty())
+        .map(|part| IoSlice::new(part))
+        .collect();
+    let mut rest = &mut slices[..];
+    while !rest.is_empty() {
+        match file.write_vectored(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(n) => IoSlice::advance_slices(&mut rest, n),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn files_are_private_whole_and_never_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let creator = Creator::default();
+        let path = dir.path().join("a/b/file");
+        assert!(creator.create_file(&path, &[b"one", b"", b"two"]).unwrap());
+        assert!(!creator.create_file(&path, &[b"other"]).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"onetwo");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(mode(path.parent().unwrap()), 0o700);
+        assert_eq!(
+            std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
+            1
+        );
+    }
+
+    #[test]
+    fn more_parts_than_one_call_takes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("many");
+        let parts: Vec<Vec<u8>> = (0..5000_u32).map(|i| i.to_le_bytes().to_vec()).collect();
+        let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        assert!(Creator::default().create_file(&path, &slices).unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), parts.concat());
+    }
+
+    #[test]
+    fn an_unwritable_place_names_itself() {
+        let dir = tempfile::tempdir().unwrap();
+        let blocker = dir.path().join("file");
+        std::fs::write(&blocker, "x").unwrap();
+        let error = Creator::default()
+            .create_file(&blocker.join("sub/f"), &[b"x"])
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("create the directory"),
+            "{error}"
+        );
+    }
+}

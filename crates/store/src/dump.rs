@@ -1,0 +1,153 @@
+//! A directory of dump files, listed for reading.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::StoreError;
+use crate::atomic_file::TEMPORARY_PREFIX;
+use crate::file_format::mapping_csv;
+use crate::tree::acl::DumpFileName;
+
+/// Deepest nesting of directories that is followed.
+pub const DEPTH_MAX: usize = 64;
+
+/// One file of a dump.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its name, the real one where `mapping.csv` gives it.
+    pub real_name: String,
+    /// The parts of the name, if it follows the pattern.
+    pub name: Option<DumpFileName>,
+    /// Size in bytes.
+    pub n_bytes: u64,
+}
+
+/// What [`list`] found.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Files that are, or may be, dump files; sorted by directory (numbers in numeric order), task
+    /// and timestamp.
+    pub entries: Vec<Entry>,
+    /// Directories that could not be read.
+    pub errors: Vec<StoreError>,
+}
+
+/// Lists the dump files below `dir`, following no symbolic links to directories.
+///
+/// Passed over: `mapping.csv`, hidden files and temporary files. A directory that cannot be read is
+/// noted in [`Listing::errors`] and the others are listed all the same.
+pub fn list(dir: &Path) -> Listing {
+    let mut listing = Listing::default();
+    walk(dir, 0, &mut listing);
+    listing.entries.sort_by_cached_key(sort_key);
+    listing
+}
+
+fn walk(dir: &Path, depth: usize, listing: &mut Listing) {
+    let read = std::fs::read_dir(dir).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = match read {
+        Ok(entries) => entries,
+        Err(error) => {
+            listing.errors.push(StoreError::io("list", dir)(error));
+            return;
+        }
+    };
+    let real_names = read_mapping(dir);
+    for entry in entries {
+        let path = entry.path();
+        let file_name = entry.file_name().to_string_lossy().into_owned();
+        let is_hidden = file_name.starts_with('.') || file_name.starts_with(TEMPORARY_PREFIX);
+        if is_hidden || file_name == mapping_csv::FILE_NAME {
+            continue;
+        }
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => walk(&path, depth + 1, listing),
+            Ok(kind) if kind.is_dir() => {
+                let error = std::io::Error::other(format!("nested deeper than {DEPTH_MAX}"));
+                listing.errors.push(StoreError::io("list", &path)(error));
+            }
+            Ok(_) => match std::fs::metadata(&path) {
+                Ok(metadata) if metadata.is_file() => {
+                    let real_name = real_names.get(&file_name).cloned().unwrap_or(file_name);
+                    let name = DumpFileName::parse(&real_name);
+                    listing.entries.push(Entry {
+                        path,
+                        real_name,
+                        name,
+                        n_bytes: metadata.len(),
+                    });
+                }
+                Ok(_) => {}
+                Err(error) => listing.errors.push(StoreError::io("read", &path)(error)),
+            },
+            Err(error) => listing.errors.push(StoreError::io("read", &path)(error)),
+        }
+    }
+}
+
+/// The real names that `mapping.csv` in `dir` gives; empty if there is none.
+pub fn read_mapping(dir: &Path) -> HashMap<String, String> {
+    let Ok(bytes) = std::fs::read(dir.join(mapping_csv::FILE_NAME)) else {
+        return HashMap::new();
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    mapping_csv::parse(&text)
+        .map(|(short, real)| (short.to_owned(), real.to_owned()))
+        .collect()
+}
+
+type SortKey = (Vec<(u64, String)>, u32, String, String);
+
+fn sort_key(entry: &Entry) -> SortKey {
+    let dirs = entry
+        .path
+        .parent()
+        .into_iter()
+        .flat_map(Path::components)
+        .map(|component| {
+            let text = component.as_os_str().to_string_lossy().into_owned();
+            (text.parse().unwrap_or(u64::MAX), text)
+        });
+    let (task_id, timestamp) = match &entry.name {
+        Some(name) => (name.task_id, name.timestamp.clone()),
+        None => (u32::MAX, String::new()),
+    };
+    (dirs.collect(), task_id, timestamp, entry.real_name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_by_step_then_task() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in [
+            "10/B.b.2.0.5",
+            "2/A.a.10.0.5",
+            "2/A.a.9.0.5",
+            "2/77",
+            "2/.hidden",
+            "2/x.txt",
+        ] {
+            let path = dir.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "x").unwrap();
+        }
+        std::fs::write(dir.path().join("2/mapping.csv"), "77,C.c.1.0.5\n").unwrap();
+        let listing = list(dir.path());
+        let names: Vec<_> = listing
+            .entries
+            .iter()
+            .map(|e| e.real_name.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            ["C.c.1.0.5", "A.a.9.0.5", "A.a.10.0.5", "x.txt", "B.b.2.0.5"]
+        );
+        assert!(listing.errors.is_empty());
+        assert!(!list(&dir.path().join("absent")).errors.is_empty());
+    }
+}

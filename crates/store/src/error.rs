@@ -1,0 +1,86 @@
+//! What can be wrong with a file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Bytes that do not follow their format.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("byte {offset}: expected {expected}, found {found}")]
+pub struct FormatError {
+    /// Where in the file, counted from 0.
+    pub offset: u64,
+    /// What the format asks for there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+}
+
+impl FormatError {
+    /// Says what was expected and found at a byte offset.
+    pub fn new(offset: u64, expected: impl Into<String>, found: impl Into<String>) -> FormatError {
+        FormatError {
+            offset,
+            expected: expected.into(),
+            found: found.into(),
+        }
+    }
+
+    /// The same error in a file in which the parsed bytes begin at `base`.
+    #[must_use]
+    pub fn shifted(self, base: u64) -> FormatError {
+        FormatError {
+            offset: self.offset.saturating_add(base),
+            ..self
+        }
+    }
+}
+
+/// A file or directory that could not be read or written.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The operating system refused.
+    #[error("cannot {action} `{}`", path.display())]
+    Io {
+        /// What was tried, such as `read` or `create the directory`.
+        action: &'static str,
+        /// On which path.
+        path: PathBuf,
+        /// The operating system's answer.
+        source: io::Error,
+    },
+    /// The content does not follow its format.
+    #[error("`{}` is not a valid {format} file", path.display())]
+    Corrupt {
+        /// Which format was expected, such as `npy`.
+        format: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// Where and what.
+        source: FormatError,
+    },
+}
+
+impl StoreError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
+        let path = path.to_owned();
+        move |source| StoreError::Io {
+            action,
+            path,
+            source,
+        }
+    }
+
+    pub(crate) fn corrupt(
+        format: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(FormatError) -> StoreError {
+        let path = path.to_owned();
+        move |source| StoreError::Corrupt {
+            format,
+            path,
+            source,
+        }
+    }
+}

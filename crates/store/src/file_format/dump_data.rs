@@ -1,0 +1,19 @@
+//! The tensor file of AscendCL data dump: a length, a protobuf header, the tensors' bytes.
+//!
+//! `docs/formats/dump_data.md` draws the bytes. Field numbers, enumerations and the order of the
+//! payload follow the public `DumpData` message and its readers.
+
+mod codes;
+mod file;
+mod header;
+
+pub use codes::{dtype_code, dtype_from_code, layout_code, layout_from_code};
+pub use file::{DumpFile, DumpTensor, PayloadKind, Piece, prelude};
+pub use header::{
+    Attribute, BufferEntry, DimRange, DumpHeader, OriginalOp, SpaceEntry, TensorEntry,
+};
+
+/// The name used in error messages.
+pub const FORMAT_NAME: &str = "DumpData";
+/// Longest header that is accepted; protobuf itself ends there.
+pub const HEADER_BYTES_MAX: u64 = i32::MAX as u64;

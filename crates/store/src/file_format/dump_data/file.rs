@@ -1,0 +1,398 @@
+//! A whole tensor file, opened for reading or laid out for writing.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use opscope_tensor::{DType, Layout, Tensor};
+
+use super::{
+    DumpHeader, FORMAT_NAME, HEADER_BYTES_MAX, TensorEntry, dtype_code, dtype_from_code,
+    layout_code, layout_from_code,
+};
+use crate::record::Record;
+use crate::{FormatError, StoreError};
+
+/// Bytes of the length that precedes the header.
+const LENGTH_BYTES: u64 = 8;
+/// Files up to this size are read; larger ones are mapped into memory.
+const READ_BYTES_MAX: u64 = 64 << 10;
+/// What the version field of every file says.
+const VERSION: &str = "2.0";
+
+/// What a piece of the payload is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PayloadKind {
+    /// An input tensor.
+    Input,
+    /// An output tensor.
+    Output,
+    /// An on-chip buffer.
+    Buffer,
+    /// A workspace.
+    Space,
+}
+
+impl PayloadKind {
+    /// `input`, `output`, `buffer` or `space`.
+    pub fn name(self) -> &'static str {
+        match self {
+            PayloadKind::Input => "input",
+            PayloadKind::Output => "output",
+            PayloadKind::Buffer => "buffer",
+            PayloadKind::Space => "space",
+        }
+    }
+}
+
+/// A piece of the payload and its place in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What it is.
+    pub kind: PayloadKind,
+    /// Position among the pieces of its kind.
+    pub index: usize,
+    /// Bytes in the file.
+    pub range: Range<usize>,
+}
+
+/// A tensor file that has been checked: every piece that the header promises is there.
+pub struct DumpFile {
+    path: PathBuf,
+    bytes: Bytes,
+    checked: Checked,
+}
+
+/// An input or output of a [`DumpFile`].
+#[derive(Clone, Copy)]
+pub struct DumpTensor<'a> {
+    /// [`PayloadKind::Input`] or [`PayloadKind::Output`].
+    pub kind: PayloadKind,
+    /// Position among the inputs or outputs of the file.
+    pub index: usize,
+    /// What the header says about it.
+    pub entry: &'a TensorEntry,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+}
+
+struct Checked {
+    header: DumpHeader,
+    pieces: Vec<Piece>,
+    n_header_bytes: u64,
+}
+
+enum Bytes {
+    Read(Vec<u8>),
+    Mapped(memmap2::Mmap),
+}
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        match self {
+            Bytes::Read(bytes) => bytes,
+            Bytes::Mapped(map) => map,
+        }
+    }
+}
+
+impl DumpFile {
+    /// Opens and checks a file. Large files are mapped into memory, not read; a file that somebody
+    /// truncates while it is open ends the process, as with any mapping.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if the length, the header or
+    /// the payload do not fit together. Bytes after the payload are tolerated.
+    pub fn open(path: &Path) -> Result<DumpFile, StoreError> {
+        let bytes = load(path).map_err(StoreError::io("read", path))?;
+        let checked = check(bytes.as_ref()).map_err(StoreError::corrupt(FORMAT_NAME, path))?;
+        Ok(DumpFile {
+            path: path.to_owned(),
+            bytes,
+            checked,
+        })
+    }
+
+    /// Checks bytes that are already in memory.
+    ///
+    /// # Errors
+    /// [`FormatError`] as for [`DumpFile::open`].
+    pub fn from_bytes(bytes: Vec<u8>) -> Result<DumpFile, FormatError> {
+        let checked = check(&bytes)?;
+        Ok(DumpFile {
+            path: PathBuf::new(),
+            bytes: Bytes::Read(bytes),
+            checked,
+        })
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the file says about its tensors.
+    pub fn header(&self) -> &DumpHeader {
+        &self.checked.header
+    }
+
+    /// Length of the header in bytes.
+    pub fn n_header_bytes(&self) -> u64 {
+        self.checked.n_header_bytes
+    }
+
+    /// Size of the whole file in bytes.
+    pub fn n_bytes(&self) -> u64 {
+        self.bytes.as_ref().len() as u64
+    }
+
+    /// The pieces of the payload in file order.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.checked.pieces
+    }
+
+    /// The bytes of one piece.
+    pub fn bytes_of(&self, piece: &Piece) -> &[u8] {
+        self.bytes
+            .as_ref()
+            .get(piece.range.clone())
+            .unwrap_or_default()
+    }
+
+    /// The input and output tensors in file order.
+    pub fn tensors(&self) -> impl Iterator<Item = DumpTensor<'_>> {
+        self.checked.pieces.iter().filter_map(|piece| {
+            let entries = match piece.kind {
+                PayloadKind::Input => &self.checked.header.inputs,
+                PayloadKind::Output => &self.checked.header.outputs,
+                PayloadKind::Buffer | PayloadKind::Space => return None,
+            };
+            let entry = entries.get(piece.index)?;
+            let Piece { kind, index, .. } = *piece;
+            Some(DumpTensor {
+                kind,
+                index,
+                entry,
+                bytes: self.bytes_of(piece),
+            })
+        })
+    }
+}
+
+impl TensorEntry {
+    /// The layout that the entry names, if it is known.
+    pub fn layout(&self) -> Option<Layout> {
+        layout_from_code(self.format & 0xff)
+    }
+
+    /// The dtype that the entry names, if it is known.
+    pub fn dtype(&self) -> Option<DType> {
+        dtype_from_code(self.data_type)
+    }
+}
+
+/// The bytes that precede the tensors of `record` in its file: length and header.
+pub fn prelude(record: &Record) -> Vec<u8> {
+    let header = DumpHeader {
+        version: VERSION.to_owned(),
+        dump_time: record.timestamp_us,
+        outputs: record
+            .outputs
+            .iter()
+            .map(|(_, tensor)| entry(tensor))
+            .collect(),
+        inputs: record
+            .inputs
+            .iter()
+            .map(|(_, tensor)| entry(tensor))
+            .collect(),
+        op_name: record.operator.op_name.clone(),
+        ..DumpHeader::default()
+    };
+    let header = header.encode();
+    let length = (header.len() as u64).to_le_bytes();
+    [&length[..], &header].concat()
+}
+
+fn entry(tensor: &Tensor) -> TensorEntry {
+    let dims: Vec<u64> = tensor.shape().iter().map(|&dim| dim as u64).collect();
+    TensorEntry {
+        data_type: dtype_code(tensor.dtype()),
+        format: layout_code(tensor.layout()),
+        shape: Some(dims.clone()),
+        original_shape: Some(dims),
+        size: tensor.bytes().len() as u64,
+        ..TensorEntry::default()
+    }
+}
+
+fn check(bytes: &[u8]) -> Result<Checked, FormatError> {
+    let n_file = bytes.len() as u64;
+    let Some(length) = bytes.first_chunk::<{ LENGTH_BYTES as usize }>() else {
+        return Err(FormatError::new(
+            0,
+            "an 8-byte header length",
+            format!("{n_file} bytes"),
+        ));
+    };
+    let n_header_bytes = u64::from_le_bytes(*length);
+    let n_header_max = (n_file - LENGTH_BYTES).min(HEADER_BYTES_MAX);
+    if n_header_bytes > n_header_max {
+        let expected = format!("a header length of at most {n_header_max}");
+        return Err(FormatError::new(0, expected, n_header_bytes.to_string()));
+    }
+    let payload_start = LENGTH_BYTES + n_header_bytes;
+    let header_bytes = &bytes[LENGTH_BYTES as usize..payload_start as usize];
+    let header = DumpHeader::decode(header_bytes, LENGTH_BYTES)?;
+    let mut pos = payload_start;
+    let mut pieces = Vec::new();
+    for (kind, index, size) in sizes(&header) {
+        let Some(end) = pos.checked_add(size).filter(|&end| end <= n_file) else {
+            let expected = format!("{size} bytes of {} {index}", kind.name());
+            return Err(FormatError::new(pos, expected, (n_file - pos).to_string()));
+        };
+        pieces.push(Piece {
+            kind,
+            index,
+            range: pos as usize..end as usize,
+        });
+        pos = end;
+    }
+    Ok(Checked {
+        header,
+        pieces,
+        n_header_bytes,
+    })
+}
+
+/// The pieces that the header promises, in the order of the payload.
+fn sizes(header: &DumpHeader) -> impl Iterator<Item = (PayloadKind, usize, u64)> {
+    let number = |(i, (kind, size))| (kind, i, size);
+    let inputs = header.inputs.iter().map(|e| (PayloadKind::Input, e.size));
+    let outputs = header.outputs.iter().map(|e| (PayloadKind::Output, e.size));
+    let buffers = header.buffers.iter().map(|e| (PayloadKind::Buffer, e.size));
+    let spaces = header.spaces.iter().map(|e| (PayloadKind::Space, e.size));
+    inputs
+        .enumerate()
+        .map(number)
+        .chain(outputs.enumerate().map(number))
+        .chain(buffers.enumerate().map(number))
+        .chain(spaces.enumerate().map(number))
+}
+
+fn load(path: &Path) -> std::io::Result<Bytes> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(std::io::ErrorKind::IsADirectory.into());
+    }
+    if metadata.is_file() && metadata.len() > READ_BYTES_MAX {
+        return map(&file).map(Bytes::Mapped);
+    }
+    let mut bytes = Vec::with_capacity(metadata.len().min(READ_BYTES_MAX) as usize);
+    file.read_to_end(&mut bytes)?;
+    Ok(Bytes::Read(bytes))
+}
+
+#[expect(unsafe_code, reason = "mapping a file is unsafe by signature")]
+fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
+    // SAFETY: the mapping is read-only and private to this process. Another process that truncates
+    // the file meanwhile causes a fault, not undefined reads; `DumpFile::open` documents it.
+    unsafe { memmap2::Mmap::map(file) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use opscope_tensor::Shape;
+
+    use super::*;
+    use crate::record::{ModelId, Operator};
+
+    fn record() -> Record {
+        let model = ModelId {
+            file_stem: "m".into(),
+            graph_name: "g".into(),
+            load: 1,
+            device: 0,
+        };
+        let operator = Operator {
+            task_id: 3,
+            op_type: "Add".into(),
+            op_name: "a/b".into(),
+            inputs: vec!["x".into(), "y".into()],
+            outputs: vec!["z".into()],
+        };
+        let tensor = |value: u8| {
+            Tensor::from_vec(DType::U8, Shape::new([2]).unwrap(), vec![value, value]).unwrap()
+        };
+        let scalar = Tensor::from_vec(DType::I64, Shape::scalar(), vec![9; 8]).unwrap();
+        Record {
+            model: Arc::new(model),
+            operator: Arc::new(operator),
+            step: 0,
+            timestamp_us: 17,
+            inputs: vec![(0, tensor(1)), (1, tensor(2))],
+            outputs: vec![(0, scalar)],
+        }
+    }
+
+    fn file_of(record: &Record) -> Vec<u8> {
+        let mut bytes = prelude(record);
+        record
+            .slots()
+            .for_each(|(_, _, tensor)| bytes.extend_from_slice(tensor.bytes()));
+        bytes
+    }
+
+    #[test]
+    fn a_record_comes_back() {
+        let file = DumpFile::from_bytes(file_of(&record())).unwrap();
+        assert_eq!(file.header().op_name, "a/b");
+        assert_eq!(file.header().version, "2.0");
+        let tensors: Vec<_> = file
+            .tensors()
+            .map(|t| (t.kind, t.index, t.entry.dtype(), t.bytes.to_vec()))
+            .collect();
+        assert_eq!(
+            tensors,
+            [
+                (PayloadKind::Input, 0, Some(DType::U8), vec![1, 1]),
+                (PayloadKind::Input, 1, Some(DType::U8), vec![2, 2]),
+                (PayloadKind::Output, 0, Some(DType::I64), vec![9; 8]),
+            ]
+        );
+        assert_eq!(file.header().outputs[0].shape, Some(vec![]));
+    }
+
+    #[test]
+    fn every_truncation_is_refused() {
+        let bytes = file_of(&record());
+        for n in 0..bytes.len() {
+            assert!(DumpFile::from_bytes(bytes[..n].to_vec()).is_err(), "{n}");
+        }
+        let mut longer = bytes;
+        longer.push(0);
+        assert!(DumpFile::from_bytes(longer).is_ok());
+    }
+
+    #[test]
+    fn errors_name_offset_and_expectation() {
+        let bytes = file_of(&record());
+        let n = bytes.len();
+        let error = DumpFile::from_bytes(bytes[..n - 3].to_vec()).err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            format!("byte {}: expected 8 bytes of output 0, found 5", n - 8)
+        );
+        let error = DumpFile::from_bytes(vec![1, 0, 0, 0, 0, 0, 0, 0])
+            .err()
+            .unwrap();
+        assert_eq!(
+            error.to_string(),
+            "byte 0: expected a header length of at most 0, found 1"
+        );
+    }
+}

@@ -1,0 +1,31 @@
+//! `mapping.csv`: the real names of files whose names were too long for the file system.
+//!
+//! One line for each file, `short_name,real_name`, no header. A real name may hold commas; the first
+//! comma ends the short name. The same line may occur more than once.
+
+/// The file's name in every directory that needs it.
+pub const FILE_NAME: &str = "mapping.csv";
+
+/// One line, with its line end.
+///
+/// Line breaks inside `real_name` would add lines of their own; the caller's names hold none.
+pub fn line(short_name: &str, real_name: &str) -> String {
+    format!("{short_name},{real_name}\n")
+}
+
+/// The pairs of a file's text, in order. Lines without a comma are passed over.
+pub fn parse(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.lines().filter_map(|line| line.split_once(','))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_come_back() {
+        let text = line("12", "Conv.a,b.1.0.9") + "\nnonsense\n13,\r\n";
+        let pairs: Vec<_> = parse(&text).collect();
+        assert_eq!(pairs, [("12", "Conv.a,b.1.0.9"), ("13", "")]);
+    }
+}

@@ -1,0 +1,90 @@
+//! What is known of one execution of one operator.
+
+use std::sync::Arc;
+
+use opscope_tensor::Tensor;
+
+/// One node of a model's graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operator {
+    /// Position in the model file, counted from 0; unique within the model.
+    pub task_id: u32,
+    /// The operator's type, such as `Conv`.
+    pub op_type: String,
+    /// The node's name. A node without one goes by the name of its first output.
+    pub op_name: String,
+    /// Names of the values it reads, in position; empty where an optional input is absent.
+    pub inputs: Vec<String>,
+    /// Names of the values it produces, in position; empty where an optional output is absent.
+    pub outputs: Vec<String>,
+}
+
+/// Which side of an operator a tensor is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Side {
+    /// Read by the operator.
+    Input,
+    /// Produced by the operator.
+    Output,
+}
+
+impl Side {
+    /// `input` or `output`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Input => "input",
+            Side::Output => "output",
+        }
+    }
+}
+
+/// A loaded model, as a dump names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelId {
+    /// The file name without directory and last suffix.
+    pub file_stem: String,
+    /// The name that the graph carries inside the file.
+    pub graph_name: String,
+    /// Number of the load in this process, counted from 1.
+    pub load: u32,
+    /// Device that runs it; the CPU is 0.
+    pub device: u32,
+}
+
+/// The tensors of one operator execution that a plan selected.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The model that the operator belongs to.
+    pub model: Arc<ModelId>,
+    /// The operator.
+    pub operator: Arc<Operator>,
+    /// Which execution of the model, counted from 0.
+    pub step: u64,
+    /// When the operator finished, in microseconds since 1970-01-01 UTC.
+    pub timestamp_us: u64,
+    /// The selected inputs, each with its position among the operator's inputs.
+    pub inputs: Vec<(usize, Tensor)>,
+    /// The selected outputs, each with its position among the operator's outputs.
+    pub outputs: Vec<(usize, Tensor)>,
+}
+
+impl Record {
+    /// Number of tensors.
+    pub fn n_slots(&self) -> u64 {
+        (self.inputs.len() + self.outputs.len()) as u64
+    }
+
+    /// Bytes of all tensors together.
+    pub fn n_bytes(&self) -> u64 {
+        self.slots()
+            .map(|(_, _, tensor)| tensor.bytes().len() as u64)
+            .sum()
+    }
+
+    /// The tensors, inputs first, with side and position.
+    pub fn slots(&self) -> impl Iterator<Item = (Side, usize, &Tensor)> {
+        let inputs = self.inputs.iter().map(|(i, t)| (Side::Input, *i, t));
+        let outputs = self.outputs.iter().map(|(i, t)| (Side::Output, *i, t));
+        inputs.chain(outputs)
+    }
+}

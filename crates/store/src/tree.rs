@@ -1,0 +1,3 @@
+//! One module for each directory dialect. Only these modules name a directory or file pattern.
+
+pub mod acl;

@@ -1,0 +1,155 @@
+//! The tree of AscendCL data dump.
+//!
+//! ```text
+//! {dump_path}/{time}/{device_id}/{model_name}/{model_id}/{data_index}/{file}
+//! {file} = {op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}
+//! ```
+//!
+//! `time` is the local time at which the configuration was accepted (14 digits), `model_id` counts
+//! loads from 1, `data_index` counts executions of the model from 0, `timestamp` is in microseconds.
+//! In names, blank `.` `/` `\` become `_`; control characters do too (an addition of ours: they
+//! would break `mapping.csv`). A file name longer than the file system allows is replaced by the
+//! decimal libstdc++ `std::hash` of the full path, and `mapping.csv` in the same directory keeps the
+//! real name.
+
+mod file_name;
+mod long_name;
+
+use std::path::{Path, PathBuf};
+
+pub use file_name::{DumpFileName, SubTask};
+pub use long_name::{FILE_NAME_BYTES_MAX, hash_name};
+
+use crate::record::{ModelId, Record};
+
+/// The stream that engines without streams report.
+pub const STREAM_ID: u32 = 0;
+
+/// Where one accepted configuration writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AclTree {
+    root: PathBuf,
+}
+
+/// A record's place in the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The directory.
+    pub dir: PathBuf,
+    /// The file's name as the pattern gives it, however long.
+    pub file_name: String,
+}
+
+impl AclTree {
+    /// The tree below `dump_path` of a configuration accepted at `time` (`YYYYMMDDHHMMSS`).
+    pub fn new(dump_path: &Path, time: &str) -> AclTree {
+        AclTree {
+            root: dump_path.join(time),
+        }
+    }
+
+    /// `{dump_path}/{time}`.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// `{dump_path}/{time}/{device_id}/{model_name}/{model_id}`.
+    pub fn model_dir(&self, model: &ModelId) -> PathBuf {
+        let name = if model.file_stem.is_empty() {
+            &model.graph_name
+        } else {
+            &model.file_stem
+        };
+        let name = match clean_name(name) {
+            name if name.is_empty() => "_".to_owned(),
+            name => long_name::shorten_component(name),
+        };
+        self.root
+            .join(model.device.to_string())
+            .join(name)
+            .join(model.load.to_string())
+    }
+
+    /// Directory and file name of `record`, stamped with `timestamp_us`.
+    pub fn place(&self, record: &Record, timestamp_us: u64) -> Place {
+        let operator = &record.operator;
+        let file_name = DumpFileName {
+            op_type: clean_name(&operator.op_type),
+            op_name: clean_name(&operator.op_name),
+            task_id: operator.task_id,
+            stream_id: Some(STREAM_ID),
+            timestamp: timestamp_us.to_string(),
+            sub_task: None,
+        };
+        Place {
+            dir: self.model_dir(&record.model).join(record.step.to_string()),
+            file_name: file_name.to_string(),
+        }
+    }
+}
+
+/// A model's or operator's name as it appears in paths.
+pub fn clean_name(name: &str) -> String {
+    let is_replaced = |c: char| matches!(c, ' ' | '.' | '/' | '\\') || c.is_control();
+    name.chars()
+        .map(|c| if is_replaced(c) { '_' } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Component;
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::record::Operator;
+
+    fn record(model: &str, op_type: &str, op_name: &str) -> Record {
+        Record {
+            model: Arc::new(ModelId {
+                file_stem: model.into(),
+                graph_name: "graph".into(),
+                load: 1,
+                device: 0,
+            }),
+            operator: Arc::new(Operator {
+                task_id: 7,
+                op_type: op_type.into(),
+                op_name: op_name.into(),
+                inputs: vec![],
+                outputs: vec![],
+            }),
+            step: 3,
+            timestamp_us: 0,
+            inputs: vec![],
+            outputs: vec![],
+        }
+    }
+
+    #[test]
+    fn layout_and_replacement() {
+        let tree = AclTree::new(Path::new("/d"), "20240102030405");
+        let place = tree.place(
+            &record("my net.v1", "Conv", "/a/b.c\\d e:f"),
+            1_700_000_000_000_100,
+        );
+        assert_eq!(place.dir, Path::new("/d/20240102030405/0/my_net_v1/1/3"));
+        assert_eq!(place.file_name, "Conv._a_b_c_d_e:f.7.0.1700000000000100");
+        let place = tree.place(&record("", "T", "n"), 1);
+        assert_eq!(place.dir, Path::new("/d/20240102030405/0/graph/1/3"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_leaves_the_tree(model in ".{0,12}", op_type in ".{0,12}", op_name in ".{0,12}") {
+            let tree = AclTree::new(Path::new("/d"), "t");
+            let place = tree.place(&record(&model, &op_type, &op_name), 1);
+            let path = place.dir.join(&place.file_name);
+            let below: Vec<_> = path.strip_prefix("/d").unwrap().components().collect();
+            prop_assert_eq!(below.len(), 6);
+            prop_assert!(below.iter().all(|c| matches!(c, Component::Normal(_))));
+        }
+    }
+}
