@@ -1,1 +1,13 @@
-//! placeholder
+//! Reading dumps: converting them to other formats and describing what is in them.
+//!
+//! This crate reads dumps only. It depends on neither `opscope-capture` nor `opscope-engine`, so it
+//! works on a machine that has no model and no engine.
+
+pub mod convert;
+pub mod describe;
+mod element;
+mod job;
+pub mod overview;
+
+pub use element::Element;
+pub use job::default_jobs;
