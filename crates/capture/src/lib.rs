@@ -21,6 +21,6 @@ mod writer;
 pub use counters::{Counters, FirstNonFinite};
 pub use plan::{ModelSelection, OperatorSelection, Plan, Sides, Steps};
 pub use select::{Selected, select};
-pub use session::{Session, SessionOptions, Summary};
+pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Sink, SinkError, Written};
 pub use tap::{Probe, Tap};

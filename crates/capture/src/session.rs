@@ -35,6 +35,17 @@ pub struct Session {
     writers: Vec<JoinHandle<()>>,
 }
 
+/// The counts of a session while it is at work.
+#[derive(Clone)]
+pub struct Watch(Arc<Shared>);
+
+impl Watch {
+    /// The counts so far. They are read one by one, so they need not add up before the end.
+    pub fn counters(&self) -> Counters {
+        self.0.counters.snapshot()
+    }
+}
+
 /// What a finished session did.
 #[derive(Debug)]
 pub struct Summary {
@@ -104,9 +115,9 @@ impl Session {
         self.shared.is_stopped.clone()
     }
 
-    /// The counts so far.
-    pub fn counters(&self) -> Counters {
-        self.shared.counters.snapshot()
+    /// A look at the counts from another thread, also while [`Session::finish`] writes the rest.
+    pub fn watch(&self) -> Watch {
+        Watch(self.shared.clone())
     }
 
     /// Writes everything that was submitted, ends the writers and reports.

@@ -9,7 +9,6 @@ use opscope_store::atomic_file::Modes;
 use opscope_store::dump;
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_store::tree::acl::AclTree;
 use opscope_tensor::{DType, Shape, Tensor};
 
 fn record(op_name: &str, timestamp_us: u64) -> Record {
@@ -36,7 +35,7 @@ fn record(op_name: &str, timestamp_us: u64) -> Record {
 }
 
 fn sink(dir: &Path) -> AclSink {
-    AclSink::create(AclTree::new(dir, "20240102030405"), Modes::default()).unwrap()
+    AclSink::create(dir, ["20240102030405".to_owned()], Modes::default()).unwrap()
 }
 
 #[test]
@@ -97,4 +96,14 @@ fn a_session_counts_what_is_on_disk() {
         entries.iter().map(|e| e.n_bytes).sum::<u64>(),
         c.n_bytes_written
     );
+}
+
+#[test]
+fn two_dumps_never_share_a_tree() {
+    let dir = tempfile::tempdir().unwrap();
+    let times = || ["20240102030405".to_owned(), "20240102030406".to_owned()];
+    let create = || AclSink::create(dir.path(), times(), Modes::default()).unwrap();
+    let (first, second) = (create(), create());
+    assert!(first.tree().root().ends_with("20240102030405"));
+    assert!(second.tree().root().ends_with("20240102030406"));
 }

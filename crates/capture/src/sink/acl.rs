@@ -24,11 +24,25 @@ pub struct AclSink {
 impl AclSink {
     /// Creates the tree's root directory, so that an unusable place is found before a model runs.
     ///
+    /// `times` are the names that the directory may have, the first free one is taken: two dumps
+    /// never share a tree.
+    ///
     /// # Errors
-    /// [`StoreError::Io`] if the directory cannot be created.
-    pub fn create(tree: AclTree, modes: Modes) -> Result<AclSink, StoreError> {
+    /// [`StoreError::Io`] if `dump_path` or the directory in it cannot be created.
+    pub fn create(
+        dump_path: &Path,
+        times: impl IntoIterator<Item = String>,
+        modes: Modes,
+    ) -> Result<AclSink, StoreError> {
         let creator = Creator::new(modes);
-        creator.create_dir(tree.root())?;
+        creator.create_dir(dump_path)?;
+        let mut tree = AclTree::new(dump_path, "");
+        for time in times {
+            tree = AclTree::new(dump_path, &time);
+            if creator.create_new_dir(tree.root())? {
+                break;
+            }
+        }
         Ok(AclSink {
             tree,
             creator,
@@ -36,9 +50,9 @@ impl AclSink {
         })
     }
 
-    /// `{dump_path}/{time}`.
-    pub fn root(&self) -> &Path {
-        self.tree.root()
+    /// The directories that `model` writes to.
+    pub fn tree(&self) -> &AclTree {
+        &self.tree
     }
 
     /// Writes the file unless its name is taken; returns whether it did.
