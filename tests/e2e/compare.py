@@ -8,17 +8,16 @@ from numpy.typing import NDArray
 
 
 def difference(actual: NDArray, expected: NDArray, tolerance: Tolerance) -> str | None:
-    """What is wrong with `actual` in one line, or None. A scalar is converted as one element, like the vendor's."""
-    shape = expected.shape or (1,)
+    """What is wrong with `actual` in one line, or None."""
     if actual.dtype != expected.dtype:
         return f"dtype {actual.dtype}, expected {expected.dtype}"
-    if actual.shape != shape:
-        return f"shape {actual.shape}, expected {shape}"
-    wrong = _wrong(actual, expected.reshape(shape), tolerance)
+    if actual.shape != expected.shape:
+        return f"shape {actual.shape}, expected {expected.shape}"
+    wrong = _wrong(actual, expected, tolerance)
     if not wrong.any():
         return None
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
-    found, wanted = actual[first], expected.reshape(shape)[first]
+    found, wanted = actual[first], expected[first]
     return f"{wrong.sum()} of {wrong.size} values differ, first at {first}: {found}, expected {wanted}"
 
 

@@ -21,6 +21,7 @@ class DumpFile:
     """`{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}`; `path` differs from it when that name was too long."""
 
     path: Path
+    full_name: str
     op_type: str
     op_name: str
     task_id: int
@@ -86,4 +87,4 @@ def _parse(path: Path, mapping: dict[str, str]) -> DumpFile:
     parts = name.split(".")
     assert len(parts) == 5, f"5 parts expected in {name}"
     assert re.fullmatch(r"\d{16}", parts[4]), f"16 digits expected at the end of {name}"
-    return DumpFile(path, parts[0], parts[1], int(parts[2]), int(parts[3]), int(parts[4]))
+    return DumpFile(path, name, parts[0], parts[1], int(parts[2]), int(parts[3]), int(parts[4]))

@@ -30,12 +30,19 @@ class Operator:
 
 
 def run(model_path: Path, inputs: Mapping[str, NDArray]) -> list[Operator]:
-    """The operators of the top graph in file order. Constant nodes are not executed, so they are left out."""
+    """The executed operators in file order, those of the branch that an If takes right after it.
+
+    Constant nodes are not executed, so they are left out.
+    """
     model = onnx.load(model_path)
-    nodes = [node for node in model.graph.node if node.op_type != "Constant"]
     values = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
     values |= inputs
     values |= _all_node_outputs(model, inputs)
+    nodes = list(model.graph.node)
+    if any(node.op_type == "If" for node in nodes):
+        nodes = [inner for node in nodes for inner in (node, *_taken_branch(node, values).node)]
+        values |= _all_node_outputs(_with_branches_inlined(onnx.load(model_path), values), inputs)
+    nodes = [node for node in nodes if node.op_type != "Constant"]
     return [
         Operator(
             node.op_type,
@@ -60,6 +67,32 @@ def _all_node_outputs(model: onnx.ModelProto, inputs: Mapping[str, NDArray]) -> 
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return dict(zip(names, map(np.asarray, session.run(names, dict(inputs))), strict=True))
+
+
+def _taken_branch(node: onnx.NodeProto, values: Mapping[str, NDArray]) -> onnx.GraphProto:
+    """The branch of an If that its condition chooses; an empty graph for other nodes."""
+    if node.op_type != "If":
+        return onnx.GraphProto()
+    name = "then_branch" if values[node.input[0]] else "else_branch"
+    return next(attribute.g for attribute in node.attribute if attribute.name == name)
+
+
+def _with_branches_inlined(model: onnx.ModelProto, values: Mapping[str, NDArray]) -> onnx.ModelProto:
+    """Each If replaced by the nodes of the branch it takes, so that their values can be asked for."""
+    nodes: list[onnx.NodeProto] = []
+    for node in model.graph.node:
+        if node.op_type != "If":
+            nodes.append(node)
+            continue
+        branch = _taken_branch(node, values)
+        nodes += branch.node
+        for inner, outer in zip(branch.output, node.output, strict=True):
+            nodes.append(onnx.helper.make_node("Identity", [inner.name], [outer]))
+    inlined = onnx.ModelProto()
+    inlined.CopyFrom(model)
+    del inlined.graph.node[:]
+    inlined.graph.node.extend(nodes)
+    return inlined
 
 
 def _present(names: list[str]) -> list[str]:

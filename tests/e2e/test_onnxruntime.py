@@ -43,7 +43,7 @@ def test_files_follow_the_format(dumped: Dumped) -> None:
             assert tensor.shape == tensor.original_shape == expected.shape, slot
             assert tensor.size == expected.nbytes, slot
             assert tensor.format == dump_data.ND or (tensor.format == dump_data.NCHW and expected.ndim == 4), slot
-            converted = dumped.converted[f"{file.path.name}.{side}.{idx}.npy"]
+            converted = dumped.converted[f"{file.full_name}.{side}.{idx}.npy"]
             assert tensor.payload == converted.tobytes(), slot
 
 
@@ -167,7 +167,7 @@ def assert_values_agree(
     left, problems = set(converted), []
     for operator, file in pairs:
         for side, idx, expected in operator.slots:
-            name = f"{file.path.name}.{side}.{idx}.npy"
+            name = f"{file.full_name}.{side}.{idx}.npy"
             left.discard(name)
             problem = difference(converted[name], expected, tolerance) if name in converted else "not converted"
             if problem:

@@ -25,8 +25,10 @@ use crate::job;
 pub struct Source {
     /// The dump file.
     pub path: PathBuf,
-    /// The name its arrays begin with: the file's own, or the real one if it was too long.
-    pub name: String,
+    /// The file's name, which its arrays' names begin with.
+    pub file_name: String,
+    /// The name that `mapping.csv` gives for it, if the real one was too long.
+    pub real_name: Option<String>,
     /// Directory below the output directory.
     pub subdir: PathBuf,
     /// Size in bytes.
@@ -119,7 +121,8 @@ pub fn sources(path: &Path) -> (Vec<Source>, Vec<StoreError>) {
                 .strip_prefix(path)
                 .unwrap_or(Path::new(""))
                 .to_owned(),
-            name: entry.real_name,
+            file_name: file_name(&entry.path),
+            real_name: entry.is_mapped().then(|| entry.real_name.clone()),
             n_bytes: entry.n_bytes,
             path: entry.path,
         }
@@ -131,25 +134,27 @@ pub fn sources(path: &Path) -> (Vec<Source>, Vec<StoreError>) {
 }
 
 fn single_source(path: &Path) -> Source {
-    let file_name = path
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let file_name = file_name(path);
     let parent = path
         .parent()
         .filter(|p| !p.as_os_str().is_empty())
         .unwrap_or(Path::new("."));
-    let name = dump::read_mapping(parent)
-        .remove(&file_name)
-        .unwrap_or(file_name);
+    let real_name = dump::read_mapping(parent).remove(&file_name);
     let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     Source {
         path: path.to_owned(),
-        name,
+        file_name,
+        real_name,
         subdir: PathBuf::new(),
         n_bytes,
     }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
 }
 
 /// Converts every source. `progress` is told the bytes of each source when it is done.

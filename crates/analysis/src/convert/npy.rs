@@ -40,7 +40,7 @@ impl Writer<'_> {
         };
         let dir = self.options.out.join(&source.subdir);
         for tensor in file.tensors() {
-            match self.convert_tensor(&dir, &source.name, &tensor) {
+            match self.convert_tensor(&dir, source, &tensor) {
                 Ok(n_bytes) => {
                     converted.n_arrays += 1;
                     converted.n_bytes += n_bytes;
@@ -54,14 +54,14 @@ impl Writer<'_> {
     fn convert_tensor(
         &self,
         dir: &Path,
-        file_name: &str,
+        source: &Source,
         tensor: &DumpTensor<'_>,
     ) -> Result<u64, ConvertError> {
         let slot = slot_name(tensor);
         let decoded = decode_tensor(tensor)?;
         // `decode` gives dtypes that numpy has.
         let header = encode_header(decoded.dtype, &decoded.shape).unwrap_or_default();
-        let (name, full_name) = array_name(file_name, &slot, "npy");
+        let (name, full_name) = array_name(source, &slot, "npy");
         let path = dir.join(&name);
         if self.options.is_replacing {
             self.creator.create_dir(dir)?;

@@ -78,6 +78,16 @@ pub(super) fn signature(graph: &GraphProto) -> Result<Signature, String> {
     })
 }
 
+/// The version of the standard operator set; 0 if the file names none.
+pub(super) fn opset(model: &ModelProto) -> i64 {
+    let is_standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
+    let import = model
+        .opset_import
+        .iter()
+        .find(|import| is_standard(&import.domain));
+    import.map_or(0, |import| import.version)
+}
+
 /// The operator record of a node.
 pub(super) fn operator(node: &NodeProto, task_id: u32) -> Operator {
     Operator {

@@ -4,6 +4,7 @@
 //! its name, type and values; each node is evaluated through a small compiled plan of its own, which
 //! gives it about the speed of the whole optimised graph (`nodewise`).
 
+mod dropout;
 mod gemm;
 mod graph;
 mod limits;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 use opscope_capture::Tap;
 use opscope_store::record::Operator;
 use opscope_tensor::Tensor;
+use tract_onnx::pb::ModelProto;
 use tract_onnx::prelude::*;
 
 use self::graph::Graph;
@@ -58,7 +60,7 @@ impl Engine for Tract {
             .as_ref()
             .ok_or_else(|| invalid("no graph".into()))?;
         let signature = proto::signature(graph_proto).map_err(invalid)?;
-        let framework = framework();
+        let framework = framework(&proto);
         limits::check(&framework, graph_proto)?;
         let dir = path.parent().and_then(Path::to_str).unwrap_or("");
         let parsed = quietly(|| framework.parse(&proto, Some(dir)))
@@ -102,10 +104,13 @@ impl LoadedModel for TractModel {
     }
 }
 
-fn framework() -> tract_onnx::Onnx {
+fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     // Shapes that an exporter has noted beside the values may contradict the shapes that are run.
     let mut framework = onnx().with_ignore_value_info(true);
     framework.op_register.insert("Gemm", gemm::build);
+    if proto::opset(model) < dropout::OPSET_WITH_BOOL_MASK {
+        framework.op_register.insert("Dropout", dropout::build);
+    }
     framework
 }
 

@@ -224,10 +224,9 @@ impl Node {
                 .unwrap_or_else(|reason| Err(self.fail(reason)));
         }
         let result = quietly(|| {
-            let compiled = self
-                .cache
-                .borrow_mut()
-                .eval(tract_node, &self.is_constant, inputs)?;
+            let mut cache = self.cache.borrow_mut();
+            let op_type = &self.operator.op_type;
+            let compiled = cache.eval(tract_node, op_type, &self.is_constant, inputs)?;
             match compiled {
                 Some(outputs) => Ok(outputs),
                 None => interpret(inputs.clone()),
