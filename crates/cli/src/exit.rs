@@ -93,9 +93,12 @@ impl From<InputError> for Failure {
             InputError::Missing { name, .. } => Some(format!(
                 "give `--input {name}=FILE.npy`, or `--seed N` for random values"
             )),
-            InputError::Dynamic { name, .. } => Some(format!(
-                "give its extents, such as `--shape {name}:1,3,224,224`"
-            )),
+            InputError::Dynamic { name, shape } => {
+                let extents = example_extents(shape);
+                Some(format!(
+                    "give its extents, such as `--shape {name}:{extents}`"
+                ))
+            }
             _ => None,
         };
         Failure {
@@ -103,6 +106,21 @@ impl From<InputError> for Failure {
             ..Failure::new(USAGE, error)
         }
     }
+}
+
+/// A declared shape with 1 in place of every extent that is open: `[batch,3]` gives `1,3`.
+fn example_extents(shape: &str) -> String {
+    let Some(dims) = shape
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'))
+    else {
+        return "1,3,224,224".into();
+    };
+    let fixed = |dim: &str| {
+        dim.parse::<usize>()
+            .map_or("1".to_owned(), |n| n.to_string())
+    };
+    dims.split(',').map(fixed).collect::<Vec<_>>().join(",")
 }
 
 impl From<EngineError> for Failure {

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         .map(accept_single_dash)
         .collect::<Vec<_>>();
     let cli = Cli::parse_from(arguments);
+    silence_caught_panics();
     let result = match cli.command {
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
@@ -46,6 +47,17 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => report(&failure),
     }
+}
+
+/// A panic inside an engine is caught and reported as that operator's error; its trace would only
+/// hide the report.
+fn silence_caught_panics() {
+    let default_hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !opscope_engine::is_guarded() {
+            default_hook(info);
+        }
+    }));
 }
 
 /// The vendor's converter spells one long option with a single dash.

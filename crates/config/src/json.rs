@@ -56,8 +56,8 @@ pub(crate) fn parse(text: &str) -> Result<Node, Issue> {
     check_nesting(text)?;
     if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
         let place = Place {
-            line: error.line(),
-            column: error.column(),
+            line: error.line().max(1),
+            column: error.column().max(1),
         };
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or(&message);

@@ -11,9 +11,15 @@
 mod engine;
 mod error;
 pub mod fake;
+#[cfg_attr(
+    not(feature = "tract"),
+    allow(dead_code, reason = "only engines use it")
+)]
+mod guard;
 pub mod input;
 #[cfg(feature = "tract")]
 pub mod onnx;
 
 pub use engine::{Dim, Engine, LoadOptions, LoadedModel, Signature, ValueInfo};
 pub use error::{EngineError, InputError};
+pub use guard::is_guarded;

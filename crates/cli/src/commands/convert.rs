@@ -112,7 +112,12 @@ fn print(
         return Ok(());
     }
     for (path, error) in failures {
-        eprintln!("opscope: `{path}`: {error}");
+        // Errors of a whole file name it themselves.
+        if error.contains(path.as_str()) {
+            eprintln!("opscope: {error}");
+        } else {
+            eprintln!("opscope: `{path}`: {error}");
+        }
     }
     writeln!(
         stdout(),

@@ -36,9 +36,16 @@ pub(super) fn read(path: &Path) -> Result<ModelProto, EngineError> {
         path: path.to_owned(),
         source,
     })?;
-    let mut proto = onnx()
-        .proto_model_for_path(path)
-        .map_err(|error| invalid(format!("the file is damaged or of another kind ({error})")))?;
+    let mut proto = onnx().proto_model_for_path(path).map_err(|error| {
+        let error = error.to_string();
+        let is_short = error.contains("buffer underflow");
+        let what = if is_short {
+            "it ends too early: truncated, or"
+        } else {
+            "the file is"
+        };
+        invalid(format!("{what} damaged or of another kind ({error})"))
+    })?;
     if proto.ir_version <= 0 {
         return Err(invalid(
             "it has no ONNX version; the file is of another kind".into(),

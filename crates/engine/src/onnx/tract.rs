@@ -11,7 +11,6 @@ mod limits;
 mod nodewise;
 mod value;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,6 +22,7 @@ use tract_onnx::prelude::*;
 
 use self::graph::Graph;
 use super::proto;
+use crate::guard;
 use crate::{Engine, EngineError, LoadOptions, LoadedModel, Signature};
 
 /// The engine's name.
@@ -114,23 +114,13 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     framework
 }
 
-/// Runs the engine's own code, turning its errors and panics into text.
-fn quietly<T>(work: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(chain(&error)),
-        Err(panic) => {
-            let text = panic
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned())
-                .or_else(|| panic.downcast_ref::<String>().cloned());
-            Err(format!("the engine panicked: {}", text.unwrap_or_default()))
-        }
-    }
-}
-
 /// An error with its causes on one line.
 fn chain(error: &TractError) -> String {
     let parts: Vec<String> = error.chain().map(ToString::to_string).collect();
     parts.join(": ").replace('\n', " ")
+}
+
+/// Runs the engine's own code, turning its errors and panics into text.
+fn quietly<T>(work: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
+    guard::catch(work)?.map_err(|error| chain(&error))
 }
