@@ -1,0 +1,42 @@
+//! Running the built binary.
+#![allow(dead_code, reason = "not every test binary uses everything")]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The binary under test.
+pub(crate) fn opscope() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_opscope"))
+}
+
+/// A file of the digits example.
+pub(crate) fn digits(name: &str) -> PathBuf {
+    root().join("examples/digits").join(name)
+}
+
+/// A stored model.
+pub(crate) fn model(name: &str) -> PathBuf {
+    root().join("tests/models").join(name)
+}
+
+/// Exit code, standard output and standard error.
+pub(crate) fn text(command: &mut Command) -> (i32, String, String) {
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (
+        output.status.code().unwrap_or(-1),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// The JSON that a successful command prints.
+pub(crate) fn json(command: &mut Command) -> serde_json::Value {
+    let (code, told, errors) = text(command);
+    assert_eq!(code, 0, "{errors}");
+    serde_json::from_str(&told).unwrap()
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
