@@ -43,32 +43,59 @@ pub struct OperatorOverview {
     pub n_bytes: u64,
 }
 
+/// What the header of one file says.
+struct HeaderSummary {
+    op_name: String,
+    n_inputs: u64,
+    n_outputs: u64,
+}
+
+/// Which files belong to one operator: directory of the model, type, name, task.
+type Key = (String, String, String, Option<u32>);
+
 /// Lists the dump files below `dir`, reading their headers on `n_threads` threads.
 pub fn directory(dir: &Path, n_threads: usize) -> Overview {
     let listing = dump::list(dir);
-    let files = job::map(&listing.entries, n_threads, |entry| {
-        DumpFile::open(&entry.path).map(|f| {
-            let count = |kind| f.pieces().iter().filter(|piece| piece.kind == kind).count() as u64;
-            (
-                f.header().op_name.clone(),
-                count(PayloadKind::Input),
-                count(PayloadKind::Output),
-            )
-        })
+    let headers = job::map(&listing.entries, n_threads, |entry| {
+        read_header(&entry.path)
     });
     let mut overview = Overview {
         errors: listing.errors,
         ..Overview::default()
     };
-    let mut by_key: BTreeMap<(String, String, String, Option<u32>), usize> = BTreeMap::new();
-    for (entry, file) in listing.entries.iter().zip(files) {
-        let (header_name, n_inputs, n_outputs) = match file {
-            Ok(file) => file,
-            Err(error) => {
-                overview.errors.push(error);
-                continue;
-            }
-        };
+    let mut by_key: BTreeMap<Key, usize> = BTreeMap::new();
+    for (entry, header) in listing.entries.iter().zip(headers) {
+        match header {
+            Ok(header) => overview.add(dir, entry, header, &mut by_key),
+            Err(error) => overview.errors.push(error),
+        }
+    }
+    overview
+}
+
+fn read_header(path: &Path) -> Result<HeaderSummary, StoreError> {
+    let file = DumpFile::open(path)?;
+    let count = |kind| {
+        file.pieces()
+            .iter()
+            .filter(|piece| piece.kind == kind)
+            .count() as u64
+    };
+    Ok(HeaderSummary {
+        op_name: file.header().op_name.clone(),
+        n_inputs: count(PayloadKind::Input),
+        n_outputs: count(PayloadKind::Output),
+    })
+}
+
+impl Overview {
+    fn add(
+        &mut self,
+        dir: &Path,
+        entry: &dump::Entry,
+        header: HeaderSummary,
+        by_key: &mut BTreeMap<Key, usize>,
+    ) {
         let parent = entry.path.parent().unwrap_or(dir);
         let model_dir = parent
             .parent()
@@ -80,8 +107,8 @@ pub fn directory(dir: &Path, n_threads: usize) -> Overview {
             .unwrap_or(parent)
             .to_string_lossy()
             .into_owned();
-        if overview.dirs.last() != Some(&subdir) {
-            overview.dirs.push(subdir);
+        if self.dirs.last() != Some(&subdir) {
+            self.dirs.push(subdir);
         }
         let (op_type, file_op_name, task_id) = match &entry.name {
             Some(name) => (
@@ -91,14 +118,14 @@ pub fn directory(dir: &Path, n_threads: usize) -> Overview {
             ),
             None => (String::new(), entry.real_name.clone(), None),
         };
-        let op_name = if header_name.is_empty() {
+        let op_name = if header.op_name.is_empty() {
             file_op_name
         } else {
-            header_name
+            header.op_name
         };
         let key = (model_dir, op_type.clone(), op_name.clone(), task_id);
         let index = *by_key.entry(key).or_insert_with(|| {
-            overview.operators.push(OperatorOverview {
+            self.operators.push(OperatorOverview {
                 op_type,
                 op_name,
                 task_id,
@@ -107,15 +134,14 @@ pub fn directory(dir: &Path, n_threads: usize) -> Overview {
                 n_outputs: 0,
                 n_bytes: 0,
             });
-            overview.operators.len() - 1
+            self.operators.len() - 1
         });
-        let operator = &mut overview.operators[index];
+        let operator = &mut self.operators[index];
         operator.n_files += 1;
-        operator.n_inputs += n_inputs;
-        operator.n_outputs += n_outputs;
+        operator.n_inputs += header.n_inputs;
+        operator.n_outputs += header.n_outputs;
         operator.n_bytes += entry.n_bytes;
-        overview.n_files += 1;
-        overview.n_bytes += entry.n_bytes;
+        self.n_files += 1;
+        self.n_bytes += entry.n_bytes;
     }
-    overview
 }

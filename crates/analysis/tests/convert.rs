@@ -9,7 +9,10 @@ use opscope_store::file_format::dump_data::{DumpHeader, TensorEntry};
 use opscope_store::file_format::npy;
 use opscope_tensor::DType;
 
-fn dump_file(entries: &[(u32, Option<Vec<u64>>, Vec<u8>)]) -> Vec<u8> {
+/// Dtype number, shape and bytes of an output.
+type Output = (u32, Option<Vec<u64>>, Vec<u8>);
+
+fn dump_file(entries: &[Output]) -> Vec<u8> {
     let outputs = entries
         .iter()
         .map(|(data_type, shape, bytes)| TensorEntry {

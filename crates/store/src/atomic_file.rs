@@ -60,12 +60,10 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
-        let is_known = |known: &HashSet<PathBuf>| known.contains(dir);
         if self
             .known_dirs
             .lock()
-            .map(|known| is_known(&known))
-            .unwrap_or(false)
+            .is_ok_and(|known| known.contains(dir))
         {
             return Ok(());
         }
