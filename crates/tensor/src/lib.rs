@@ -10,8 +10,10 @@
 //! | [`Layout`] | what the axes mean (`NCHW`, `ND`, `FRACTAL_NZ`, …) |
 //! | [`Tensor`] | dtype, shape, layout and shared bytes; cloning copies no data |
 //! | [`TensorView`] | the same, borrowed |
+//! | [`convert::dtype::decode`] | the same values in a dtype that numpy can hold |
 //! | [`Stats`] | minimum, maximum, mean, L2 norm and the counts of NaN and infinities |
 
+pub mod convert;
 mod dtype;
 mod layout;
 mod shape;

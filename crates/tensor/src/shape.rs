@@ -92,7 +92,12 @@ impl Deref for Shape {
 
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = self.0.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
+        let text = self
+            .0
+            .iter()
+            .map(usize::to_string)
+            .collect::<Vec<_>>()
+            .join(",");
         f.pad(&format!("[{text}]"))
     }
 }
@@ -114,18 +119,35 @@ mod tests {
 
     #[test]
     fn counts() {
-        let cases: &[(&[usize], usize)] =
-            &[(&[], 1), (&[0], 0), (&[2, 3], 6), (&[usize::MAX, usize::MAX, 0], 0)];
+        let cases: &[(&[usize], usize)] = &[
+            (&[], 1),
+            (&[0], 0),
+            (&[2, 3], 6),
+            (&[usize::MAX, usize::MAX, 0], 0),
+        ];
         for (dims, n_elements) in cases {
-            assert_eq!(Shape::new(*dims).unwrap().n_elements(), *n_elements, "{dims:?}");
+            assert_eq!(
+                Shape::new(*dims).unwrap().n_elements(),
+                *n_elements,
+                "{dims:?}"
+            );
         }
     }
 
     #[test]
     fn refuses_what_memory_cannot_hold() {
-        assert!(matches!(Shape::new([usize::MAX, 2]), Err(ShapeError::TooLarge(_))));
-        assert!(matches!(Shape::new([usize::MAX]), Err(ShapeError::TooLarge(_))));
-        assert!(matches!(Shape::new(vec![1; 65]), Err(ShapeError::TooManyAxes(65))));
+        assert!(matches!(
+            Shape::new([usize::MAX, 2]),
+            Err(ShapeError::TooLarge(_))
+        ));
+        assert!(matches!(
+            Shape::new([usize::MAX]),
+            Err(ShapeError::TooLarge(_))
+        ));
+        assert!(matches!(
+            Shape::new(vec![1; 65]),
+            Err(ShapeError::TooManyAxes(65))
+        ));
     }
 
     #[test]
@@ -134,6 +156,9 @@ mod tests {
         assert_eq!(shape.n_bytes(DType::I4), Ok(5));
         assert_eq!(shape.n_bytes(DType::U1), Ok(2));
         assert_eq!(shape.n_bytes(DType::F16), Ok(18));
-        assert_eq!(shape.n_bytes(DType::String), Err(ShapeError::Unsized(DType::String)));
+        assert_eq!(
+            shape.n_bytes(DType::String),
+            Err(ShapeError::Unsized(DType::String))
+        );
     }
 }

@@ -120,7 +120,10 @@ mod tests {
     fn infinities_are_counted_by_sign() {
         let s = of_f32(&[f32::INFINITY, 1.0, f32::NEG_INFINITY, f32::INFINITY]);
         assert_eq!((s.n_pos_inf, s.n_neg_inf), (2, 1));
-        assert_eq!((s.min, s.max, s.l2), (f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY));
+        assert_eq!(
+            (s.min, s.max, s.l2),
+            (f64::NEG_INFINITY, f64::INFINITY, f64::INFINITY)
+        );
         assert!(s.mean.is_nan());
         assert_eq!(of_f32(&[f32::INFINITY, 1.0]).mean, f64::INFINITY);
     }
@@ -129,7 +132,10 @@ mod tests {
     fn empty_and_all_nan() {
         for values in [&[][..], &[f32::NAN; 9][..]] {
             let s = of_f32(values);
-            assert_eq!((s.min, s.max, s.l2), (f64::INFINITY, f64::NEG_INFINITY, 0.0));
+            assert_eq!(
+                (s.min, s.max, s.l2),
+                (f64::INFINITY, f64::NEG_INFINITY, 0.0)
+            );
             assert!(s.mean.is_nan());
             assert_eq!(s.n_nan, values.len() as u64);
         }
@@ -160,7 +166,13 @@ mod tests {
         ];
         for (dtype, bytes, min, max) in cases {
             let layout = crate::Layout::Nd;
-            let s = stats(TensorView { dtype, shape: &shape, layout, bytes: &bytes }).unwrap();
+            let s = stats(TensorView {
+                dtype,
+                shape: &shape,
+                layout,
+                bytes: &bytes,
+            })
+            .unwrap();
             assert_eq!((s.min, s.max), (min, max), "{dtype}");
         }
         let view = TensorView {

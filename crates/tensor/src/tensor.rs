@@ -63,7 +63,12 @@ impl Tensor {
     /// a fixed width (text, opaque) take any number of bytes.
     pub fn new(dtype: DType, shape: Shape, data: SharedBytes) -> Result<Tensor, TensorError> {
         check_size(dtype, &shape, (*data).as_ref().len())?;
-        Ok(Tensor { dtype, shape, layout: Layout::Nd, data })
+        Ok(Tensor {
+            dtype,
+            shape,
+            layout: Layout::Nd,
+            data,
+        })
     }
 
     /// [`Tensor::new`] for bytes held in a vector.
@@ -125,7 +130,12 @@ fn check_size(dtype: DType, shape: &Shape, found: usize) -> Result<(), TensorErr
     if expected == found {
         return Ok(());
     }
-    Err(TensorError::Size { dtype, shape: shape.clone(), expected, found })
+    Err(TensorError::Size {
+        dtype,
+        shape: shape.clone(),
+        expected,
+        found,
+    })
 }
 
 #[cfg(test)]
