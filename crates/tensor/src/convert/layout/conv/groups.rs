@@ -1,0 +1,166 @@
+//! Weights of grouped convolutions in `FRACTAL_Z` and `FRACTAL_Z_3D`.
+//!
+//! A group's channels rarely fill a block, so the device puts `E` groups side by side along both
+//! channel axes: group `g` of such a bundle starts at input channel `g % E * c` and output channel
+//! `g % E * n`. The result is block-diagonal; what is off the diagonal is padding.
+
+use super::super::nest::{Axis, Region, Walk};
+use super::super::{Conversion, Family, LayoutError, family};
+use super::{Blocks, Extents, Placement, place, place_device};
+use crate::{Layout, Shape};
+
+/// Larger blocks could ask for millions of regions, and no device has them.
+const C0_MAX: usize = 256;
+
+/// Whether groups make a difference in this layout.
+pub(super) fn applies(layout: Layout) -> bool {
+    matches!(layout, Layout::FractalZ | Layout::FractalZ3d)
+}
+
+/// Plans the conversion of a grouped weight. `whole` has all output channels, and the input
+/// channels of one group.
+pub(super) fn regions(
+    c: &Conversion<'_>,
+    blocks: Blocks,
+    order: &str,
+    whole: Extents,
+) -> Result<(Shape, Vec<Region>), LayoutError> {
+    let (device, plain, is_to_device) = if applies(c.to) {
+        (c.to, c.from, true)
+    } else {
+        (c.from, c.to, false)
+    };
+    if family(plain) != Family::Plain {
+        return Err(c.unsupported());
+    }
+    let (n, groups, c0) = (whole.n, c.groups, blocks.c0);
+    if !n.is_multiple_of(groups) || c0 > C0_MAX || blocks.n0 > C0_MAX {
+        return Err(LayoutError::Groups { n, c0, groups });
+    }
+    let group = Extents {
+        n: n / groups,
+        ..whole
+    };
+    let bundle = bundle_size(group, blocks, groups);
+    let bundled = Extents {
+        n: group.n.checked_mul(bundle).ok_or(LayoutError::TooLarge)?,
+        c: group.c.checked_mul(bundle).ok_or(LayoutError::TooLarge)?,
+        ..group
+    };
+    let mut weight = place_device(device, bundled, blocks)?;
+    let bundle_shape = Shape::new(weight.shape.clone())?;
+    weight.shape[0] = weight.shape[0]
+        .checked_mul(groups.div_ceil(bundle))
+        .ok_or(LayoutError::TooLarge)?;
+    let device_shape = Shape::new(weight.shape.clone())?;
+    let image = place(plain, order, whole, blocks)?;
+    let plain_shape = Shape::new(image.shape.clone())?;
+    let (expected, out_shape) = if is_to_device {
+        (plain_shape, device_shape)
+    } else {
+        (device_shape, plain_shape)
+    };
+    if expected != *c.from_shape {
+        let found = c.from_shape.clone();
+        return Err(LayoutError::ShapeMismatch {
+            layout: c.from,
+            expected,
+            found,
+        });
+    }
+    if expected.n_elements() == 0 || out_shape.n_elements() == 0 {
+        return Ok((out_shape, vec![]));
+    }
+    let bundle_step = bundle_shape.n_elements();
+    let regions = (0..bundle)
+        .map(|place_in_bundle| Member {
+            place_in_bundle,
+            bundle,
+            groups,
+            bundle_step,
+        })
+        .map(|member| member.region(&image, &weight, group, is_to_device))
+        .collect();
+    Ok((out_shape, regions))
+}
+
+/// How many groups fill whole blocks along both channel axes, but not more than there are.
+fn bundle_size(group: Extents, Blocks { c0, n0 }: Blocks, groups: usize) -> usize {
+    if group.n == 0 || group.c == 0 {
+        return 1;
+    }
+    let (a, b) = (c0 / gcd(group.c, c0), n0 / gcd(group.n, n0));
+    (a / gcd(a, b) * b).min(groups)
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// The groups at the same place of every bundle.
+struct Member {
+    place_in_bundle: usize,
+    bundle: usize,
+    groups: usize,
+    bundle_step: usize,
+}
+
+impl Member {
+    fn region(&self, image: &Placement, weight: &Placement, e: Extents, to_device: bool) -> Region {
+        let at = self.place_in_bundle;
+        let group_step = even_step(image.n) * e.n;
+        let channel = match weight.c {
+            Walk::Blocked {
+                block,
+                outer,
+                inner,
+                ..
+            } => Walk::Blocked {
+                block,
+                shift: at * e.c,
+                outer,
+                inner,
+            },
+            even => even,
+        };
+        let n_bundles = (self.groups - at).div_ceil(self.bundle);
+        let across = (
+            Walk::Even(self.bundle * group_step),
+            Walk::Even(self.bundle_step),
+        );
+        let axis = |extent, (plain, device)| {
+            let (src, dst) = if to_device {
+                (plain, device)
+            } else {
+                (device, plain)
+            };
+            Axis { extent, src, dst }
+        };
+        let (plain_base, device_base) = (at * group_step, at * e.n * even_step(weight.n));
+        let (src_base, dst_base) = if to_device {
+            (plain_base, device_base)
+        } else {
+            (device_base, plain_base)
+        };
+        let axes = vec![
+            axis(n_bundles, across),
+            axis(e.n, (image.n, weight.n)),
+            axis(e.c, (image.c, channel)),
+            axis(e.d, (image.d, weight.d)),
+            axis(e.h, (image.h, weight.h)),
+            axis(e.w, (image.w, weight.w)),
+        ];
+        Region {
+            src_base,
+            dst_base,
+            axes,
+        }
+    }
+}
+
+fn even_step(walk: Walk) -> usize {
+    match walk {
+        Walk::Even(step) => step,
+        Walk::Blocked { .. } => 0,
+    }
+}

@@ -1,0 +1,248 @@
+//! Layouts in blocks along the last two axes, whatever these mean.
+
+use super::nest::{Axis, Region, Walk};
+use super::{Conversion, Family, LayoutError, extent, family};
+use crate::{Layout, Shape};
+
+/// Rows of a block, where the source does not say.
+const M0: usize = 16;
+
+/// A stack of matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Matrices {
+    pub lead: usize,
+    pub m: usize,
+    pub n: usize,
+}
+
+struct Placement {
+    shape: Vec<usize>,
+    lead: Walk,
+    m: Walk,
+    n: Walk,
+}
+
+#[derive(Clone, Copy)]
+struct Blocks {
+    m0: usize,
+    c0: usize,
+}
+
+/// Copies everything as it is.
+pub(super) fn keep(c: &Conversion<'_>) -> Result<(Shape, Vec<Region>), LayoutError> {
+    let walk = Walk::Even(1);
+    let axes = vec![Axis {
+        extent: c.from_shape.n_elements(),
+        src: walk,
+        dst: walk,
+    }];
+    Ok((
+        c.from_shape.clone(),
+        vec![Region {
+            src_base: 0,
+            dst_base: 0,
+            axes,
+        }],
+    ))
+}
+
+/// Plans a conversion to or from a layout in blocks along the last two axes.
+pub(super) fn regions(c: &Conversion<'_>) -> Result<(Shape, Vec<Region>), LayoutError> {
+    let blocks = blocks(c)?;
+    let original = original(c, blocks)?;
+    let src = source(c, blocks, &original)?;
+    let dst = place(c.to, &original, blocks)?;
+    let out_shape = Shape::new(dst.shape)?;
+    if out_shape.n_elements() == 0 || c.from_shape.n_elements() == 0 {
+        return Ok((out_shape, vec![]));
+    }
+    let Matrices { lead, m, n } = split(&original)?;
+    let axes = vec![
+        Axis {
+            extent: lead,
+            src: src.lead,
+            dst: dst.lead,
+        },
+        Axis {
+            extent: m,
+            src: src.m,
+            dst: dst.m,
+        },
+        Axis {
+            extent: n,
+            src: src.n,
+            dst: dst.n,
+        },
+    ];
+    Ok((
+        out_shape,
+        vec![Region {
+            src_base: 0,
+            dst_base: 0,
+            axes,
+        }],
+    ))
+}
+
+/// The last two axes as a matrix, the others as a stack. One axis is one row.
+pub(super) fn split(shape: &[usize]) -> Result<Matrices, LayoutError> {
+    Ok(match shape {
+        [] => Matrices {
+            lead: 1,
+            m: 1,
+            n: 1,
+        },
+        &[n] => Matrices { lead: 1, m: 1, n },
+        &[ref lead @ .., m, n] => Matrices {
+            lead: extent(lead)?,
+            m,
+            n,
+        },
+    })
+}
+
+fn blocks(c: &Conversion<'_>) -> Result<Blocks, LayoutError> {
+    let (m0, c0) = match c.from_shape.dims() {
+        [_, _, .., m0, c0] if family(c.from) == Family::Matrix => (Some(*m0), Some(*c0)),
+        _ => (None, None),
+    };
+    let c0 = c.c0.or(c0).unwrap_or(c.usual_c0());
+    // FRACTAL_ZZ has square blocks.
+    let usual_m0 = if [c.from, c.to].contains(&Layout::FractalZz) {
+        c0
+    } else {
+        M0
+    };
+    let m0 = m0.unwrap_or(usual_m0);
+    if m0 == 0 || c0 == 0 {
+        return Err(LayoutError::EmptyBlock);
+    }
+    Ok(Blocks { m0, c0 })
+}
+
+/// The extents without padding. The axes keep their order, so a plain target must be what the
+/// original was.
+fn original(c: &Conversion<'_>, blocks: Blocks) -> Result<Vec<usize>, LayoutError> {
+    match c.original {
+        Some((layout, shape)) => {
+            let plain = if family(c.to) == Family::Plain {
+                c.to
+            } else {
+                c.from
+            };
+            let is_reordered = family(plain) == Family::Plain
+                && layout != plain
+                && ![layout, plain].contains(&Layout::Nd);
+            if is_reordered {
+                return Err(c.unsupported());
+            }
+            Ok(shape.to_vec())
+        }
+        None if family(c.from) == Family::Plain => Ok(c.from_shape.to_vec()),
+        None => padded(c, blocks),
+    }
+}
+
+/// The extents of a device source with its padding.
+fn padded(c: &Conversion<'_>, Blocks { m0, c0 }: Blocks) -> Result<Vec<usize>, LayoutError> {
+    let wrong = || LayoutError::AxisCount {
+        layout: c.from,
+        shape: c.from_shape.clone(),
+    };
+    let [lead @ .., outer, inner, _, _] = c.from_shape.dims() else {
+        return Err(wrong());
+    };
+    let (m1, n1) = if c.from == Layout::FractalZz {
+        (outer, inner)
+    } else {
+        (inner, outer)
+    };
+    let mut dims = lead.to_vec();
+    dims.extend([extent(&[*m1, m0])?, extent(&[*n1, c0])?]);
+    Ok(dims)
+}
+
+/// The placement of the source, checked against its shape.
+fn source(
+    c: &Conversion<'_>,
+    blocks: Blocks,
+    original: &[usize],
+) -> Result<Placement, LayoutError> {
+    let dims = match (c.is_prefix, family(c.from)) {
+        (false, _) => original.to_vec(),
+        (true, Family::Plain) => c.from_shape.to_vec(),
+        (true, _) => padded(c, blocks)?,
+    };
+    let placement = place(c.from, &dims, blocks)?;
+    let expected = Shape::new(placement.shape.clone())?;
+    let found = c.from_shape.clone();
+    if expected != found {
+        return Err(LayoutError::ShapeMismatch {
+            layout: c.from,
+            expected,
+            found,
+        });
+    }
+    let (inside, outside) = (split(original)?, split(&dims)?);
+    if inside.lead > outside.lead || inside.m > outside.m || inside.n > outside.n {
+        let original = Shape::new(original)?;
+        return Err(LayoutError::TooSmall {
+            layout: c.from,
+            found,
+            original,
+        });
+    }
+    Ok(placement)
+}
+
+/// How matrices lie in a layout. Offsets fit because the shape's count does.
+fn place(
+    layout: Layout,
+    dims: &[usize],
+    Blocks { m0, c0 }: Blocks,
+) -> Result<Placement, LayoutError> {
+    let Matrices { m, n, .. } = split(dims)?;
+    let (m1, n1) = (m.div_ceil(m0), n.div_ceil(c0));
+    let step = |dims: &[usize]| dims.iter().fold(1_usize, |a, &b| a.saturating_mul(b));
+    let mut shape = dims[..dims.len().saturating_sub(2)].to_vec();
+    let (lead, m, n) = match layout {
+        Layout::FractalNz => {
+            shape.extend([n1, m1, m0, c0]);
+            let outer = step(&[m1, m0, c0]);
+            let n = Walk::Blocked {
+                block: c0,
+                shift: 0,
+                outer,
+                inner: 1,
+            };
+            (step(&[n1, outer]), Walk::Even(c0), n)
+        }
+        Layout::FractalZz => {
+            shape.extend([m1, n1, m0, c0]);
+            let outer = step(&[n1, m0, c0]);
+            let m = Walk::Blocked {
+                block: m0,
+                shift: 0,
+                outer,
+                inner: c0,
+            };
+            let n = Walk::Blocked {
+                block: c0,
+                shift: 0,
+                outer: step(&[m0, c0]),
+                inner: 1,
+            };
+            (step(&[m1, outer]), m, n)
+        }
+        _ => {
+            shape = dims.to_vec();
+            (step(&[m, n]), Walk::Even(n), Walk::Even(1))
+        }
+    };
+    Ok(Placement {
+        shape,
+        lead: Walk::Even(lead),
+        m,
+        n,
+    })
+}

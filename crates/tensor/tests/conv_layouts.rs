@@ -1,0 +1,543 @@
+//! Layouts of images and weights against one formula each, written out element by element.
+
+use opscope_tensor::convert::layout::{Conversion, LayoutError, Plan};
+use opscope_tensor::{Layout, Shape};
+use proptest::prelude::*;
+
+/// Extents, or an index along each of them.
+#[derive(Clone, Copy, Debug)]
+struct Axes {
+    n: usize,
+    c: usize,
+    d: usize,
+    h: usize,
+    w: usize,
+}
+
+/// One element's place and the shape, from extents, block size and index.
+struct Formula {
+    layout: Layout,
+    has_depth: bool,
+    shape: fn(Axes, usize) -> Vec<usize>,
+    offset: fn(Axes, usize, Axes) -> usize,
+}
+
+fn up(x: usize, to: usize) -> usize {
+    x.div_ceil(to) * to
+}
+
+/// The offset of an index in a dense tensor, axis by axis.
+fn dense(axes: &[(usize, usize)]) -> usize {
+    axes.iter().fold(0, |offset, &(index, extent)| {
+        assert!(index < extent);
+        offset * extent + index
+    })
+}
+
+const FORMULAS: &[Formula] = &[
+    Formula {
+        layout: Layout::Nchw,
+        has_depth: false,
+        shape: |e, _| vec![e.n, e.c, e.h, e.w],
+        offset: |e, _, i| dense(&[(i.n, e.n), (i.c, e.c), (i.h, e.h), (i.w, e.w)]),
+    },
+    Formula {
+        layout: Layout::Nhwc,
+        has_depth: false,
+        shape: |e, _| vec![e.n, e.h, e.w, e.c],
+        offset: |e, _, i| dense(&[(i.n, e.n), (i.h, e.h), (i.w, e.w), (i.c, e.c)]),
+    },
+    Formula {
+        layout: Layout::Hwcn,
+        has_depth: false,
+        shape: |e, _| vec![e.h, e.w, e.c, e.n],
+        offset: |e, _, i| dense(&[(i.h, e.h), (i.w, e.w), (i.c, e.c), (i.n, e.n)]),
+    },
+    Formula {
+        layout: Layout::Chwn,
+        has_depth: false,
+        shape: |e, _| vec![e.c, e.h, e.w, e.n],
+        offset: |e, _, i| dense(&[(i.c, e.c), (i.h, e.h), (i.w, e.w), (i.n, e.n)]),
+    },
+    Formula {
+        layout: Layout::Ncdhw,
+        has_depth: true,
+        shape: |e, _| vec![e.n, e.c, e.d, e.h, e.w],
+        offset: |e, _, i| dense(&[(i.n, e.n), (i.c, e.c), (i.d, e.d), (i.h, e.h), (i.w, e.w)]),
+    },
+    Formula {
+        layout: Layout::Ndhwc,
+        has_depth: true,
+        shape: |e, _| vec![e.n, e.d, e.h, e.w, e.c],
+        offset: |e, _, i| dense(&[(i.n, e.n), (i.d, e.d), (i.h, e.h), (i.w, e.w), (i.c, e.c)]),
+    },
+    Formula {
+        layout: Layout::Dhwcn,
+        has_depth: true,
+        shape: |e, _| vec![e.d, e.h, e.w, e.c, e.n],
+        offset: |e, _, i| dense(&[(i.d, e.d), (i.h, e.h), (i.w, e.w), (i.c, e.c), (i.n, e.n)]),
+    },
+    Formula {
+        layout: Layout::Dhwnc,
+        has_depth: true,
+        shape: |e, _| vec![e.d, e.h, e.w, e.n, e.c],
+        offset: |e, _, i| dense(&[(i.d, e.d), (i.h, e.h), (i.w, e.w), (i.n, e.n), (i.c, e.c)]),
+    },
+    Formula {
+        layout: Layout::Nc1hwc0,
+        has_depth: false,
+        shape: |e, c0| vec![e.n, e.c.div_ceil(c0), e.h, e.w, c0],
+        offset: |e, c0, i| {
+            let c1 = (i.c / c0, e.c.div_ceil(c0));
+            dense(&[(i.n, e.n), c1, (i.h, e.h), (i.w, e.w), (i.c % c0, c0)])
+        },
+    },
+    Formula {
+        layout: Layout::Ndc1hwc0,
+        has_depth: true,
+        shape: |e, c0| vec![e.n, e.d, e.c.div_ceil(c0), e.h, e.w, c0],
+        offset: |e, c0, i| {
+            let c1 = (i.c / c0, e.c.div_ceil(c0));
+            dense(&[
+                (i.n, e.n),
+                (i.d, e.d),
+                c1,
+                (i.h, e.h),
+                (i.w, e.w),
+                (i.c % c0, c0),
+            ])
+        },
+    },
+    Formula {
+        layout: Layout::C1hwnc0,
+        has_depth: false,
+        shape: |e, c0| vec![e.c.div_ceil(c0), e.h, e.w, e.n, c0],
+        offset: |e, c0, i| {
+            let c1 = (i.c / c0, e.c.div_ceil(c0));
+            dense(&[c1, (i.h, e.h), (i.w, e.w), (i.n, e.n), (i.c % c0, c0)])
+        },
+    },
+    Formula {
+        layout: Layout::C1hwncoc0,
+        has_depth: false,
+        shape: |e, c0| vec![e.c.div_ceil(c0), e.h, e.w, e.n, c0, c0],
+        offset: |e, c0, i| {
+            let (c1, diagonal) = ((i.c / c0, e.c.div_ceil(c0)), (i.c % c0, c0));
+            dense(&[c1, (i.h, e.h), (i.w, e.w), (i.n, e.n), diagonal, diagonal])
+        },
+    },
+    Formula {
+        layout: Layout::FractalZ,
+        has_depth: false,
+        shape: |e, c0| vec![e.c.div_ceil(c0) * e.h * e.w, e.n.div_ceil(16), 16, c0],
+        offset: |e, c0, i| {
+            let c1 = (i.c / c0, e.c.div_ceil(c0));
+            let n = [(i.n / 16, e.n.div_ceil(16)), (i.n % 16, 16)];
+            dense(&[c1, (i.h, e.h), (i.w, e.w), n[0], n[1], (i.c % c0, c0)])
+        },
+    },
+    Formula {
+        layout: Layout::FractalZ3d,
+        has_depth: true,
+        shape: |e, c0| vec![e.d * e.c.div_ceil(c0) * e.h * e.w, e.n.div_ceil(16), 16, c0],
+        offset: |e, c0, i| {
+            let c1 = (i.c / c0, e.c.div_ceil(c0));
+            let n = (i.n, up(e.n, 16));
+            dense(&[(i.d, e.d), c1, (i.h, e.h), (i.w, e.w), n, (i.c % c0, c0)])
+        },
+    },
+    Formula {
+        layout: Layout::FractalZ3dTranspose,
+        has_depth: true,
+        shape: |e, c0| vec![e.d * e.n.div_ceil(c0) * e.h * e.w, e.c.div_ceil(16), 16, c0],
+        offset: |e, c0, i| {
+            let n1 = (i.n / c0, e.n.div_ceil(c0));
+            let c = (i.c, up(e.c, 16));
+            dense(&[(i.d, e.d), n1, (i.h, e.h), (i.w, e.w), c, (i.n % c0, c0)])
+        },
+    },
+];
+
+/// Converts element by element, from one formula to another.
+fn convert(
+    src: &[u8],
+    width: usize,
+    extents: Axes,
+    (from, from_c0): (&Formula, usize),
+    (to, to_c0): (&Formula, usize),
+) -> Vec<u8> {
+    let n_elements: usize = (to.shape)(extents, to_c0).iter().product();
+    let mut dst = vec![0; n_elements * width];
+    for n in 0..extents.n {
+        for c in 0..extents.c {
+            for d in 0..extents.d {
+                for h in 0..extents.h {
+                    for w in 0..extents.w {
+                        let index = Axes { n, c, d, h, w };
+                        let src_at = (from.offset)(extents, from_c0, index) * width;
+                        let dst_at = (to.offset)(extents, to_c0, index) * width;
+                        dst[dst_at..dst_at + width].copy_from_slice(&src[src_at..src_at + width]);
+                    }
+                }
+            }
+        }
+    }
+    dst
+}
+
+fn noise(n_bytes: usize) -> Vec<u8> {
+    (0..n_bytes as u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect()
+}
+
+fn is_plain(formula: &Formula) -> bool {
+    !formula.layout.name().contains(['0', '_'])
+}
+
+fn extents() -> impl Strategy<Value = Axes> {
+    let axis = || prop_oneof![3 => 1_usize..6, 1 => 6_usize..14];
+    let channel = || prop_oneof![1_usize..8, 14_usize..36];
+    (channel(), channel(), axis(), axis(), axis()).prop_map(|(n, c, d, h, w)| Axes {
+        n,
+        c,
+        d,
+        h,
+        w,
+    })
+}
+
+fn check(plain: &Formula, device: &Formula, e: Axes, c0: usize, width: usize) {
+    let e = Axes {
+        d: if plain.has_depth && device.has_depth {
+            e.d
+        } else {
+            1
+        },
+        ..e
+    };
+    let plain_shape = Shape::new((plain.shape)(e, c0)).unwrap();
+    let device_shape = Shape::new((device.shape)(e, c0)).unwrap();
+    let src = noise(plain_shape.n_elements() * width);
+    let expected = convert(&src, width, e, (plain, c0), (device, c0));
+
+    let there = Plan::new(&Conversion {
+        c0: Some(c0),
+        ..Conversion::new(plain.layout, &plain_shape, device.layout, width)
+    })
+    .unwrap();
+    let mut dst = vec![0xaa; there.out_bytes()];
+    there.run(&src, &mut dst).unwrap();
+    let name = format!(
+        "{} -> {} {e:?} c0 {c0} width {width}",
+        plain.layout, device.layout
+    );
+    assert_eq!(there.out_shape(), &device_shape, "{name}");
+    assert!(dst == expected, "{name}");
+
+    let back = Plan::new(&Conversion {
+        original: Some((plain.layout, &plain_shape)),
+        ..Conversion::new(device.layout, &device_shape, plain.layout, width)
+    })
+    .unwrap();
+    assert_eq!(back.out_shape(), &plain_shape, "{name}, back");
+    assert!(back.run_to_vec(&dst).unwrap() == src, "{name}, back");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn every_layout_follows_its_formula_there_and_back(
+        plain in 0_usize..8,
+        device in 0..FORMULAS.len(),
+        e in extents(),
+        c0 in prop::sample::select(&[16_usize, 32, 8, 4, 2, 7][..]),
+        width in prop::sample::select(&[1_usize, 2, 4, 8, 16][..]),
+    ) {
+        check(&FORMULAS[plain], &FORMULAS[device], e, c0, width);
+    }
+}
+
+#[test]
+fn every_pair_once() {
+    let e = Axes {
+        n: 18,
+        c: 21,
+        d: 2,
+        h: 3,
+        w: 5,
+    };
+    for plain in FORMULAS.iter().filter(|f| is_plain(f)) {
+        for device in FORMULAS {
+            check(plain, device, e, 16, 2);
+        }
+    }
+}
+
+/// Between device layouts, where their blocks agree.
+#[test]
+fn from_device_to_device() {
+    let e = Axes {
+        n: 18,
+        c: 21,
+        d: 1,
+        h: 3,
+        w: 5,
+    };
+    let formula = |layout| FORMULAS.iter().find(|f| f.layout == layout).unwrap();
+    let (from, to) = (formula(Layout::Nc1hwc0), formula(Layout::FractalZ));
+    let original = Shape::new([18, 21, 3, 5]).unwrap();
+    let from_shape = Shape::new((from.shape)(e, 16)).unwrap();
+    let plan = Plan::new(&Conversion {
+        original: Some((Layout::Nchw, &original)),
+        ..Conversion::new(from.layout, &from_shape, to.layout, 4)
+    })
+    .unwrap();
+    let src = noise(from_shape.n_elements() * 4);
+    let expected = convert(&src, 4, e, (from, 16), (to, 16));
+    assert!(plan.run_to_vec(&src).unwrap() == expected);
+}
+
+/// The index formula of a grouped weight, from MindSpore's host transfer.
+fn grouped(src: &[u8], e: Axes, groups: usize, c0: usize) -> Vec<u8> {
+    fn lcm(a: usize, b: usize) -> usize {
+        (1..).map(|k| k * a).find(|m| m.is_multiple_of(b)).unwrap()
+    }
+    let n = e.n / groups;
+    let bundle = lcm(lcm(e.c, c0) / e.c, lcm(n, 16) / n).min(groups);
+    let (c1, n_padded) = ((bundle * e.c).div_ceil(c0), up(bundle * n, 16));
+    let n_bundles = groups.div_ceil(bundle);
+    let mut dst = vec![0; n_bundles * e.d * c1 * e.h * e.w * n_padded * c0];
+    for g in 0..groups {
+        for (n_in_group, c) in (0..n).flat_map(|n| (0..e.c).map(move |c| (n, c))) {
+            for place in 0..e.d * e.h * e.w {
+                let (d, hw) = (place / (e.h * e.w), place % (e.h * e.w));
+                let (device_c, device_n) = (g % bundle * e.c + c, g % bundle * n + n_in_group);
+                let at = dense(&[
+                    (g / bundle, n_bundles),
+                    (d, e.d),
+                    (device_c / c0, c1),
+                    (hw, e.h * e.w),
+                    (device_n, n_padded),
+                    (device_c % c0, c0),
+                ]);
+                let from = dense(&[
+                    (g * n + n_in_group, e.n),
+                    (c, e.c),
+                    (place, e.d * e.h * e.w),
+                ]);
+                dst[at] = src[from];
+            }
+        }
+    }
+    dst
+}
+
+proptest! {
+    #[test]
+    fn groups_follow_the_formula_there_and_back(
+        groups in 1_usize..20,
+        n in 1_usize..20,
+        c in 1_usize..40,
+        (d, h, w) in (1_usize..3, 1_usize..4, 1_usize..4),
+        c0 in prop::sample::select(&[16_usize, 32, 8][..]),
+    ) {
+        let e = Axes { n: n * groups, c, d, h, w };
+        let src = noise(e.n * c * d * h * w);
+        let plain = Shape::new([e.n, c, d, h, w]).unwrap();
+        let to = Conversion {
+            groups,
+            c0: Some(c0),
+            ..Conversion::new(Layout::Ncdhw, &plain, Layout::FractalZ3d, 1)
+        };
+        let there = Plan::new(&to).unwrap();
+        let dst = there.run_to_vec(&src).unwrap();
+        prop_assert!(dst == grouped(&src, e, groups, c0));
+        let back = Plan::new(&Conversion {
+            groups,
+            original: Some((Layout::Ncdhw, &plain)),
+            ..Conversion::new(Layout::FractalZ3d, there.out_shape(), Layout::Ncdhw, 1)
+        })
+        .unwrap();
+        prop_assert!(back.run_to_vec(&dst).unwrap() == src);
+    }
+
+    /// Four channels, then places, in blocks along both.
+    #[test]
+    fn four_channels(
+        n in 1_usize..40,
+        c in 1_usize..5,
+        (h, w) in (1_usize..8, 1_usize..8),
+        is_last in any::<bool>(),
+    ) {
+        let (layout, dims) = if is_last { (Layout::Nhwc, [n, h, w, c]) } else { (Layout::Nchw, [n, c, h, w]) };
+        let plain = Shape::new(dims).unwrap();
+        let src = noise(plain.n_elements());
+        let c0 = 16;
+        let mut expected = vec![0; (4 * h * w).div_ceil(c0) * up(n, 16) * c0];
+        for (n_at, c_at) in (0..n).flat_map(|n| (0..c).map(move |c| (n, c))) {
+            for place in 0..h * w {
+                let k = place * 4 + c_at;
+                let at = (k / c0 * up(n, 16) + n_at) * c0 + k % c0;
+                let from = if is_last { (n_at * h * w + place) * c + c_at } else { (n_at * c + c_at) * h * w + place };
+                expected[at] = src[from];
+            }
+        }
+        let there = Plan::new(&Conversion {
+            c0: Some(c0),
+            ..Conversion::new(layout, &plain, Layout::FractalZC04, 1)
+        })
+        .unwrap();
+        let dst = there.run_to_vec(&src).unwrap();
+        prop_assert!(dst == expected);
+        let back = Plan::new(&Conversion {
+            original: Some((layout, &plain)),
+            ..Conversion::new(Layout::FractalZC04, there.out_shape(), layout, 1)
+        })
+        .unwrap();
+        prop_assert!(back.run_to_vec(&dst).unwrap() == src);
+    }
+}
+
+/// Padding may stay, the order of the original may differ from the target, a part may be taken.
+#[test]
+fn what_the_original_shape_decides() {
+    let device = Shape::new([2, 2, 3, 5, 16]).unwrap();
+    let original = Shape::new([2, 3, 5, 20]).unwrap();
+    let small = Shape::new([1, 5, 3, 4]).unwrap();
+    let to_nchw = Conversion::new(Layout::Nc1hwc0, &device, Layout::Nchw, 2);
+    let out = |conversion: &Conversion<'_>| Plan::new(conversion).unwrap().out_shape().to_vec();
+    assert_eq!(out(&to_nchw), [2, 32, 3, 5]);
+    let known = Conversion {
+        original: Some((Layout::Nhwc, &original)),
+        ..to_nchw
+    };
+    assert_eq!(out(&known), [2, 20, 3, 5]);
+    assert_eq!(
+        out(&Conversion {
+            to: Layout::Nd,
+            ..known
+        }),
+        [2, 3, 5, 20]
+    );
+    let part = Conversion {
+        original: Some((Layout::Nchw, &small)),
+        is_prefix: true,
+        ..to_nchw
+    };
+    assert_eq!(out(&part), [1, 5, 3, 4]);
+
+    let src = noise(device.n_elements() * 2);
+    let whole = Plan::new(&to_nchw).unwrap().run_to_vec(&src).unwrap();
+    let part = Plan::new(&part).unwrap().run_to_vec(&src).unwrap();
+    for (i, element) in part.chunks(2).enumerate() {
+        let (c, h, w) = (i / 12, i / 4 % 3, i % 4);
+        let at = ((c * 3 + h) * 5 + w) * 2;
+        assert_eq!(element, &whole[at..at + 2]);
+    }
+}
+
+#[test]
+fn errors_say_what_does_not_fit() {
+    let device = Shape::new([2, 2, 3, 5, 16]).unwrap();
+    let wrong = Shape::new([2, 40, 3, 5]).unwrap();
+    let flat = Shape::new([7]).unwrap();
+    let weight = Shape::new([12, 2, 16, 16]).unwrap();
+    let deep = Shape::new([1, 2, 3, 4, 5]).unwrap();
+    let five = Shape::new([1, 5, 2, 2]).unwrap();
+    let base = Conversion::new(Layout::Nc1hwc0, &device, Layout::Nchw, 2);
+    let cases = [
+        (
+            Conversion {
+                original: Some((Layout::Nchw, &wrong)),
+                ..base
+            },
+            "`NC1HWC0` of this original has shape [2,3,3,5,16], found [2,2,3,5,16]",
+        ),
+        (
+            Conversion {
+                original: Some((Layout::Nchw, &wrong)),
+                is_prefix: true,
+                ..base
+            },
+            "`NC1HWC0` of shape [2,2,3,5,16] holds less than the original shape [2,40,3,5]",
+        ),
+        (
+            Conversion {
+                original: Some((Layout::Nchw, &flat)),
+                ..base
+            },
+            "shape [7] has 1 axes, which `NCHW` cannot have",
+        ),
+        (
+            Conversion {
+                from_shape: &flat,
+                ..base
+            },
+            "shape [7] has 1 axes, which `NC1HWC0` cannot have",
+        ),
+        (
+            Conversion::new(Layout::FractalZ, &weight, Layout::Nchw, 2),
+            "leaving `FRACTAL_Z` takes the original shape",
+        ),
+        (
+            Conversion::new(Layout::Ncdhw, &deep, Layout::Nc1hwc0, 2),
+            "`NC1HWC0` has no axis for a depth of 3",
+        ),
+        (
+            Conversion::new(Layout::Nchw, &five, Layout::FractalZC04, 2),
+            "`FRACTAL_Z_C04` holds at most 4 channels, found 5",
+        ),
+        (
+            Conversion {
+                groups: 3,
+                ..Conversion::new(Layout::Nchw, &five, Layout::FractalZ, 2)
+            },
+            "1 output channels in blocks of 16 cannot form 3 groups",
+        ),
+        (
+            Conversion {
+                to: Layout::FractalNz,
+                ..base
+            },
+            "no conversion from `NC1HWC0` to `FRACTAL_NZ`",
+        ),
+        (
+            Conversion {
+                from: Layout::BnWeight,
+                ..base
+            },
+            "no conversion from `BN_WEIGHT` to `NCHW`",
+        ),
+        (
+            Conversion {
+                c0: Some(0),
+                ..base
+            },
+            "blocks of 0 elements",
+        ),
+        (
+            Conversion {
+                element_bytes: 3,
+                ..base
+            },
+            "elements of 3 bytes; expected 1, 2, 4, 8 or 16",
+        ),
+    ];
+    for (conversion, message) in cases {
+        assert_eq!(Plan::new(&conversion).unwrap_err().to_string(), message);
+    }
+    let plan = Plan::new(&base).unwrap();
+    let error = plan.run(&[0; 1919], &mut [0; 1920]).unwrap_err();
+    assert_eq!(
+        error,
+        LayoutError::Bytes {
+            which: "source",
+            expected: 1920,
+            found: 1919
+        }
+    );
+    let error = plan.run(&[0; 1920], &mut [0; 7]).unwrap_err();
+    assert_eq!(error.to_string(), "target takes 1920 bytes, found 7");
+}
