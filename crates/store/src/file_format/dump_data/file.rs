@@ -131,6 +131,11 @@ impl DumpFile {
         self.bytes.as_ref().len() as u64
     }
 
+    /// All bytes of the file, what the header says, and where the payload's pieces are.
+    pub fn into_parts(self) -> (FileBytes, DumpHeader, Vec<Piece>) {
+        (self.bytes, self.checked.header, self.checked.pieces)
+    }
+
     /// The pieces of the payload in file order.
     pub fn pieces(&self) -> &[Piece] {
         &self.checked.pieces
