@@ -93,10 +93,15 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Sto
         .collect();
     if !missing.is_empty() {
         let missing = missing.join(", ");
-        return Err(Stop::Error(format!("the following arguments are required: {missing}")));
+        return Err(Stop::Error(format!(
+            "the following arguments are required: {missing}"
+        )));
     }
     if !unknown.is_empty() {
-        return Err(Stop::Error(format!("unrecognized arguments: {}", unknown.join(" "))));
+        return Err(Stop::Error(format!(
+            "unrecognized arguments: {}",
+            unknown.join(" ")
+        )));
     }
     Ok(values)
 }
@@ -152,7 +157,9 @@ fn classify_one(specs: &[OptionSpec], arg: &str) -> Result<Word, Stop> {
         _ => {
             let names: Vec<&str> = candidates.iter().map(|(name, _)| *name).collect();
             let names = names.join(", ");
-            return Err(Stop::Error(format!("ambiguous option: {arg} could match {names}")));
+            return Err(Stop::Error(format!(
+                "ambiguous option: {arg} could match {names}"
+            )));
         }
     }
     if is_negative_number(arg) || arg.contains(' ') {
@@ -220,7 +227,10 @@ fn abbreviations(specs: &[OptionSpec], arg: &str) -> Vec<(&'static str, Word)> {
 /// `-1`, `-1.5`, `-.5`.
 fn is_negative_number(arg: &str) -> bool {
     let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
-    match arg.strip_prefix('-').map(|rest| rest.split_once('.').ok_or(rest)) {
+    match arg
+        .strip_prefix('-')
+        .map(|rest| rest.split_once('.').ok_or(rest))
+    {
         Some(Ok((whole, part))) => digits(whole) && digits(part) && !part.is_empty(),
         Some(Err(whole)) => digits(whole) && !whole.is_empty(),
         None => false,
@@ -231,22 +241,29 @@ fn check(spec: &OptionSpec, value: &str) -> Result<(), Stop> {
     match spec.value {
         ValueKind::Text => Ok(()),
         ValueKind::SafeText if is_safe_text(value) => Ok(()),
-        ValueKind::SafeText => {
-            Err(wrong(spec, &format!("invalid safe_path_string value: '{value}'")))
-        }
+        ValueKind::SafeText => Err(wrong(
+            spec,
+            &format!("invalid safe_path_string value: '{value}'"),
+        )),
         ValueKind::Integer(allowed) => match value.trim().parse::<i64>() {
             Ok(number) if allowed.contains(&number) => Ok(()),
             Ok(number) => {
                 let allowed: Vec<String> = allowed.iter().map(i64::to_string).collect();
                 let allowed = allowed.join(", ");
-                Err(wrong(spec, &format!("invalid choice: {number} (choose from {allowed})")))
+                Err(wrong(
+                    spec,
+                    &format!("invalid choice: {number} (choose from {allowed})"),
+                ))
             }
             Err(_) => Err(wrong(spec, &format!("invalid int value: '{value}'"))),
         },
         ValueKind::Word(allowed) if allowed.contains(&value) => Ok(()),
         ValueKind::Word(allowed) => {
             let allowed = allowed.join("', '");
-            Err(wrong(spec, &format!("invalid choice: '{value}' (choose from '{allowed}')")))
+            Err(wrong(
+                spec,
+                &format!("invalid choice: '{value}' (choose from '{allowed}')"),
+            ))
         }
     }
 }
@@ -306,10 +323,16 @@ mod tests {
 
     #[test]
     fn wrong_words_are_named() {
-        check("-o 1 -i 2", Err("argument -i/--input_tensor: not allowed with"));
+        check(
+            "-o 1 -i 2",
+            Err("argument -i/--input_tensor: not allowed with"),
+        );
         check("-ou d", Err("ambiguous option: -ou could match -o, -out"));
         check("--outp d", Err("ambiguous option: --outp could match"));
-        check("-o", Err("argument -o/--output_tensor: expected one argument"));
+        check(
+            "-o",
+            Err("argument -o/--output_tensor: expected one argument"),
+        );
         check("-o -i", Err("expected one argument"));
         check("-x 1", Err("unrecognized arguments: -x 1"));
         check("1", Err("unrecognized arguments: 1"));

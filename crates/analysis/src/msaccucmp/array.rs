@@ -69,7 +69,9 @@ impl<'a> Array<'a> {
             let text: Vec<String> = dims.iter().map(usize::to_string).collect();
             let text = text.join(",");
             let n = self.n_elements();
-            return Err(format!("cannot reshape array of size {n} into shape ({text})"));
+            return Err(format!(
+                "cannot reshape array of size {n} into shape ({text})"
+            ));
         }
         if let Some(geometry) = self.geometry.try_reshape(dims) {
             return Ok(Array { geometry, ..self });

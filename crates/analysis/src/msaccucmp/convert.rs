@@ -74,8 +74,17 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
             true => (parse_shape(options)?, parse_pick(options)?),
             false => (None, None),
         };
-        let custom = options.custom_dir.as_deref().map(Custom::open).transpose()?;
-        Ok(Relayout { target, wanted, pick, custom })
+        let custom = options
+            .custom_dir
+            .as_deref()
+            .map(Custom::open)
+            .transpose()?;
+        Ok(Relayout {
+            target,
+            wanted,
+            pick,
+            custom,
+        })
     });
     let relayout = relayout.transpose()?;
     let out_dir = paths::resolve(&options.out_dir);
@@ -210,13 +219,15 @@ fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, Failure> 
     let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() < 2 || !parts.iter().all(is_number) {
-        let message = format!(
-            "The shape('{text}') is invalid. The supported formats are \"1,3,224,224\"."
-        );
+        let message =
+            format!("The shape('{text}') is invalid. The supported formats are \"1,3,224,224\".");
         return Err(Failure::new(Code::Shape, message));
     }
     // A number that does not fit is larger than any extent.
-    let dims: Vec<usize> = parts.iter().map(|part| part.parse().unwrap_or(usize::MAX)).collect();
+    let dims: Vec<usize> = parts
+        .iter()
+        .map(|part| part.parse().unwrap_or(usize::MAX))
+        .collect();
     if dims.contains(&0) {
         let message =
             format!("The shape('{text}') is invalid. Each dimension must be greater than 0.");

@@ -72,13 +72,21 @@ impl Custom {
         to: Layout,
         call: &Call<'_, '_>,
     ) -> Option<Result<Array<'static>, String>> {
-        let script = self.scripts.iter().rev().find(|s| (s.from, s.to) == (from, to))?;
+        let script = self
+            .scripts
+            .iter()
+            .rev()
+            .find(|s| (s.from, s.to) == (from, to))?;
         Some(self.with_process(|process| process.convert(&script.path, call)))
     }
 
     fn takes_the_right_arguments(&self, script: &Script) -> bool {
         let takes_groups = formats::name(script.to).is_some_and(|to| to.starts_with("FRACTAL_Z"));
-        let expected = if takes_groups { ARGUMENTS_WITH_GROUPS } else { ARGUMENTS };
+        let expected = if takes_groups {
+            ARGUMENTS_WITH_GROUPS
+        } else {
+            ARGUMENTS
+        };
         let path = script.path.display();
         match self.with_process(|process| process.count_arguments(&script.path)) {
             Ok(n) if n == expected => true,
@@ -122,7 +130,10 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries = std::fs::read_dir(dir).map_err(|error| Failure::unexpected(error.to_string()))?;
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.metadata().is_ok_and(|m| m.is_file() && m.len() <= SCRIPT_BYTES_MAX))
+        .filter(|path| {
+            path.metadata()
+                .is_ok_and(|m| m.is_file() && m.len() <= SCRIPT_BYTES_MAX)
+        })
         .take(SCRIPTS_MAX)
         .collect();
     paths.sort();
@@ -133,7 +144,9 @@ fn list(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn script(path: &Path) -> Option<Script> {
     let name = path.file_name()?.to_str()?;
     let layouts = || {
-        let stem = name.strip_suffix(".py").or_else(|| name.strip_suffix(".pyc"))?;
+        let stem = name
+            .strip_suffix(".py")
+            .or_else(|| name.strip_suffix(".pyc"))?;
         let is_word = stem.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         let pair = stem.strip_prefix("convert_")?;
         let (from, to) = pair.split_once("_to_")?;

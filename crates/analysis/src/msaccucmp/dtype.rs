@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use opscope_store::file_format::dump_data::dtype_from_code;
 use opscope_tensor::DType;
+use opscope_tensor::Shape;
 use opscope_tensor::convert::dtype::decode as decode_exactly;
 use opscope_tensor::convert::reference;
-use opscope_tensor::Shape;
 
 use super::array::{Array, count};
 use super::failure::{Code, Failure};
@@ -33,16 +33,28 @@ pub(super) fn check(tensor: &SourceTensor<'_>) -> Result<(), Failure> {
 /// the shape asks for are left out, fewer are passed on. A shape without elements gives `float64`
 /// whatever the dtype.
 pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<Decoded<'a>, Failure> {
-    let Plan { dump_dtype, dims, bytes } = Plan::new(tensor)?;
+    let Plan {
+        dump_dtype,
+        dims,
+        bytes,
+    } = Plan::new(tensor)?;
     if count(&dims) == Some(0) {
         let array = Array::flat(DType::F64, Cow::Borrowed(&[]));
-        return Ok(Decoded { array, dims, dump_dtype });
+        return Ok(Decoded {
+            array,
+            dims,
+            dump_dtype,
+        });
     }
     let (dtype, bytes) = match dump_dtype {
         DType::Undefined => (DType::I8, Cow::Borrowed(bytes)),
         DType::Resource => (DType::I64, Cow::Borrowed(bytes)),
         DType::BF16 | DType::U1 => {
-            let n = if dump_dtype == DType::U1 { bytes.len() * 8 } else { bytes.len() / 2 };
+            let n = if dump_dtype == DType::U1 {
+                bytes.len() * 8
+            } else {
+                bytes.len() / 2
+            };
             let exact = Shape::new([n])
                 .map_err(|error| Failure::unexpected(error.to_string()))
                 .and_then(|shape| {
@@ -57,7 +69,11 @@ pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<Decoded<'a>, Failu
         },
     };
     let array = Array::flat(dtype, bytes);
-    Ok(Decoded { array, dims, dump_dtype })
+    Ok(Decoded {
+        array,
+        dims,
+        dump_dtype,
+    })
 }
 
 /// numpy's name of the header's dtype, which file names carry.
@@ -68,9 +84,9 @@ pub(super) fn file_name_part(dump_dtype: DType) -> Result<&'static str, Failure>
         DType::Undefined => Ok("int8"),
         DType::Resource => Ok("int64"),
         DType::U1 => Ok("uint8"),
-        DType::HiF8 | DType::F8E5M2 | DType::F8E4M3FN => {
-            Err(Failure::unexpected(format!("data type '{dump_dtype}' not understood")))
-        }
+        DType::HiF8 | DType::F8E5M2 | DType::F8E4M3FN => Err(Failure::unexpected(format!(
+            "data type '{dump_dtype}' not understood"
+        ))),
         other => Ok(other.name()),
     }
 }
@@ -93,16 +109,25 @@ impl<'a> Plan<'a> {
             })?;
         let dims = match (dump_dtype, &tensor.entry.shape) {
             (DType::Undefined, _) => vec![tensor.bytes.len()],
-            (_, Some(dims)) => dims.iter().map(|&d| usize::try_from(d).unwrap_or(usize::MAX)).collect(),
+            (_, Some(dims)) => dims
+                .iter()
+                .map(|&d| usize::try_from(d).unwrap_or(usize::MAX))
+                .collect(),
             (_, None) => Vec::new(),
         };
         // A count that does not fit is more than the bytes that are there.
         let n_wanted = count(&dims).map_or(usize::MAX, |n| n.saturating_mul(width));
         let bytes = &tensor.bytes[..tensor.bytes.len().min(n_wanted)];
-        if bytes.len() % width != 0 {
-            return Err(Failure::unexpected("buffer size must be a multiple of element size"));
+        if !bytes.len().is_multiple_of(width) {
+            return Err(Failure::unexpected(
+                "buffer size must be a multiple of element size",
+            ));
         }
-        Ok(Plan { dump_dtype, dims, bytes })
+        Ok(Plan {
+            dump_dtype,
+            dims,
+            bytes,
+        })
     }
 }
 

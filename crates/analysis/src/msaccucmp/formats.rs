@@ -32,7 +32,12 @@ pub(super) fn from_name(text: &str) -> Option<Layout> {
 pub(super) fn from_code(code: u32) -> Result<(Layout, &'static str), Failure> {
     layout_from_code(code)
         .and_then(|layout| Some((layout, name(layout)?)))
-        .ok_or_else(|| Failure::new(Code::Format, format!("The format({code}) does not support.")))
+        .ok_or_else(|| {
+            Failure::new(
+                Code::Format,
+                format!("The format({code}) does not support."),
+            )
+        })
 }
 
 #[cfg(test)]
@@ -53,7 +58,10 @@ mod tests {
         ] {
             let found = from_code(code).ok();
             assert_eq!(found.map(|(_, name)| name), expected, "{code}");
-            assert_eq!(expected.and_then(from_name), found.map(|(layout, _)| layout));
+            assert_eq!(
+                expected.and_then(from_name),
+                found.map(|(layout, _)| layout)
+            );
         }
         assert_eq!(from_name("nchw"), None);
     }

@@ -66,7 +66,9 @@ fn refuse_groups(request: &Request<'_, '_>) -> Result<(), String> {
 
 /// The first `N` extents.
 fn leading<const N: usize>(dims: &[usize]) -> Result<[usize; N], String> {
-    dims.first_chunk().copied().ok_or_else(|| "list index out of range".to_owned())
+    dims.first_chunk()
+        .copied()
+        .ok_or_else(|| "list index out of range".to_owned())
 }
 
 /// The product of two extents; what does not fit cannot be the extent of anything.
@@ -129,7 +131,11 @@ fn from_ndc1hwc0<'a>(request: Request<'a, '_>, to: Layout) -> Result<Converted<'
 /// It writes `[: wanted - padded]`, which counts from the end if that is negative. If more is wanted
 /// than there is, the same expression keeps the first `wanted - padded` entries.
 fn numpy_cut(padded: usize, wanted: usize) -> usize {
-    if wanted <= padded { wanted } else { (wanted - padded).min(padded) }
+    if wanted <= padded {
+        wanted
+    } else {
+        (wanted - padded).min(padded)
+    }
 }
 
 #[cfg(test)]

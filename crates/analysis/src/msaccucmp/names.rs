@@ -46,7 +46,8 @@ impl Namer {
         let hash = Uuid::new_v3(&Uuid::NAMESPACE_DNS, name.as_bytes()).simple();
         let short = format!("{hash}{suffix}");
         let line = mapping_csv::line(&short, &name);
-        self.creator.append_line(&self.dir.join(mapping_csv::FILE_NAME), &line)?;
+        self.creator
+            .append_line(&self.dir.join(mapping_csv::FILE_NAME), &line)?;
         Ok(self.dir.join(short))
     }
 }
@@ -79,7 +80,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let namer = Namer::new(dir.path().to_owned());
         let short = "x".repeat(250);
-        assert_eq!(namer.shortened(&short, ".npy").unwrap(), dir.path().join(short + ".npy"));
+        assert_eq!(
+            namer.shortened(&short, ".npy").unwrap(),
+            dir.path().join(short + ".npy")
+        );
         let long = "x".repeat(251);
         let path = namer.shortened(&long, ".npy").unwrap();
         // Computed by Python's uuid module.

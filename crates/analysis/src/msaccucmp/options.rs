@@ -72,7 +72,9 @@ impl Stop {
                 USAGE_STATUS
             }
             Stop::Unsupported(command) => {
-                log::error(&format!("The command '{command}' is not supported yet. See {DOCUMENT}."));
+                log::error(&format!(
+                    "The command '{command}' is not supported yet. See {DOCUMENT}."
+                ));
                 USAGE_STATUS
             }
         }
@@ -111,7 +113,10 @@ const CONVERT: &[OptionSpec] = &[
     option(&["-c", "--custom_script_path"], ValueKind::SafeText),
     option(&["-out", "--output"], ValueKind::Text),
     option(&["-v", "--version"], ValueKind::Integer(&[1, 2])),
-    option(&["-t", "--type"], ValueKind::Word(&["npy", "bin", "msnpy", "pt"])),
+    option(
+        &["-t", "--type"],
+        ValueKind::Word(&["npy", "bin", "msnpy", "pt"]),
+    ),
 ];
 
 const OVERFLOW: &[OptionSpec] = &[
@@ -185,7 +190,9 @@ pub(super) fn parse(args: &[String]) -> Result<Command, Stop> {
             let usage = MAIN_HELP.lines().next().unwrap_or_default();
             let choices = "'compare', 'convert', 'overflow', 'file_compare'";
             let reason = format!("invalid choice: '{other}' (choose from {choices})");
-            Err(Stop::Usage(format!("{usage}\nmsaccucmp: error: {reason}\n")))
+            Err(Stop::Usage(format!(
+                "{usage}\nmsaccucmp: error: {reason}\n"
+            )))
         }
     }
 }
@@ -200,9 +207,9 @@ fn read(
     match arguments::parse(specs, args) {
         Ok(values) => Ok(values.into_iter()),
         Err(ParseStop::Help) => Err(Stop::Help(format!("{usage}{help}"), 0)),
-        Err(ParseStop::Error(reason)) => {
-            Err(Stop::Usage(format!("{usage}msaccucmp {command}: error: {reason}\n")))
-        }
+        Err(ParseStop::Error(reason)) => Err(Stop::Usage(format!(
+            "{usage}msaccucmp {command}: error: {reason}\n"
+        ))),
     }
 }
 

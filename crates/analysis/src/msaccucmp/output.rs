@@ -29,7 +29,12 @@ impl Output {
     }
 
     /// Writes `{stem}{suffix}` as an array file.
-    pub(super) fn npy(&self, stem: &str, suffix: &str, array: &Array<'_>) -> Result<PathBuf, Failure> {
+    pub(super) fn npy(
+        &self,
+        stem: &str,
+        suffix: &str,
+        array: &Array<'_>,
+    ) -> Result<PathBuf, Failure> {
         let path = self.path(stem, suffix)?;
         let order = array.saved_order();
         let header = Shape::new(array.dims()).ok().and_then(|shape| {
@@ -103,7 +108,10 @@ impl Output {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is the function of `map_err`")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is the function of `map_err`"
+)]
 fn write_failure(error: StoreError) -> Failure {
     let cause = std::error::Error::source(&error).map(ToString::to_string);
     let message = format!("{error}: {}", cause.unwrap_or_default());

@@ -66,7 +66,11 @@ pub(super) fn check_input(path: &Path, kind: Kind) -> Result<(), Failure> {
     } else {
         fs::File::open(path).is_ok()
     };
-    if is_readable { Ok(()) } else { Err(invalid("cannot be read")) }
+    if is_readable {
+        Ok(())
+    } else {
+        Err(invalid("cannot be read"))
+    }
 }
 
 /// Checks the output directory and creates it.
@@ -81,7 +85,11 @@ pub(super) fn create_output(path: &Path) -> Result<(), Failure> {
         .mode(Modes::default().dir)
         .create(path)
         .map_err(invalid)?;
-    if fs::metadata(path).map_err(invalid)?.permissions().readonly() {
+    if fs::metadata(path)
+        .map_err(invalid)?
+        .permissions()
+        .readonly()
+    {
         return Err(invalid(std::io::ErrorKind::PermissionDenied.into()));
     }
     Ok(())
@@ -135,7 +143,11 @@ mod tests {
         ];
         for (name, kind, status) in cases {
             let result = check_input(&real.join(name), kind);
-            assert_eq!(result.err().map(|failure| failure.status()), status, "{name}");
+            assert_eq!(
+                result.err().map(|failure| failure.status()),
+                status,
+                "{name}"
+            );
         }
         let long = real.join("x".repeat(255));
         assert_eq!(check_input(&long, Kind::Any).unwrap_err().status(), 3);

@@ -47,7 +47,11 @@ pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> Cut {
         // The reference can write slices of four and five axes only.
         Some(_) if dims.len() > 5 => Cut::Keep,
         Some(_) => {
-            let ends = dims.iter().zip(&wanted).map(|(dim, wanted)| *dim.min(wanted)).collect();
+            let ends = dims
+                .iter()
+                .zip(&wanted)
+                .map(|(dim, wanted)| *dim.min(wanted))
+                .collect();
             Cut::To { dims, ends }
         }
     }

@@ -62,7 +62,11 @@ impl SourceTensor<'_> {
 impl Source {
     /// Reads a dump file, a nano dump or an array file.
     pub(super) fn open(path: &Path) -> Result<Source, Failure> {
-        let file_name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let file_name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if file_name.ends_with(".npy") {
             return open_array(path, file_name);
         }
@@ -74,7 +78,9 @@ impl Source {
         let bytes = FileBytes::open(path).map_err(|error| parse_failure(error.to_string()))?;
         let n_bytes = bytes.as_ref().len();
         if n_bytes == 0 {
-            return Err(parse_failure("The file size is zero. Please check the dump file.".into()));
+            return Err(parse_failure(
+                "The file size is zero. Please check the dump file.".into(),
+            ));
         }
         if n_bytes >= LARGE_FILE_BYTES {
             log::warning(&format!("The size of {} exceeds 1 GB.", log::quoted(path)));
@@ -110,17 +116,21 @@ impl Source {
 
     /// Inputs, then outputs.
     pub(super) fn tensors(&self) -> impl Iterator<Item = SourceTensor<'_>> {
-        self.tensors.iter().map(|(side, index, entry, range)| SourceTensor {
-            side: *side,
-            index: *index,
-            entry,
-            bytes: self.slice(range),
-        })
+        self.tensors
+            .iter()
+            .map(|(side, index, entry, range)| SourceTensor {
+                side: *side,
+                index: *index,
+                entry,
+                bytes: self.slice(range),
+            })
     }
 
     /// The buffers with their bytes.
     pub(super) fn buffers(&self) -> impl Iterator<Item = (&BufferEntry, &[u8])> {
-        self.buffers.iter().map(|(entry, range)| (entry, self.slice(range)))
+        self.buffers
+            .iter()
+            .map(|(entry, range)| (entry, self.slice(range)))
     }
 
     /// The bytes of each workspace.
@@ -163,7 +173,9 @@ impl Source {
                 }
             };
             if let Some((side, entry)) = entry {
-                source.tensors.push((side, piece.index, entry.clone(), piece.range));
+                source
+                    .tensors
+                    .push((side, piece.index, entry.clone(), piece.range));
             }
         }
         (source, header)
@@ -178,7 +190,11 @@ impl Source {
         if !attribute.is_auto_threaded {
             return Ok(());
         }
-        let thread = self.file_name.rsplit('.').nth(1).and_then(|field| field.parse().ok());
+        let thread = self
+            .file_name
+            .rsplit('.')
+            .nth(1)
+            .and_then(|field| field.parse().ok());
         let Some(thread) = thread else {
             let message = format!("There is no thread id in the name '{}'.", self.file_name);
             return Err(Failure::new(Code::InvalidPath, message));
@@ -186,7 +202,9 @@ impl Source {
         for side in [Side::Input, Side::Output] {
             let shapes = attribute.shapes(side, thread).map_err(stumble)?;
             let Some(shapes) = shapes else {
-                return Err(Failure::unexpected(format!("there is no slice of thread {thread}")));
+                return Err(Failure::unexpected(format!(
+                    "there is no slice of thread {thread}"
+                )));
             };
             let tensors = self.tensors.iter_mut().filter(|(s, ..)| *s == side);
             let entries: Vec<&mut TensorEntry> = tensors.map(|(_, _, entry, _)| entry).collect();
@@ -223,7 +241,10 @@ fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
 fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<Source, Failure> {
     let failure = |code, detail: String| {
         log::error(&detail);
-        Failure::new(code, format!("Failed to parse dump file \"{}\".", path.display()))
+        Failure::new(
+            code,
+            format!("Failed to parse dump file \"{}\".", path.display()),
+        )
     };
     let fields: Vec<&str> = file_name.split('.').collect();
     let Some(op_name) = fields.get(NANO_OP_NAME_FIELD) else {
@@ -240,11 +261,16 @@ fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<Source,
     let mut source = Source::empty(path, file_name, bytes);
     source.op_name = op_name;
     let mut start = nano::LENGTH_BYTES + n_header;
-    for (side, tensors) in [(Side::Input, &header.inputs), (Side::Output, &header.outputs)] {
+    for (side, tensors) in [
+        (Side::Input, &header.inputs),
+        (Side::Output, &header.outputs),
+    ] {
         for (index, tensor) in tensors.iter().enumerate() {
             // The sizes add up to the size of the file, as checked above.
             let end = start.saturating_add(usize::try_from(tensor.size).unwrap_or(usize::MAX));
-            source.tensors.push((side, index, tensor.to_entry(), start..end));
+            source
+                .tensors
+                .push((side, index, tensor.to_entry(), start..end));
             start = end;
         }
     }

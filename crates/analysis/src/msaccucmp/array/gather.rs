@@ -33,26 +33,43 @@ fn gather_elements<const N: usize>(geometry: &Geometry, bytes: &[u8], out: &mut 
         return;
     }
     let mut axes = joined_axes(geometry);
-    let inner = axes.pop().unwrap_or(Axis { n: 1, from: 1, to: 1 });
+    let inner = axes.pop().unwrap_or(Axis {
+        n: 1,
+        from: 1,
+        to: 1,
+    });
     // The axis that is dense in the source, if it is not the innermost one of the target already.
-    let dense = axes.iter().position(|axis| axis.from == 1).filter(|_| inner.from != 1);
+    let dense = axes
+        .iter()
+        .position(|axis| axis.from == 1)
+        .filter(|_| inner.from != 1);
     let across = dense.map(|i| axes.remove(i));
     let mut index = vec![0; axes.len()];
     loop {
         let start = |stride: fn(&Axis) -> usize| -> usize {
-            axes.iter().zip(&index).map(|(axis, &i)| i * stride(axis)).sum()
+            axes.iter()
+                .zip(&index)
+                .map(|(axis, &i)| i * stride(axis))
+                .sum()
         };
         let (from, to) = (&from[start(|a| a.from)..], &mut to[start(|a| a.to)..]);
         match across {
             Some(across) => exchange(from, to, across, inner),
             None if inner.from == 1 => to[..inner.n].copy_from_slice(&from[..inner.n]),
             None => {
-                for (to, from) in to.iter_mut().zip(from.iter().step_by(inner.from)).take(inner.n) {
+                for (to, from) in to
+                    .iter_mut()
+                    .zip(from.iter().step_by(inner.from))
+                    .take(inner.n)
+                {
                     *to = *from;
                 }
             }
         }
-        let Some(axis) = (0..axes.len()).rev().find(|&axis| index[axis] + 1 < axes[axis].n) else {
+        let Some(axis) = (0..axes.len())
+            .rev()
+            .find(|&axis| index[axis] + 1 < axes[axis].n)
+        else {
             return;
         };
         index[axis] += 1;

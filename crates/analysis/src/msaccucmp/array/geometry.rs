@@ -96,7 +96,10 @@ impl Geometry {
             }
             // The old axes of a group must lie in memory like one axis.
             let group = &old[old_start..old_end];
-            if group.windows(2).any(|pair| pair[0].1 != pair[1].0 * pair[1].1) {
+            if group
+                .windows(2)
+                .any(|pair| pair[0].1 != pair[1].0 * pair[1].1)
+            {
                 return None;
             }
             let mut stride = group.last().map_or(1, |&(_, stride)| stride);

@@ -3,13 +3,18 @@ use super::*;
 fn numbers(dims: &[usize]) -> Array<'static> {
     let n = count(dims).unwrap();
     let bytes: Vec<u8> = (0..n as u16).flat_map(u16::to_le_bytes).collect();
-    Array::flat(DType::U16, Cow::Owned(bytes)).reshape(dims).unwrap()
+    Array::flat(DType::U16, Cow::Owned(bytes))
+        .reshape(dims)
+        .unwrap()
 }
 
 fn values(array: &Array<'_>, order: Order) -> Vec<u16> {
     let bytes = array.bytes_in_order(order);
     let (chunks, _) = bytes.as_chunks::<2>();
-    chunks.iter().map(|&chunk| u16::from_le_bytes(chunk)).collect()
+    chunks
+        .iter()
+        .map(|&chunk| u16::from_le_bytes(chunk))
+        .collect()
 }
 
 /// Looks the elements up one by one.
@@ -35,14 +40,21 @@ fn every_permutation_reads_the_right_elements() {
         }
         let array = numbers(&dims).transpose(&axes).cut(&[2, 33, 2, 34]);
         let picked: Vec<usize> = axes.iter().map(|&axis| strides[axis]).collect();
-        assert_eq!(values(&array, Order::C), expected(array.dims(), &picked), "{axes:?}");
+        assert_eq!(
+            values(&array, Order::C),
+            expected(array.dims(), &picked),
+            "{axes:?}"
+        );
     }
 }
 
 #[test]
 fn reshape_copies_only_where_it_must() {
     let array = numbers(&[2, 3, 4]).transpose(&[1, 0, 2]);
-    assert_eq!(array.geometry.try_reshape(&[3, 2, 2, 2]).unwrap().strides(), [4, 12, 2, 1]);
+    assert_eq!(
+        array.geometry.try_reshape(&[3, 2, 2, 2]).unwrap().strides(),
+        [4, 12, 2, 1]
+    );
     assert!(array.geometry.try_reshape(&[6, 4]).is_none());
     let copy = array.reshape(&[6, 4]).unwrap();
     assert_eq!(values(&copy, Order::C)[..8], [0, 1, 2, 3, 12, 13, 14, 15]);

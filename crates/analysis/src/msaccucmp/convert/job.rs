@@ -21,7 +21,10 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// large file, else that of the first other file. Exceptions count only if nothing else failed, so
 /// that the status does not depend on the order in which the file system lists the files.
 pub(super) fn run(context: &Context, paths: &[PathBuf], n_entries: usize) -> Result<(), Failure> {
-    let n_workers = thread::available_parallelism().map_or(1, usize::from).min(paths.len()).max(1);
+    let n_workers = thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(paths.len())
+        .max(1);
     let limit = memory_bytes() / n_workers as u64 / MEMORY_SHARE;
     let is_large = |path: &Path| path.metadata().is_ok_and(|m| m.len() > limit);
     let (large, small): (Vec<&PathBuf>, Vec<&PathBuf>) =
@@ -50,13 +53,18 @@ pub(super) fn run(context: &Context, paths: &[PathBuf], n_entries: usize) -> Res
         failures.insert(0, failure);
     }
     let list = context.output.failed_list();
-    if failures.iter().any(|failure| !matches!(failure, Failure::Unexpected(_))) {
+    if failures
+        .iter()
+        .any(|failure| !matches!(failure, Failure::Unexpected(_)))
+    {
         log::info(&format!(
             "The list of files that failed to be converted has been written to {}.",
             log::quoted(&list)
         ));
     }
-    let coded = failures.iter().position(|failure| !matches!(failure, Failure::Unexpected(_)));
+    let coded = failures
+        .iter()
+        .position(|failure| !matches!(failure, Failure::Unexpected(_)));
     match coded.or((!failures.is_empty()).then_some(0)) {
         Some(i) => Err(failures.swap_remove(i)),
         None => Ok(()),
@@ -87,8 +95,11 @@ impl Batch<'_> {
 
     /// The failures since the last call, in the order of `paths`.
     fn take_failures(&self, paths: &[&PathBuf]) -> Vec<Failure> {
-        let mut failures =
-            self.failures.lock().map(|mut failures| std::mem::take(&mut *failures)).unwrap_or_default();
+        let mut failures = self
+            .failures
+            .lock()
+            .map(|mut failures| std::mem::take(&mut *failures))
+            .unwrap_or_default();
         failures.sort_by_key(|(path, _)| paths.iter().position(|other| *other == path));
         failures.into_iter().map(|(_, failure)| failure).collect()
     }
@@ -112,7 +123,11 @@ impl Progress {
         };
         state.0 += 1;
         let is_last = state.0 >= self.n_entries;
-        if is_last || state.1.is_none_or(|shown| shown.elapsed() >= PROGRESS_INTERVAL) {
+        if is_last
+            || state
+                .1
+                .is_none_or(|shown| shown.elapsed() >= PROGRESS_INTERVAL)
+        {
             state.1 = Some(Instant::now());
             let percent = state.0 * 100 / self.n_entries.max(1);
             let bar = ">".repeat(percent * PROGRESS_PLACES / 100);
@@ -124,7 +139,9 @@ impl Progress {
 /// Memory that can be had without swapping.
 fn memory_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
     let kibibytes = line.and_then(|rest| rest.trim().split(' ').next()?.parse::<u64>().ok());
     kibibytes.map_or(MEMORY_BYTES, |n| n.saturating_mul(1024))
 }

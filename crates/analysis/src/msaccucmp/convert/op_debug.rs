@@ -13,7 +13,9 @@ use super::super::{dtype, log};
 
 /// Writes each output of the file as a record, whatever kind of file was asked for.
 pub(super) fn convert(output: &Output, source: &Source) -> Result<(), Failure> {
-    source.tensors().try_for_each(|tensor| dtype::check(&tensor))?;
+    source
+        .tensors()
+        .try_for_each(|tensor| dtype::check(&tensor))?;
     for tensor in source.side(Side::Output) {
         let record = decode(source, &tensor)?;
         let name = format!("{}.output.{}.json", source.file_name, tensor.index);
@@ -29,7 +31,10 @@ fn decode(source: &Source, tensor: &SourceTensor<'_>) -> Result<OverflowRecord, 
     let bytes = decoded.array.bytes_in_order(Order::C);
     let record = OverflowRecord::decode(&bytes).map_err(|error| {
         let is_type = error.offset == ACC_TYPE_OFFSET as u64 && bytes.len() > ACC_TYPE_OFFSET + 4;
-        let message = format!("Failed to parse dump file \"{}\". {error}", source.path.display());
+        let message = format!(
+            "Failed to parse dump file \"{}\". {error}",
+            source.path.display()
+        );
         match (has_magic(&bytes), is_type) {
             (false, _) => {
                 log::error(&format!(
@@ -46,7 +51,9 @@ fn decode(source: &Source, tensor: &SourceTensor<'_>) -> Result<OverflowRecord, 
     if let OverflowRecord::Accelerator(record) = &record {
         if !record.is_valid() {
             let valid = record.valid;
-            log::error(&format!("The value of valid in the OpDebug file is {valid}, it is not 1"));
+            log::error(&format!(
+                "The value of valid in the OpDebug file is {valid}, it is not 1"
+            ));
         }
         let (found, expected) = (record.data_len, record.expected_data_len());
         if found != expected {

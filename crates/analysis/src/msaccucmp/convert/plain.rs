@@ -18,7 +18,9 @@ const L1_BUFFER: u32 = 0;
 /// All tensors are checked before the first one is written. A tensor whose bytes are too few for
 /// its shape is passed over.
 pub(super) fn convert(output: &Output, kind: OutputKind, source: &Source) -> Result<(), Failure> {
-    source.tensors().try_for_each(|tensor| dtype::check(&tensor))?;
+    source
+        .tensors()
+        .try_for_each(|tensor| dtype::check(&tensor))?;
     for side in [Side::Input, Side::Output] {
         if source.side(side).next().is_none() {
             warn_missing(source, side.name());
@@ -63,7 +65,10 @@ pub(super) fn write(
             let (_, format) = formats::from_code(tensor.entry.format)?;
             let dtype = dtype::file_name_part(decoded.dump_dtype)?;
             let n = decoded.array.n_elements();
-            output.bin(&format!("{file}.{side}.{i}.{n}.{dtype}.{format}"), &decoded.array)?
+            output.bin(
+                &format!("{file}.{side}.{i}.{n}.{dtype}.{format}"),
+                &decoded.array,
+            )?
         }
         OutputKind::Pt => {
             let Some(array) = shaped(decoded, tensor) else {
@@ -80,11 +85,18 @@ pub(super) fn write(
 /// The tensor in its shape; a scalar gets one axis. `None`, with a message, if the bytes are too
 /// few.
 fn shaped<'a>(decoded: Decoded<'a>, tensor: &SourceTensor<'_>) -> Option<Array<'a>> {
-    let dims = if decoded.dims.is_empty() { vec![1] } else { decoded.dims };
+    let dims = if decoded.dims.is_empty() {
+        vec![1]
+    } else {
+        decoded.dims
+    };
     match decoded.array.reshape(&dims) {
         Ok(array) => Some(array),
         Err(reason) => {
-            log::error(&format!("Failed to write the data of {}. {reason}", tensor.label()));
+            log::error(&format!(
+                "Failed to write the data of {}. {reason}",
+                tensor.label()
+            ));
             None
         }
     }
@@ -96,10 +108,16 @@ fn write_rest(output: &Output, source: &Source) -> Result<(), Failure> {
         warn_missing(source, "buffer data");
     }
     for (i, (entry, bytes)) in source.buffers().enumerate() {
-        let kind = if entry.buffer_type == L1_BUFFER { "l1" } else { "None" };
+        let kind = if entry.buffer_type == L1_BUFFER {
+            "l1"
+        } else {
+            "None"
+        };
         let path = output.raw(&format!("{}.{kind}buffer.{i}", source.file_name), bytes)?;
         let path = log::quoted(&path);
-        log::info(&format!("The data of {kind}buffer:{i} has been parsed into {path}."));
+        log::info(&format!(
+            "The data of {kind}buffer:{i} has been parsed into {path}."
+        ));
     }
     if source.spaces().next().is_none() {
         warn_missing(source, "space data");
@@ -107,11 +125,16 @@ fn write_rest(output: &Output, source: &Source) -> Result<(), Failure> {
     for (i, bytes) in source.spaces().enumerate() {
         let path = output.raw(&format!("{}.space.{i}", source.file_name), bytes)?;
         let path = log::quoted(&path);
-        log::info(&format!("The data of space:{i} has been parsed into {path}."));
+        log::info(&format!(
+            "The data of space:{i} has been parsed into {path}."
+        ));
     }
     Ok(())
 }
 
 fn warn_missing(source: &Source, what: &str) {
-    log::warning(&format!("There is no {what} in {}.", log::quoted(&source.path)));
+    log::warning(&format!(
+        "There is no {what} in {}.",
+        log::quoted(&source.path)
+    ));
 }

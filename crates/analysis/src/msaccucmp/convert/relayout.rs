@@ -49,8 +49,12 @@ pub(super) fn convert(
     source: &Source,
 ) -> Result<(), FileFailure> {
     let path = log::quoted(&source.path);
-    log::info(&format!("Start to transfer format for the dump file {path}."));
-    source.tensors().try_for_each(|tensor| dtype::check(&tensor))?;
+    log::info(&format!(
+        "Start to transfer format for the dump file {path}."
+    ));
+    source
+        .tensors()
+        .try_for_each(|tensor| dtype::check(&tensor))?;
     let mut tensors: Vec<SourceTensor<'_>> = source.tensors().collect();
     if let Some(Pick { side, index }) = relayout.pick {
         let n = source.side(side).count();
@@ -87,7 +91,10 @@ pub(super) fn convert(
     match failed {
         None => Ok(()),
         Some(failed) => {
-            log::error(&format!("Failed to convert format for {}.", source.path.display()));
+            log::error(&format!(
+                "Failed to convert format for {}.",
+                source.path.display()
+            ));
             Err(failed)
         }
     }
@@ -104,7 +111,8 @@ impl Relayout {
         let from = as_dumped(from, &decoded.dims, tensor);
         let own_shape = || -> Vec<usize> {
             let dims = tensor.entry.original_shape.iter().flatten();
-            dims.map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX)).collect()
+            dims.map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
+                .collect()
         };
         let wanted = self.wanted.clone().unwrap_or_else(own_shape);
         if from == Layout::FractalNz {
@@ -112,7 +120,9 @@ impl Relayout {
         }
         let label = tensor.label();
         let shape = &decoded.dims;
-        log::info(&format!("Before transferring the format, the data of {label} is {from}{shape:?}."));
+        log::info(&format!(
+            "Before transferring the format, the data of {label} is {from}{shape:?}."
+        ));
         let target_name = formats::name(self.target).unwrap_or_default();
         let dump_dtype = decoded.dump_dtype;
         if from == self.target {
@@ -125,7 +135,11 @@ impl Relayout {
                 .array
                 .reshape(&decoded.dims)
                 .map_err(|reason| Failure::new(Code::InvalidDumpData, reason))?;
-            return Ok(Product { array, format: target_name, dump_dtype });
+            return Ok(Product {
+                array,
+                format: target_name,
+                dump_dtype,
+            });
         }
         let converted = self.run(from, decoded, &wanted, tensor.entry.sub_format)?;
         let shape = converted.dims();
@@ -141,7 +155,11 @@ impl Relayout {
             ));
         }
         let format = if is_cut { target_name } else { from_name };
-        Ok(Product { array, format, dump_dtype })
+        Ok(Product {
+            array,
+            format,
+            dump_dtype,
+        })
     }
 
     /// The user's converter, or else the reference's own.
@@ -159,7 +177,10 @@ impl Relayout {
             wanted,
             groups: (groups >= GROUPS_MIN).then_some(groups),
         };
-        let custom = self.custom.as_ref().and_then(|custom| custom.convert(from, to, &call));
+        let custom = self
+            .custom
+            .as_ref()
+            .and_then(|custom| custom.convert(from, to, &call));
         let result = match custom {
             Some(result) => result.map(Converted::from),
             None => {
@@ -234,7 +255,11 @@ fn write(
         }
         OutputKind::MsNpy => {
             let file = names::mindspore(file, &source.op_name);
-            output.npy(&format!("{file}.{side}.{i}.{format}"), ".npy", &product.array)?
+            output.npy(
+                &format!("{file}.{side}.{i}.{format}"),
+                ".npy",
+                &product.array,
+            )?
         }
         OutputKind::Bin => output.bin(&bin_stem()?, &product.array)?,
         // The reference gives array files the name of plain ones here.

@@ -101,7 +101,10 @@ impl Process {
         self.requests.write_all(bytes)?;
         self.requests.flush()?;
         let mut line = String::new();
-        self.answers.by_ref().take(LINE_BYTES_MAX).read_line(&mut line)?;
+        self.answers
+            .by_ref()
+            .take(LINE_BYTES_MAX)
+            .read_line(&mut line)?;
         Ok(serde_json::from_str(&line)?)
     }
 }

@@ -10,10 +10,15 @@ use super::{Chain, Converted, Request, numpy_cut, refuse_groups, times};
 const PADDING_MAX: usize = 15;
 
 /// Checks the wanted shape before a `FRACTAL_NZ` tensor of extents `dims` is converted.
-pub(in super::super) fn check_wanted_shape(dims: &[usize], wanted: &[usize]) -> Result<(), Failure> {
+pub(in super::super) fn check_wanted_shape(
+    dims: &[usize],
+    wanted: &[usize],
+) -> Result<(), Failure> {
     let refuse = |message: String| Err(Failure::new(Code::InvalidParameter, message));
     if wanted.is_empty() {
-        return refuse("The format before transfer is FRACTAL_NZ. Please enter a valid shape.".into());
+        return refuse(
+            "The format before transfer is FRACTAL_NZ. Please enter a valid shape.".into(),
+        );
     }
     let [lead @ .., n1, m1, m0, c0] = dims else {
         return Err(Failure::unexpected("list index out of range"));
@@ -22,9 +27,7 @@ pub(in super::super) fn check_wanted_shape(dims: &[usize], wanted: &[usize]) -> 
         return Err(Failure::unexpected("list index out of range"));
     };
     let (m, n) = (times(*m1, *m0), times(*n1, *c0));
-    let fits = |wanted: usize, padded: usize| {
-        wanted <= padded && padded - wanted <= PADDING_MAX
-    };
+    let fits = |wanted: usize, padded: usize| wanted <= padded && padded - wanted <= PADDING_MAX;
     if lead == wanted_lead && fits(*wanted_m, m) && fits(*wanted_n, n) {
         return Ok(());
     }

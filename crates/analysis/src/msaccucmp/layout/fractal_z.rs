@@ -20,12 +20,22 @@ pub(super) fn to_plain<'a>(request: Request<'a, '_>, to: Layout) -> Result<Conve
         Layout::Hwcn => [wanted[3], wanted[2], wanted[0], wanted[1]],
         _ => wanted,
     };
-    let c1 = rows.checked_div(times(h, w)).ok_or("integer division or modulo by zero")?;
+    let c1 = rows
+        .checked_div(times(h, w))
+        .ok_or("integer division or modulo by zero")?;
     let (padded_n, padded_c) = (times(no, ni), times(c1, c0));
     let (cut_n, cut_c) = (numpy_cut(padded_n, n), numpy_cut(padded_c, c));
     let (axes, merged, ends) = match to {
-        Layout::Hwcn => ([1, 2, 0, 5, 3, 4], [h, w, padded_c, padded_n], [h, w, cut_c, cut_n]),
-        _ => ([3, 4, 0, 5, 1, 2], [padded_n, padded_c, h, w], [cut_n, cut_c, h, w]),
+        Layout::Hwcn => (
+            [1, 2, 0, 5, 3, 4],
+            [h, w, padded_c, padded_n],
+            [h, w, cut_c, cut_n],
+        ),
+        _ => (
+            [3, 4, 0, 5, 1, 2],
+            [padded_n, padded_c, h, w],
+            [cut_n, cut_c, h, w],
+        ),
     };
     Chain {
         from: Layout::FractalZ,
@@ -48,7 +58,11 @@ pub(super) fn from_plain<'a>(
     axes: [usize; 4],
 ) -> Result<Converted<'a>, String> {
     let dims: [usize; 4] = leading(request.dims)?;
-    let groups = if request.groups >= GROUPS_MIN { request.groups as usize } else { 1 };
+    let groups = if request.groups >= GROUPS_MIN {
+        request.groups as usize
+    } else {
+        1
+    };
     let array = request.array.reshape(&dims)?.transpose(&axes);
     let dtype = array.dtype();
     let target = Target::new(array.dims(), groups)?;
@@ -59,7 +73,9 @@ pub(super) fn from_plain<'a>(
     let mut out = vec![0; n_bytes];
     let elements = array.bytes_in_order(Order::C);
     target.fill(&elements, &mut out, width(dtype));
-    Ok(Array::flat(dtype, Cow::Owned(out)).reshape(&target.dims)?.into())
+    Ok(Array::flat(dtype, Cow::Owned(out))
+        .reshape(&target.dims)?
+        .into())
 }
 
 /// Where the elements of an `NCHW` weight go.
@@ -76,10 +92,17 @@ impl Target {
     fn new(dims: &[usize], groups: usize) -> Result<Target, String> {
         let [n_all, c, h, w] = leading(dims)?;
         let n = n_all / groups;
-        let by_channels = lcm(c, BLOCK).checked_div(c).ok_or("integer division or modulo by zero")?;
-        let by_kernels = lcm(n, BLOCK).checked_div(n).ok_or("integer division or modulo by zero")?;
+        let by_channels = lcm(c, BLOCK)
+            .checked_div(c)
+            .ok_or("integer division or modulo by zero")?;
+        let by_kernels = lcm(n, BLOCK)
+            .checked_div(n)
+            .ok_or("integer division or modulo by zero")?;
         let enlarged = lcm(by_channels, by_kernels).min(groups).max(1);
-        let blocks = times(groups.div_ceil(enlarged), times(enlarged, c).div_ceil(BLOCK));
+        let blocks = times(
+            groups.div_ceil(enlarged),
+            times(enlarged, c).div_ceil(BLOCK),
+        );
         let rows = times(blocks, times(h, w));
         Ok(Target {
             dims: [rows, times(enlarged, n).div_ceil(BLOCK), BLOCK, BLOCK],
@@ -120,5 +143,6 @@ fn lcm(a: usize, b: usize) -> usize {
     while y != 0 {
         (x, y) = (y, x % y);
     }
-    a.checked_div(x).map_or(0, |quotient| quotient.saturating_mul(b))
+    a.checked_div(x)
+        .map_or(0, |quotient| quotient.saturating_mul(b))
 }

@@ -12,7 +12,12 @@ fn flat(n: usize) -> Array<'static> {
 
 fn values(array: &Array<'_>) -> Vec<u32> {
     let bytes = array.bytes_in_order(Order::C);
-    bytes.as_chunks::<4>().0.iter().map(|&chunk| u32::from_le_bytes(chunk)).collect()
+    bytes
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|&chunk| u32::from_le_bytes(chunk))
+        .collect()
 }
 
 fn run(from: Layout, to: Layout, dims: &[usize], wanted: &[usize]) -> Result<Vec<u32>, String> {
@@ -55,7 +60,7 @@ fn a_cut_before_and_after_the_copy_is_the_same() {
             convert(Layout::Nc1hwc0, to, request).unwrap().unwrap()
         };
         let full = convert().dims().to_vec();
-        let ends: Vec<usize> = full.iter().map(|&dim| dim.min(20).max(2) - 1).collect();
+        let ends: Vec<usize> = full.iter().map(|&dim| dim.clamp(2, 20) - 1).collect();
         let early = convert().cut(&full, &ends).unwrap().into_array().unwrap();
         let late = convert().into_array().unwrap().cut(&ends);
         assert_eq!(early.dims(), late.dims());
@@ -65,13 +70,56 @@ fn a_cut_before_and_after_the_copy_is_the_same() {
 
 #[test]
 fn what_python_would_raise_is_an_error() {
-    let cases: [(Layout, Layout, &[usize], &[usize], &str); 6] = [
-        (Layout::Nc1hwc0, Layout::Nchw, &[2, 2, 3, 16], &[], "list index out of range"),
-        (Layout::FractalZ, Layout::Nchw, &[6, 1, 16, 16], &[20, 18, 3], "list index out of range"),
-        (Layout::FractalZ, Layout::Nchw, &[6, 1, 16, 16], &[16, 16, 0, 3], "division"),
-        (Layout::FractalZ, Layout::Nchw, &[6, 1, 16, 16], &[16, 16, 4, 3], "cannot reshape"),
-        (Layout::Ndc1hwc0, Layout::Ncdhw, &[1, 1, 1, 1, 1, 16], &[], "list index out of range"),
-        (Layout::Nchw, Layout::FractalZ, &[0, 1, 1, 1], &[], "division"),
+    type Case = (
+        Layout,
+        Layout,
+        &'static [usize],
+        &'static [usize],
+        &'static str,
+    );
+    let cases: [Case; 6] = [
+        (
+            Layout::Nc1hwc0,
+            Layout::Nchw,
+            &[2, 2, 3, 16],
+            &[],
+            "list index out of range",
+        ),
+        (
+            Layout::FractalZ,
+            Layout::Nchw,
+            &[6, 1, 16, 16],
+            &[20, 18, 3],
+            "list index out of range",
+        ),
+        (
+            Layout::FractalZ,
+            Layout::Nchw,
+            &[6, 1, 16, 16],
+            &[16, 16, 0, 3],
+            "division",
+        ),
+        (
+            Layout::FractalZ,
+            Layout::Nchw,
+            &[6, 1, 16, 16],
+            &[16, 16, 4, 3],
+            "cannot reshape",
+        ),
+        (
+            Layout::Ndc1hwc0,
+            Layout::Ncdhw,
+            &[1, 1, 1, 1, 1, 16],
+            &[],
+            "list index out of range",
+        ),
+        (
+            Layout::Nchw,
+            Layout::FractalZ,
+            &[0, 1, 1, 1],
+            &[],
+            "division",
+        ),
     ];
     for (from, to, dims, wanted, message) in cases {
         let error = run(from, to, dims, wanted).unwrap_err();
