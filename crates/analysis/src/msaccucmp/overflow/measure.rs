@@ -22,22 +22,22 @@ pub(super) fn measure(array: &Array<'_>) -> Option<[String; 3]> {
     }
     Some(match array.dtype() {
         DType::F16 => {
-            let values: Vec<f32> = read(bytes, |b| f16::from_le_bytes(b).to_f32());
-            let sum = chunked_sum(&values);
-            let [max, min] = extremes(&values).map(|value| real(f16::from_f32(value)));
-            [max, min, real(f16::from_f32(mean_f32(sum, values.len())))]
+            let (halves, value) = (elements(bytes), |b| f16::from_le_bytes(b).to_f32());
+            let [max, min] = extremes(halves, value).map(|value| real(f16::from_f32(value)));
+            let mean = mean_f32(chunked_sum(halves, value), halves.len());
+            [max, min, real(f16::from_f32(mean))]
         }
         DType::F32 => {
-            let values: Vec<f32> = read(bytes, f32::from_le_bytes);
-            let sum = pairwise_sum(&values);
-            let [max, min] = extremes(&values).map(real);
-            [max, min, real(mean_f32(sum, values.len()))]
+            let (singles, value) = (elements(bytes), f32::from_le_bytes);
+            let mean = mean_f32(pairwise_sum(singles, value), singles.len());
+            let [max, min] = extremes(singles, value).map(real);
+            [max, min, real(mean)]
         }
         DType::F64 => {
-            let values: Vec<f64> = read(bytes, f64::from_le_bytes);
-            let sum = pairwise_sum(&values);
-            let [max, min] = extremes(&values).map(real);
-            [max, min, real(sum / values.len() as f64)]
+            let (doubles, value) = (elements(bytes), f64::from_le_bytes);
+            let mean = pairwise_sum(doubles, value) / doubles.len() as f64;
+            let [max, min] = extremes(doubles, value).map(real);
+            [max, min, real(mean)]
         }
         DType::Bool => {
             let n_true = bytes.iter().filter(|&&b| b != 0).count();
@@ -45,37 +45,57 @@ pub(super) fn measure(array: &Array<'_>) -> Option<[String; 3]> {
             let mean = real(n_true as f64 / bytes.len() as f64);
             [name(n_true > 0), name(n_true == bytes.len()), mean]
         }
-        DType::C64 => complex_f32(bytes),
-        DType::C128 => complex_f64(bytes),
-        DType::I8 => integers(&read(bytes, i8::from_le_bytes)),
-        DType::U8 => integers(bytes),
-        DType::I16 => integers(&read(bytes, i16::from_le_bytes)),
-        DType::U16 => integers(&read(bytes, u16::from_le_bytes)),
-        DType::I32 => integers(&read(bytes, i32::from_le_bytes)),
-        DType::U32 => integers(&read(bytes, u32::from_le_bytes)),
-        DType::I64 => integers(&read(bytes, i64::from_le_bytes)),
-        DType::U64 => integers(&read(bytes, u64::from_le_bytes)),
+        DType::C64 => {
+            let pairs: &[[u8; 8]] = elements(bytes);
+            let value = |b: [u8; 8]| parts(b, f32::from_le_bytes);
+            let [max, min] = complex_extremes(pairs, value).map(|[re, im]| complex(re, im));
+            let sum = complex_sum(pairs, value).map(f64::from);
+            let [re, im] = complex_mean(sum, pairs.len()).map(|part| part as f32);
+            [max, min, complex(re, im)]
+        }
+        DType::C128 => {
+            let pairs: &[[u8; 16]] = elements(bytes);
+            let value = |b: [u8; 16]| parts(b, f64::from_le_bytes);
+            let [max, min] = complex_extremes(pairs, value).map(|[re, im]| complex(re, im));
+            let [re, im] = complex_mean(complex_sum(pairs, value), pairs.len());
+            [max, min, complex(re, im)]
+        }
+        DType::I8 => integers(elements(bytes), i8::from_le_bytes),
+        DType::U8 => integers(elements(bytes), u8::from_le_bytes),
+        DType::I16 => integers(elements(bytes), i16::from_le_bytes),
+        DType::U16 => integers(elements(bytes), u16::from_le_bytes),
+        DType::I32 => integers(elements(bytes), i32::from_le_bytes),
+        DType::U32 => integers(elements(bytes), u32::from_le_bytes),
+        DType::I64 => integers(elements(bytes), i64::from_le_bytes),
+        DType::U64 => integers(elements(bytes), u64::from_le_bytes),
         _ => return None,
     })
 }
 
-fn read<const N: usize, T>(bytes: &[u8], value: impl Fn([u8; N]) -> T) -> Vec<T> {
-    bytes
-        .as_chunks::<N>()
-        .0
-        .iter()
-        .map(|&chunk| value(chunk))
-        .collect()
+fn elements<const N: usize>(bytes: &[u8]) -> &[[u8; N]] {
+    bytes.as_chunks().0
 }
 
-fn integers<T: Copy + Ord + ToString + Into<i128>>(values: &[T]) -> [String; 3] {
-    let text = |value: Option<&T>| value.map(T::to_string).unwrap_or_default();
-    let doubles: Vec<f64> = values.iter().map(|&value| value.into() as f64).collect();
-    let mean = chunked_sum(&doubles) / values.len() as f64;
+/// Real and imaginary part.
+fn parts<const N: usize, const M: usize, T>(bytes: [u8; M], value: fn([u8; N]) -> T) -> [T; 2] {
+    let mut re = [0; N];
+    let mut im = [0; N];
+    re.copy_from_slice(&bytes[..N]);
+    im.copy_from_slice(&bytes[N..]);
+    [value(re), value(im)]
+}
+
+fn integers<const N: usize, T: Copy + Ord + ToString + Into<i128>>(
+    elements: &[[u8; N]],
+    value: fn([u8; N]) -> T,
+) -> [String; 3] {
+    let values = || elements.iter().map(|&element| value(element));
+    let text = |value: Option<T>| value.map(|value| value.to_string()).unwrap_or_default();
+    let sum: f64 = chunked_sum(elements, |element| value(element).into() as f64);
     [
-        text(values.iter().max()),
-        text(values.iter().min()),
-        real(mean),
+        text(values().max()),
+        text(values().min()),
+        real(sum / elements.len() as f64),
     ]
 }
 
@@ -85,17 +105,23 @@ fn mean_f32(sum: f32, n: usize) -> f32 {
 }
 
 /// Maximum and minimum; NaN if there is one. Of equal numbers the last one counts.
-fn extremes<T: Copy + PartialOrd>(values: &[T]) -> [T; 2] {
-    let first = values[0];
+fn extremes<const N: usize, T: Copy + PartialOrd>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> T,
+) -> [T; 2] {
+    let first = value(elements[0]);
     let is_nan = |value: T| value.partial_cmp(&value).is_none();
     let pick = |keeps: fn(&T, &T) -> bool| {
-        values.iter().fold(first, |best, &value| {
-            if is_nan(best) || keeps(&best, &value) {
-                best
-            } else {
-                value
-            }
-        })
+        elements
+            .iter()
+            .map(|&element| value(element))
+            .fold(first, |best, value| {
+                if is_nan(best) || keeps(&best, &value) {
+                    best
+                } else {
+                    value
+                }
+            })
     };
     [pick(T::gt), pick(T::lt)]
 }
@@ -117,55 +143,44 @@ impl Sum for f64 {
 }
 
 /// numpy's sum of elements that it converts first.
-fn chunked_sum<T: Sum>(values: &[T]) -> T {
-    values
+fn chunked_sum<const N: usize, T: Sum>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> T + Copy,
+) -> T {
+    elements
         .chunks(CHUNK)
-        .fold(T::ZERO, |sum, chunk| sum + pairs(chunk))
+        .fold(T::ZERO, |sum, chunk| sum + pairs(chunk, value))
 }
 
 /// numpy's sum of elements that it takes as they are.
-fn pairwise_sum<T: Sum>(values: &[T]) -> T {
-    T::ZERO + pairs(values)
+fn pairwise_sum<const N: usize, T: Sum>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> T + Copy,
+) -> T {
+    T::ZERO + pairs(elements, value)
 }
 
 /// Halves are added apart, down to short runs.
-fn pairs<T: Sum>(values: &[T]) -> T {
-    let n = values.len();
+fn pairs<const N: usize, T: Sum>(elements: &[[u8; N]], value: impl Fn([u8; N]) -> T + Copy) -> T {
+    let n = elements.len();
+    let add = |sum: T, &element: &[u8; N]| sum + value(element);
     if n < LANES {
-        return values
-            .iter()
-            .fold(T::NEGATIVE_ZERO, |sum, &value| sum + value);
+        return elements.iter().fold(T::NEGATIVE_ZERO, add);
     }
     if n > PAIRWISE_MAX {
         let half = n / 2 - n / 2 % LANES;
-        return pairs(&values[..half]) + pairs(&values[half..]);
+        return pairs(&elements[..half], value) + pairs(&elements[half..], value);
     }
-    let (rows, rest) = values.as_chunks::<LANES>();
-    let mut lanes = rows[0];
+    let (rows, rest) = elements.as_chunks::<LANES>();
+    let mut lanes = rows[0].map(value);
     for row in &rows[1..] {
-        for (lane, &value) in lanes.iter_mut().zip(row) {
-            *lane = *lane + value;
+        for (lane, element) in lanes.iter_mut().zip(row) {
+            *lane = add(*lane, element);
         }
     }
     let [a, b, c, d, e, f, g, h] = lanes;
     let sum = ((a + b) + (c + d)) + ((e + f) + (g + h));
-    rest.iter().fold(sum, |sum, &value| sum + value)
-}
-
-fn complex_f32(bytes: &[u8]) -> [String; 3] {
-    let values: Vec<f32> = read(bytes, f32::from_le_bytes);
-    let (pairs, _) = values.as_chunks::<2>();
-    let [max, min] = complex_extremes(pairs).map(|[re, im]| complex(re, im));
-    let mean = complex_mean(complex_sum(pairs).map(f64::from), pairs.len()).map(|m| m as f32);
-    [max, min, complex(mean[0], mean[1])]
-}
-
-fn complex_f64(bytes: &[u8]) -> [String; 3] {
-    let values: Vec<f64> = read(bytes, f64::from_le_bytes);
-    let (pairs, _) = values.as_chunks::<2>();
-    let [max, min] = complex_extremes(pairs).map(|[re, im]| complex(re, im));
-    let mean = complex_mean(complex_sum(pairs), pairs.len());
-    [max, min, complex(mean[0], mean[1])]
+    rest.iter().fold(sum, add)
 }
 
 /// numpy divides by the complex number `n + 0j`, so an infinite part makes the other one NaN.
@@ -176,50 +191,59 @@ fn complex_mean([re, im]: [f64; 2], n: usize) -> [f64; 2] {
 }
 
 /// By real part, then by imaginary part; the first one that is NaN if there is one.
-fn complex_extremes<T: Copy + PartialOrd>(values: &[[T; 2]]) -> [[T; 2]; 2] {
+fn complex_extremes<const N: usize, T: Copy + PartialOrd>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> [T; 2],
+) -> [[T; 2]; 2] {
     let is_nan = |[re, im]: [T; 2]| re.partial_cmp(&re).is_none() || im.partial_cmp(&im).is_none();
+    let first = value(elements[0]);
     let pick = |keeps: fn(&[T; 2], &[T; 2]) -> bool| {
-        values.iter().fold(values[0], |best, &value| {
-            let stays = is_nan(best) || (!is_nan(value) && keeps(&best, &value));
-            if stays { best } else { value }
-        })
+        elements
+            .iter()
+            .map(|&element| value(element))
+            .fold(first, |best, value| {
+                let stays = is_nan(best) || (!is_nan(value) && keeps(&best, &value));
+                if stays { best } else { value }
+            })
     };
     [pick(<[T; 2]>::ge), pick(<[T; 2]>::le)]
 }
 
-/// The sums of the real and of the imaginary parts. numpy's loop over complex numbers has half as
-/// many lanes for each, which moves the boundaries between the halves.
-fn complex_sum<T: Sum>(values: &[[T; 2]]) -> [T; 2] {
-    let [re, im] = complex_pairs(values);
+/// The sums of the real and of the imaginary parts.
+fn complex_sum<const N: usize, T: Sum>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> [T; 2] + Copy,
+) -> [T; 2] {
+    let [re, im] = complex_pairs(elements, value);
     [T::ZERO + re, T::ZERO + im]
 }
 
-fn complex_pairs<T: Sum>(values: &[[T; 2]]) -> [T; 2] {
+/// [`pairs`] for complex numbers. Real and imaginary parts share the lanes.
+fn complex_pairs<const N: usize, T: Sum>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> [T; 2] + Copy,
+) -> [T; 2] {
     const PAIR_LANES: usize = LANES / 2;
-    let n = values.len();
-    let add = |a: [T; 2], b: [T; 2]| [a[0] + b[0], a[1] + b[1]];
+    let n = elements.len();
+    let sum = |a: [T; 2], b: [T; 2]| [a[0] + b[0], a[1] + b[1]];
+    let add = |total: [T; 2], &element: &[u8; N]| sum(total, value(element));
     if n < PAIR_LANES {
-        return values
-            .iter()
-            .fold([T::NEGATIVE_ZERO; 2], |sum, &value| add(sum, value));
+        return elements.iter().fold([T::NEGATIVE_ZERO; 2], add);
     }
     if n > PAIRWISE_MAX / 2 {
         let half = n / 2 - n / 2 % PAIR_LANES;
-        return add(
-            complex_pairs(&values[..half]),
-            complex_pairs(&values[half..]),
-        );
+        let (low, high) = elements.split_at(half);
+        return sum(complex_pairs(low, value), complex_pairs(high, value));
     }
-    let (rows, rest) = values.as_chunks::<PAIR_LANES>();
-    let mut lanes = rows[0];
+    let (rows, rest) = elements.as_chunks::<PAIR_LANES>();
+    let mut lanes = rows[0].map(value);
     for row in &rows[1..] {
-        for (lane, &value) in lanes.iter_mut().zip(row) {
-            *lane = add(*lane, value);
+        for (lane, element) in lanes.iter_mut().zip(row) {
+            *lane = add(*lane, element);
         }
     }
     let [a, b, c, d] = lanes;
-    rest.iter()
-        .fold(add(add(a, b), add(c, d)), |sum, &value| add(sum, value))
+    rest.iter().fold(sum(sum(a, b), sum(c, d)), add)
 }
 
 #[cfg(test)]

@@ -218,10 +218,14 @@ fn entry(tensor: &Tensor) -> TensorEntry {
 
 fn check(bytes: &[u8]) -> Result<Checked, FormatError> {
     let n_file = bytes.len() as u64;
-    let Some(length) = bytes.first_chunk::<{ LENGTH_BYTES as usize }>() else {
+    // A length and nothing after it is what is left of a file that was never filled.
+    let Some(length) = bytes
+        .first_chunk::<{ LENGTH_BYTES as usize }>()
+        .filter(|_| n_file > LENGTH_BYTES)
+    else {
         return Err(FormatError::new(
             0,
-            "an 8-byte header length",
+            "an 8-byte header length and a header",
             format!("{n_file} bytes"),
         ));
     };
@@ -355,12 +359,12 @@ mod tests {
             error.to_string(),
             format!("byte {}: expected 8 bytes of output 0, found 5", n - 8)
         );
-        let error = DumpFile::from_bytes(vec![1, 0, 0, 0, 0, 0, 0, 0])
+        let error = DumpFile::from_bytes(vec![2, 0, 0, 0, 0, 0, 0, 0, 0])
             .err()
             .unwrap();
         assert_eq!(
             error.to_string(),
-            "byte 0: expected a header length of at most 0, found 1"
+            "byte 0: expected a header length of at most 1, found 2"
         );
     }
 }
