@@ -77,7 +77,11 @@ impl Custom {
             .iter()
             .rev()
             .find(|s| (s.from, s.to) == (from, to))?;
-        Some(self.with_process(|process| process.convert(&script.path, call)))
+        Some(self.take_process().and_then(|mut process| {
+            let result = process.convert(&script.path, call);
+            self.put_back(process);
+            result
+        }))
     }
 
     fn takes_the_right_arguments(&self, script: &Script) -> bool {
@@ -88,7 +92,17 @@ impl Custom {
             ARGUMENTS
         };
         let path = script.path.display();
-        match self.with_process(|process| process.count_arguments(&script.path)) {
+        let mut process = match self.take_process() {
+            Ok(process) => process,
+            Err(reason) => {
+                // The converter cannot be looked into, but tensors that need it must fail.
+                log::warning(&format!("[Custom] {path} cannot be used. {reason}"));
+                return true;
+            }
+        };
+        let n_arguments = process.count_arguments(&script.path);
+        self.put_back(process);
+        match n_arguments {
             Ok(n) if n == expected => true,
             Ok(n) => {
                 log::warning(&format!(
@@ -99,29 +113,23 @@ impl Custom {
             }
             Err(reason) => {
                 log::warning(&format!("[Custom] Failed to load {path}. {reason}"));
-                // Without an interpreter the converter cannot be looked into, but it is there, and
-                // tensors that need it must fail.
-                self.idle.lock().is_ok_and(|idle| idle.is_empty())
+                false
             }
         }
     }
 
-    fn with_process<T>(
-        &self,
-        job: impl FnOnce(&mut Process) -> Result<T, String>,
-    ) -> Result<T, String> {
+    /// An idle interpreter, or a new one.
+    fn take_process(&self) -> Result<Process, String> {
         let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
-        let mut process = match idle {
-            Some(process) => process,
-            None => Process::start()?,
-        };
-        let result = job(&mut process);
+        idle.map_or_else(Process::start, Ok)
+    }
+
+    fn put_back(&self, process: Process) {
         if process.is_usable()
             && let Ok(mut idle) = self.idle.lock()
         {
             idle.push(process);
         }
-        result
     }
 }
 

@@ -30,7 +30,7 @@ fn decode(source: &Source, tensor: &SourceTensor<'_>) -> Result<OverflowRecord, 
     let decoded = dtype::decode(tensor)?;
     let bytes = decoded.array.bytes_in_order(Order::C);
     let record = OverflowRecord::decode(&bytes).map_err(|error| {
-        let is_type = error.offset == ACC_TYPE_OFFSET as u64 && bytes.len() > ACC_TYPE_OFFSET + 4;
+        let is_type = error.offset == ACC_TYPE_OFFSET as u64 && bytes.len() >= ACC_TYPE_OFFSET + 4;
         let message = format!(
             "Failed to parse dump file \"{}\". {error}",
             source.path.display()
