@@ -104,14 +104,22 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
     }
 }
 
-/// Converts one dump without a change of layout, as `overflow` needs it.
-pub(super) fn convert_for_overflow(path: &Path, out_dir: &Path) -> Result<Source, Failure> {
+/// Converts one dump without a change of layout, as `overflow` needs it. `real_name` stands for a
+/// name that the file system refused.
+pub(super) fn convert_for_overflow(
+    path: &Path,
+    real_name: Option<&str>,
+    out_dir: &Path,
+) -> Result<Source, Failure> {
     let context = Context {
         output: Output::new(out_dir.to_owned()),
         kind: OutputKind::Npy,
         relayout: None,
     };
-    let source = open(path)?;
+    let mut source = open(path)?;
+    if let Some(name) = real_name {
+        name.clone_into(&mut source.file_name);
+    }
     convert_source(&context, &source).map_err(|failed| failed.failure)?;
     Ok(source)
 }

@@ -8,8 +8,6 @@ mod summary;
 
 use std::path::{Path, PathBuf};
 
-use opscope_store::file_format::op_debug;
-
 use super::convert;
 use super::failure::{Code, Failure};
 use super::log;
@@ -66,7 +64,7 @@ fn block(file: &DebugFile, out_dir: &Path, number: usize) -> Result<String, Fail
             None
         }
         Some(operator) => Some((
-            convert::convert_for_overflow(&operator.path, out_dir)?,
+            convert::convert_for_overflow(&operator.path, None, out_dir)?,
             operator,
         )),
     };
@@ -85,8 +83,7 @@ fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, Failure> {
     if let Some(json) = find_json(file, out_dir)? {
         return Ok(json);
     }
-    debug_assert!(file.name.starts_with(op_debug::FILE_NAME_PREFIX));
-    match convert::convert_for_overflow(&file.path, out_dir) {
+    match convert::convert_for_overflow(&file.path, Some(&file.name), out_dir) {
         Ok(_) => {}
         Err(failure @ Failure::Unexpected(_)) => return Err(failure),
         Err(failure) => failure.log(),
