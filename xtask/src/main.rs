@@ -1,1 +1,113 @@
-fn main(){}
+//! `cargo xtask`: tests, checks and benchmarks of the project.
+
+#![expect(clippy::print_stderr, reason = "a command-line tool for developers")]
+
+mod bench;
+mod command;
+mod python;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::command::{cargo, run};
+
+const USAGE: &str = "usage: cargo xtask COMMAND
+
+  test    everything: formatting, lints, invariants, tests, documentation, fuzz targets, and the
+          comparison with ONNX Runtime (installs its Python packages into target/python)
+  check   formatting, lints and invariants only
+  e2e     the comparison with ONNX Runtime only
+  bench   benchmarks; every one checks its answer
+";
+
+fn main() -> ExitCode {
+    let command = std::env::args().nth(1).unwrap_or_default();
+    let start = Instant::now();
+    let result = match command.as_str() {
+        "test" => test(),
+        "check" => check(),
+        "e2e" => end_to_end(),
+        "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match result {
+        Ok(()) => {
+            eprintln!(
+                "xtask {command}: done in {:.0} s",
+                start.elapsed().as_secs_f64()
+            );
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("xtask {command}: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn test() -> Result<()> {
+    check()?;
+    run("tests", cargo(&["test", "--workspace", "--locked"]))?;
+    let mut doc = cargo(&[
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--locked",
+        "--document-private-items",
+    ]);
+    doc.env(
+        "RUSTDOCFLAGS",
+        "-D warnings -A rustdoc::private-intra-doc-links",
+    );
+    run("documentation", doc)?;
+    run(
+        "fuzz targets",
+        cargo(&["check", "--manifest-path", "fuzz/Cargo.toml", "--locked"]),
+    )?;
+    end_to_end()
+}
+
+fn check() -> Result<()> {
+    run("formatting", cargo(&["fmt", "--all", "--", "--check"]))?;
+    tidy::check().context("invariants")?;
+    let clippy = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--locked",
+        "--",
+        "-D",
+        "warnings",
+    ];
+    run("lints", cargo(&clippy))
+}
+
+/// Runs the models of the tests in the built binary and in ONNX Runtime and compares every value.
+fn end_to_end() -> Result<()> {
+    run(
+        "binary",
+        cargo(&["build", "--package", "opscope", "--locked"]),
+    )?;
+    let mut pytest = python::with_packages("tests/e2e/requirements.txt")?;
+    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/e2e"]);
+    pytest.env("OPSCOPE", binary("debug")?);
+    run("comparison with ONNX Runtime", pytest)
+}
+
+/// The built `opscope` of a profile.
+fn binary(profile: &str) -> Result<PathBuf> {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let path = command::root().join(target).join(profile).join("opscope");
+    if !path.is_file() {
+        bail!("`{}` was not built", path.display());
+    }
+    Ok(path)
+}

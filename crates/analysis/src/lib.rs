@@ -1,9 +1,14 @@
-//! What is done with dumps after they were written.
+//! Reading dumps: converting them to other formats and describing what is in them.
 //!
-//! | module | what it holds |
-//! | --- | --- |
-//! | [`msaccucmp`] | a drop-in for the vendor's converter: same command line, names, bytes and exit status |
-//!
-//! Dumps are read through `opscope-store`, whoever wrote them; nothing here knows an engine.
+//! This crate reads dumps only. It depends on neither `opscope-capture` nor `opscope-engine`, so it
+//! works on a machine that has no model and no engine.
 
+pub mod convert;
+pub mod describe;
+mod element;
+mod job;
 pub mod msaccucmp;
+pub mod overview;
+
+pub use element::Element;
+pub use job::default_jobs;

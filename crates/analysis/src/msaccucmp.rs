@@ -11,8 +11,8 @@
 //! | [`paths`] | which paths are accepted |
 //! | [`source`] | dump files of three kinds, brought into one form |
 //! | [`formats`], [`dtype`] | what the reference knows of layouts and dtypes |
-//! | [`array`] | arrays with strides, as numpy has them, because they show in the npy header |
-//! | [`layout`], [`slice`] | conversion to another layout and cutting to the wanted shape |
+//! | [`mod@array`] | arrays with strides, as numpy has them, because they show in the npy header |
+//! | [`layout`], [`mod@slice`] | conversion to another layout and cutting to the wanted shape |
 //! | [`custom`] | converters that users wrote in Python |
 //! | [`names`], [`output`] | output files |
 //! | [`convert`], [`overflow`] | the two commands |

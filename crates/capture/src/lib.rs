@@ -1,1 +1,26 @@
-//! placeholder
+//! From an engine's tensors to records in a sink.
+//!
+//! A [`Plan`] says what to keep. A [`Session`] holds a plan, a [`Sink`] and the writer threads
+//! between them. For each loaded model the session hands out a [`Tap`]; an engine opens a [`Probe`]
+//! on it for every operator that it executes, shows it the tensors, and submits it. What the plan
+//! does not select costs a table look-up; what it selects travels by reference count through a queue
+//! that is bounded by bytes.
+//!
+//! This crate knows no configuration file and no engine. It never panics its host, never blocks it
+//! without a bound other than the sink's own speed, and counts everything it does not write.
+
+mod counters;
+mod plan;
+mod queue;
+mod select;
+mod session;
+pub mod sink;
+mod tap;
+mod writer;
+
+pub use counters::{Counters, FirstNonFinite};
+pub use plan::{ModelSelection, OperatorSelection, Plan, Sides, Steps};
+pub use select::{Selected, select};
+pub use session::{Session, SessionOptions, Summary, Watch};
+pub use sink::{Sink, SinkError, Written};
+pub use tap::{Probe, Tap};

@@ -1,1 +1,84 @@
-fn main(){}
+//! `opscope`: dumps, converts and shows what every operator of a neural network reads and writes.
+
+mod arguments;
+mod commands;
+mod exit;
+mod format;
+mod progress;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{convert, dump, show};
+use crate::exit::Failure;
+
+/// Dumps, converts and shows what every operator of a neural network reads and writes.
+///
+/// Exit codes: 0 fine, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
+/// runnable, 4 partly done, 130 interrupted.
+#[derive(Parser)]
+#[command(name = "opscope", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Dump(dump::Arguments),
+    Convert(convert::Arguments),
+    Show(show::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = std::env::args_os()
+        .map(accept_single_dash)
+        .collect::<Vec<_>>();
+    let cli = Cli::parse_from(arguments);
+    silence_caught_panics();
+    let result = match cli.command {
+        Command::Dump(arguments) => dump::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => report(&failure),
+    }
+}
+
+/// A panic inside an engine is caught and reported as that operator's error; its trace would only
+/// hide the report.
+fn silence_caught_panics() {
+    let default_hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        if !opscope_engine::is_guarded() {
+            default_hook(info);
+        }
+    }));
+}
+
+/// The vendor's converter spells one long option with a single dash.
+fn accept_single_dash(argument: OsString) -> OsString {
+    if argument == "-out" {
+        "--out".into()
+    } else {
+        argument
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "errors go to standard error")]
+fn report(failure: &Failure) -> ExitCode {
+    if failure.is_broken_pipe() {
+        return ExitCode::SUCCESS;
+    }
+    if let Some(error) = &failure.error {
+        eprintln!("opscope: {error:#}");
+    }
+    if let Some(hint) = &failure.hint {
+        eprintln!("  hint: {hint}");
+    }
+    ExitCode::from(failure.code)
+}

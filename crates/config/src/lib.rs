@@ -1,1 +1,12 @@
-//! placeholder
+//! Configuration files, lowered to a [`Plan`](opscope_capture::Plan).
+//!
+//! Each dialect is one module of [`dialect`]; no other crate knows a configuration key. Reading never
+//! stops at "something is wrong": it collects [`Issue`]s, each with the place it is about.
+
+pub mod dialect;
+mod issue;
+mod json;
+mod load;
+
+pub use issue::{Issue, Severity};
+pub use load::{CONFIG_BYTES_MAX, ConfigError, Place, read_text};

@@ -1,1 +1,25 @@
-//! placeholder
+//! Running models and tapping their operators.
+//!
+//! Engines are existing ones; this crate only watches them. [`Engine`] loads a model, [`LoadedModel`]
+//! runs it and shows every operator's inputs and outputs to a `Tap` of `opscope-capture`.
+//!
+//! | engine | feature | what it is |
+//! | --- | --- | --- |
+//! | `onnx::Tract` | `tract` (default) | tract, embedded; ONNX models on the CPU |
+//! | [`fake::FakeModel`] | – | a graph of closures, for tests and examples |
+
+mod engine;
+mod error;
+pub mod fake;
+#[cfg_attr(
+    not(feature = "tract"),
+    allow(dead_code, reason = "only engines use it")
+)]
+mod guard;
+pub mod input;
+#[cfg(feature = "tract")]
+pub mod onnx;
+
+pub use engine::{Dim, Engine, LoadOptions, LoadedModel, Signature, ValueInfo};
+pub use error::{EngineError, InputError};
+pub use guard::is_guarded;

@@ -75,6 +75,18 @@ impl Creator {
         Ok(())
     }
 
+    /// Creates `dir` in an existing directory; returns `false` if it is there already.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses.
+    pub fn create_new_dir(&self, dir: &Path) -> Result<bool, StoreError> {
+        match DirBuilder::new().mode(self.modes.dir).create(dir) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(StoreError::io("create the directory", dir)(error)),
+        }
+    }
+
     /// Writes `parts`, one after the other, as the new file `path`.
     ///
     /// Returns `false`, and leaves the other file alone, if `path` exists.

@@ -24,6 +24,15 @@ pub struct Entry {
     pub n_bytes: u64,
 }
 
+impl Entry {
+    /// Whether the file goes by digits because its real name is too long.
+    pub fn is_mapped(&self) -> bool {
+        self.path
+            .file_name()
+            .is_none_or(|name| name != self.real_name.as_str())
+    }
+}
+
 /// What [`list`] found.
 #[derive(Debug, Default)]
 pub struct Listing {

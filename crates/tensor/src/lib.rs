@@ -23,5 +23,5 @@ mod tensor;
 pub use dtype::{DType, ParseDTypeError};
 pub use layout::{Layout, ParseLayoutError};
 pub use shape::{Shape, ShapeError};
-pub use stats::{Stats, StatsError, stats};
+pub use stats::{NonFinite, Stats, StatsError, non_finite, stats};
 pub use tensor::{SharedBytes, Tensor, TensorError, TensorView};

@@ -3,12 +3,15 @@
 //! [`scalar`] is the specification: plain code, one element after the other, in a fixed order of
 //! summation. Faster code must agree with it on every input.
 
+mod non_finite;
 mod scalar;
 
 use half::{bf16, f16};
 use thiserror::Error;
 
 use crate::{DType, TensorView};
+
+pub use non_finite::{NonFinite, non_finite};
 
 /// Numbers that describe one tensor's elements.
 ///

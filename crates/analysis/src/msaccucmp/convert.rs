@@ -1,6 +1,6 @@
 //! `convert`: dump files to array files.
 
-mod job;
+mod batch;
 mod op_debug;
 mod plain;
 mod relayout;
@@ -100,7 +100,7 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
     }
     match input {
         Input::One(path) => convert_one(&context, &path),
-        Input::Many(paths, n_entries) => job::run(&context, &paths, n_entries),
+        Input::Many(paths, n_entries) => batch::run(&context, &paths, n_entries),
     }
 }
 

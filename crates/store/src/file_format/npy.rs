@@ -52,13 +52,9 @@ pub fn descr(dtype: DType) -> Option<&'static str> {
 /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no npy file, holds
 /// objects, text or records, or has too few or too many bytes.
 pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
-    let mut file = File::open(path).map_err(StoreError::io("open", path))?;
+    let file = File::open(path).map_err(StoreError::io("open", path))?;
     let n_bytes = file.metadata().map_err(StoreError::io("read", path))?.len();
-    let mut bytes = Vec::new();
-    file.by_ref()
-        .take(n_bytes)
-        .read_to_end(&mut bytes)
-        .map_err(StoreError::io("read", path))?;
+    let bytes = read_at_most(file, n_bytes).map_err(StoreError::io("read", path))?;
     from_bytes(bytes).map_err(StoreError::corrupt(FORMAT_NAME, path))
 }
 
@@ -91,8 +87,8 @@ pub fn from_bytes(mut bytes: Vec<u8>) -> Result<Tensor, FormatError> {
         .map_err(|error| FormatError::new(n_header as u64, "the array's bytes", error.to_string()))
 }
 
-/// Reads an array from a stream whose length the stream itself claims to be `n_bytes`.
-pub(crate) fn from_reader(reader: impl Read, n_bytes: u64) -> std::io::Result<Vec<u8>> {
+/// Reads at most `n_bytes` bytes. No more memory is taken than bytes arrive, whatever `n_bytes` says.
+pub(crate) fn read_at_most(reader: impl Read, n_bytes: u64) -> std::io::Result<Vec<u8>> {
     let reserve = usize::try_from(n_bytes)
         .unwrap_or(usize::MAX)
         .min(RESERVE_BYTES_MAX);

@@ -1,11 +1,11 @@
 //! numpy's archive of named arrays: a zip file of npy files.
 
-use std::fs::File;
-use std::io::BufReader;
+use std::io::{Cursor, Read, Seek};
 use std::path::Path;
 
 use opscope_tensor::Tensor;
 use zip::ZipArchive;
+use zip::result::ZipError;
 
 use super::npy;
 use crate::{FormatError, StoreError};
@@ -19,26 +19,80 @@ pub const FORMAT_NAME: &str = "npz";
 /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no zip file or a member
 /// is no array. Members that are encrypted, or packed in other ways than numpy's, are refused.
 pub fn read_file(path: &Path) -> Result<Vec<(String, Tensor)>, StoreError> {
-    let bad_archive = |error| StoreError::corrupt(FORMAT_NAME, path)(not_a_zip(0, &error));
-    let file = File::open(path).map_err(StoreError::io("open", path))?;
-    let mut archive = ZipArchive::new(BufReader::new(file)).map_err(bad_archive)?;
-    let mut arrays = Vec::with_capacity(archive.len());
+    let file = std::fs::File::open(path).map_err(StoreError::io("open", path))?;
+    let reader = std::io::BufReader::new(file);
+    read(reader).map_err(StoreError::corrupt(FORMAT_NAME, path))
+}
+
+/// Reads every array of an archive in memory.
+///
+/// # Errors
+/// [`FormatError`] as described at [`read_file`].
+pub fn from_bytes(bytes: &[u8]) -> Result<Vec<(String, Tensor)>, FormatError> {
+    read(Cursor::new(bytes))
+}
+
+fn read(reader: impl Read + Seek) -> Result<Vec<(String, Tensor)>, FormatError> {
+    let mut archive = ZipArchive::new(reader).map_err(|error| not_a_zip(0, &error))?;
+    let mut arrays = Vec::new();
     for i in 0..archive.len() {
-        let member = archive.by_index(i).map_err(bad_archive)?;
-        let name = member.name().map_err(bad_archive)?.into_owned();
-        let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
+        let mut member = archive.by_index(i).map_err(|error| not_a_zip(0, &error))?;
         let start = member.data_start().unwrap_or(0);
+        let name = member
+            .name()
+            .map_err(|error| not_a_zip(start, &error))?
+            .into_owned();
+        let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
         let size = member.size();
-        let bytes = npy::from_reader(member, size).map_err(StoreError::io("unpack", path))?;
+        let bytes = npy::read_at_most(&mut member, size).map_err(|error| {
+            FormatError::new(
+                start,
+                format!("{size} packed bytes of array `{name}`"),
+                error.to_string(),
+            )
+        })?;
         let tensor = npy::from_bytes(bytes).map_err(|error| {
             let found = format!("{} (in array `{name}`)", error.found);
-            StoreError::corrupt(FORMAT_NAME, path)(FormatError { found, ..error }.shifted(start))
+            FormatError { found, ..error }.shifted(start)
         })?;
         arrays.push((name, tensor));
     }
     Ok(arrays)
 }
 
-fn not_a_zip(offset: u64, error: &zip::result::ZipError) -> FormatError {
-    FormatError::new(offset, "a zip archive", error.to_string())
+fn not_a_zip(offset: u64, error: &ZipError) -> FormatError {
+    FormatError::new(offset, "a zip archive of arrays", error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use opscope_tensor::{DType, Shape};
+    use zip::ZipWriter;
+    use zip::write::SimpleFileOptions;
+
+    use super::*;
+
+    #[test]
+    fn arrays_come_under_their_names() {
+        let shape = Shape::new([2]).unwrap();
+        let mut array = npy::encode_header(DType::U8, &shape).unwrap();
+        array.extend([7, 8]);
+        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
+        for name in ["b.npy", "a/b.npy", "plain"] {
+            archive
+                .start_file(name, SimpleFileOptions::default())
+                .unwrap();
+            archive.write_all(&array).unwrap();
+        }
+        let bytes = archive.finish().unwrap().into_inner();
+        let arrays = from_bytes(&bytes).unwrap();
+        let names: Vec<_> = arrays.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["b", "a/b", "plain"]);
+        assert_eq!(arrays[1].1.bytes(), [7, 8]);
+        for n in 0..bytes.len() {
+            assert!(from_bytes(&bytes[..n]).is_err(), "{n}");
+        }
+    }
 }

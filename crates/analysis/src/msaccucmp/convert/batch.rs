@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::failure::Failure;
 use super::super::log;
 use super::{Context, convert_file};
+use crate::job;
 
 /// A file larger than this share of the memory is converted alone, after the others.
 const MEMORY_SHARE: u64 = 4;
@@ -21,88 +20,47 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// large file, else that of the first other file. Exceptions count only if nothing else failed, so
 /// that the status does not depend on the order in which the file system lists the files.
 pub(super) fn run(context: &Context, paths: &[PathBuf], n_entries: usize) -> Result<(), Failure> {
-    let n_workers = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(paths.len())
-        .max(1);
+    let n_workers = job::default_jobs();
     let limit = memory_bytes() / n_workers as u64 / MEMORY_SHARE;
     let is_large = |path: &Path| path.metadata().is_ok_and(|m| m.len() > limit);
     let (large, small): (Vec<&PathBuf>, Vec<&PathBuf>) =
         paths.iter().partition(|path| is_large(path));
-    let batch = Batch {
-        context,
-        progress: Progress::new(n_entries),
-        failures: Mutex::default(),
+    let progress = Progress::new(n_entries);
+    let convert = |path: &Path| {
+        let failure = convert_one_of_many(context, path);
+        progress.advance();
+        failure
     };
-    let next = AtomicUsize::new(0);
-    thread::scope(|scope| {
-        for _ in 0..n_workers {
-            scope.spawn(|| {
-                while let Some(path) = small.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    batch.convert(path);
-                }
-            });
-        }
-    });
-    let mut failures = batch.take_failures(&small);
-    for path in &large {
-        batch.convert(path);
-    }
-    let last_large = batch.take_failures(&large).pop();
-    if let Some(failure) = last_large {
+    let results = job::map(&small, n_workers, |path| convert(path));
+    let mut failures: Vec<Failure> = results.into_iter().flatten().collect();
+    let mut large_failures: Vec<Failure> = large.iter().filter_map(|path| convert(path)).collect();
+    if let Some(failure) = large_failures.pop() {
         failures.insert(0, failure);
-    }
-    let list = context.output.failed_list();
-    if failures
-        .iter()
-        .any(|failure| !matches!(failure, Failure::Unexpected(_)))
-    {
-        log::info(&format!(
-            "The list of files that failed to be converted has been written to {}.",
-            log::quoted(&list)
-        ));
     }
     let coded = failures
         .iter()
         .position(|failure| !matches!(failure, Failure::Unexpected(_)));
+    if coded.is_some() {
+        log::info(&format!(
+            "The list of files that failed to be converted has been written to {}.",
+            log::quoted(&context.output.failed_list())
+        ));
+    }
     match coded.or((!failures.is_empty()).then_some(0)) {
         Some(i) => Err(failures.swap_remove(i)),
         None => Ok(()),
     }
 }
 
-struct Batch<'a> {
-    context: &'a Context,
-    progress: Progress,
-    failures: Mutex<Vec<(PathBuf, Failure)>>,
-}
-
-impl Batch<'_> {
-    fn convert(&self, path: &Path) {
-        let result = convert_file(self.context, path);
-        if let Err(failed) = result {
-            let failure = failed.failure.logged();
-            // The reference loses the names of files that end with an exception.
-            if !matches!(failure, Failure::Unexpected(_)) {
-                self.context.output.note_failed(path, &failed.tensors);
-            }
-            if let Ok(mut failures) = self.failures.lock() {
-                failures.push((path.to_owned(), failure));
-            }
-        }
-        self.progress.advance();
+/// Converts a file and takes down its name if that fails.
+fn convert_one_of_many(context: &Context, path: &Path) -> Option<Failure> {
+    let failed = convert_file(context, path).err()?;
+    let failure = failed.failure.logged();
+    // The reference loses the names of files that end with an exception.
+    if !matches!(failure, Failure::Unexpected(_)) {
+        context.output.note_failed(path, &failed.tensors);
     }
-
-    /// The failures since the last call, in the order of `paths`.
-    fn take_failures(&self, paths: &[&PathBuf]) -> Vec<Failure> {
-        let mut failures = self
-            .failures
-            .lock()
-            .map(|mut failures| std::mem::take(&mut *failures))
-            .unwrap_or_default();
-        failures.sort_by_key(|(path, _)| paths.iter().position(|other| *other == path));
-        failures.into_iter().map(|(_, failure)| failure).collect()
-    }
+    Some(failure)
 }
 
 /// The line that shows how far the command is, at most once a second.

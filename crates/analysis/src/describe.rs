@@ -1,0 +1,155 @@
+//! What is in one dump file.
+
+use std::path::PathBuf;
+
+use opscope_store::StoreError;
+use opscope_store::file_format::dump_data::{DumpFile, DumpTensor, TensorEntry};
+use opscope_tensor::{Layout, NonFinite, Shape, ShapeError, Stats, TensorView, non_finite, stats};
+
+use crate::Element;
+use crate::convert::decode_tensor;
+
+/// Elements that are shown of each tensor.
+pub const N_FIRST_ELEMENTS: usize = 8;
+
+/// One dump file.
+#[derive(Debug)]
+pub struct FileDescription {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its size in bytes.
+    pub n_bytes: u64,
+    /// Length of its header in bytes.
+    pub n_header_bytes: u64,
+    /// Format version.
+    pub version: String,
+    /// When it was made, in microseconds since 1970-01-01 UTC.
+    pub dump_time: u64,
+    /// The operator's name before characters were replaced.
+    pub op_name: String,
+    /// Its inputs and outputs.
+    pub tensors: Vec<TensorDescription>,
+    /// Sizes of its on-chip buffers.
+    pub buffer_sizes: Vec<u64>,
+    /// Sizes of its workspaces.
+    pub space_sizes: Vec<u64>,
+    /// Names and values of its attributes.
+    pub attrs: Vec<(String, String)>,
+    /// Text of an exception dump.
+    pub dfx_message: String,
+}
+
+/// One input or output.
+#[derive(Debug)]
+pub struct TensorDescription {
+    /// `input.0`, `output.1`, …
+    pub slot: String,
+    /// Name of the dtype, or its number if that is unknown.
+    pub dtype: String,
+    /// Name of the layout, or its number if that is unknown.
+    pub layout: String,
+    /// Extents as stored.
+    pub shape: Vec<u64>,
+    /// Extents before the layout was changed, where the file says.
+    pub original_shape: Option<Vec<u64>>,
+    /// Bytes in the payload.
+    pub n_bytes: u64,
+    /// Statistics of the decoded values, where they have any.
+    pub stats: Option<Stats>,
+    /// Counts of NaN and infinities; of complex numbers, those of both parts together.
+    pub non_finite: NonFinite,
+    /// The first elements.
+    pub first: Vec<Element>,
+    /// Why there are no statistics and elements.
+    pub problem: Option<String>,
+}
+
+/// Reads one dump file and describes it.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read or is damaged. A tensor that cannot be decoded is
+/// described without values, with the reason.
+pub fn file(path: &std::path::Path) -> Result<FileDescription, StoreError> {
+    let file = DumpFile::open(path)?;
+    let header = file.header();
+    Ok(FileDescription {
+        path: path.to_owned(),
+        n_bytes: file.n_bytes(),
+        n_header_bytes: file.n_header_bytes(),
+        version: header.version.clone(),
+        dump_time: header.dump_time,
+        op_name: header.op_name.clone(),
+        tensors: file.tensors().map(|tensor| describe(&tensor)).collect(),
+        buffer_sizes: header.buffers.iter().map(|buffer| buffer.size).collect(),
+        space_sizes: header.spaces.iter().map(|space| space.size).collect(),
+        attrs: header
+            .attrs
+            .iter()
+            .map(|a| (a.name.clone(), a.value.clone()))
+            .collect(),
+        dfx_message: header.dfx_message.clone(),
+    })
+}
+
+fn describe(tensor: &DumpTensor<'_>) -> TensorDescription {
+    let entry = tensor.entry;
+    let mut description = TensorDescription {
+        slot: slot_name(tensor),
+        dtype: entry
+            .dtype()
+            .map_or_else(|| format!("#{}", entry.data_type), |d| d.to_string()),
+        layout: entry
+            .layout()
+            .map_or_else(|| format!("#{}", entry.format), |l| l.to_string()),
+        shape: entry.shape.clone().unwrap_or_default(),
+        original_shape: entry.original_shape.clone(),
+        n_bytes: tensor.bytes.len() as u64,
+        stats: None,
+        non_finite: NonFinite::default(),
+        first: Vec::new(),
+        problem: None,
+    };
+    match decode_tensor(tensor) {
+        Ok(decoded) => {
+            let view = TensorView {
+                dtype: decoded.dtype,
+                shape: &decoded.shape,
+                layout: Layout::Nd,
+                bytes: &decoded.bytes,
+            };
+            description.stats = stats(view).ok();
+            description.non_finite = non_finite(view);
+            description.first = Element::first(&decoded, N_FIRST_ELEMENTS);
+        }
+        Err(error) => description.problem = Some(chain(&error)),
+    }
+    description
+}
+
+/// The shape of a tensor in a dump file; without one it is a single element.
+pub(crate) fn shape_of(entry: &TensorEntry) -> Result<Shape, ShapeError> {
+    let dims = match &entry.shape {
+        Some(dims) => dims
+            .iter()
+            .map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
+            .collect(),
+        None => vec![1],
+    };
+    Shape::new(dims)
+}
+
+/// `input.0`, `output.1`, …
+pub(crate) fn slot_name(tensor: &DumpTensor<'_>) -> String {
+    format!("{}.{}", tensor.kind.name(), tensor.index)
+}
+
+/// An error with its causes on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    text
+}

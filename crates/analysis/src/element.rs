@@ -1,0 +1,133 @@
+//! Single elements as numbers.
+
+use std::fmt;
+
+use half::f16;
+use opscope_tensor::DType;
+use opscope_tensor::convert::dtype::Decoded;
+
+/// One element of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Element {
+    /// Any float, widened.
+    Float(f64),
+    /// Any signed integer.
+    Signed(i64),
+    /// Any unsigned integer.
+    Unsigned(u64),
+    /// A boolean.
+    Bool(bool),
+    /// Real and imaginary part.
+    Complex(f64, f64),
+}
+
+impl Element {
+    /// The first `n` elements.
+    pub fn first(decoded: &Decoded<'_>, n: usize) -> Vec<Element> {
+        let Some(width) = decoded.dtype.bytes() else {
+            return Vec::new();
+        };
+        let bytes = decoded.bytes.chunks_exact(width).take(n);
+        bytes
+            .filter_map(|bytes| Element::read(decoded.dtype, bytes))
+            .collect()
+    }
+
+    fn read(dtype: DType, bytes: &[u8]) -> Option<Element> {
+        Some(match dtype {
+            DType::F16 => Element::Float(f16::from_le_bytes(array(bytes)?).to_f64()),
+            DType::F32 => Element::Float(f32::from_le_bytes(array(bytes)?).into()),
+            DType::F64 => Element::Float(f64::from_le_bytes(array(bytes)?)),
+            DType::I8 => Element::Signed(i8::from_le_bytes(array(bytes)?).into()),
+            DType::I16 => Element::Signed(i16::from_le_bytes(array(bytes)?).into()),
+            DType::I32 => Element::Signed(i32::from_le_bytes(array(bytes)?).into()),
+            DType::I64 => Element::Signed(i64::from_le_bytes(array(bytes)?)),
+            DType::U8 => Element::Unsigned(u8::from_le_bytes(array(bytes)?).into()),
+            DType::U16 => Element::Unsigned(u16::from_le_bytes(array(bytes)?).into()),
+            DType::U32 => Element::Unsigned(u32::from_le_bytes(array(bytes)?).into()),
+            DType::U64 => Element::Unsigned(u64::from_le_bytes(array(bytes)?)),
+            DType::Bool => Element::Bool(bytes != [0]),
+            DType::C64 => Element::Complex(
+                f32::from_le_bytes(array(&bytes[..4])?).into(),
+                f32::from_le_bytes(array(&bytes[4..])?).into(),
+            ),
+            DType::C128 => Element::Complex(
+                f64::from_le_bytes(array(&bytes[..8])?),
+                f64::from_le_bytes(array(&bytes[8..])?),
+            ),
+            _ => return None,
+        })
+    }
+}
+
+impl fmt::Display for Element {
+    /// Floats with six significant digits at most, everything else in full.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Element::Float(value) => f.write_str(&short_float(value)),
+            Element::Signed(value) => value.fmt(f),
+            Element::Unsigned(value) => value.fmt(f),
+            Element::Bool(value) => value.fmt(f),
+            Element::Complex(re, im) => {
+                let sign = if im.is_sign_negative() { "" } else { "+" };
+                write!(f, "{}{sign}{}i", short_float(re), short_float(im))
+            }
+        }
+    }
+}
+
+/// A float with six significant digits at most, in whichever notation is shorter to read.
+pub(crate) fn short_float(value: f64) -> String {
+    if value.is_nan() {
+        return "nan".into();
+    }
+    if value.is_infinite() || value == 0.0 {
+        return value.to_string();
+    }
+    let magnitude = value.abs().log10().floor() as i32;
+    if (-5..15).contains(&magnitude) {
+        let n_decimals = usize::try_from(5 - magnitude).unwrap_or(0);
+        let text = format!("{value:.n_decimals$}");
+        if text.contains('.') {
+            return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+        }
+        return text;
+    }
+    let text = format!("{value:.5e}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) => {
+            let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');
+            format!("{mantissa}e{exponent}")
+        }
+        None => text,
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
+    bytes.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_short() {
+        let cases = [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.0, "1"),
+            (0.1 + 0.2, "0.3"),
+            (65504.0, "65504"),
+            (1_234_567.0, "1234567"),
+            (0.000_012_345_678, "0.0000123457"),
+            (1.5e-9, "1.5e-9"),
+            (-3.402_823_5e38, "-3.40282e38"),
+            (f64::INFINITY, "inf"),
+            (f64::NAN, "nan"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(short_float(value), text);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Converting a directory: arrays, structure, long names, damaged files.
+
+use std::fs;
+use std::path::Path;
+
+use opscope_analysis::{convert, describe, overview};
+use opscope_store::atomic_file::Modes;
+use opscope_store::file_format::dump_data::{DumpHeader, TensorEntry};
+use opscope_store::file_format::npy;
+use opscope_tensor::DType;
+
+fn dump_file(entries: &[(u32, Option<Vec<u64>>, Vec<u8>)]) -> Vec<u8> {
+    let outputs = entries
+        .iter()
+        .map(|(data_type, shape, bytes)| TensorEntry {
+            data_type: *data_type,
+            format: 2,
+            shape: shape.clone(),
+            size: bytes.len() as u64,
+            ..TensorEntry::default()
+        })
+        .collect();
+    let header = DumpHeader {
+        version: "2.0".into(),
+        outputs,
+        ..DumpHeader::default()
+    }
+    .encode();
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend(header);
+    entries.iter().for_each(|(_, _, bytes)| file.extend(bytes));
+    file
+}
+
+fn run(dump: &Path, out: &Path, is_replacing: bool) -> convert::Report {
+    let (sources, errors) = convert::sources(dump);
+    assert!(errors.is_empty());
+    let options = convert::Options {
+        out: out.to_owned(),
+        n_threads: 3,
+        modes: Modes::default(),
+        is_replacing,
+    };
+    convert::run(&sources, &options, |_| {}).unwrap()
+}
+
+#[test]
+fn a_tree_keeps_its_structure_and_loses_nothing_to_a_bad_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let (dump, out) = (dir.path().join("dump"), dir.path().join("out"));
+    fs::create_dir_all(dump.join("0/1")).unwrap();
+    let scalar = (1, Some(vec![]), 1.5_f32.to_le_bytes().to_vec());
+    let unshaped = (4, None, vec![7]);
+    let brain = (27, Some(vec![2]), vec![0x80, 0x3f, 0, 0xc0]);
+    let padded = (4, Some(vec![2]), vec![1, 2, 9, 9]);
+    let file = dump_file(&[scalar, unshaped, brain, padded]);
+    fs::write(dump.join("0/1/Add.a.1.0.100"), &file).unwrap();
+    fs::write(dump.join("0/1/Add.b.2.0.100"), &file[..file.len() - 1]).unwrap();
+    fs::write(
+        dump.join("0/1/Add.c.3.0.100"),
+        dump_file(&[(99, None, vec![1])]),
+    )
+    .unwrap();
+    fs::write(
+        dump.join("0/1/Add.d.4.0.100"),
+        dump_file(&[(1, Some(vec![3]), vec![0; 8])]),
+    )
+    .unwrap();
+    let long = format!("Add.{}.5.0.100", "x".repeat(300));
+    fs::write(dump.join("0/77"), dump_file(&[(4, Some(vec![1]), vec![5])])).unwrap();
+    fs::write(dump.join("0/mapping.csv"), format!("77,{long}\n")).unwrap();
+
+    let report = run(&dump, &out, false);
+    assert_eq!((report.n_converted, report.n_arrays), (2, 5));
+    let failures: Vec<String> = report
+        .failures
+        .iter()
+        .map(|f| format!("{:?} {}", f.path.file_name().unwrap(), f.error))
+        .collect();
+    assert_eq!(failures.len(), 3, "{failures:?}");
+
+    let read = |name: &str| npy::read_file(&out.join("0/1").join(name)).unwrap();
+    assert_eq!(
+        read("Add.a.1.0.100.output.0.npy").shape().dims(),
+        [] as [usize; 0]
+    );
+    assert_eq!(read("Add.a.1.0.100.output.1.npy").shape().dims(), [1]);
+    let brain = read("Add.a.1.0.100.output.2.npy");
+    assert_eq!((brain.dtype(), brain.bytes().len()), (DType::F32, 8));
+    assert_eq!(read("Add.a.1.0.100.output.3.npy").bytes(), [1, 2]);
+
+    let mapping = fs::read_to_string(out.join("0/mapping.csv")).unwrap();
+    let (short, full) = mapping.trim_end().split_once(',').unwrap();
+    assert_eq!(full, format!("{long}.output.0.npy"));
+    assert!(out.join("0").join(short).is_file());
+}
+
+#[test]
+fn existing_arrays_are_replaced_only_when_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let dump = dir.path().join("Add.a.1.0.100");
+    let out = dir.path().join("out");
+    fs::write(&dump, dump_file(&[(4, Some(vec![1]), vec![5])])).unwrap();
+    assert_eq!(run(&dump, &out, false).n_arrays, 1);
+    let again = run(&dump, &out, false);
+    assert_eq!((again.n_arrays, again.failures.len()), (0, 1));
+    assert_eq!(run(&dump, &out, true).n_arrays, 1);
+}
+
+#[test]
+fn descriptions_and_overviews() {
+    let dir = tempfile::tempdir().unwrap();
+    let bytes: Vec<u8> = [f32::NAN, 2.0, f32::INFINITY]
+        .iter()
+        .flat_map(|v| v.to_le_bytes())
+        .collect();
+    for step in ["0", "1"] {
+        fs::create_dir(dir.path().join(step)).unwrap();
+        let file = dump_file(&[
+            (1, Some(vec![3]), bytes.clone()),
+            (13, Some(vec![1]), vec![1]),
+        ]);
+        fs::write(dir.path().join(step).join("Log.a.1.0.100"), file).unwrap();
+        fs::write(dir.path().join(step).join("note.txt"), "no dump file").unwrap();
+    }
+    let description = describe::file(&dir.path().join("0/Log.a.1.0.100")).unwrap();
+    let tensor = &description.tensors[0];
+    assert_eq!(
+        (tensor.slot.as_str(), tensor.dtype.as_str()),
+        ("output.0", "float32")
+    );
+    assert_eq!(
+        (tensor.non_finite.n_nan, tensor.non_finite.n_pos_inf),
+        (1, 1)
+    );
+    let first: Vec<String> = tensor.first.iter().map(ToString::to_string).collect();
+    assert_eq!(first, ["nan", "2", "inf"]);
+    assert!(
+        description.tensors[1]
+            .problem
+            .as_ref()
+            .unwrap()
+            .contains("no value")
+    );
+
+    let overview = overview::directory(dir.path(), 2);
+    assert_eq!(
+        (
+            overview.n_files,
+            overview.operators.len(),
+            overview.errors.len()
+        ),
+        (2, 1, 2)
+    );
+    assert_eq!(
+        (
+            overview.operators[0].n_files,
+            overview.operators[0].n_outputs
+        ),
+        (2, 4)
+    );
+    assert_eq!(overview.dirs, ["0", "1"]);
+}

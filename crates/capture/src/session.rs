@@ -1,0 +1,160 @@
+//! A stretch of time in which models are captured.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use opscope_store::record::{ModelId, Operator};
+
+use crate::counters::LiveCounters;
+use crate::queue::Queue;
+use crate::{Counters, FirstNonFinite, Plan, Selected, Sink, SinkError, Tap, select, writer};
+
+/// How much a session may hold and use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionOptions {
+    /// Most bytes of tensors that wait to be written. Beyond it the engine waits.
+    pub queue_bytes_max: u64,
+    /// Number of writer threads; at least one is started.
+    pub n_writers: usize,
+}
+
+impl Default for SessionOptions {
+    /// 256 MiB and two writers.
+    fn default() -> Self {
+        SessionOptions {
+            queue_bytes_max: 256 << 20,
+            n_writers: 2,
+        }
+    }
+}
+
+/// A plan at work: writer threads that carry what taps submit to a sink.
+pub struct Session {
+    shared: Arc<Shared>,
+    writers: Vec<JoinHandle<()>>,
+}
+
+/// The counts of a session while it is at work.
+#[derive(Clone)]
+pub struct Watch(Arc<Shared>);
+
+impl Watch {
+    /// The counts so far. They are read one by one, so they need not add up before the end.
+    pub fn counters(&self) -> Counters {
+        self.0.counters.snapshot()
+    }
+}
+
+/// What a finished session did.
+#[derive(Debug)]
+pub struct Summary {
+    /// Counts of everything that was offered.
+    pub counters: Counters,
+    /// The first tensor with NaN or an infinity among those selected.
+    pub first_non_finite: Option<FirstNonFinite>,
+    /// The first refusal of the sink; [`Counters::n_failed`] says how many there were.
+    pub first_error: Option<SinkError>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) plan: Plan,
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) queue: Queue,
+    pub(crate) counters: LiveCounters,
+    pub(crate) is_stopped: Arc<AtomicBool>,
+    pub(crate) first_error: Mutex<Option<SinkError>>,
+    pub(crate) first_non_finite: Mutex<Option<(u64, FirstNonFinite)>>,
+}
+
+impl Session {
+    /// Starts the writer threads.
+    ///
+    /// # Errors
+    /// The operating system's, if it gives no thread.
+    pub fn start(
+        plan: Plan,
+        sink: Arc<dyn Sink>,
+        options: SessionOptions,
+    ) -> std::io::Result<Session> {
+        let shared = Arc::new(Shared {
+            plan,
+            sink,
+            queue: Queue::new(options.queue_bytes_max),
+            counters: LiveCounters::default(),
+            is_stopped: Arc::default(),
+            first_error: Mutex::default(),
+            first_non_finite: Mutex::default(),
+        });
+        let mut session = Session {
+            shared,
+            writers: Vec::new(),
+        };
+        for i in 0..options.n_writers.max(1) {
+            let shared = session.shared.clone();
+            let writer = thread::Builder::new()
+                .name(format!("opscope-writer-{i}"))
+                .spawn(move || writer::run(&shared))?;
+            session.writers.push(writer);
+        }
+        Ok(session)
+    }
+
+    /// A tap for a loaded model, and what the plan selects of it.
+    pub fn attach(&self, model: &Arc<ModelId>, operators: &[Arc<Operator>]) -> (Tap, Selected) {
+        let selected = select(&self.shared.plan, model, operators);
+        (
+            Tap::new(self.shared.clone(), model.clone(), selected.by_task.clone()),
+            selected,
+        )
+    }
+
+    /// A flag that stops running models before their next operator when it is set, from a signal
+    /// handler for example. What was submitted before is still written.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        self.shared.is_stopped.clone()
+    }
+
+    /// A look at the counts from another thread, also while [`Session::finish`] writes the rest.
+    pub fn watch(&self) -> Watch {
+        Watch(self.shared.clone())
+    }
+
+    /// Writes everything that was submitted, ends the writers and reports.
+    pub fn finish(mut self) -> Summary {
+        self.end_writers();
+        let shared = &self.shared;
+        let take_error = || {
+            shared
+                .first_error
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take()
+        };
+        let first_non_finite = shared
+            .first_non_finite
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        Summary {
+            counters: shared.counters.snapshot(),
+            first_non_finite: first_non_finite.map(|(_, first)| first),
+            first_error: take_error(),
+        }
+    }
+
+    fn end_writers(&mut self) {
+        self.shared.queue.close();
+        for writer in self.writers.drain(..) {
+            // Writers catch panics of the sink; nothing else in them panics.
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.is_stopped.store(true, Ordering::Relaxed);
+        self.end_writers();
+    }
+}

@@ -1,0 +1,37 @@
+//! A sink that keeps records in memory, for tests and for callers that want the tensors.
+
+use std::sync::{Mutex, PoisonError};
+
+use opscope_store::record::Record;
+
+use super::{Sink, SinkError, Written};
+
+/// Keeps every record. Their tensors stay shared with the engine: no data is copied.
+#[derive(Default)]
+pub struct MemorySink {
+    records: Mutex<Vec<Record>>,
+}
+
+impl MemorySink {
+    /// The records so far, by step, then by task; the sink is empty afterwards.
+    pub fn take(&self) -> Vec<Record> {
+        let mut records =
+            std::mem::take(&mut *self.records.lock().unwrap_or_else(PoisonError::into_inner));
+        records.sort_by_key(|record| (record.step, record.operator.task_id, record.timestamp_us));
+        records
+    }
+}
+
+impl Sink for MemorySink {
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        let n_bytes = record.n_bytes();
+        self.records
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(record.clone());
+        Ok(Written {
+            n_files: 0,
+            n_bytes,
+        })
+    }
+}

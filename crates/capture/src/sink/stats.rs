@@ -1,0 +1,65 @@
+//! A sink that reduces each tensor to its statistics.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use opscope_store::record::{Operator, Record, Side};
+use opscope_tensor::{DType, Shape, Stats, stats};
+
+use super::{Sink, SinkError, Written};
+
+/// One tensor's row.
+#[derive(Clone, Debug)]
+pub struct StatsRow {
+    /// Execution of the model.
+    pub step: u64,
+    /// The operator.
+    pub operator: Arc<Operator>,
+    /// Input or output.
+    pub side: Side,
+    /// Which of them.
+    pub index: usize,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Extents of the axes.
+    pub shape: Shape,
+    /// The statistics, or `None` for types that have none.
+    pub stats: Option<Stats>,
+}
+
+/// Keeps a row for each tensor and no tensor.
+#[derive(Default)]
+pub struct StatsSink {
+    rows: Mutex<Vec<StatsRow>>,
+}
+
+impl StatsSink {
+    /// The rows so far, by step, task, side and position; the sink is empty afterwards.
+    pub fn take(&self) -> Vec<StatsRow> {
+        let mut rows =
+            std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
+        rows.sort_by_key(|row| (row.step, row.operator.task_id, row.side, row.index));
+        rows
+    }
+}
+
+impl Sink for StatsSink {
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        let rows: Vec<StatsRow> = record
+            .slots()
+            .map(|(side, index, tensor)| StatsRow {
+                step: record.step,
+                operator: record.operator.clone(),
+                side,
+                index,
+                dtype: tensor.dtype(),
+                shape: tensor.shape().clone(),
+                stats: stats(tensor.view()).ok(),
+            })
+            .collect();
+        self.rows
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(rows);
+        Ok(Written::default())
+    }
+}

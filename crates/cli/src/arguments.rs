@@ -1,0 +1,103 @@
+//! Small parsers for arguments.
+
+use std::path::PathBuf;
+
+use opscope_store::atomic_file::Modes;
+use opscope_tensor::Shape;
+
+/// `NAME=FILE`.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedFile {
+    pub(crate) name: String,
+    pub(crate) path: PathBuf,
+}
+
+/// `NAME:1,3,224,224`; nothing after the colon means a scalar.
+#[derive(Clone, Debug)]
+pub(crate) struct NamedShape {
+    pub(crate) name: String,
+    pub(crate) shape: Shape,
+}
+
+/// Permissions of what is created.
+#[derive(Clone, Copy, Debug, clap::Args)]
+pub(crate) struct ModeArguments {
+    /// Permissions of created directories, octal
+    #[arg(long, value_name = "MODE", default_value = "700", value_parser = mode, help_heading = "Permissions")]
+    dir_mode: u32,
+    /// Permissions of created files, octal
+    #[arg(long, value_name = "MODE", default_value = "600", value_parser = mode, help_heading = "Permissions")]
+    file_mode: u32,
+}
+
+impl ModeArguments {
+    pub(crate) fn modes(self) -> Modes {
+        Modes {
+            dir: self.dir_mode,
+            file: self.file_mode,
+        }
+    }
+}
+
+pub(crate) fn named_file(text: &str) -> Result<NamedFile, String> {
+    match text.split_once('=') {
+        Some((name, path)) if !name.is_empty() && !path.is_empty() => Ok(NamedFile {
+            name: name.to_owned(),
+            path: path.into(),
+        }),
+        _ => Err("expected NAME=FILE".into()),
+    }
+}
+
+pub(crate) fn named_shape(text: &str) -> Result<NamedShape, String> {
+    // Names may hold colons; shapes do not.
+    let (name, dims) = text.rsplit_once(':').ok_or("expected NAME:1,3,224,224")?;
+    let dims = match dims {
+        "" => Vec::new(),
+        _ => dims
+            .split([',', 'x'])
+            .map(|dim| {
+                dim.trim()
+                    .parse()
+                    .map_err(|_| format!("`{dim}` is not an extent"))
+            })
+            .collect::<Result<Vec<usize>, _>>()?,
+    };
+    let shape = Shape::new(dims).map_err(|error| error.to_string())?;
+    Ok(NamedShape {
+        name: name.to_owned(),
+        shape,
+    })
+}
+
+fn mode(text: &str) -> Result<u32, String> {
+    match u32::from_str_radix(text, 8) {
+        Ok(mode) if mode <= 0o777 => Ok(mode),
+        _ => Err("expected three octal digits, such as 750".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_hold_colons() {
+        let parsed = named_shape("a:0:2,3").unwrap();
+        assert_eq!(
+            (parsed.name.as_str(), parsed.shape.dims()),
+            ("a:0", &[2, 3][..])
+        );
+        assert_eq!(named_shape("x:").unwrap().shape.dims(), [] as [usize; 0]);
+        assert_eq!(named_shape("x:2x3").unwrap().shape.dims(), [2, 3]);
+        assert!(named_shape("x").is_err());
+        assert!(named_shape("x:-1").is_err());
+    }
+
+    #[test]
+    fn modes_are_octal() {
+        assert_eq!(mode("755"), Ok(0o755));
+        assert!(mode("888").is_err());
+        assert!(mode("7777").is_err());
+    }
+}

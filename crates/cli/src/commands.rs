@@ -1,0 +1,5 @@
+//! One module for each command.
+
+pub(crate) mod convert;
+pub(crate) mod dump;
+pub(crate) mod show;

@@ -1,0 +1,242 @@
+//! Where a model's inputs come from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use opscope_engine::input::{Random, arrange, find, resolve_shape, unknown};
+use opscope_engine::{InputError, Signature, ValueInfo};
+use opscope_store::file_format::{npy, npz};
+use opscope_tensor::{Shape, Tensor};
+
+use super::Arguments;
+use crate::exit::{Failure, UNREADABLE, USAGE};
+
+type Named = BTreeMap<String, Tensor>;
+
+/// Inputs for every step, made when they are needed.
+pub(super) struct InputSource {
+    signature: Signature,
+    shapes: BTreeMap<String, Shape>,
+    seed: Option<u64>,
+    sets: Vec<InputSet>,
+}
+
+/// One step's share of the given inputs.
+enum InputSet {
+    /// Read already.
+    Given(Named),
+    /// An archive.
+    Archive(PathBuf),
+    /// An array for each named input.
+    Arrays(Vec<(String, PathBuf)>),
+}
+
+impl InputSource {
+    /// Looks at the options; files of later steps are opened when their step comes.
+    pub(super) fn new(
+        arguments: &Arguments,
+        signature: &Signature,
+    ) -> Result<InputSource, Failure> {
+        let mut shapes = BTreeMap::new();
+        for option in &arguments.shape {
+            let value =
+                find(signature, &option.name).ok_or_else(|| unknown(signature, &option.name))?;
+            resolve_shape(value, Some(&option.shape))?;
+            shapes.insert(option.name.clone(), option.shape.clone());
+        }
+        let mut source = InputSource {
+            signature: signature.clone(),
+            shapes,
+            seed: arguments.seed,
+            sets: Vec::new(),
+        };
+        source.sets = match &arguments.inputs {
+            Some(path) => source.sets_of(path)?,
+            None => {
+                let mut given = Named::new();
+                for option in &arguments.input {
+                    let tensor = source.read(&option.name, &option.path)?;
+                    if given.insert(option.name.clone(), tensor).is_some() {
+                        let message = format!("input `{}` is given twice", option.name);
+                        return Err(Failure::message(USAGE, message));
+                    }
+                }
+                vec![InputSet::Given(given)]
+            }
+        };
+        Ok(source)
+    }
+
+    /// Number of different sets of inputs; steps take them in turn.
+    pub(super) fn n_sets(&self) -> u64 {
+        self.sets.len() as u64
+    }
+
+    /// The inputs of a step in the model's order, checked.
+    pub(super) fn step(&self, step: u64) -> Result<Vec<Tensor>, Failure> {
+        let index = usize::try_from(step % self.n_sets()).unwrap_or(0);
+        let mut given = match &self.sets[index] {
+            InputSet::Given(given) => given.clone(),
+            InputSet::Archive(path) => self.read_archive(path)?,
+            InputSet::Arrays(arrays) => arrays
+                .iter()
+                .map(|(name, path)| Ok((name.clone(), self.read(name, path)?)))
+                .collect::<Result<_, Failure>>()?,
+        };
+        if let Some(seed) = self.seed {
+            // Each step has random numbers of its own, whatever was given for it.
+            let mut random =
+                Random::new(seed.wrapping_add(step.wrapping_mul(0x5851_f42d_4c95_7f2d)));
+            for value in &self.signature.inputs {
+                if !given.contains_key(&value.name) {
+                    let shape = resolve_shape(value, self.shapes.get(&value.name))?;
+                    given.insert(value.name.clone(), random.tensor(value, shape)?);
+                }
+            }
+        }
+        Ok(arrange(&self.signature, given)?)
+    }
+
+    /// The sets in an archive or directory.
+    fn sets_of(&self, path: &Path) -> Result<Vec<InputSet>, Failure> {
+        if !path.is_dir() {
+            return Ok(vec![InputSet::Archive(path.to_owned())]);
+        }
+        let entries = entries(path)?;
+        let is_set = |entry: &PathBuf| entry.is_dir() || has_suffix(entry, "npz");
+        if entries.iter().any(is_set) {
+            return entries
+                .into_iter()
+                .filter(is_set)
+                .map(|entry| self.set_of(entry))
+                .collect();
+        }
+        let arrays: Vec<PathBuf> = entries
+            .into_iter()
+            .filter(|entry| has_suffix(entry, "npy"))
+            .collect();
+        let is_named = |path: &PathBuf| find(&self.signature, &stem(path)).is_some();
+        match (
+            arrays.is_empty(),
+            arrays.iter().all(is_named),
+            &self.signature.inputs[..],
+        ) {
+            (true, _, _) => {
+                let message = format!("`{}` holds no `.npz` or `.npy` files", path.display());
+                Err(Failure::message(USAGE, message))
+            }
+            (_, true, _) => Ok(vec![named_arrays(arrays)]),
+            // One array for each step of a model with one input.
+            (_, _, [only]) => {
+                let set = |path| InputSet::Arrays(vec![(only.name.clone(), path)]);
+                Ok(arrays.into_iter().map(set).collect())
+            }
+            _ => {
+                let message = format!(
+                    "the arrays in `{}` are not named after the model's inputs",
+                    path.display()
+                );
+                let hint = "use one `.npz` file or subdirectory for each step";
+                Err(Failure::message(USAGE, message).with_hint(hint))
+            }
+        }
+    }
+
+    fn set_of(&self, entry: PathBuf) -> Result<InputSet, Failure> {
+        if !entry.is_dir() {
+            return Ok(InputSet::Archive(entry));
+        }
+        let arrays = entries(&entry)?
+            .into_iter()
+            .filter(|path| has_suffix(path, "npy"));
+        Ok(named_arrays(arrays.collect()))
+    }
+
+    fn read_archive(&self, path: &Path) -> Result<Named, Failure> {
+        let arrays = npz::read_file(path)?;
+        // Archives of recorded samples hold inputs as `in.NAME` beside expected outputs.
+        let is_sample = arrays
+            .iter()
+            .any(|(name, _)| find(&self.signature, name).is_none() && name.starts_with("in."));
+        let input_name = |name: String| match is_sample {
+            true => name.strip_prefix("in.").map(str::to_owned),
+            false => Some(name),
+        };
+        Ok(arrays
+            .into_iter()
+            .filter_map(|(name, tensor)| Some((input_name(name)?, tensor)))
+            .collect())
+    }
+
+    fn read(&self, name: &str, path: &Path) -> Result<Tensor, Failure> {
+        let value = find(&self.signature, name).ok_or_else(|| unknown(&self.signature, name))?;
+        let wanted = self.shapes.get(name);
+        if has_suffix(path, "bin") {
+            return read_raw(value, wanted, path);
+        }
+        if !has_suffix(path, "npy") {
+            let message = format!("`{}` is neither a `.npy` nor a `.bin` file", path.display());
+            return Err(Failure::message(USAGE, message));
+        }
+        let tensor = npy::read_file(path)?;
+        match wanted {
+            Some(wanted) if wanted != tensor.shape() => {
+                let message = format!(
+                    "`--shape` asks for {wanted} of input `{name}`, `{}` holds {}",
+                    path.display(),
+                    tensor.shape()
+                );
+                Err(Failure::message(USAGE, message))
+            }
+            _ => Ok(tensor),
+        }
+    }
+}
+
+/// Raw elements; their shape comes from the option or from the model.
+fn read_raw(value: &ValueInfo, wanted: Option<&Shape>, path: &Path) -> Result<Tensor, Failure> {
+    let shape = resolve_shape(value, wanted)?;
+    let bytes = std::fs::read(path).map_err(|error| {
+        Failure::new(
+            UNREADABLE,
+            anyhow!(error).context(format!("cannot read `{}`", path.display())),
+        )
+    })?;
+    let name = value.name.clone();
+    Tensor::from_vec(value.dtype, shape, bytes)
+        .map_err(|source| InputError::Size { name, source }.into())
+}
+
+fn named_arrays(paths: Vec<PathBuf>) -> InputSet {
+    InputSet::Arrays(paths.into_iter().map(|path| (stem(&path), path)).collect())
+}
+
+/// What a directory holds, numbers in numeric order.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let read = std::fs::read_dir(dir).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = read.map_err(|error| {
+        Failure::new(
+            UNREADABLE,
+            anyhow!(error).context(format!("cannot list `{}`", dir.display())),
+        )
+    })?;
+    let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    paths.sort_by_cached_key(|path| {
+        let stem = stem(path);
+        (stem.parse::<u64>().unwrap_or(u64::MAX), stem)
+    });
+    Ok(paths)
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn has_suffix(path: &Path, suffix: &str) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == suffix)
+}

@@ -1,0 +1,189 @@
+//! What `opscope dump` tells at the end.
+
+use std::io::{Write, stdout};
+
+use opscope_analysis::Element;
+use opscope_capture::FirstNonFinite;
+use opscope_capture::sink::StatsRow;
+use serde_json::{Value, json};
+
+use super::Outcome;
+use crate::exit::Failure;
+use crate::format;
+
+/// The closing table.
+pub(super) fn print(outcome: &Outcome) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    if let Some(rows) = &outcome.stats {
+        writeln!(out, "{}\n", stats_table(rows))?;
+    }
+    let c = &outcome.summary.counters;
+    let steps = format::count(outcome.n_steps, "step");
+    writeln!(
+        out,
+        "model             {} ({}, {steps})",
+        outcome.model.file_stem, outcome.engine
+    )?;
+    writeln!(out, "operators seen    {}", c.n_operators_seen)?;
+    writeln!(out, "operators dumped  {}", c.n_operators_written)?;
+    writeln!(
+        out,
+        "tensors           {} offered, {} selected, {} written, {} dropped, {} failed",
+        c.n_offered, c.n_selected, c.n_written, c.n_dropped, c.n_failed
+    )?;
+    if outcome.stats.is_none() {
+        writeln!(
+            out,
+            "bytes             {} in {}",
+            format::bytes(c.n_bytes_written),
+            format::count(c.n_files, "file")
+        )?;
+    }
+    writeln!(out, "time per step     {}", times(outcome))?;
+    let first = outcome.summary.first_non_finite.as_ref();
+    writeln!(
+        out,
+        "first NaN or Inf  {}",
+        first.map_or_else(|| "none".into(), non_finite)
+    )?;
+    if let (Some(first), Some(last)) = (outcome.dump_dirs.first(), outcome.dump_dirs.last()) {
+        let dir = if first == last {
+            first
+        } else {
+            first.parent().unwrap_or(first)
+        };
+        writeln!(out, "dump              {}", dir.display())?;
+    }
+    Ok(())
+}
+
+/// The same as one JSON object.
+pub(super) fn print_json(outcome: &Outcome) -> Result<(), Failure> {
+    let c = &outcome.summary.counters;
+    let mut result = json!({
+        "engine": outcome.engine,
+        "model": {
+            "name": outcome.model.file_stem,
+            "graph": outcome.model.graph_name,
+            "id": outcome.model.load,
+            "device": outcome.model.device,
+        },
+        "steps": outcome.n_steps,
+        "operators_seen": c.n_operators_seen,
+        "operators_dumped": c.n_operators_written,
+        "records": {
+            "offered": c.n_offered,
+            "selected": c.n_selected,
+            "written": c.n_written,
+            "dropped": c.n_dropped,
+            "failed": c.n_failed,
+        },
+        "files": c.n_files,
+        "bytes_selected": c.n_bytes_selected,
+        "bytes_written": c.n_bytes_written,
+        "seconds": outcome.time.as_secs_f64(),
+        "seconds_per_step_without_dump": outcome.baseline.map(|time| time.as_secs_f64()),
+        "first_non_finite": outcome.summary.first_non_finite.as_ref().map(non_finite_json),
+        "dump_dirs": outcome.dump_dirs,
+    });
+    if let (Some(rows), Some(object)) = (&outcome.stats, result.as_object_mut()) {
+        object.insert("stats".into(), rows.iter().map(stats_json).collect());
+    }
+    writeln!(stdout(), "{result:#}")?;
+    Ok(())
+}
+
+fn times(outcome: &Outcome) -> String {
+    let n_steps = u32::try_from(outcome.n_steps).unwrap_or(u32::MAX);
+    let with = outcome.time / n_steps;
+    let Some(without) = outcome.baseline else {
+        return format!("{} with the dump", format::duration(with));
+    };
+    let ratio = with.as_secs_f64() / without.as_secs_f64().max(1e-9);
+    format!(
+        "{} with the dump, {} without ({ratio:.1}×)",
+        format::duration(with),
+        format::duration(without)
+    )
+}
+
+fn non_finite(first: &FirstNonFinite) -> String {
+    let FirstNonFinite {
+        step,
+        op_type,
+        op_name,
+        side,
+        index,
+        counts,
+        ..
+    } = first;
+    let slot = format!("{}.{index}", side.name());
+    format!(
+        "{op_type} `{op_name}` {slot}, step {step}: {} NaN, {} +Inf, {} -Inf",
+        counts.n_nan, counts.n_pos_inf, counts.n_neg_inf
+    )
+}
+
+fn non_finite_json(first: &FirstNonFinite) -> Value {
+    json!({
+        "step": first.step,
+        "task_id": first.task_id,
+        "op_type": first.op_type,
+        "op_name": first.op_name,
+        "slot": format!("{}.{}", first.side.name(), first.index),
+        "nan": first.counts.n_nan,
+        "pos_inf": first.counts.n_pos_inf,
+        "neg_inf": first.counts.n_neg_inf,
+    })
+}
+
+fn stats_table(rows: &[StatsRow]) -> String {
+    let header = [
+        "step", "task", "type", "operator", "slot", "dtype", "shape", "min", "max", "mean", "l2",
+        "nan", "inf",
+    ];
+    let right = ["step", "task", "min", "max", "mean", "l2", "nan", "inf"];
+    let rows = rows.iter().map(|row| {
+        let mut cells = vec![
+            row.step.to_string(),
+            row.operator.task_id.to_string(),
+            row.operator.op_type.clone(),
+            row.operator.op_name.clone(),
+            format!("{}.{}", row.side.name(), row.index),
+            row.dtype.to_string(),
+            format::shape(row.shape.dims()),
+        ];
+        match &row.stats {
+            Some(s) => {
+                let floats = [s.min, s.max, s.mean, s.l2];
+                cells.extend(floats.map(|value| Element::Float(value).to_string()));
+                cells.push(s.n_nan.to_string());
+                cells.push((s.n_pos_inf + s.n_neg_inf).to_string());
+            }
+            None => cells.extend(std::iter::repeat_n("-".to_owned(), 6)),
+        }
+        cells
+    });
+    format::table(&header, &right, rows.collect()).trim_fmt()
+}
+
+fn stats_json(row: &StatsRow) -> Value {
+    json!({
+        "step": row.step,
+        "task_id": row.operator.task_id,
+        "op_type": row.operator.op_type,
+        "op_name": row.operator.op_name,
+        "slot": format!("{}.{}", row.side.name(), row.index),
+        "dtype": row.dtype.name(),
+        "shape": row.shape.dims(),
+        "stats": row.stats.as_ref().map(|s| json!({
+            "min": format::json_number(s.min),
+            "max": format::json_number(s.max),
+            "mean": format::json_number(s.mean),
+            "l2": format::json_number(s.l2),
+            "nan": s.n_nan,
+            "pos_inf": s.n_pos_inf,
+            "neg_inf": s.n_neg_inf,
+        })),
+    })
+}

@@ -1,0 +1,273 @@
+//! `opscope show`.
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use opscope_analysis::describe::{self, FileDescription, TensorDescription};
+use opscope_analysis::overview::{self, Overview};
+use opscope_analysis::{Element, default_jobs};
+use serde_json::{Value, json};
+
+use crate::exit::{Failure, PARTIAL, UNREADABLE};
+use crate::format;
+
+/// Show what is in a dump file or in a directory of them
+///
+/// A file: its header, and for every input and output dtype, layout, shape, statistics and the first
+/// values. A directory: its operators with the number and size of their files.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope show dump/20240102030405
+  opscope show dump/20240102030405/0/net/1/0/Conv.conv1.0.0.1700000000000000 --json")]
+pub(crate) struct Arguments {
+    /// A dump file, or a directory of them
+    path: PathBuf,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if !arguments.path.is_dir() {
+        let file = describe::file(&arguments.path)?;
+        return if arguments.json {
+            print_json(&file_json(&file))
+        } else {
+            print_file(&file)
+        };
+    }
+    let overview = overview::directory(&arguments.path, default_jobs());
+    if arguments.json {
+        print_json(&overview_json(arguments, &overview))?;
+    } else {
+        print_overview(&overview)?;
+    }
+    match (overview.n_files, overview.errors.is_empty()) {
+        (0, true) => {
+            let message = format!("`{}` holds no dump files", arguments.path.display());
+            Err(Failure::message(UNREADABLE, message))
+        }
+        (_, true) => Ok(()),
+        (0, false) => Err(Failure::silent(UNREADABLE)),
+        (_, false) => Err(Failure::silent(PARTIAL)),
+    }
+}
+
+fn print_file(file: &FileDescription) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    writeln!(out, "operator  {}", file.op_name)?;
+    writeln!(
+        out,
+        "made      {} (version {})",
+        time(file.dump_time),
+        file.version
+    )?;
+    writeln!(
+        out,
+        "size      {} ({} header, {} payload)",
+        format::bytes(file.n_bytes),
+        format::bytes(8 + file.n_header_bytes),
+        format::bytes(file.n_bytes - 8 - file.n_header_bytes)
+    )?;
+    for (name, value) in &file.attrs {
+        writeln!(out, "attribute {name} = {value}")?;
+    }
+    if !file.dfx_message.is_empty() {
+        writeln!(out, "message   {}", file.dfx_message)?;
+    }
+    for (name, sizes) in [("buffer", &file.buffer_sizes), ("space", &file.space_sizes)] {
+        for (i, size) in sizes.iter().enumerate() {
+            writeln!(out, "{name}.{i}  {}", format::bytes(*size))?;
+        }
+    }
+    let header = [
+        "slot",
+        "dtype",
+        "layout",
+        "shape",
+        "bytes",
+        "min",
+        "max",
+        "mean",
+        "l2",
+        "nan",
+        "inf",
+        "first values",
+    ];
+    let right = ["bytes", "min", "max", "mean", "l2", "nan", "inf"];
+    let rows = file.tensors.iter().map(tensor_row).collect();
+    writeln!(out, "\n{}", format::table(&header, &right, rows).trim_fmt())?;
+    Ok(())
+}
+
+fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
+    let stat = |pick: fn(&opscope_tensor::Stats) -> f64| match &tensor.stats {
+        Some(stats) if stats.n_elements > 0 => Element::Float(pick(stats)).to_string(),
+        _ => "-".into(),
+    };
+    let first = match &tensor.problem {
+        Some(problem) => problem.clone(),
+        None => tensor
+            .first
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(" "),
+    };
+    vec![
+        tensor.slot.clone(),
+        tensor.dtype.clone(),
+        tensor.layout.clone(),
+        format::shape(&tensor.shape),
+        format::bytes(tensor.n_bytes),
+        stat(|s| s.min),
+        stat(|s| s.max),
+        stat(|s| s.mean),
+        stat(|s| s.l2),
+        tensor.non_finite.n_nan.to_string(),
+        (tensor.non_finite.n_pos_inf + tensor.non_finite.n_neg_inf).to_string(),
+        first,
+    ]
+}
+
+#[expect(clippy::print_stderr, reason = "unreadable files go to standard error")]
+fn print_overview(overview: &Overview) -> Result<(), Failure> {
+    for error in &overview.errors {
+        eprintln!("opscope: {}", chain(error));
+    }
+    if overview.n_files == 0 {
+        return Ok(());
+    }
+    let header = [
+        "task", "type", "operator", "files", "inputs", "outputs", "bytes",
+    ];
+    let right = ["task", "files", "inputs", "outputs", "bytes"];
+    let row = |operator: &overview::OperatorOverview| {
+        vec![
+            operator
+                .task_id
+                .map_or_else(|| "-".into(), |id| id.to_string()),
+            operator.op_type.clone(),
+            operator.op_name.clone(),
+            operator.n_files.to_string(),
+            operator.n_inputs.to_string(),
+            operator.n_outputs.to_string(),
+            format::bytes(operator.n_bytes),
+        ]
+    };
+    let rows = overview.operators.iter().map(row).collect();
+    let mut out = stdout().lock();
+    writeln!(out, "{}", format::table(&header, &right, rows).trim_fmt())?;
+    writeln!(
+        out,
+        "\n{}, {}, {} in {}",
+        format::count(overview.operators.len() as u64, "operator"),
+        format::count(overview.n_files, "file"),
+        format::bytes(overview.n_bytes),
+        match overview.dirs.len() {
+            1 => "1 directory".to_owned(),
+            n => format!("{n} directories"),
+        }
+    )?;
+    Ok(())
+}
+
+fn file_json(file: &FileDescription) -> Value {
+    let attrs: serde_json::Map<_, _> = file
+        .attrs
+        .iter()
+        .map(|(name, value)| (name.clone(), value.clone().into()))
+        .collect();
+    json!({
+        "path": file.path,
+        "bytes": file.n_bytes,
+        "header_bytes": file.n_header_bytes,
+        "version": file.version,
+        "dump_time": file.dump_time,
+        "op_name": file.op_name,
+        "attrs": attrs,
+        "dfx_message": file.dfx_message,
+        "tensors": file.tensors.iter().map(tensor_json).collect::<Vec<_>>(),
+        "buffers": file.buffer_sizes,
+        "spaces": file.space_sizes,
+    })
+}
+
+fn tensor_json(tensor: &TensorDescription) -> Value {
+    let stats = tensor.stats.as_ref().map(|stats| {
+        json!({
+            "elements": stats.n_elements,
+            "min": format::json_number(stats.min),
+            "max": format::json_number(stats.max),
+            "mean": format::json_number(stats.mean),
+            "l2": format::json_number(stats.l2),
+            "nan": stats.n_nan,
+            "pos_inf": stats.n_pos_inf,
+            "neg_inf": stats.n_neg_inf,
+        })
+    });
+    json!({
+        "slot": tensor.slot,
+        "dtype": tensor.dtype,
+        "layout": tensor.layout,
+        "shape": tensor.shape,
+        "original_shape": tensor.original_shape,
+        "bytes": tensor.n_bytes,
+        "stats": stats,
+        "first": tensor.first.iter().map(element_json).collect::<Vec<_>>(),
+        "problem": tensor.problem,
+    })
+}
+
+fn element_json(element: &Element) -> Value {
+    match *element {
+        Element::Float(value) => format::json_number(value),
+        Element::Signed(value) => value.into(),
+        Element::Unsigned(value) => value.into(),
+        Element::Bool(value) => value.into(),
+        Element::Complex(re, im) => json!([format::json_number(re), format::json_number(im)]),
+    }
+}
+
+fn overview_json(arguments: &Arguments, overview: &Overview) -> Value {
+    let operator = |operator: &overview::OperatorOverview| {
+        json!({
+            "task_id": operator.task_id,
+            "op_type": operator.op_type,
+            "op_name": operator.op_name,
+            "files": operator.n_files,
+            "inputs": operator.n_inputs,
+            "outputs": operator.n_outputs,
+            "bytes": operator.n_bytes,
+        })
+    };
+    json!({
+        "path": arguments.path,
+        "files": overview.n_files,
+        "bytes": overview.n_bytes,
+        "directories": overview.dirs,
+        "operators": overview.operators.iter().map(operator).collect::<Vec<_>>(),
+        "errors": overview.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
+    })
+}
+
+fn print_json(value: &Value) -> Result<(), Failure> {
+    writeln!(stdout(), "{value:#}")?;
+    Ok(())
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+fn time(us: u64) -> String {
+    let timestamp = i64::try_from(us)
+        .ok()
+        .and_then(|us| Timestamp::from_microsecond(us).ok());
+    timestamp.map_or_else(|| format!("{us} µs"), |timestamp| timestamp.to_string())
+}

@@ -1,0 +1,139 @@
+//! How a command ends.
+
+use std::io;
+
+use anyhow::anyhow;
+use opscope_config::ConfigError;
+use opscope_engine::{EngineError, InputError};
+use opscope_store::StoreError;
+
+/// A command that did not do all it was asked to.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The exit code.
+    pub(crate) code: u8,
+    /// What to tell, unless it was told already.
+    pub(crate) error: Option<anyhow::Error>,
+    /// What would help.
+    pub(crate) hint: Option<String>,
+}
+
+/// Wrong usage or configuration.
+pub(crate) const USAGE: u8 = 2;
+/// A file is unreadable, damaged or not runnable.
+pub(crate) const UNREADABLE: u8 = 3;
+/// Done in part.
+pub(crate) const PARTIAL: u8 = 4;
+/// Ended by a signal.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+impl Failure {
+    /// An error with its exit code.
+    pub(crate) fn new(code: u8, error: impl Into<anyhow::Error>) -> Failure {
+        Failure {
+            code,
+            error: Some(error.into()),
+            hint: None,
+        }
+    }
+
+    /// A message with its exit code.
+    pub(crate) fn message(code: u8, message: impl Into<String>) -> Failure {
+        Failure::new(code, anyhow!(message.into()))
+    }
+
+    /// An exit code alone; what happened was told already.
+    pub(crate) fn silent(code: u8) -> Failure {
+        Failure {
+            code,
+            error: None,
+            hint: None,
+        }
+    }
+
+    /// Adds what would help.
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Failure {
+        Failure {
+            hint: Some(hint.into()),
+            ..self
+        }
+    }
+
+    /// Whether the reader of our output has gone away, which is no error.
+    pub(crate) fn is_broken_pipe(&self) -> bool {
+        let chain = self.error.iter().flat_map(|error| error.chain());
+        chain
+            .filter_map(|cause| cause.downcast_ref::<io::Error>())
+            .any(|error| error.kind() == io::ErrorKind::BrokenPipe && self.code == PARTIAL)
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// Errors of standard output.
+    fn from(error: io::Error) -> Failure {
+        Failure::new(PARTIAL, error)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Failure {
+        Failure::new(USAGE, error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Failure {
+        Failure::new(UNREADABLE, error)
+    }
+}
+
+impl From<InputError> for Failure {
+    fn from(error: InputError) -> Failure {
+        let hint = match &error {
+            InputError::Missing { name, .. } => Some(format!(
+                "give `--input {name}=FILE.npy`, or `--seed N` for random values"
+            )),
+            InputError::Dynamic { name, shape } => {
+                let extents = example_extents(shape);
+                Some(format!(
+                    "give its extents, such as `--shape {name}:{extents}`"
+                ))
+            }
+            _ => None,
+        };
+        Failure {
+            hint,
+            ..Failure::new(USAGE, error)
+        }
+    }
+}
+
+/// A declared shape with 1 in place of every extent that is open: `[batch,3]` gives `1,3`.
+fn example_extents(shape: &str) -> String {
+    let Some(dims) = shape
+        .strip_prefix('[')
+        .and_then(|text| text.strip_suffix(']'))
+    else {
+        return "1,3,224,224".into();
+    };
+    let fixed = |dim: &str| {
+        dim.parse::<usize>()
+            .map_or("1".to_owned(), |n| n.to_string())
+    };
+    dims.split(',').map(fixed).collect::<Vec<_>>().join(",")
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Failure {
+        match error {
+            EngineError::Input(error) => error.into(),
+            EngineError::Stopped => Failure::silent(INTERRUPTED),
+            EngineError::Operator { .. } | EngineError::Engine { .. } => {
+                Failure::new(PARTIAL, error)
+            }
+            EngineError::Read { .. }
+            | EngineError::Invalid { .. }
+            | EngineError::Unsupported { .. } => Failure::new(UNREADABLE, error),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! One progress bar on standard error, if that is a terminal.
+
+use std::io::{IsTerminal, stderr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+const STYLE_BYTES: &str =
+    "{msg} [{bar:30}] {bytes}/{total_bytes} {decimal_bytes_per_sec}, {eta} left";
+const STYLE_COUNT: &str = "{msg} [{bar:30}] {pos}/{len} operators, {eta} left";
+const REFRESH: Duration = Duration::from_millis(100);
+
+/// A bar over `n_bytes` bytes; invisible unless standard error is a terminal.
+pub(crate) fn bytes_bar(message: &'static str, n_bytes: u64) -> ProgressBar {
+    bar(message, n_bytes, STYLE_BYTES)
+}
+
+/// Runs `work` under a bar that shows what `position` says every moment.
+pub(crate) fn with_operator_bar<T>(
+    message: &'static str,
+    n_operators: u64,
+    position: impl Fn() -> u64 + Sync,
+    work: impl FnOnce() -> T,
+) -> T {
+    if !stderr().is_terminal() {
+        return work();
+    }
+    let bar = bar(message, n_operators, STYLE_COUNT);
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                bar.set_position(position());
+                thread::park_timeout(REFRESH);
+            }
+            bar.finish_and_clear();
+        });
+        let result = work();
+        is_done.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+fn bar(message: &'static str, length: u64, style: &str) -> ProgressBar {
+    if !stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style =
+        ProgressStyle::with_template(style).unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::new(length)
+        .with_style(style)
+        .with_message(message)
+}

@@ -1,0 +1,3 @@
+//! One module for each configuration dialect.
+
+pub mod acl;

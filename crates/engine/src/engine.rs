@@ -1,0 +1,120 @@
+//! What an engine is.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use opscope_capture::Tap;
+use opscope_store::record::Operator;
+use opscope_tensor::{DType, Tensor};
+
+use crate::EngineError;
+
+/// Loads models.
+pub trait Engine {
+    /// The engine's name, such as `tract`.
+    fn name(&self) -> &'static str;
+
+    /// Reads a model file and prepares it for running.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the file cannot be read, is no model, or needs what the engine lacks.
+    fn load(&self, path: &Path, options: &LoadOptions)
+    -> Result<Box<dyn LoadedModel>, EngineError>;
+}
+
+/// A model that is ready to run.
+pub trait LoadedModel {
+    /// What the model takes and gives.
+    fn signature(&self) -> &Signature;
+
+    /// The operators that a run may execute, in order of execution. Operators of a branch that is
+    /// not taken are listed but do not execute.
+    fn operators(&self) -> &[Arc<Operator>];
+
+    /// Executes the model once.
+    ///
+    /// `inputs` follow the order of [`Signature::inputs`] and have been checked against it. With a
+    /// tap, every operator is shown to it; without one the run is as fast as the engine is.
+    ///
+    /// # Errors
+    /// [`EngineError::Operator`] if an operator fails or panics, [`EngineError::Stopped`] if the tap
+    /// asks to stop. What the tap has seen until then stays captured.
+    fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError>;
+}
+
+/// How to prepare a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Threads that operators may use. Results do not depend on it.
+    pub n_threads: usize,
+}
+
+/// What a model takes and gives.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Signature {
+    /// The name that the graph carries inside the file.
+    pub graph_name: String,
+    /// The values that a caller has to provide, in order.
+    pub inputs: Vec<ValueInfo>,
+    /// Graph inputs that the file itself gives a value; they cannot be set.
+    pub initialised_inputs: Vec<String>,
+    /// Names of the results, in order.
+    pub outputs: Vec<String>,
+}
+
+/// A model input as the file declares it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueInfo {
+    /// Its name.
+    pub name: String,
+    /// Type of its elements.
+    pub dtype: DType,
+    /// Extents, or `None` if the file does not say how many axes there are.
+    pub dims: Option<Vec<Dim>>,
+}
+
+/// An extent in a model file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dim {
+    /// Known.
+    Fixed(usize),
+    /// Known by name only.
+    Named(String),
+    /// Not known.
+    Unknown,
+}
+
+impl fmt::Display for Dim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Dim::Fixed(n) => write!(f, "{n}"),
+            Dim::Named(name) => f.write_str(name),
+            Dim::Unknown => f.write_str("?"),
+        }
+    }
+}
+
+impl ValueInfo {
+    /// The shape as text, such as `[batch,3,224,224]`.
+    pub fn shape_text(&self) -> String {
+        match &self.dims {
+            None => "of any shape".to_owned(),
+            Some(dims) => {
+                let dims: Vec<String> = dims.iter().map(ToString::to_string).collect();
+                format!("[{}]", dims.join(","))
+            }
+        }
+    }
+
+    /// Whether `shape` agrees with every extent that is known.
+    pub fn admits(&self, shape: &[usize]) -> bool {
+        self.dims.as_ref().is_none_or(|dims| {
+            dims.len() == shape.len()
+                && dims.iter().zip(shape).all(|(dim, n)| match dim {
+                    Dim::Fixed(fixed) => fixed == n,
+                    Dim::Named(_) | Dim::Unknown => true,
+                })
+        })
+    }
+}

@@ -1,0 +1,146 @@
+//! What can go wrong with a model and its inputs.
+
+use std::io;
+use std::path::PathBuf;
+
+use opscope_tensor::{DType, Shape, ShapeError, TensorError};
+use thiserror::Error;
+
+/// Why a model could not be loaded or run.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// The operating system refused.
+    #[error("cannot read the model `{}`", path.display())]
+    Read {
+        /// Which file.
+        path: PathBuf,
+        /// The operating system's answer.
+        source: io::Error,
+    },
+    /// The file is no model, or a damaged one.
+    #[error("`{}` is not a usable ONNX model: {reason}", path.display())]
+    Invalid {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The model needs an operator that this engine does not have, or has wrong.
+    #[error(
+        "{engine} cannot run operator `{op_name}` of type `{op_type}`: {reason}; {other_engine} can"
+    )]
+    Unsupported {
+        /// This engine.
+        engine: &'static str,
+        /// Type of the first such operator.
+        op_type: String,
+        /// Its name.
+        op_name: String,
+        /// Why, and how many more there are.
+        reason: String,
+        /// An engine that has it.
+        other_engine: &'static str,
+    },
+    /// An operator failed while running.
+    #[error("operator `{op_name}` of type `{op_type}` failed: {reason}")]
+    Operator {
+        /// Its type.
+        op_type: String,
+        /// Its name.
+        op_name: String,
+        /// The engine's words.
+        reason: String,
+    },
+    /// The engine failed outside any operator.
+    #[error("{engine} failed: {reason}")]
+    Engine {
+        /// Which engine.
+        engine: &'static str,
+        /// Its words.
+        reason: String,
+    },
+    /// The run was asked to stop.
+    #[error("stopped before the end of the model")]
+    Stopped,
+    /// The inputs do not fit the model.
+    #[error(transparent)]
+    Input(#[from] InputError),
+}
+
+/// Inputs that do not fit a model.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum InputError {
+    /// A required input was not given.
+    #[error("input `{name}` ({dtype} {shape}) was not given")]
+    Missing {
+        /// Its name.
+        name: String,
+        /// Type of its elements.
+        dtype: DType,
+        /// Its declared shape as text.
+        shape: String,
+    },
+    /// The model has no such input.
+    #[error("the model has no input `{name}`; its inputs are {known}")]
+    Unknown {
+        /// The name that was given.
+        name: String,
+        /// The model's inputs.
+        known: String,
+    },
+    /// The file gives this input a value of its own.
+    #[error("input `{0}` has its value inside the model file and cannot be set")]
+    Initialised(String),
+    /// The elements are of another type.
+    #[error("input `{name}` takes {expected}, found {found}")]
+    Dtype {
+        /// Which input.
+        name: String,
+        /// What the model declares.
+        expected: DType,
+        /// What was given.
+        found: DType,
+    },
+    /// The shape does not agree with the declared one.
+    #[error("input `{name}` takes shape {expected}, found {found}")]
+    Shape {
+        /// Which input.
+        name: String,
+        /// What the model declares.
+        expected: String,
+        /// What was given.
+        found: Shape,
+    },
+    /// A shape is needed and not known.
+    #[error("input `{name}` has the dynamic shape {shape}: its extents are needed")]
+    Dynamic {
+        /// Which input.
+        name: String,
+        /// What the model declares.
+        shape: String,
+    },
+    /// Random values of this type make no sense.
+    #[error("input `{name}` takes {dtype}, which cannot be made at random")]
+    NoRandom {
+        /// Which input.
+        name: String,
+        /// Type of its elements.
+        dtype: DType,
+    },
+    /// A shape too large for memory.
+    #[error("input `{name}`")]
+    TooLarge {
+        /// Which input.
+        name: String,
+        /// Why.
+        source: ShapeError,
+    },
+    /// Raw bytes of the wrong length.
+    #[error("input `{name}`")]
+    Size {
+        /// Which input.
+        name: String,
+        /// What was expected and found.
+        source: TensorError,
+    },
+}

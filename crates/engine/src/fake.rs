@@ -1,0 +1,110 @@
+//! A model made of closures: an engine for tests and examples, without dependencies.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use opscope_capture::Tap;
+use opscope_store::record::Operator;
+use opscope_tensor::Tensor;
+
+use crate::{EngineError, LoadedModel, Signature};
+
+/// Computes an operator's outputs from its inputs, or says why it cannot.
+pub type Function = Box<dyn Fn(&[Tensor]) -> Result<Vec<Tensor>, String>>;
+
+/// A chain of operators that run one after the other.
+#[derive(Default)]
+pub struct FakeModel {
+    signature: Signature,
+    operators: Vec<Arc<Operator>>,
+    functions: Vec<Function>,
+}
+
+impl FakeModel {
+    /// A model with no operators yet.
+    pub fn new(signature: Signature) -> FakeModel {
+        FakeModel {
+            signature,
+            ..FakeModel::default()
+        }
+    }
+
+    /// Adds an operator that reads and produces values by name.
+    #[must_use]
+    pub fn with(
+        mut self,
+        op_type: &str,
+        op_name: &str,
+        inputs: &[&str],
+        outputs: &[&str],
+        function: impl Fn(&[Tensor]) -> Result<Vec<Tensor>, String> + 'static,
+    ) -> FakeModel {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        self.operators.push(Arc::new(Operator {
+            task_id: u32::try_from(self.operators.len()).unwrap_or(u32::MAX),
+            op_type: op_type.to_owned(),
+            op_name: op_name.to_owned(),
+            inputs: owned(inputs),
+            outputs: owned(outputs),
+        }));
+        self.functions.push(Box::new(function));
+        self
+    }
+}
+
+impl LoadedModel for FakeModel {
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn operators(&self) -> &[Arc<Operator>] {
+        &self.operators
+    }
+
+    fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
+        let names = self.signature.inputs.iter().map(|value| value.name.clone());
+        let mut values: HashMap<String, Tensor> = names.zip(inputs.iter().cloned()).collect();
+        for (operator, function) in self.operators.iter().zip(&self.functions) {
+            if tap.is_some_and(Tap::is_stopped) {
+                return Err(EngineError::Stopped);
+            }
+            let fail = |reason: String| EngineError::Operator {
+                op_type: operator.op_type.clone(),
+                op_name: operator.op_name.clone(),
+                reason,
+            };
+            let value = |name: &String| {
+                values
+                    .get(name)
+                    .cloned()
+                    .ok_or_else(|| fail(format!("`{name}` has no value")))
+            };
+            let read = operator
+                .inputs
+                .iter()
+                .map(value)
+                .collect::<Result<Vec<_>, _>>()?;
+            let mut probe = tap.and_then(|tap| tap.open(operator));
+            if let Some(probe) = &mut probe {
+                read.iter()
+                    .enumerate()
+                    .for_each(|(i, tensor)| probe.input(i, tensor.clone()));
+            }
+            let produced = function(&read).map_err(fail)?;
+            if let Some(mut probe) = probe {
+                produced
+                    .iter()
+                    .enumerate()
+                    .for_each(|(i, tensor)| probe.output(i, tensor.clone()));
+                probe.submit();
+            }
+            values.extend(operator.outputs.iter().cloned().zip(produced));
+        }
+        Ok(self
+            .signature
+            .outputs
+            .iter()
+            .filter_map(|name| values.get(name).cloned())
+            .collect())
+    }
+}

@@ -1,0 +1,46 @@
+//! Keeping the panics of foreign code to ourselves.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+thread_local! {
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a panic on this thread, now, would be caught and reported as an error.
+///
+/// A program that installs a panic hook can ask, and stay silent then. This crate installs none: the
+/// hook belongs to the program.
+pub fn is_guarded() -> bool {
+    IS_GUARDED.get()
+}
+
+/// Runs `work`; a panic becomes an error text.
+pub(crate) fn catch<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    let was_guarded = IS_GUARDED.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    IS_GUARDED.set(was_guarded);
+    result.map_err(|panic| {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| panic.downcast_ref::<String>().cloned());
+        format!("the engine panicked: {}", text.unwrap_or_default())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_become_text() {
+        assert_eq!(catch(|| 7), Ok(7));
+        let result: Result<(), String> = catch(|| {
+            assert!(is_guarded());
+            panic!("index {}", 3)
+        });
+        assert_eq!(result, Err("the engine panicked: index 3".into()));
+        assert!(!is_guarded());
+    }
+}

@@ -1,0 +1,318 @@
+//! Making and checking a model's inputs.
+
+use std::collections::BTreeMap;
+
+use opscope_tensor::{DType, Shape, Tensor};
+
+use crate::{Dim, InputError, Signature, ValueInfo};
+
+/// Puts named tensors into the model's order and checks them against what it declares.
+///
+/// # Errors
+/// [`InputError`] if one is missing, unknown, or of another dtype or shape.
+pub fn arrange(
+    signature: &Signature,
+    mut given: BTreeMap<String, Tensor>,
+) -> Result<Vec<Tensor>, InputError> {
+    if let Some(name) = given.keys().find(|name| find(signature, name).is_none()) {
+        return Err(unknown(signature, name));
+    }
+    let mut arranged = Vec::with_capacity(signature.inputs.len());
+    for value in &signature.inputs {
+        let tensor = given
+            .remove(&value.name)
+            .ok_or_else(|| InputError::Missing {
+                name: value.name.clone(),
+                dtype: value.dtype,
+                shape: value.shape_text(),
+            })?;
+        check(value, &tensor)?;
+        arranged.push(tensor);
+    }
+    Ok(arranged)
+}
+
+/// The model's input of this name.
+pub fn find<'a>(signature: &'a Signature, name: &str) -> Option<&'a ValueInfo> {
+    signature.inputs.iter().find(|value| value.name == name)
+}
+
+/// The error for a name that is no input of the model.
+pub fn unknown(signature: &Signature, name: &str) -> InputError {
+    if signature
+        .initialised_inputs
+        .iter()
+        .any(|input| input == name)
+    {
+        return InputError::Initialised(name.to_owned());
+    }
+    let known: Vec<String> = signature
+        .inputs
+        .iter()
+        .map(|value| format!("`{}` ({} {})", value.name, value.dtype, value.shape_text()))
+        .collect();
+    let known = if known.is_empty() {
+        "none".to_owned()
+    } else {
+        known.join(", ")
+    };
+    InputError::Unknown {
+        name: name.to_owned(),
+        known,
+    }
+}
+
+/// The shape to use for `value`: `wanted` if given, else the declared one if every extent is known.
+///
+/// # Errors
+/// [`InputError::Shape`] if `wanted` contradicts the declaration, [`InputError::Dynamic`] if the
+/// declaration leaves extents open and nothing was wanted.
+pub fn resolve_shape(value: &ValueInfo, wanted: Option<&Shape>) -> Result<Shape, InputError> {
+    if let Some(wanted) = wanted {
+        if !value.admits(wanted) {
+            return Err(shape_error(value, wanted));
+        }
+        return Ok(wanted.clone());
+    }
+    let fixed = value.dims.as_ref().and_then(|dims| {
+        let fixed = dims.iter().map(|dim| {
+            if let Dim::Fixed(n) = dim {
+                Some(*n)
+            } else {
+                None
+            }
+        });
+        fixed.collect::<Option<Vec<usize>>>()
+    });
+    let name = value.name.clone();
+    let Some(dims) = fixed else {
+        return Err(InputError::Dynamic {
+            name,
+            shape: value.shape_text(),
+        });
+    };
+    Shape::new(dims).map_err(|source| InputError::TooLarge { name, source })
+}
+
+/// Numbers from a seed, the same on every machine: splitmix64.
+pub struct Random(u64);
+
+impl Random {
+    /// Starts a sequence.
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A tensor for `value`: floats uniform in [0, 1), integers and booleans 0 or 1, which are valid
+    /// as indices into any axis of two or more.
+    ///
+    /// # Errors
+    /// [`InputError::NoRandom`] for text and other types without numbers, [`InputError::TooLarge`]
+    /// if the bytes do not fit memory.
+    pub fn tensor(&mut self, value: &ValueInfo, shape: Shape) -> Result<Tensor, InputError> {
+        let name = || value.name.clone();
+        let too_large = |source| InputError::TooLarge {
+            name: name(),
+            source,
+        };
+        let n_bytes = match shape.n_bytes(value.dtype) {
+            Err(opscope_tensor::ShapeError::Unsized(dtype)) => {
+                return Err(InputError::NoRandom {
+                    name: name(),
+                    dtype,
+                });
+            }
+            other => other.map_err(too_large)?,
+        };
+        let mut bytes = Vec::with_capacity(n_bytes);
+        for _ in 0..shape.n_elements() {
+            let bits = self.next();
+            match value.dtype {
+                DType::F32 => bytes.extend_from_slice(&unit_f32(bits).to_le_bytes()),
+                DType::F64 => {
+                    let unit = (bits >> 11) as f64 / (1_u64 << 53) as f64;
+                    bytes.extend_from_slice(&unit.to_le_bytes());
+                }
+                DType::F16 => bytes.extend_from_slice(&half_bits(bits).to_le_bytes()),
+                dtype => match dtype.bytes() {
+                    Some(width @ 1..=8) if is_integer(dtype) => {
+                        bytes.extend_from_slice(&(bits >> 63).to_le_bytes()[..width]);
+                    }
+                    _ => {
+                        return Err(InputError::NoRandom {
+                            name: name(),
+                            dtype,
+                        });
+                    }
+                },
+            }
+        }
+        Tensor::from_vec(value.dtype, shape, bytes).map_err(|source| InputError::Size {
+            name: name(),
+            source,
+        })
+    }
+}
+
+fn is_integer(dtype: DType) -> bool {
+    matches!(
+        dtype,
+        DType::Bool
+            | DType::I8
+            | DType::I16
+            | DType::I32
+            | DType::I64
+            | DType::U8
+            | DType::U16
+            | DType::U32
+            | DType::U64
+    )
+}
+
+fn unit_f32(bits: u64) -> f32 {
+    (bits >> 40) as f32 / (1_u32 << 24) as f32
+}
+
+/// A float16 in [0, 1): eleven random bits over 2048, as bits of the format.
+fn half_bits(bits: u64) -> u16 {
+    let n = (bits >> 53) as u16;
+    if n == 0 {
+        return 0;
+    }
+    // n / 2048 = 1.m · 2^(exponent): normalise by hand, all such values are exact in float16.
+    let lead = 15 - n.leading_zeros() as u16;
+    let mantissa = (n << (10 - lead.min(10))) & 0x3ff;
+    (lead + 15 - 11) << 10 | mantissa
+}
+
+fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError> {
+    if value.dtype != tensor.dtype() {
+        return Err(InputError::Dtype {
+            name: value.name.clone(),
+            expected: value.dtype,
+            found: tensor.dtype(),
+        });
+    }
+    if !value.admits(tensor.shape()) {
+        return Err(shape_error(value, tensor.shape()));
+    }
+    Ok(())
+}
+
+fn shape_error(value: &ValueInfo, found: &Shape) -> InputError {
+    InputError::Shape {
+        name: value.name.clone(),
+        expected: value.shape_text(),
+        found: found.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_tensor::stats;
+
+    use super::*;
+
+    fn value(dtype: DType, dims: Option<Vec<Dim>>) -> ValueInfo {
+        ValueInfo {
+            name: "x".into(),
+            dtype,
+            dims,
+        }
+    }
+
+    fn signature() -> Signature {
+        let dims = vec![Dim::Named("batch".into()), Dim::Fixed(3)];
+        Signature {
+            inputs: vec![value(DType::F32, Some(dims))],
+            initialised_inputs: vec!["w".into()],
+            ..Signature::default()
+        }
+    }
+
+    #[test]
+    fn inputs_must_fit() {
+        let tensor = |dtype: DType, dims: &[usize]| {
+            let shape = Shape::new(dims).unwrap();
+            let n_bytes = shape.n_bytes(dtype).unwrap();
+            Tensor::from_vec(dtype, shape, vec![0; n_bytes]).unwrap()
+        };
+        let cases = [
+            (vec![("x", tensor(DType::F32, &[7, 3]))], None),
+            (vec![], Some("input `x` (float32 [batch,3]) was not given")),
+            (
+                vec![("y", tensor(DType::F32, &[7, 3]))],
+                Some("the model has no input `y`; its inputs are `x` (float32 [batch,3])"),
+            ),
+            (
+                vec![("w", tensor(DType::F32, &[1]))],
+                Some("input `w` has its value inside the model file and cannot be set"),
+            ),
+            (
+                vec![("x", tensor(DType::F64, &[7, 3]))],
+                Some("input `x` takes float32, found float64"),
+            ),
+            (
+                vec![("x", tensor(DType::F32, &[3]))],
+                Some("input `x` takes shape [batch,3], found [3]"),
+            ),
+        ];
+        for (given, expected) in cases {
+            let given = given
+                .into_iter()
+                .map(|(name, t)| (name.to_owned(), t))
+                .collect();
+            let error = arrange(&signature(), given)
+                .err()
+                .map(|error| error.to_string());
+            assert_eq!(error.as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn shapes_come_from_the_option_or_the_model() {
+        let fixed = value(DType::F32, Some(vec![Dim::Fixed(2), Dim::Fixed(3)]));
+        assert_eq!(resolve_shape(&fixed, None).unwrap().dims(), [2, 3]);
+        let open = value(DType::F32, None);
+        assert!(resolve_shape(&open, None).is_err());
+        let wanted = Shape::new([4]).unwrap();
+        assert_eq!(resolve_shape(&open, Some(&wanted)).unwrap(), wanted);
+        assert!(resolve_shape(&fixed, Some(&wanted)).is_err());
+    }
+
+    #[test]
+    fn random_values_are_in_range_and_repeatable() {
+        for dtype in [
+            DType::F32,
+            DType::F64,
+            DType::F16,
+            DType::I64,
+            DType::U8,
+            DType::Bool,
+        ] {
+            let value = value(dtype, None);
+            let make = || {
+                Random::new(7)
+                    .tensor(&value, Shape::new([5000]).unwrap())
+                    .unwrap()
+            };
+            let s = stats(make().view()).unwrap();
+            assert!(
+                s.min >= 0.0 && s.max <= 1.0 && (0.45..0.55).contains(&s.mean),
+                "{dtype}: {s:?}"
+            );
+            assert_eq!(make().bytes(), make().bytes());
+            assert!(!s.has_non_finite());
+        }
+        let text = value(DType::String, None);
+        assert!(Random::new(0).tensor(&text, Shape::scalar()).is_err());
+    }
+}

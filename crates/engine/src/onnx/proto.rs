@@ -1,0 +1,251 @@
+//! Reading and checking an ONNX file before an engine sees it.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use opscope_store::record::Operator;
+use opscope_tensor::DType;
+use tract_onnx::pb::tensor_proto::DataType;
+use tract_onnx::pb::tensor_shape_proto::dimension::Value as DimValue;
+use tract_onnx::pb::type_proto::Value as TypeValue;
+use tract_onnx::pb::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
+use tract_onnx::prelude::*;
+
+use crate::{Dim, EngineError, Signature, ValueInfo};
+
+/// Deepest nesting of control-flow bodies.
+const BODY_DEPTH_MAX: usize = 32;
+
+/// Decodes a model file and checks that its values hang together.
+pub(super) fn read(path: &Path) -> Result<ModelProto, EngineError> {
+    let invalid = |reason: String| EngineError::Invalid {
+        path: path.to_owned(),
+        reason,
+    };
+    let metadata = std::fs::metadata(path).map_err(|source| EngineError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    if !metadata.is_file() {
+        return Err(invalid("it is not a regular file".into()));
+    }
+    if metadata.len() == 0 {
+        return Err(invalid("it is empty".into()));
+    }
+    std::fs::File::open(path).map_err(|source| EngineError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let mut proto = onnx().proto_model_for_path(path).map_err(|error| {
+        let error = error.to_string();
+        let is_short = error.contains("buffer underflow");
+        let what = if is_short {
+            "it ends too early: truncated, or"
+        } else {
+            "the file is"
+        };
+        invalid(format!("{what} damaged or of another kind ({error})"))
+    })?;
+    if proto.ir_version <= 0 {
+        return Err(invalid(
+            "it has no ONNX version; the file is of another kind".into(),
+        ));
+    }
+    let graph = proto.graph.as_mut().ok_or_else(|| {
+        invalid("it has no graph; the file is truncated or of another kind".into())
+    })?;
+    graph.initializer.iter_mut().for_each(repair_unsigned);
+    check_graph(graph, &HashSet::new(), 0).map_err(invalid)?;
+    Ok(proto)
+}
+
+/// What the model takes and gives.
+pub(super) fn signature(graph: &GraphProto) -> Result<Signature, String> {
+    let initialised: HashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).collect();
+    let is_initialised = |value: &&ValueInfoProto| initialised.contains(value.name.as_str());
+    let inputs = graph
+        .input
+        .iter()
+        .filter(|value| !is_initialised(value))
+        .map(value_info);
+    Ok(Signature {
+        graph_name: graph.name.clone(),
+        inputs: inputs.collect::<Result<_, _>>()?,
+        initialised_inputs: graph
+            .input
+            .iter()
+            .filter(is_initialised)
+            .map(|value| value.name.clone())
+            .collect(),
+        outputs: graph
+            .output
+            .iter()
+            .map(|value| value.name.clone())
+            .collect(),
+    })
+}
+
+/// The version of the standard operator set; 0 if the file names none.
+pub(super) fn opset(model: &ModelProto) -> i64 {
+    let is_standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
+    let import = model
+        .opset_import
+        .iter()
+        .find(|import| is_standard(&import.domain));
+    import.map_or(0, |import| import.version)
+}
+
+/// The operator record of a node.
+pub(super) fn operator(node: &NodeProto, task_id: u32) -> Operator {
+    Operator {
+        task_id,
+        op_type: node.op_type.clone(),
+        op_name: node_name(node),
+        inputs: node.input.clone(),
+        outputs: node.output.clone(),
+    }
+}
+
+/// A node's name; one without goes by its first output.
+pub(super) fn node_name(node: &NodeProto) -> String {
+    if !node.name.is_empty() {
+        return node.name.clone();
+    }
+    node.output
+        .iter()
+        .find(|name| !name.is_empty())
+        .cloned()
+        .unwrap_or_default()
+}
+
+/// The graphs inside a node's attributes, such as the branches of `If`.
+pub(super) fn bodies(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
+    node.attribute
+        .iter()
+        .flat_map(|attr| attr.g.iter().chain(&attr.graphs))
+}
+
+/// Every node of a graph and of the bodies inside it.
+pub(super) fn all_nodes(graph: &GraphProto) -> Vec<&NodeProto> {
+    let mut nodes = Vec::new();
+    for node in &graph.node {
+        nodes.push(node);
+        bodies(node).for_each(|body| nodes.extend(all_nodes(body)));
+    }
+    nodes
+}
+
+/// Checks that every value is produced before it is read, and every result produced at all.
+fn check_graph(graph: &GraphProto, outer: &HashSet<&str>, depth: usize) -> Result<(), String> {
+    if depth > BODY_DEPTH_MAX {
+        return Err(format!(
+            "control flow is nested deeper than {BODY_DEPTH_MAX}"
+        ));
+    }
+    let mut known = outer.clone();
+    known.extend(graph.input.iter().map(|value| value.name.as_str()));
+    known.extend(graph.initializer.iter().map(|tensor| tensor.name.as_str()));
+    if !graph.sparse_initializer.is_empty() {
+        return Err("it has sparse initializers, which are not supported".into());
+    }
+    for node in &graph.node {
+        let name = node_name(node);
+        if let Some(input) = node
+            .input
+            .iter()
+            .find(|i| !i.is_empty() && !known.contains(i.as_str()))
+        {
+            return Err(format!(
+                "node `{name}` reads `{input}`, which nothing before it produces; the file may be \
+                 truncated"
+            ));
+        }
+        for body in bodies(node) {
+            check_graph(body, &known, depth + 1)?;
+        }
+        known.extend(node.output.iter().map(String::as_str));
+    }
+    match graph
+        .output
+        .iter()
+        .find(|value| !known.contains(value.name.as_str()))
+    {
+        Some(value) => Err(format!(
+            "result `{}` is never produced; the file may be truncated",
+            value.name
+        )),
+        None if graph.output.is_empty() => {
+            Err("it has no results; the file may be truncated".into())
+        }
+        None => Ok(()),
+    }
+}
+
+fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
+    let name = &value.name;
+    let Some(TypeValue::TensorType(tensor)) = value.r#type.as_ref().and_then(|t| t.value.as_ref())
+    else {
+        return Err(format!(
+            "input `{name}` is not a tensor, or its type is missing"
+        ));
+    };
+    let dtype = dtype(tensor.elem_type)
+        .ok_or_else(|| format!("input `{name}` has the unknown dtype {}", tensor.elem_type))?;
+    let dims = tensor.shape.as_ref().map(|shape| {
+        let dim = |d: &tract_onnx::pb::tensor_shape_proto::Dimension| match &d.value {
+            Some(DimValue::DimValue(n)) => usize::try_from(*n).map_or(Dim::Unknown, Dim::Fixed),
+            Some(DimValue::DimParam(name)) if !name.is_empty() => Dim::Named(name.clone()),
+            _ => Dim::Unknown,
+        };
+        shape.dim.iter().map(dim).collect()
+    });
+    Ok(ValueInfo {
+        name: name.clone(),
+        dtype,
+        dims,
+    })
+}
+
+fn dtype(code: i32) -> Option<DType> {
+    Some(match DataType::try_from(code).ok()? {
+        DataType::Float => DType::F32,
+        DataType::Uint8 => DType::U8,
+        DataType::Int8 => DType::I8,
+        DataType::Uint16 => DType::U16,
+        DataType::Int16 => DType::I16,
+        DataType::Int32 => DType::I32,
+        DataType::Int64 => DType::I64,
+        DataType::String => DType::String,
+        DataType::Bool => DType::Bool,
+        DataType::Float16 => DType::F16,
+        DataType::Double => DType::F64,
+        DataType::Uint32 => DType::U32,
+        DataType::Uint64 => DType::U64,
+        DataType::Bfloat16 => DType::BF16,
+        DataType::Complex64 => DType::C64,
+        DataType::Complex128 => DType::C128,
+        _ => return None,
+    })
+}
+
+/// The engine's loader looks for `uint32` and `uint64` elements in the wrong field of the message
+/// when they are not given as raw bytes.
+fn repair_unsigned(tensor: &mut tract_onnx::pb::TensorProto) {
+    if !tensor.raw_data.is_empty() || tensor.uint64_data.is_empty() {
+        return;
+    }
+    match DataType::try_from(tensor.data_type) {
+        Ok(DataType::Uint32) => {
+            let bytes = tensor
+                .uint64_data
+                .iter()
+                .flat_map(|&v| (v as u32).to_le_bytes());
+            tensor.raw_data = bytes.collect();
+        }
+        Ok(DataType::Uint64) => {
+            let bytes = tensor.uint64_data.iter().flat_map(|&v| v.to_le_bytes());
+            tensor.raw_data = bytes.collect();
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,126 @@
+//! tract as the embedded engine.
+//!
+//! The un-typed plan is kept, in which one tract node is one ONNX node, so that every operator keeps
+//! its name, type and values; each node is evaluated through a small compiled plan of its own, which
+//! gives it about the speed of the whole optimised graph (`nodewise`).
+
+mod dropout;
+mod gemm;
+mod graph;
+mod limits;
+mod nodewise;
+mod value;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use opscope_capture::Tap;
+use opscope_store::record::Operator;
+use opscope_tensor::Tensor;
+use tract_onnx::pb::ModelProto;
+use tract_onnx::prelude::*;
+
+use self::graph::Graph;
+use super::proto;
+use crate::guard;
+use crate::{Engine, EngineError, LoadOptions, LoadedModel, Signature};
+
+/// The engine's name.
+const NAME: &str = "tract";
+/// The engine to suggest where tract does not do.
+const OTHER_ENGINE: &str = "ONNX Runtime";
+
+/// The tract engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tract;
+
+struct TractModel {
+    signature: Signature,
+    operators: Vec<Arc<Operator>>,
+    graph: Graph,
+}
+
+impl Engine for Tract {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn load(
+        &self,
+        path: &Path,
+        options: &LoadOptions,
+    ) -> Result<Box<dyn LoadedModel>, EngineError> {
+        let proto = proto::read(path)?;
+        let invalid = |reason: String| EngineError::Invalid {
+            path: path.to_owned(),
+            reason,
+        };
+        let graph_proto = proto
+            .graph
+            .as_ref()
+            .ok_or_else(|| invalid("no graph".into()))?;
+        let signature = proto::signature(graph_proto).map_err(invalid)?;
+        let framework = framework(&proto);
+        limits::check(&framework, graph_proto)?;
+        let dir = path.parent().and_then(Path::to_str).unwrap_or("");
+        let parsed = quietly(|| framework.parse(&proto, Some(dir)))
+            .map_err(|reason| limits::name_failing_node(graph_proto, invalid(reason)))?;
+        let mut operators = Vec::new();
+        let graph = quietly(|| Graph::new(parsed.model, graph_proto, options, &mut operators))
+            .map_err(invalid)?;
+        Ok(Box::new(TractModel {
+            signature,
+            operators,
+            graph,
+        }))
+    }
+}
+
+impl LoadedModel for TractModel {
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn operators(&self) -> &[Arc<Operator>] {
+        &self.operators
+    }
+
+    fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
+        let fail = |reason| EngineError::Engine {
+            engine: NAME,
+            reason,
+        };
+        let inputs = inputs
+            .iter()
+            .map(|tensor| value::from_tensor(tensor).map(IntoTValue::into_tvalue))
+            .collect::<Result<TVec<_>, _>>()
+            .map_err(fail)?;
+        let outputs = self.graph.run(inputs, tap)?;
+        let to_tensor = |output: &TValue| {
+            value::to_tensor(output)
+                .ok_or_else(|| fail(format!("a result of type {:?}", output.datum_type())))
+        };
+        outputs.iter().map(to_tensor).collect()
+    }
+}
+
+fn framework(model: &ModelProto) -> tract_onnx::Onnx {
+    // Shapes that an exporter has noted beside the values may contradict the shapes that are run.
+    let mut framework = onnx().with_ignore_value_info(true);
+    framework.op_register.insert("Gemm", gemm::build);
+    if proto::opset(model) < dropout::OPSET_WITH_BOOL_MASK {
+        framework.op_register.insert("Dropout", dropout::build);
+    }
+    framework
+}
+
+/// An error with its causes on one line.
+fn chain(error: &TractError) -> String {
+    let parts: Vec<String> = error.chain().map(ToString::to_string).collect();
+    parts.join(": ").replace('\n', " ")
+}
+
+/// Runs the engine's own code, turning its errors and panics into text.
+fn quietly<T>(work: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
+    guard::catch(work)?.map_err(|error| chain(&error))
+}

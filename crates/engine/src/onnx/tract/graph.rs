@@ -1,0 +1,340 @@
+//! Executing an un-typed plan, node by node, under a tap.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use opscope_capture::{Probe, Tap};
+use opscope_store::record::Operator;
+use opscope_tensor::Tensor as OurTensor;
+use tract_linalg::multithread::Executor;
+use tract_onnx::pb::{GraphProto, NodeProto};
+use tract_onnx::prelude::*;
+use tract_onnx::tract_core::ops::konst::Const;
+use tract_onnx::tract_core::plan;
+use tract_onnx::tract_hir::internal::*;
+
+use super::super::{layout, proto};
+use super::nodewise::NodeCache;
+use super::{NAME, quietly, value};
+use crate::{EngineError, LoadOptions};
+
+type InferencePlan = SimplePlan<InferenceFact, Box<dyn InferenceOp>>;
+
+/// A graph of the model: the main one, or a branch inside it.
+pub(super) struct Graph {
+    plan: Arc<InferencePlan>,
+    /// By tract node id; `None` for sources and constants.
+    nodes: Vec<Option<Node>>,
+}
+
+struct Node {
+    operator: Arc<Operator>,
+    /// Positions of the present inputs among those of the ONNX node.
+    input_positions: Vec<usize>,
+    /// Positions of the present outputs, likewise.
+    output_positions: Vec<usize>,
+    /// For each input, whether it is a constant of the model.
+    is_constant: Vec<bool>,
+    cache: RefCell<NodeCache>,
+    branches: Option<Branches>,
+}
+
+/// The two bodies of an `If`, each with the positions of its inputs among the node's.
+struct Branches {
+    then_branch: (Graph, Vec<usize>),
+    else_branch: (Graph, Vec<usize>),
+}
+
+/// Carries our error through the engine's.
+#[derive(Debug)]
+struct Carried(EngineError);
+
+impl fmt::Display for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for Carried {}
+
+impl Graph {
+    /// Plans `model` and appends its operators, in order of execution, to `operators`.
+    pub(super) fn new(
+        mut model: InferenceModel,
+        proto: &GraphProto,
+        options: &LoadOptions,
+        operators: &mut Vec<Arc<Operator>>,
+    ) -> TractResult<Graph> {
+        let mut n_tasks = 0;
+        let task_ids = number(proto, &mut n_tasks);
+        for i in 0..model.inputs.len() {
+            // The declared shape may leave extents open; what counts is the shape that is run.
+            let fact = model.input_fact(i)?.datum_type.concretize();
+            let fact = fact.map_or_else(InferenceFact::default, InferenceFact::dt);
+            model.set_input_fact(i, fact)?;
+        }
+        let mut executor = None;
+        if options.n_threads > 1 {
+            executor = Some(Executor::multithread(options.n_threads));
+        }
+        let options = RunOptions {
+            executor,
+            ..RunOptions::default()
+        };
+        Graph::build(model, proto, &task_ids, &options, operators)
+    }
+
+    fn build(
+        model: InferenceModel,
+        proto: &GraphProto,
+        task_ids: &TaskIds,
+        options: &RunOptions,
+        operators: &mut Vec<Arc<Operator>>,
+    ) -> TractResult<Graph> {
+        let plan = SimplePlan::new_with_options(model, options)?;
+        let model = plan.model();
+        let by_value = nodes_by_value(model);
+        let mut proto_of: HashMap<usize, &NodeProto> = HashMap::new();
+        for node in &proto.node {
+            let first = node.output.iter().find(|name| !name.is_empty());
+            if let Some(&id) = first.and_then(|name| by_value.get(name.as_str())) {
+                proto_of.insert(id, node);
+            }
+        }
+        let mut nodes: Vec<Option<Node>> = model.nodes().iter().map(|_| None).collect();
+        for &id in plan.order_without_consts() {
+            let Some(node_proto) = proto_of.get(&id) else {
+                continue;
+            };
+            let task_id = task_ids
+                .get(&std::ptr::from_ref(*node_proto))
+                .copied()
+                .unwrap_or(0);
+            let operator = Arc::new(proto::operator(node_proto, task_id));
+            operators.push(operator.clone());
+            let node = model.node(id);
+            nodes[id] = Some(Node {
+                input_positions: present(&operator.inputs),
+                output_positions: present(&operator.outputs),
+                is_constant: node
+                    .inputs
+                    .iter()
+                    .map(|inlet| model.node(inlet.node).op_is::<Const>())
+                    .collect(),
+                cache: RefCell::default(),
+                branches: Branches::build(node, node_proto, task_ids, options, operators)?,
+                operator,
+            });
+        }
+        Ok(Graph { plan, nodes })
+    }
+
+    /// Executes the graph once.
+    pub(super) fn run(
+        &self,
+        inputs: TVec<TValue>,
+        tap: Option<&Tap>,
+    ) -> Result<TVec<TValue>, EngineError> {
+        let fail = |reason| EngineError::Engine {
+            engine: NAME,
+            reason,
+        };
+        let mut state = SimpleState::new(&self.plan).map_err(|error| fail(super::chain(&error)))?;
+        let result =
+            state.run_plan_with_eval(inputs, |context, op_state, tract_node, inputs| match &self
+                .nodes[tract_node.id]
+            {
+                Some(node) => node
+                    .run(tap, &inputs, || {
+                        node.eval(tap, tract_node, &inputs, |inputs| {
+                            plan::eval(context, op_state, tract_node, inputs)
+                        })
+                    })
+                    .map_err(|error| TractError::new(Carried(error))),
+                None => plan::eval(context, op_state, tract_node, inputs),
+            });
+        result.map_err(|error| match error.downcast::<Carried>() {
+            Ok(Carried(error)) => error,
+            Err(error) => fail(super::chain(&error)),
+        })
+    }
+}
+
+impl Node {
+    /// Shows the operator to the tap around its evaluation.
+    fn run(
+        &self,
+        tap: Option<&Tap>,
+        inputs: &TVec<TValue>,
+        eval: impl FnOnce() -> Result<TVec<TValue>, EngineError>,
+    ) -> Result<TVec<TValue>, EngineError> {
+        let Some(tap) = tap else { return eval() };
+        if tap.is_stopped() {
+            return Err(EngineError::Stopped);
+        }
+        let Some(mut probe) = tap.open(&self.operator) else {
+            return eval();
+        };
+        if probe.wants_inputs() {
+            let show = |probe: &mut Probe, i, tensor| probe.input(i, tensor);
+            self.show(&mut probe, false, &self.input_positions, inputs, show);
+        }
+        let outputs = eval()?;
+        if probe.wants_outputs() {
+            let show = |probe: &mut Probe, i, tensor| probe.output(i, tensor);
+            self.show(&mut probe, true, &self.output_positions, &outputs, show);
+        }
+        probe.submit();
+        Ok(outputs)
+    }
+
+    fn show(
+        &self,
+        probe: &mut Probe,
+        is_output: bool,
+        positions: &[usize],
+        values: &TVec<TValue>,
+        show: impl Fn(&mut Probe, usize, OurTensor),
+    ) {
+        for (&position, value) in positions.iter().zip(values) {
+            // A value without bytes stays away; the probe counts it as dropped.
+            if let Some(tensor) = value::to_tensor(value) {
+                let n_axes = tensor.shape().n_axes();
+                let op_type = &self.operator.op_type;
+                let layout = layout::layout_of(op_type, is_output, position, n_axes);
+                show(probe, position, tensor.with_layout(layout));
+            }
+        }
+    }
+
+    /// Evaluates by branch, by compiled plan or by interpreter, whichever the node has.
+    fn eval(
+        &self,
+        tap: Option<&Tap>,
+        tract_node: &InferenceNode,
+        inputs: &TVec<TValue>,
+        interpret: impl FnOnce(TVec<TValue>) -> TractResult<TVec<TValue>>,
+    ) -> Result<TVec<TValue>, EngineError> {
+        if let Some(branches) = &self.branches {
+            return branches
+                .run(tap, inputs)
+                .unwrap_or_else(|reason| Err(self.fail(reason)));
+        }
+        let result = quietly(|| {
+            let mut cache = self.cache.borrow_mut();
+            let op_type = &self.operator.op_type;
+            let compiled = cache.eval(tract_node, op_type, &self.is_constant, inputs)?;
+            match compiled {
+                Some(outputs) => Ok(outputs),
+                None => interpret(inputs.clone()),
+            }
+        });
+        result.map_err(|reason| self.fail(reason))
+    }
+
+    fn fail(&self, reason: String) -> EngineError {
+        EngineError::Operator {
+            op_type: self.operator.op_type.clone(),
+            op_name: self.operator.op_name.clone(),
+            reason,
+        }
+    }
+}
+
+impl Branches {
+    fn build(
+        node: &InferenceNode,
+        proto: &NodeProto,
+        task_ids: &TaskIds,
+        options: &RunOptions,
+        operators: &mut Vec<Arc<Operator>>,
+    ) -> TractResult<Option<Branches>> {
+        let Some(op) = node.op_as::<tract_onnx::ops::logic::If>() else {
+            return Ok(None);
+        };
+        let body_proto = |name: &str| {
+            let attr = proto.attribute.iter().find(|attr| attr.name == name);
+            attr.and_then(|attr| attr.g.as_ref())
+        };
+        let (Some(then_proto), Some(else_proto)) =
+            (body_proto("then_branch"), body_proto("else_branch"))
+        else {
+            return Ok(None);
+        };
+        // The node's inputs after the condition are the outer values that the two bodies read,
+        // sorted by name.
+        let names = |body: &InferenceModel| -> Vec<String> {
+            body.inputs
+                .iter()
+                .map(|outlet| body.node(outlet.node).name.clone())
+                .collect()
+        };
+        let (then_names, else_names) = (names(&op.then_body), names(&op.else_body));
+        let mut outer: Vec<&String> = then_names.iter().chain(&else_names).collect();
+        outer.sort();
+        outer.dedup();
+        let positions = |names: &[String]| -> Vec<usize> {
+            let position = |name: &String| outer.binary_search(&name).unwrap_or(0) + 1;
+            names.iter().map(position).collect()
+        };
+        let mut build = |body: &InferenceModel, proto: &GraphProto, names: &[String]| {
+            let graph = Graph::build(body.clone(), proto, task_ids, options, operators)?;
+            TractResult::Ok((graph, positions(names)))
+        };
+        Ok(Some(Branches {
+            then_branch: build(&op.then_body, then_proto, &then_names)?,
+            else_branch: build(&op.else_body, else_proto, &else_names)?,
+        }))
+    }
+
+    /// Runs the branch that the condition picks; the outer error is about the condition.
+    fn run(
+        &self,
+        tap: Option<&Tap>,
+        inputs: &TVec<TValue>,
+    ) -> Result<Result<TVec<TValue>, EngineError>, String> {
+        let is_then = quietly(|| inputs[0].cast_to_scalar::<bool>())?;
+        let (graph, positions) = if is_then {
+            &self.then_branch
+        } else {
+            &self.else_branch
+        };
+        let inputs = positions
+            .iter()
+            .map(|&i| inputs.get(i).cloned())
+            .collect::<Option<TVec<_>>>();
+        Ok(graph.run(inputs.ok_or("an outer value is missing")?, tap))
+    }
+}
+
+type TaskIds = HashMap<*const NodeProto, u32>;
+
+/// Numbers every node in file order, the nodes of bodies right after the node they belong to.
+fn number(graph: &GraphProto, n_tasks: &mut u32) -> TaskIds {
+    let mut task_ids = TaskIds::new();
+    for node in proto::all_nodes(graph) {
+        task_ids.insert(std::ptr::from_ref(node), *n_tasks);
+        *n_tasks += 1;
+    }
+    task_ids
+}
+
+/// Which tract node produces each named value.
+fn nodes_by_value(model: &InferenceModel) -> HashMap<&str, usize> {
+    let mut by_value = HashMap::new();
+    for node in model.nodes() {
+        for slot in 0..node.outputs.len() {
+            if let Some(label) = model.outlet_label(OutletId::new(node.id, slot)) {
+                by_value.insert(label, node.id);
+            }
+        }
+    }
+    by_value
+}
+
+fn present(names: &[String]) -> Vec<usize> {
+    (0..names.len()).filter(|&i| !names[i].is_empty()).collect()
+}

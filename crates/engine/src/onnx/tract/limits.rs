@@ -1,0 +1,67 @@
+//! What tract lacks, or computes wrongly without saying so.
+
+use tract_onnx::Onnx;
+use tract_onnx::pb::{GraphProto, NodeProto};
+
+use super::super::proto;
+use super::{NAME, OTHER_ENGINE};
+use crate::EngineError;
+
+/// Domains whose operators tract looks up by type alone.
+const DOMAINS: &[&str] = &["", "ai.onnx", "ai.onnx.ml", "com.microsoft"];
+
+/// Refuses a model with an operator that tract does not have or gets wrong, bodies included.
+pub(super) fn check(framework: &Onnx, graph: &GraphProto) -> Result<(), EngineError> {
+    let nodes = proto::all_nodes(graph);
+    let bad = |node: &&NodeProto| reason_against(framework, node);
+    let Some((first, reason)) = nodes.iter().find_map(|node| Some((*node, bad(node)?))) else {
+        return Ok(());
+    };
+    let n_more = nodes.iter().filter(|node| bad(node).is_some()).count() - 1;
+    let reason = if n_more > 0 {
+        format!("{reason} ({n_more} more like it)")
+    } else {
+        reason
+    };
+    Err(unsupported(first, reason))
+}
+
+/// Turns a loader's error into one that names the node it was about, where its text does.
+pub(super) fn name_failing_node(graph: &GraphProto, error: EngineError) -> EngineError {
+    let text = error.to_string();
+    let Some((_, rest)) = text.split_once("Building node ") else {
+        return error;
+    };
+    let node = proto::all_nodes(graph)
+        .into_iter()
+        .find(|node| rest.starts_with(&format!("{} ({})", node.name, node.op_type)));
+    match node {
+        Some(node) => unsupported(node, rest.to_owned()),
+        None => error,
+    }
+}
+
+fn unsupported(node: &NodeProto, reason: String) -> EngineError {
+    EngineError::Unsupported {
+        engine: NAME,
+        op_type: node.op_type.clone(),
+        op_name: proto::node_name(node),
+        reason,
+        other_engine: OTHER_ENGINE,
+    }
+}
+
+fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
+    if !DOMAINS.contains(&node.domain.as_str()) {
+        return Some(format!("it is from the domain `{}`", node.domain));
+    }
+    if !framework.op_register.0.contains_key(&node.op_type) {
+        return Some("it has no such operator".into());
+    }
+    let direction = node.attribute.iter().find(|attr| attr.name == "direction");
+    let is_reverse = direction.is_some_and(|attr| attr.s == b"reverse");
+    if is_reverse && matches!(node.op_type.as_str(), "LSTM" | "GRU" | "RNN") {
+        return Some("it gives wrong values for `direction=reverse`".into());
+    }
+    None
+}

@@ -1,0 +1,267 @@
+//! A compiled plan for each node.
+//!
+//! tract's un-typed interpreter wires a node anew at every evaluation. Here the wiring is optimised
+//! once for the dtypes and shapes that a node meets, and kept. Inputs that are constants of the model
+//! become constants of the small plan, so that weights are packed once; small integer inputs (axes,
+//! shapes, …) do so only where the node cannot be wired without knowing them.
+//!
+//! Arithmetic on float16 is done in float32 and rounded once at the end, as ONNX Runtime does it on
+//! a CPU: that is nearer to the true value, and faster where the CPU has no float16 arithmetic.
+
+use std::sync::Arc;
+
+use tract_onnx::prelude::*;
+use tract_onnx::tract_core::ops::cast::cast;
+use tract_onnx::tract_hir::internal::*;
+
+/// Different plans that are built for one node. A node that meets more dtypes, shapes or pinned
+/// values than that (as in generating text, token by token) goes on without.
+const N_PLANS_MAX: usize = 8;
+/// Largest integer input that is pinned.
+const N_PINNED_ELEMENTS_MAX: usize = 64;
+
+/// Operators whose result is rounded more than once if they work in float16. (One addition,
+/// multiplication or division is exact before its only rounding either way.)
+const WIDENED: &[&str] = &[
+    "Attention",
+    "AveragePool",
+    "BatchNormalization",
+    "Celu",
+    "Conv",
+    "ConvTranspose",
+    "Cos",
+    "Einsum",
+    "Elu",
+    "Erf",
+    "Exp",
+    "Gelu",
+    "Gemm",
+    "GlobalAveragePool",
+    "GroupNormalization",
+    "HardSigmoid",
+    "HardSwish",
+    "InstanceNormalization",
+    "LRN",
+    "LayerNormalization",
+    "Log",
+    "LogSoftmax",
+    "LpNormalization",
+    "MatMul",
+    "Mean",
+    "Mish",
+    "Pow",
+    "RMSNormalization",
+    "ReduceL1",
+    "ReduceL2",
+    "ReduceLogSum",
+    "ReduceLogSumExp",
+    "ReduceMean",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+    "Selu",
+    "Sigmoid",
+    "SimplifiedLayerNormalization",
+    "Sin",
+    "Softmax",
+    "Softplus",
+    "Softsign",
+    "Sqrt",
+    "Sum",
+    "Swish",
+    "Tanh",
+];
+
+type State = SimpleState<TypedFact, Box<dyn TypedOp>>;
+
+/// The plans of one node.
+#[derive(Default)]
+pub(super) struct NodeCache {
+    plans: Vec<CompiledNode>,
+    is_off: bool,
+}
+
+struct CompiledNode {
+    key: Vec<InputKey>,
+    state: State,
+    variable_inputs: Vec<usize>,
+}
+
+/// What a plan was built for, one for each input.
+#[derive(Clone)]
+enum InputKey {
+    /// A constant of the model: always the same.
+    Constant(Arc<Tensor>),
+    /// A value that was built in.
+    Pinned(Arc<Tensor>),
+    /// Any value of this type and shape.
+    Variable(DatumType, TVec<usize>),
+}
+
+impl InputKey {
+    fn admits(&self, value: &TValue) -> bool {
+        match self {
+            InputKey::Constant(_) => true,
+            InputKey::Pinned(tensor) => **tensor == **value,
+            InputKey::Variable(datum_type, shape) => {
+                *datum_type == value.datum_type() && shape[..] == *value.shape()
+            }
+        }
+    }
+}
+
+impl NodeCache {
+    /// Evaluates the node through its plan; `None` if it has none, and the interpreter is to do it.
+    ///
+    /// `is_constant` says which inputs are constants of the model.
+    pub(super) fn eval(
+        &mut self,
+        node: &InferenceNode,
+        op_type: &str,
+        is_constant: &[bool],
+        inputs: &TVec<TValue>,
+    ) -> TractResult<Option<TVec<TValue>>> {
+        let Some(op) = node.op_as::<Box<dyn Expansion>>() else {
+            return Ok(None);
+        };
+        if self.is_off {
+            return Ok(None);
+        }
+        let admits = |plan: &CompiledNode| {
+            plan.key.len() == inputs.len() && plan.key.iter().zip(inputs).all(|(k, v)| k.admits(v))
+        };
+        let index = match self.plans.iter().position(admits) {
+            Some(index) => index,
+            None if self.plans.len() == N_PLANS_MAX => {
+                self.is_off = true;
+                self.plans.clear();
+                return Ok(None);
+            }
+            None => match compile(op.as_ref(), op_type, is_constant, inputs) {
+                Some(plan) => {
+                    self.plans.push(plan);
+                    self.plans.len() - 1
+                }
+                None => {
+                    self.is_off = true;
+                    return Ok(None);
+                }
+            },
+        };
+        let plan = &mut self.plans[index];
+        let variable = plan
+            .variable_inputs
+            .iter()
+            .map(|&i| inputs[i].clone())
+            .collect();
+        plan.state.run(variable).map(Some)
+    }
+}
+
+/// Wires and optimises one node, with as few inputs pinned as it can do with.
+fn compile(
+    op: &dyn Expansion,
+    op_type: &str,
+    is_constant: &[bool],
+    inputs: &TVec<TValue>,
+) -> Option<CompiledNode> {
+    let key = |is_pinning: bool| -> Vec<InputKey> {
+        inputs
+            .iter()
+            .zip(is_constant)
+            .map(
+                |(value, &is_constant)| match value.clone().into_arc_tensor() {
+                    tensor if is_constant => InputKey::Constant(tensor),
+                    tensor if is_pinning && is_pinnable(&tensor) => InputKey::Pinned(tensor),
+                    tensor => InputKey::Variable(tensor.datum_type(), tensor.shape().into()),
+                },
+            )
+            .collect()
+    };
+    build(op, op_type, key(false))
+        .or_else(|_| build(op, op_type, key(true)))
+        .ok()
+}
+
+fn build(op: &dyn Expansion, op_type: &str, key: Vec<InputKey>) -> TractResult<CompiledNode> {
+    let mut model = TypedModel::default();
+    let mut wires: TVec<OutletId> = tvec!();
+    let mut variable_inputs = Vec::new();
+    for (i, input) in key.iter().enumerate() {
+        wires.push(match input {
+            InputKey::Constant(tensor) | InputKey::Pinned(tensor) => {
+                model.add_const(format!("const-{i}"), tensor.clone())?
+            }
+            InputKey::Variable(datum_type, shape) => {
+                variable_inputs.push(i);
+                let fact = TypedFact::dt_shape(*datum_type, shape.as_slice());
+                model.add_source(format!("source-{i}"), fact)?
+            }
+        });
+    }
+    let is_widened = WIDENED.contains(&op_type) && has_float16(&model, &wires)?;
+    if is_widened {
+        recast(
+            &mut model,
+            "widen",
+            &mut wires,
+            DatumType::F16,
+            DatumType::F32,
+        )?;
+    }
+    let mut outputs = op.wire("node", &mut model, &wires)?;
+    if is_widened {
+        recast(
+            &mut model,
+            "narrow",
+            &mut outputs,
+            DatumType::F32,
+            DatumType::F16,
+        )?;
+    }
+    for &output in &outputs {
+        // A shape that depends on a value which is not built in would be worked out at every run.
+        if model.outlet_fact(output)?.shape.as_concrete().is_none() {
+            bail!("the shape of an output is not known");
+        }
+    }
+    model.select_output_outlets(&outputs)?;
+    let state = SimplePlan::new(model.into_optimized()?)?.spawn()?;
+    Ok(CompiledNode {
+        key,
+        state,
+        variable_inputs,
+    })
+}
+
+fn has_float16(model: &TypedModel, wires: &[OutletId]) -> TractResult<bool> {
+    for &wire in wires {
+        if model.outlet_fact(wire)?.datum_type == DatumType::F16 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Casts those of `wires` that are of one type to another.
+fn recast(
+    model: &mut TypedModel,
+    name: &str,
+    wires: &mut TVec<OutletId>,
+    from: DatumType,
+    to: DatumType,
+) -> TractResult<()> {
+    for (i, wire) in wires.iter_mut().enumerate() {
+        if model.outlet_fact(*wire)?.datum_type == from {
+            *wire = model.wire_node(format!("{name}-{i}"), cast(to), &[*wire])?[0];
+        }
+    }
+    Ok(())
+}
+
+fn is_pinnable(tensor: &Tensor) -> bool {
+    let datum_type = tensor.datum_type();
+    let is_integer =
+        datum_type.is_integer() || matches!(datum_type, DatumType::Bool | DatumType::TDim);
+    is_integer && tensor.volume() <= N_PINNED_ELEMENTS_MAX
+}

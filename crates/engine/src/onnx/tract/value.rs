@@ -1,0 +1,87 @@
+//! tract's tensors as ours, and back.
+
+use std::sync::Arc;
+
+use opscope_tensor::{DType, Shape, Tensor};
+use tract_onnx::prelude::DatumType as TractType;
+use tract_onnx::prelude::Tensor as TractTensor;
+use tract_onnx::prelude::*;
+
+/// A tract tensor whose bytes are shared by reference count.
+struct TractBytes(Arc<TractTensor>);
+
+impl AsRef<[u8]> for TractBytes {
+    fn as_ref(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+/// The value as our tensor, without copying its data; `None` if it has no plain bytes (text).
+///
+/// Shape arithmetic yields symbolic integers inside tract; they become `int64`, as ONNX has them.
+pub(super) fn to_tensor(value: &TValue) -> Option<Tensor> {
+    let mut tensor = value.clone().into_arc_tensor();
+    if tensor.datum_type() == TractType::TDim {
+        tensor = Arc::new(tensor.cast_to::<i64>().ok()?.into_owned());
+    }
+    if !tensor.is_plain_ram() {
+        return None;
+    }
+    let dtype = dtype(tensor.datum_type())?;
+    let shape = Shape::new(tensor.shape()).ok()?;
+    Tensor::new(dtype, shape, Arc::new(TractBytes(tensor))).ok()
+}
+
+/// Our tensor as a value for tract; the data are copied once.
+pub(super) fn from_tensor(tensor: &Tensor) -> Result<TractTensor, String> {
+    let shape = tensor.shape().dims();
+    let bytes = tensor.bytes();
+    macro_rules! from {
+        ($type:ty) => {
+            TractTensor::from_shape(shape, &decode(bytes, <$type>::from_le_bytes))
+        };
+    }
+    let result = match tensor.dtype() {
+        DType::F32 => from!(f32),
+        DType::F64 => from!(f64),
+        DType::F16 => from!(f16),
+        DType::I8 => from!(i8),
+        DType::I16 => from!(i16),
+        DType::I32 => from!(i32),
+        DType::I64 => from!(i64),
+        DType::U8 => from!(u8),
+        DType::U16 => from!(u16),
+        DType::U32 => from!(u32),
+        DType::U64 => from!(u64),
+        DType::Bool => TractTensor::from_shape(shape, &decode(bytes, |[byte]: [u8; 1]| byte != 0)),
+        other => return Err(format!("inputs of type {other} are not supported by tract")),
+    };
+    result.map_err(|error| error.to_string())
+}
+
+fn decode<T, const N: usize>(bytes: &[u8], decode: impl Fn([u8; N]) -> T) -> Vec<T> {
+    bytes
+        .as_chunks::<N>()
+        .0
+        .iter()
+        .map(|&element| decode(element))
+        .collect()
+}
+
+fn dtype(datum_type: TractType) -> Option<DType> {
+    Some(match datum_type {
+        TractType::Bool => DType::Bool,
+        TractType::U8 | TractType::QU8(_) => DType::U8,
+        TractType::U16 => DType::U16,
+        TractType::U32 => DType::U32,
+        TractType::U64 => DType::U64,
+        TractType::I8 | TractType::QI8(_) => DType::I8,
+        TractType::I16 => DType::I16,
+        TractType::I32 | TractType::QI32(_) => DType::I32,
+        TractType::I64 => DType::I64,
+        TractType::F16 => DType::F16,
+        TractType::F32 => DType::F32,
+        TractType::F64 => DType::F64,
+        _ => return None,
+    })
+}

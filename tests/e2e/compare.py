@@ -1,0 +1,37 @@
+"""Whether a dumped tensor agrees with the reference."""
+
+from __future__ import annotations
+
+import numpy as np
+from cases import Tolerance
+from numpy.typing import NDArray
+
+
+def difference(actual: NDArray, expected: NDArray, tolerance: Tolerance) -> str | None:
+    """What is wrong with `actual` in one line, or None."""
+    if actual.dtype != expected.dtype:
+        return f"dtype {actual.dtype}, expected {expected.dtype}"
+    if actual.shape != expected.shape:
+        return f"shape {actual.shape}, expected {expected.shape}"
+    wrong = _wrong(actual, expected, tolerance)
+    if not wrong.any():
+        return None
+    first = tuple(int(i) for i in np.argwhere(wrong)[0])
+    found, wanted = actual[first], expected[first]
+    return f"{wrong.sum()} of {wrong.size} values differ, first at {first}: {found}, expected {wanted}"
+
+
+def _wrong(actual: NDArray, expected: NDArray, tolerance: Tolerance) -> NDArray[np.bool_]:
+    if actual.dtype.kind != "f":
+        if tolerance.steps and actual.dtype.itemsize == 1 and actual.dtype.kind in "iu":
+            return np.abs(actual.astype(np.int16) - expected.astype(np.int16)) > tolerance.steps
+        return actual != expected
+    # longdouble, so that the largest float64 values may be subtracted.
+    a, e = actual.astype(np.longdouble), expected.astype(np.longdouble)
+    finite = np.isfinite(e)
+    same_special = (a == e) | (np.isnan(a) & np.isnan(e))
+    largest = np.abs(e[finite]).max(initial=0)
+    allowed = tolerance.relative * np.abs(np.where(finite, e, 0)) + tolerance.of_max * largest
+    with np.errstate(invalid="ignore"):
+        close = np.abs(a - e) <= allowed
+    return ~np.where(finite, close, same_special)

@@ -1,0 +1,95 @@
+"""Fixtures of the end-to-end tests: the binary, the generated models, and one finished dump for each case."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dump_tree
+import pytest
+import reference
+from binary import Binary, input_options
+from cases import CASES, MODELS, Case
+from numpy.typing import NDArray
+from reference import Operator
+
+RESNET_SIZE = 64
+
+
+@dataclass(frozen=True)
+class Dumped:
+    """One model after `dump` and `convert`, beside what ONNX Runtime computes for it."""
+
+    case: Case
+    operators: list[Operator]
+    report: dict[str, Any]
+    out_dir: Path
+    step_dir: Path
+    converted: dict[str, NDArray]
+    started_us: int
+    finished_us: int
+
+    @property
+    def files(self) -> list[dump_tree.DumpFile]:
+        return dump_tree.read_step(self.step_dir)
+
+    @property
+    def pairs(self) -> list[tuple[Operator, dump_tree.DumpFile]]:
+        return dump_tree.pair(self.operators, self.files)
+
+
+@pytest.fixture(scope="session")
+def opscope() -> Binary:
+    try:
+        return Binary.from_environment()
+    except LookupError as error:
+        reason = str(error)
+    pytest.fail(reason, pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("generated")
+    command = [sys.executable, MODELS / "generate.py", folder, "--resnet-size", str(RESNET_SIZE)]
+    subprocess.run(command, check=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def operators_of(generated: Path) -> Callable[[Case], list[Operator]]:
+    """The reference values of a case, computed once."""
+    known: dict[Case, list[Operator]] = {}
+
+    def lookup(case: Case) -> list[Operator]:
+        if case not in known:
+            known[case] = reference.run(case.model_path(generated), case.load_inputs(generated))
+        return known[case]
+
+    return lookup
+
+
+@pytest.fixture(scope="module", params=CASES, ids=str)
+def dumped(
+    request: pytest.FixtureRequest,
+    opscope: Binary,
+    generated: Path,
+    operators_of: Callable[[Case], list[Operator]],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Dumped:
+    case: Case = request.param
+    folder = tmp_path_factory.mktemp(str(case))
+    out_dir, npy_dir = folder / "dump", folder / "npy"
+    inputs = input_options(case.load_inputs(generated), folder / "inputs")
+    started_us = time.time_ns() // 1000
+    report = opscope.dump(case.model_path(generated), "--out", out_dir, *inputs)
+    finished_us = time.time_ns() // 1000
+    steps = dump_tree.step_dirs(out_dir, case.stem)
+    assert list(steps) == [0]
+    opscope.convert(steps[0], npy_dir)
+    converted = dump_tree.read_converted(npy_dir)
+    return Dumped(case, operators_of(case), report, out_dir, steps[0], converted, started_us, finished_us)

@@ -1,0 +1,127 @@
+"""Graphs whose names, dtypes, absent inputs and values are the hard part."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .graph import Generated, Graph, tensor_type
+
+IMAGE_SHAPE = [1, 2, 4, 4]
+
+# A file name has at most 255 bytes: the first name does not fit, the second fits until a converter adds its suffix.
+TOO_LONG_NAME = "/encoder" + "/block" * 48 + "/end"
+NEARLY_TOO_LONG_NAME = "/decoder" + "/block" * 34 + "/end" + "_" * 4
+
+AWKWARD_NAMES = (
+    "/slash/ed",
+    "with blank",
+    "dot.ted",
+    "back\\slash",
+    "../../climbing",
+    "größe_层",
+    "a/b",
+    "a.b",
+    "colon:star*",
+    "123",
+    TOO_LONG_NAME,
+    NEARLY_TOO_LONG_NAME,
+)
+
+DTYPES = (
+    np.float64,
+    np.float32,
+    np.float16,
+    np.int8,
+    np.int16,
+    np.int32,
+    np.int64,
+    np.uint8,
+    np.uint16,
+    np.uint32,
+    np.uint64,
+    np.bool_,
+)
+
+
+def multi_io() -> Generated:
+    """Two inputs, two outputs, mixed dtypes, awkward and missing names, omitted optional inputs."""
+    graph = Graph("multi_io", seed=5)
+    image = graph.input("image", np.float32, IMAGE_SHAPE)
+    counts = graph.input("counts", np.int64, [4])
+
+    ceiling = graph.initializer("ceiling", np.array(0.75, np.float32))
+    x = graph.node("Clip", [image, "", ceiling], "/clip_max_only/Clip")
+    x = graph.node("Relu", [x], name="", output="unnamed/relu.output")
+    sizes = graph.initializer("sizes", np.array([1, 2, 8, 8], np.int64))
+    nearest = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    x = graph.node("Resize", [x, "", "", sizes], "/resize/Resize", **nearest)
+    for idx, name in enumerate(AWKWARD_NAMES):
+        x = graph.node("Neg", [x], name, output=f"negated_{idx}")
+    half = graph.node("Cast", [x], "/to_half/Cast", to=tensor_type(np.float16))
+    graph.node("Cast", [half], "/to_single/Cast", output="enlarged", to=tensor_type(np.float32))
+
+    one = graph.constant("/one", np.array([1], np.int64))
+    many = graph.node("Greater", [counts, one], "/Greater")
+    few = graph.node("Not", [many], "/Not")
+    bytes_ = graph.node("Cast", [few], "/to_byte/Cast", to=tensor_type(np.uint8))
+    wide = graph.node("Cast", [bytes_], "/to_wide/Cast", to=tensor_type(np.int64))
+    graph.node("Where", [many, counts, wide], "/Where", output="chosen")
+
+    graph.output("enlarged", np.float32, [1, 2, 8, 8])
+    graph.output("chosen", np.int64, [4])
+    pixels = graph.rng.standard_normal(IMAGE_SHAPE).astype(np.float32)
+    return Generated(graph.model(), {"sample": {"image": pixels, "counts": np.array([0, 1, 2, -5], np.int64)}})
+
+
+def nan() -> Generated:
+    """Finite at both ends; NaN and infinities from `/log/Log` until `/heal/Where_1` has replaced them."""
+    graph = Graph("nan")
+    x = graph.input("x", np.float32, [5])
+    scale = graph.initializer("scale", np.array(2, np.float32))
+    zero = graph.initializer("zero", np.array(0, np.float32))
+    scaled = graph.node("Mul", [x, scale], "/scale/Mul")
+    logarithm = graph.node("Log", [scaled], "/log/Log")
+    inverse = graph.node("Div", [scale, scaled], "/inverse/Div")
+    mixed = graph.node("Add", [logarithm, inverse], "/mix/Add")
+    is_nan = graph.node("IsNaN", [mixed], "/heal/IsNaN")
+    no_nan = graph.node("Where", [is_nan, zero, mixed], "/heal/Where")
+    is_inf = graph.node("IsInf", [no_nan], "/heal/IsInf")
+    graph.node("Where", [is_inf, zero, no_nan], "/heal/Where_1", output="y")
+    graph.output("y", np.float32, [5])
+    return Generated(graph.model(), {"sample": {"x": np.array([1, -1, 0, 0.5, 1e-40], np.float32)}})
+
+
+def dtypes() -> Generated:
+    """Each dtype's extremes through Identity, and small values through a Cast to every dtype in turn."""
+    graph = Graph("dtypes")
+    extremes = {}
+    for dtype in DTYPES:
+        name = np.dtype(dtype).name
+        values = _extremes(dtype)
+        extremes[f"x_{name}"] = values
+        graph.input(f"x_{name}", dtype, values.shape)
+        graph.node("Identity", [f"x_{name}"], f"/extremes/{name}/Identity", output=f"y_{name}")
+        graph.output(f"y_{name}", dtype, values.shape)
+
+    small = graph.input("small", np.float32, [2, 3])
+    for dtype in DTYPES:
+        name = np.dtype(dtype).name
+        small = graph.node("Cast", [small], f"/walk/{name}/Cast", to=tensor_type(dtype))
+        # ONNX Runtime adds these dtypes on the CPU.
+        if dtype in (np.float64, np.float32, np.int32, np.int64):
+            one = graph.initializer(f"one_{name}", np.array(1, dtype))
+            small = graph.node("Add", [small, one], f"/walk/{name}/Add")
+    graph.node("Identity", [small], "/walk/Identity", output="walked")
+    graph.output("walked", np.bool_, [2, 3])
+    values = np.array([[0, 1, 2], [3, 4, 5]], np.float32)
+    return Generated(graph.model(), {"sample": {**extremes, "small": values}})
+
+
+def _extremes(dtype: type) -> NDArray:
+    if dtype is np.bool_:
+        return np.array([False, True])
+    if np.issubdtype(dtype, np.integer):
+        return np.array([np.iinfo(dtype).min, 0, 1, np.iinfo(dtype).max], dtype)
+    info = np.finfo(dtype)
+    return np.array([info.min, -0.0, info.smallest_subnormal, info.tiny, 1 + info.eps, info.max], dtype)

@@ -1,0 +1,60 @@
+"""ResNet-18 as PyTorch's exporter lays it out: batch norm folded into the convolutions, 49 operators."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .graph import Generated, Graph
+
+N_CLASSES = 1000
+STAGES = ((1, 64), (2, 128), (3, 256), (4, 512))
+BLOCKS_PER_STAGE = 2
+
+
+def resnet18(size: int = 224) -> Generated:
+    graph = Graph("main_graph", seed=18)
+    x = graph.input("input", np.float32, [1, 3, size, size])
+    x = _relu(graph, _conv(graph, x, "/conv1", 3, 64, kernel=7, stride=2), "/relu/Relu")
+    pooling = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2], "dilations": [1, 1], "ceil_mode": 0}
+    x = graph.node("MaxPool", [x], "/maxpool/MaxPool", **pooling)
+    n_in = 64
+    for stage, n_out in STAGES:
+        for block in range(BLOCKS_PER_STAGE):
+            stride = 2 if stage > 1 and block == 0 else 1
+            x = _basic_block(graph, x, f"/layer{stage}/layer{stage}.{block}", n_in, n_out, stride)
+            n_in = n_out
+    x = graph.node("GlobalAveragePool", [x], "/avgpool/GlobalAveragePool")
+    x = graph.node("Flatten", [x], "/Flatten", axis=1)
+    weight = graph.random("fc.weight", [N_CLASSES, n_in])
+    bias = graph.random("fc.bias", [N_CLASSES], scale=0.1)
+    graph.node("Gemm", [x, weight, bias], "/fc/Gemm", output="output", alpha=1.0, beta=1.0, transB=1)
+    graph.output("output", np.float32, [1, N_CLASSES])
+    image = graph.rng.standard_normal([1, 3, size, size]).astype(np.float32)
+    return Generated(graph.model(), {"sample": {"input": image}})
+
+
+def _basic_block(graph: Graph, x: str, scope: str, n_in: int, n_out: int, stride: int) -> str:
+    y = _relu(graph, _conv(graph, x, f"{scope}/conv1", n_in, n_out, kernel=3, stride=stride), f"{scope}/relu/Relu")
+    y = _conv(graph, y, f"{scope}/conv2", n_out, n_out, kernel=3, stride=1)
+    if stride != 1:
+        x = _conv(graph, x, f"{scope}/downsample/downsample.0", n_in, n_out, kernel=1, stride=stride)
+    return _relu(graph, graph.node("Add", [y, x], f"{scope}/Add"), f"{scope}/relu_1/Relu")
+
+
+def _conv(graph: Graph, x: str, scope: str, n_in: int, n_out: int, kernel: int, stride: int) -> str:
+    weight = graph.random(f"{scope[1:]}.weight", [n_out, n_in, kernel, kernel])
+    bias = graph.random(f"{scope[1:]}.bias", [n_out], scale=0.1)
+    return graph.node(
+        "Conv",
+        [x, weight, bias],
+        f"{scope}/Conv",
+        kernel_shape=[kernel, kernel],
+        strides=[stride, stride],
+        pads=[kernel // 2] * 4,
+        dilations=[1, 1],
+        group=1,
+    )
+
+
+def _relu(graph: Graph, x: str, name: str) -> str:
+    return graph.node("Relu", [x], name)

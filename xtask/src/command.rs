@@ -1,0 +1,32 @@
+//! Running other programs.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// The root of the project.
+pub(crate) fn root() -> &'static Path {
+    let manifest_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest_dir.parent().unwrap_or(manifest_dir)
+}
+
+/// The cargo that runs us.
+pub(crate) fn cargo(args: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(args);
+    command
+}
+
+/// Runs a stage in the project's root and fails with its name.
+pub(crate) fn run(stage: &str, mut command: Command) -> Result<()> {
+    eprintln!("== {stage}");
+    let status = command
+        .current_dir(root())
+        .status()
+        .with_context(|| format!("{stage}: cannot start {}", command.get_program().display()))?;
+    if !status.success() {
+        bail!("{stage} failed ({status})");
+    }
+    Ok(())
+}

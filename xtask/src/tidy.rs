@@ -1,0 +1,144 @@
+//! Rules of `ARCHITECTURE.md` that a program can check.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::command::{cargo, root};
+
+/// Which crates may not depend on which, directly or not.
+const FORBIDDEN: &[(&str, &[&str])] = &[
+    (
+        "opscope-tensor",
+        &[
+            "opscope-store",
+            "opscope-capture",
+            "opscope-config",
+            "opscope-engine",
+        ],
+    ),
+    (
+        "opscope-store",
+        &[
+            "opscope-capture",
+            "opscope-config",
+            "opscope-engine",
+            "opscope-analysis",
+        ],
+    ),
+    (
+        "opscope-capture",
+        &["opscope-config", "opscope-engine", "opscope-analysis"],
+    ),
+    ("opscope-config", &["opscope-engine", "opscope-analysis"]),
+    (
+        "opscope-analysis",
+        &["opscope-capture", "opscope-config", "opscope-engine"],
+    ),
+];
+/// Files that may hold `unsafe`.
+const UNSAFE_FILES: &[&str] = &["crates/store/src/file_bytes.rs"];
+
+pub(crate) fn check() -> Result<()> {
+    eprintln!("== invariants");
+    let mut problems = Vec::new();
+    dependencies(&mut problems)?;
+    for file in rust_files(&root().join("crates"))? {
+        let text = fs::read_to_string(&file)?;
+        let name = file.strip_prefix(root())?.display().to_string();
+        source(&name, &text, &mut problems);
+    }
+    if !problems.is_empty() {
+        bail!("{}", problems.join("\n"));
+    }
+    Ok(())
+}
+
+fn source(name: &str, text: &str, problems: &mut Vec<String>) {
+    if !text.starts_with("//!") && !name.ends_with("/tests.rs") {
+        problems.push(format!("{name}: the file does not say what it holds"));
+    }
+    if name.starts_with("crates/tensor/src/") {
+        for word in ["std::fs", "std::thread"] {
+            if text.contains(word) {
+                problems.push(format!(
+                    "{name}: `tensor` opens no file and starts no thread"
+                ));
+            }
+        }
+    }
+    let has_unsafe = text.contains("unsafe {") || text.contains("unsafe fn");
+    if has_unsafe && !UNSAFE_FILES.contains(&name) {
+        problems.push(format!(
+            "{name}: `unsafe` outside the places that may hold it"
+        ));
+    }
+}
+
+fn dependencies(problems: &mut Vec<String>) -> Result<()> {
+    let mut command: Command =
+        cargo(&["metadata", "--format-version", "1", "--locked", "--no-deps"]);
+    let output = command
+        .current_dir(root())
+        .output()
+        .context("cargo metadata")?;
+    if !output.status.success() {
+        bail!(
+            "cargo metadata: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let direct = |package: &str| -> Vec<String> {
+        let packages = metadata["packages"].as_array();
+        let found = packages
+            .into_iter()
+            .flatten()
+            .find(|entry| entry["name"] == package);
+        let dependencies = found.and_then(|entry| entry["dependencies"].as_array());
+        dependencies
+            .into_iter()
+            .flatten()
+            .filter(|dependency| dependency["kind"].is_null())
+            .filter_map(|dependency| dependency["name"].as_str().map(str::to_owned))
+            .collect()
+    };
+    for (package, forbidden) in FORBIDDEN {
+        let mut reached = direct(package);
+        let mut i = 0;
+        while let Some(name) = reached.get(i).cloned() {
+            let next = direct(&name)
+                .into_iter()
+                .filter(|name| !reached.contains(name));
+            reached.extend(next.collect::<Vec<_>>());
+            i += 1;
+        }
+        for name in reached
+            .iter()
+            .filter(|name| forbidden.contains(&name.as_str()))
+        {
+            problems.push(format!("{package} depends on {name}, which is above it"));
+        }
+    }
+    Ok(())
+}
+
+fn rust_files(dir: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                dirs.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
