@@ -7,6 +7,7 @@ pub mod convert;
 pub mod describe;
 mod element;
 mod job;
+pub mod msaccucmp;
 pub mod overview;
 
 pub use element::Element;

@@ -2,4 +2,5 @@
 
 pub(crate) mod convert;
 pub(crate) mod dump;
+pub(crate) mod msaccucmp;
 pub(crate) mod show;

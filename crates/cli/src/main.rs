@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{convert, dump, show};
+use crate::commands::{convert, dump, msaccucmp, show};
 use crate::exit::Failure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
@@ -30,18 +30,17 @@ enum Command {
     Dump(dump::Arguments),
     Convert(convert::Arguments),
     Show(show::Arguments),
+    Msaccucmp(msaccucmp::Arguments),
 }
 
 fn main() -> ExitCode {
-    let arguments = std::env::args_os()
-        .map(accept_single_dash)
-        .collect::<Vec<_>>();
-    let cli = Cli::parse_from(arguments);
+    let cli = Cli::parse_from(accept_single_dash(std::env::args_os().collect()));
     silence_caught_panics();
     let result = match cli.command {
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
+        Command::Msaccucmp(arguments) => msaccucmp::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -60,13 +59,23 @@ fn silence_caught_panics() {
     }));
 }
 
-/// The vendor's converter spells one long option with a single dash.
-fn accept_single_dash(argument: OsString) -> OsString {
-    if argument == "-out" {
-        "--out".into()
-    } else {
-        argument
+/// The vendor's converter spells one long option with a single dash. The drop-in reads its own
+/// arguments.
+fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments
+        .get(1)
+        .is_some_and(|command| command == "msaccucmp")
+    {
+        return arguments;
     }
+    let long = |argument| {
+        if argument == "-out" {
+            "--out".into()
+        } else {
+            argument
+        }
+    };
+    arguments.into_iter().map(long).collect()
 }
 
 #[expect(clippy::print_stderr, reason = "errors go to standard error")]

@@ -1,8 +1,8 @@
 //! Directories and files that appear whole or not at all.
 //!
 //! A file is written under a temporary name in its own directory and then given its final name in
-//! one step that fails if the name is taken. Whoever lists the directory sees whole files only, and
-//! no file is overwritten.
+//! one step that fails if the name is taken, or takes the name over where the caller says so. Whoever
+//! lists the directory sees whole files only.
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -99,12 +99,44 @@ impl Creator {
     pub fn create_file(&self, path: &Path, parts: &[&[u8]]) -> Result<bool, StoreError> {
         let dir = path.parent().unwrap_or(Path::new("."));
         self.create_dir(dir)?;
-        let serial = self.n_temporary.fetch_add(1, Ordering::Relaxed);
-        let temporary = dir.join(format!("{TEMPORARY_PREFIX}{}-{serial}", std::process::id()));
+        let temporary = self.temporary_in(dir);
         let result = self
-            .write_temporary(&temporary, parts)
+            .new_file(&temporary)
+            .and_then(|mut file| write_all_vectored(&mut file, parts))
             .and_then(|()| publish(&temporary, path));
         if !matches!(result, Ok(true)) {
+            // The error that matters is the first one.
+            let _ = std::fs::remove_file(&temporary);
+        }
+        result.map_err(StoreError::io("write", path))
+    }
+
+    /// Writes `parts`, one after the other, as the file `path`, in place of the file or symbolic
+    /// link that has the name.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses; the old file is untouched then.
+    pub fn replace_file(&self, path: &Path, parts: &[&[u8]]) -> Result<(), StoreError> {
+        self.replace_with(path, |file| write_all_vectored(file, parts))
+    }
+
+    /// [`Creator::replace_file`] with content that `write` produces.
+    ///
+    /// # Errors
+    /// As for [`Creator::replace_file`].
+    pub fn replace_with(
+        &self,
+        path: &Path,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<(), StoreError> {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        self.create_dir(dir)?;
+        let temporary = self.temporary_in(dir);
+        let result = self
+            .new_file(&temporary)
+            .and_then(|mut file| write(&mut file))
+            .and_then(|()| std::fs::rename(&temporary, path));
+        if result.is_err() {
             // The error that matters is the first one.
             let _ = std::fs::remove_file(&temporary);
         }
@@ -126,13 +158,17 @@ impl Creator {
             .map_err(StoreError::io("write", path))
     }
 
-    fn write_temporary(&self, temporary: &Path, parts: &[&[u8]]) -> io::Result<()> {
-        let mut file = OpenOptions::new()
+    fn temporary_in(&self, dir: &Path) -> PathBuf {
+        let serial = self.n_temporary.fetch_add(1, Ordering::Relaxed);
+        dir.join(format!("{TEMPORARY_PREFIX}{}-{serial}", std::process::id()))
+    }
+
+    fn new_file(&self, path: &Path) -> io::Result<File> {
+        OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(self.modes.file)
-            .open(temporary)?;
-        write_all_vectored(&mut file, parts)
+            .open(path)
     }
 }
 
@@ -193,6 +229,22 @@ mod tests {
             std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
             1
         );
+    }
+
+    #[test]
+    fn replacing_takes_the_name_and_leaves_link_targets_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (target, link) = (dir.path().join("target"), dir.path().join("link"));
+        std::fs::write(&target, "old").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        let creator = Creator::default();
+        for content in [b"one", b"two"] {
+            creator.replace_file(&link, &[content]).unwrap();
+            assert_eq!(std::fs::read(&link).unwrap(), content);
+        }
+        assert_eq!(std::fs::read(&target).unwrap(), b"old");
+        assert!(!link.is_symlink());
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
     }
 
     #[test]

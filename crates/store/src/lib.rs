@@ -6,6 +6,7 @@
 //! | [`tree`] | one file for each directory dialect: where a record goes and what its file is called |
 //! | [`file_format`] | one file for each file format: its bytes, both ways |
 //! | [`dump`] | a directory of dump files, listed for reading |
+//! | [`file_bytes`] | a file's bytes, read or mapped |
 //! | [`atomic_file`] | directories and files that appear whole or not at all |
 //!
 //! Nothing here knows an engine, a configuration or a thread.
@@ -13,6 +14,7 @@
 pub mod atomic_file;
 pub mod dump;
 mod error;
+pub mod file_bytes;
 pub mod file_format;
 pub mod record;
 pub mod tree;

@@ -1,7 +1,5 @@
 //! A whole tensor file, opened for reading or laid out for writing.
 
-use std::fs::File;
-use std::io::Read;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -11,13 +9,12 @@ use super::{
     DumpHeader, FORMAT_NAME, HEADER_BYTES_MAX, TensorEntry, dtype_code, dtype_from_code,
     layout_code, layout_from_code,
 };
+use crate::file_bytes::FileBytes;
 use crate::record::Record;
 use crate::{FormatError, StoreError};
 
 /// Bytes of the length that precedes the header.
 const LENGTH_BYTES: u64 = 8;
-/// Files up to this size are read; larger ones are mapped into memory.
-const READ_BYTES_MAX: u64 = 64 << 10;
 /// What the version field of every file says.
 const VERSION: &str = "2.0";
 
@@ -60,7 +57,7 @@ pub struct Piece {
 /// A tensor file that has been checked: every piece that the header promises is there.
 pub struct DumpFile {
     path: PathBuf,
-    bytes: Bytes,
+    bytes: FileBytes,
     checked: Checked,
 }
 
@@ -83,20 +80,6 @@ struct Checked {
     n_header_bytes: u64,
 }
 
-enum Bytes {
-    Read(Vec<u8>),
-    Mapped(memmap2::Mmap),
-}
-
-impl AsRef<[u8]> for Bytes {
-    fn as_ref(&self) -> &[u8] {
-        match self {
-            Bytes::Read(bytes) => bytes,
-            Bytes::Mapped(map) => map,
-        }
-    }
-}
-
 impl DumpFile {
     /// Opens and checks a file. Large files are mapped into memory, not read; a file that somebody
     /// truncates while it is open ends the process, as with any mapping.
@@ -105,7 +88,7 @@ impl DumpFile {
     /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if the length, the header or
     /// the payload do not fit together. Bytes after the payload are tolerated.
     pub fn open(path: &Path) -> Result<DumpFile, StoreError> {
-        let bytes = load(path).map_err(StoreError::io("read", path))?;
+        let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
         let checked = check(bytes.as_ref()).map_err(StoreError::corrupt(FORMAT_NAME, path))?;
         Ok(DumpFile {
             path: path.to_owned(),
@@ -118,11 +101,12 @@ impl DumpFile {
     ///
     /// # Errors
     /// [`FormatError`] as for [`DumpFile::open`].
-    pub fn from_bytes(bytes: Vec<u8>) -> Result<DumpFile, FormatError> {
-        let checked = check(&bytes)?;
+    pub fn from_bytes(bytes: impl Into<FileBytes>) -> Result<DumpFile, FormatError> {
+        let bytes = bytes.into();
+        let checked = check(bytes.as_ref())?;
         Ok(DumpFile {
             path: PathBuf::new(),
-            bytes: Bytes::Read(bytes),
+            bytes,
             checked,
         })
     }
@@ -145,6 +129,11 @@ impl DumpFile {
     /// Size of the whole file in bytes.
     pub fn n_bytes(&self) -> u64 {
         self.bytes.as_ref().len() as u64
+    }
+
+    /// All bytes of the file, what the header says, and where the payload's pieces are.
+    pub fn into_parts(self) -> (FileBytes, DumpHeader, Vec<Piece>) {
+        (self.bytes, self.checked.header, self.checked.pieces)
     }
 
     /// The pieces of the payload in file order.
@@ -229,10 +218,14 @@ fn entry(tensor: &Tensor) -> TensorEntry {
 
 fn check(bytes: &[u8]) -> Result<Checked, FormatError> {
     let n_file = bytes.len() as u64;
-    let Some(length) = bytes.first_chunk::<{ LENGTH_BYTES as usize }>() else {
+    // A length and nothing after it is what is left of a file that was never filled.
+    let Some(length) = bytes
+        .first_chunk::<{ LENGTH_BYTES as usize }>()
+        .filter(|_| n_file > LENGTH_BYTES)
+    else {
         return Err(FormatError::new(
             0,
-            "an 8-byte header length",
+            "an 8-byte header length and a header",
             format!("{n_file} bytes"),
         ));
     };
@@ -279,27 +272,6 @@ fn sizes(header: &DumpHeader) -> impl Iterator<Item = (PayloadKind, usize, u64)>
         .chain(outputs.enumerate().map(number))
         .chain(buffers.enumerate().map(number))
         .chain(spaces.enumerate().map(number))
-}
-
-fn load(path: &Path) -> std::io::Result<Bytes> {
-    let mut file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_dir() {
-        return Err(std::io::ErrorKind::IsADirectory.into());
-    }
-    if metadata.is_file() && metadata.len() > READ_BYTES_MAX {
-        return map(&file).map(Bytes::Mapped);
-    }
-    let mut bytes = Vec::with_capacity(metadata.len().min(READ_BYTES_MAX) as usize);
-    file.read_to_end(&mut bytes)?;
-    Ok(Bytes::Read(bytes))
-}
-
-#[expect(unsafe_code, reason = "mapping a file is unsafe by signature")]
-fn map(file: &File) -> std::io::Result<memmap2::Mmap> {
-    // SAFETY: the mapping is read-only and private to this process. Another process that truncates
-    // the file meanwhile causes a fault, not undefined reads; `DumpFile::open` documents it.
-    unsafe { memmap2::Mmap::map(file) }
 }
 
 #[cfg(test)]
@@ -387,12 +359,12 @@ mod tests {
             error.to_string(),
             format!("byte {}: expected 8 bytes of output 0, found 5", n - 8)
         );
-        let error = DumpFile::from_bytes(vec![1, 0, 0, 0, 0, 0, 0, 0])
+        let error = DumpFile::from_bytes(vec![2, 0, 0, 0, 0, 0, 0, 0, 0])
             .err()
             .unwrap();
         assert_eq!(
             error.to_string(),
-            "byte 0: expected a header length of at most 0, found 1"
+            "byte 0: expected a header length of at most 1, found 2"
         );
     }
 }

@@ -337,11 +337,7 @@ mod tests {
         ];
         for (dims, text) in cases {
             let bytes = encode_header(DType::F32, &Shape::new(dims).unwrap()).unwrap();
-            assert_eq!(
-                bytes.len(),
-                if dims.is_empty() { 128 } else { 128 },
-                "{dims:?}"
-            );
+            assert_eq!(bytes.len(), 128, "{dims:?}");
             assert!(bytes[10..].starts_with(text.as_bytes()));
             assert_eq!(bytes.last(), Some(&b'\n'));
         }

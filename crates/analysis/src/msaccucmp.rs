@@ -1,0 +1,84 @@
+//! A drop-in for `msaccucmp convert` and `msaccucmp overflow` of the vendor's toolkit.
+//!
+//! Scripts that call the reference go on working: the same command line, names and bytes of the
+//! output files and exit status, the reference's mistakes included. `docs/msaccucmp.md` lists those,
+//! with what `opscope convert` gives instead. The texts on stderr say the same in the same form, but
+//! are no contract.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`arguments`], [`options`] | the command line, read as Python's `argparse` reads it |
+//! | [`paths`] | which paths are accepted |
+//! | [`source`] | dump files of three kinds, brought into one form |
+//! | [`formats`], [`dtype`] | what the reference knows of layouts and dtypes |
+//! | [`mod@array`] | arrays with strides, as numpy has them, because they show in the npy header |
+//! | [`layout`], [`mod@slice`] | conversion to another layout and cutting to the wanted shape |
+//! | [`custom`] | converters that users wrote in Python |
+//! | [`names`], [`output`] | output files |
+//! | [`convert`], [`overflow`] | the two commands |
+
+mod arguments;
+mod array;
+mod convert;
+mod custom;
+mod dtype;
+mod failure;
+mod formats;
+mod layout;
+mod log;
+mod names;
+mod options;
+mod output;
+mod overflow;
+mod paths;
+mod slice;
+mod source;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::time::Instant;
+
+use failure::Failure;
+use options::Command;
+
+/// Runs the drop-in on the words after `msaccucmp` and returns its exit status.
+///
+/// 0 fine, 1 what the reference does not catch, 2 usage, and the reference's other codes as
+/// `docs/msaccucmp.md` lists them. Never panics; every message is on stderr except the help.
+pub fn run(args: &[OsString]) -> i32 {
+    let args: Vec<String> = args
+        .iter()
+        .map(|arg| arg.to_string_lossy().into_owned())
+        .collect();
+    let command = match options::parse(&args) {
+        Ok(command) => command,
+        Err(stop) => return stop.finish(),
+    };
+    let start = Instant::now();
+    log::warn_if_root();
+    let result = match &command {
+        Command::Convert(options) => convert::run(options),
+        Command::Overflow(options) => overflow::run(options),
+    };
+    let status = match result {
+        Ok(()) => 0,
+        Err(Failure::Unexpected(message)) => {
+            log::error(&format!("Basic error running msaccucmp: {message}"));
+            return failure::UNEXPECTED_STATUS;
+        }
+        Err(failure) => {
+            failure.log();
+            failure.status()
+        }
+    };
+    let seconds = start.elapsed().as_secs_f64();
+    log::info(&format!(
+        "The command was completed and took {seconds:.1} seconds."
+    ));
+    status
+}
+
+/// Writes help to stdout. A reader that went away is no error.
+fn print(text: &str) {
+    let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}

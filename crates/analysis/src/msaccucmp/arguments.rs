@@ -1,0 +1,276 @@
+//! Reading a command line as Python's `argparse` does, as far as the reference uses it.
+//!
+//! Options take one word each. Abbreviations, `-oVALUE`, `--option=VALUE`, negative numbers as
+//! values and `--` work as they do there.
+
+use super::paths::is_safe_text;
+
+/// One option of a command.
+pub(super) struct OptionSpec {
+    /// All spellings, the short one first.
+    pub(super) names: &'static [&'static str],
+    /// What its value must be.
+    pub(super) value: ValueKind,
+    /// Whether the command needs it.
+    pub(super) is_required: bool,
+    /// Only one option of a command may have this set and be given.
+    pub(super) is_exclusive: bool,
+}
+
+/// What the value of an option must be.
+pub(super) enum ValueKind {
+    /// Anything.
+    Text,
+    /// Letters, digits and a few signs.
+    SafeText,
+    /// One of these numbers.
+    Integer(&'static [i64]),
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+/// The values given, in the order of the specification; the last one counts.
+pub(super) type Values = Vec<Option<String>>;
+
+/// Why there are no values.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// Help was asked for.
+    Help,
+    /// The command line is wrong; the reason.
+    Error(String),
+}
+
+/// Reads the words after the command's name.
+pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Stop> {
+    let words = classify(specs, args)?;
+    let mut values: Values = specs.iter().map(|_| None).collect();
+    let mut exclusive: Option<usize> = None;
+    let mut unknown = Vec::new();
+    let mut i = 0;
+    while let Some(word) = words.get(i) {
+        i += 1;
+        let (index, attached) = match word {
+            Word::Help => return Err(Stop::Help),
+            Word::Separator => continue,
+            Word::Value | Word::Unknown => {
+                unknown.push(args[i - 1].clone());
+                continue;
+            }
+            Word::Option { index, attached } => (*index, attached.clone()),
+        };
+        let spec = &specs[index];
+        let value = match attached {
+            Some(value) => value,
+            None => {
+                if words.get(i) == Some(&Word::Separator) {
+                    i += 1;
+                }
+                match (words.get(i), args.get(i)) {
+                    (Some(Word::Value), Some(value)) => {
+                        i += 1;
+                        value.clone()
+                    }
+                    _ => return Err(wrong(spec, "expected one argument")),
+                }
+            }
+        };
+        if spec.is_exclusive {
+            if let Some(other) = exclusive.filter(|&other| other != index) {
+                let other = specs[other].names.join("/");
+                return Err(wrong(spec, &format!("not allowed with argument {other}")));
+            }
+            exclusive = Some(index);
+        }
+        check(spec, &value)?;
+        values[index] = Some(value);
+    }
+    let missing: Vec<String> = specs
+        .iter()
+        .zip(&values)
+        .filter(|(spec, value)| spec.is_required && value.is_none())
+        .map(|(spec, _)| spec.names.join("/"))
+        .collect();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        return Err(Stop::Error(format!(
+            "the following arguments are required: {missing}"
+        )));
+    }
+    if !unknown.is_empty() {
+        return Err(Stop::Error(format!(
+            "unrecognized arguments: {}",
+            unknown.join(" ")
+        )));
+    }
+    Ok(values)
+}
+
+/// What one word of the command line is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Word {
+    Help,
+    /// The first `--`: everything after it is a value.
+    Separator,
+    Value,
+    Unknown,
+    Option {
+        index: usize,
+        attached: Option<String>,
+    },
+}
+
+const HELP_NAMES: [&str; 2] = ["-h", "--help"];
+
+fn classify(specs: &[OptionSpec], args: &[String]) -> Result<Vec<Word>, Stop> {
+    let mut words = Vec::with_capacity(args.len());
+    let mut is_separated = false;
+    for arg in args {
+        words.push(if is_separated {
+            Word::Value
+        } else if arg == "--" {
+            is_separated = true;
+            Word::Separator
+        } else {
+            classify_one(specs, arg)?
+        });
+    }
+    Ok(words)
+}
+
+fn classify_one(specs: &[OptionSpec], arg: &str) -> Result<Word, Stop> {
+    if !arg.starts_with('-') || arg.len() == 1 {
+        return Ok(Word::Value);
+    }
+    if let Some(word) = exact(specs, arg, None) {
+        return Ok(word);
+    }
+    if let Some((name, value)) = arg.split_once('=')
+        && let Some(word) = exact(specs, name, Some(value))
+    {
+        return Ok(word);
+    }
+    let mut candidates = abbreviations(specs, arg);
+    match candidates.len() {
+        0 => {}
+        1 => return Ok(candidates.remove(0).1),
+        _ => {
+            let names: Vec<&str> = candidates.iter().map(|(name, _)| *name).collect();
+            let names = names.join(", ");
+            return Err(Stop::Error(format!(
+                "ambiguous option: {arg} could match {names}"
+            )));
+        }
+    }
+    if is_negative_number(arg) || arg.contains(' ') {
+        return Ok(Word::Value);
+    }
+    Ok(Word::Unknown)
+}
+
+/// Every spelling of every option, the help first.
+fn names(specs: &[OptionSpec]) -> impl Iterator<Item = (&'static str, Option<usize>)> {
+    let help = HELP_NAMES.into_iter().map(|name| (name, None));
+    let own = specs
+        .iter()
+        .enumerate()
+        .flat_map(|(i, spec)| spec.names.iter().map(move |&name| (name, Some(i))));
+    help.chain(own)
+}
+
+fn word(index: Option<usize>, attached: Option<&str>) -> Word {
+    match (index, attached) {
+        (Some(index), attached) => Word::Option {
+            index,
+            attached: attached.map(str::to_owned),
+        },
+        (None, None) => Word::Help,
+        (None, Some(_)) => Word::Unknown,
+    }
+}
+
+fn exact(specs: &[OptionSpec], name: &str, attached: Option<&str>) -> Option<Word> {
+    names(specs)
+        .find(|(known, _)| *known == name)
+        .map(|(_, index)| word(index, attached))
+}
+
+/// The options that `arg` may be short for. A single dash also allows `-oVALUE`.
+fn abbreviations(specs: &[OptionSpec], arg: &str) -> Vec<(&'static str, Word)> {
+    if arg.starts_with("--") {
+        let (prefix, attached) = match arg.split_once('=') {
+            Some((prefix, value)) => (prefix, Some(value)),
+            None => (arg, None),
+        };
+        return names(specs)
+            .filter(|(name, _)| name.starts_with(prefix))
+            .map(|(name, index)| (name, word(index, attached)))
+            .collect();
+    }
+    let Some(second) = arg.chars().nth(1) else {
+        return Vec::new();
+    };
+    let (short, rest) = arg.split_at(1 + second.len_utf8());
+    names(specs)
+        .filter_map(|(name, index)| {
+            if name == short {
+                Some((name, word(index, Some(rest))))
+            } else if name.starts_with(arg) {
+                Some((name, word(index, None)))
+            } else {
+                None
+            }
+        })
+        .collect()
+}
+
+/// `-1`, `-1.5`, `-.5`.
+fn is_negative_number(arg: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|b| b.is_ascii_digit());
+    match arg
+        .strip_prefix('-')
+        .map(|rest| rest.split_once('.').ok_or(rest))
+    {
+        Some(Ok((whole, part))) => digits(whole) && digits(part) && !part.is_empty(),
+        Some(Err(whole)) => digits(whole) && !whole.is_empty(),
+        None => false,
+    }
+}
+
+fn check(spec: &OptionSpec, value: &str) -> Result<(), Stop> {
+    match spec.value {
+        ValueKind::Text => Ok(()),
+        ValueKind::SafeText if is_safe_text(value) => Ok(()),
+        ValueKind::SafeText => Err(wrong(
+            spec,
+            &format!("invalid safe_path_string value: '{value}'"),
+        )),
+        ValueKind::Integer(allowed) => match value.trim().parse::<i64>() {
+            Ok(number) if allowed.contains(&number) => Ok(()),
+            Ok(number) => {
+                let allowed: Vec<String> = allowed.iter().map(i64::to_string).collect();
+                let allowed = allowed.join(", ");
+                Err(wrong(
+                    spec,
+                    &format!("invalid choice: {number} (choose from {allowed})"),
+                ))
+            }
+            Err(_) => Err(wrong(spec, &format!("invalid int value: '{value}'"))),
+        },
+        ValueKind::Word(allowed) if allowed.contains(&value) => Ok(()),
+        ValueKind::Word(allowed) => {
+            let allowed = allowed.join("', '");
+            Err(wrong(
+                spec,
+                &format!("invalid choice: '{value}' (choose from '{allowed}')"),
+            ))
+        }
+    }
+}
+
+fn wrong(spec: &OptionSpec, what: &str) -> Stop {
+    Stop::Error(format!("argument {}: {what}", spec.names.join("/")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Arrays with strides, as far as the reference's use of numpy needs them.
+//!
+//! Conversions are chains of reshape, transpose and slice. numpy makes a copy only where a reshape
+//! cannot be expressed by strides, and the strides that are left decide whether the array is saved
+//! in Fortran order. So the same chain of views is followed here.
+
+mod gather;
+mod geometry;
+
+use std::borrow::Cow;
+
+use opscope_tensor::DType;
+
+pub(super) use geometry::{Geometry, count};
+
+/// Most axes that numpy allows.
+const AXES_MAX: usize = 64;
+
+/// Elements in memory and the order in which they are looked at. The first element is always the
+/// first in memory.
+#[derive(Clone, Debug)]
+pub(super) struct Array<'a> {
+    dtype: DType,
+    bytes: Cow<'a, [u8]>,
+    geometry: Geometry,
+}
+
+/// Order in which elements are saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// The last axis varies fastest.
+    C,
+    /// The first axis varies fastest.
+    Fortran,
+}
+
+impl<'a> Array<'a> {
+    /// All of `bytes` along one axis; bytes that are no whole element are left out.
+    pub(super) fn flat(dtype: DType, bytes: Cow<'a, [u8]>) -> Array<'a> {
+        let n = bytes.len() / width(dtype);
+        Array {
+            dtype,
+            bytes,
+            geometry: Geometry::contiguous(&[n]),
+        }
+    }
+
+    pub(super) fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    pub(super) fn dims(&self) -> &[usize] {
+        self.geometry.dims()
+    }
+
+    pub(super) fn n_elements(&self) -> usize {
+        self.geometry.n_elements()
+    }
+
+    /// numpy's `reshape`: a view where strides can express it, else a copy.
+    ///
+    /// # Errors
+    /// The text of numpy's error if the number of elements differs.
+    pub(super) fn reshape(self, dims: &[usize]) -> Result<Array<'a>, String> {
+        if dims.len() > AXES_MAX {
+            return Err(format!("maximum supported dimension is {AXES_MAX}"));
+        }
+        if count(dims) != Some(self.n_elements()) {
+            let text: Vec<String> = dims.iter().map(usize::to_string).collect();
+            let text = text.join(",");
+            let n = self.n_elements();
+            return Err(format!(
+                "cannot reshape array of size {n} into shape ({text})"
+            ));
+        }
+        if let Some(geometry) = self.geometry.try_reshape(dims) {
+            return Ok(Array { geometry, ..self });
+        }
+        let bytes = self.bytes_in_order(Order::C).into_owned();
+        Ok(Array {
+            dtype: self.dtype,
+            bytes: Cow::Owned(bytes),
+            geometry: Geometry::contiguous(dims),
+        })
+    }
+
+    /// The axes in another order: axis `i` of the result is axis `axes[i]` of this array.
+    #[must_use]
+    pub(super) fn transpose(self, axes: &[usize]) -> Array<'a> {
+        let geometry = self.geometry.transpose(axes);
+        Array { geometry, ..self }
+    }
+
+    /// The leading part: the first `ends[i]` entries along axis `i`.
+    #[must_use]
+    pub(super) fn cut(self, ends: &[usize]) -> Array<'a> {
+        let geometry = self.geometry.cut(ends);
+        Array { geometry, ..self }
+    }
+
+    /// The order in which numpy saves the array.
+    pub(super) fn saved_order(&self) -> Order {
+        self.geometry.saved_order()
+    }
+
+    /// The elements in the given order, without a copy where they lie so already.
+    pub(super) fn bytes_in_order(&self, order: Order) -> Cow<'_, [u8]> {
+        let n_bytes = self.n_elements() * width(self.dtype);
+        let is_in_order = match order {
+            Order::C => self.geometry.is_c_contiguous(),
+            Order::Fortran => self.geometry.is_fortran_contiguous(),
+        };
+        if is_in_order {
+            return Cow::Borrowed(self.bytes.get(..n_bytes).unwrap_or_default());
+        }
+        let geometry = match order {
+            Order::C => self.geometry.clone(),
+            Order::Fortran => self.geometry.reversed(),
+        };
+        Cow::Owned(gather::gather(&geometry, &self.bytes, width(self.dtype)))
+    }
+}
+
+/// Bytes of one element; arrays hold numpy dtypes only.
+pub(super) fn width(dtype: DType) -> usize {
+    dtype.bytes().unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,261 @@
+//! `convert`: dump files to array files.
+
+mod batch;
+mod op_debug;
+mod plain;
+mod relayout;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use opscope_store::file_format::mapping_csv;
+use opscope_store::record::Side;
+
+use super::custom::Custom;
+use super::failure::{Code, Failure};
+use super::options::{ConvertOptions, OutputKind};
+use super::output::Output;
+use super::paths::{self, Kind};
+use super::source::Source;
+use super::{formats, log};
+use relayout::{Pick, Relayout};
+
+/// What a file is converted to, and where.
+struct Context {
+    output: Output,
+    kind: OutputKind,
+    relayout: Option<Relayout>,
+}
+
+/// What to convert.
+enum Input {
+    One(PathBuf),
+    /// Several files, and how many directory entries or list items they come from.
+    Many(Vec<PathBuf>, usize),
+}
+
+/// Why a file, or some of its tensors, could not be converted.
+struct FileFailure {
+    failure: Failure,
+    /// The tensors, if it is not the whole file.
+    tensors: Vec<String>,
+}
+
+impl From<Failure> for FileFailure {
+    fn from(failure: Failure) -> FileFailure {
+        FileFailure {
+            failure,
+            tensors: Vec::new(),
+        }
+    }
+}
+
+/// Runs the command.
+pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
+    if options.is_version_1 {
+        log::warning("The option -v has no effect.");
+    }
+    check_dependence(options)?;
+    let target = options
+        .format
+        .as_deref()
+        .map(|name| {
+            formats::from_name(name).ok_or_else(|| {
+                let message =
+                    format!("The format \"{name}\" is not supported. Please check the format.");
+                Failure::new(Code::InvalidParameter, message)
+            })
+        })
+        .transpose()?;
+    let input = find_input(&options.dump_path)?;
+    let is_one = matches!(input, Input::One(_));
+    let relayout = target.map(|target| {
+        let (wanted, pick) = match is_one {
+            true => (parse_shape(options)?, parse_pick(options)?),
+            false => (None, None),
+        };
+        let custom = options
+            .custom_dir
+            .as_deref()
+            .map(Custom::open)
+            .transpose()?;
+        Ok(Relayout {
+            target,
+            wanted,
+            pick,
+            custom,
+        })
+    });
+    let relayout = relayout.transpose()?;
+    let out_dir = paths::resolve(&options.out_dir);
+    paths::create_output(&out_dir)?;
+    let context = Context {
+        output: Output::new(out_dir),
+        kind: options.kind,
+        relayout,
+    };
+    if options.format.is_some() {
+        let name = options.format.as_deref().unwrap_or_default();
+        log::info(&format!("The target format is \"{name}\"."));
+    }
+    match input {
+        Input::One(path) => convert_one(&context, &path),
+        Input::Many(paths, n_entries) => batch::run(&context, &paths, n_entries),
+    }
+}
+
+/// Converts one dump without a change of layout, as `overflow` needs it. `real_name` stands for a
+/// name that the file system refused.
+pub(super) fn convert_for_overflow(
+    path: &Path,
+    real_name: Option<&str>,
+    out_dir: &Path,
+) -> Result<Source, Failure> {
+    let context = Context {
+        output: Output::new(out_dir.to_owned()),
+        kind: OutputKind::Npy,
+        relayout: None,
+    };
+    let mut source = open(path)?;
+    if let Some(name) = real_name {
+        name.clone_into(&mut source.file_name);
+    }
+    convert_source(&context, &source).map_err(|failed| failed.failure)?;
+    Ok(source)
+}
+
+fn convert_one(context: &Context, path: &Path) -> Result<(), Failure> {
+    convert_file(context, path).map_err(|failed| failed.failure)
+}
+
+fn convert_file(context: &Context, path: &Path) -> Result<(), FileFailure> {
+    let source = open(path)?;
+    convert_source(context, &source)
+}
+
+fn open(path: &Path) -> Result<Source, Failure> {
+    paths::check_input(path, Kind::File)?;
+    Source::open(path)
+}
+
+fn convert_source(context: &Context, source: &Source) -> Result<(), FileFailure> {
+    match &context.relayout {
+        Some(relayout) => relayout::convert(&context.output, context.kind, relayout, source),
+        None if source.is_op_debug() => Ok(op_debug::convert(&context.output, source)?),
+        None => Ok(plain::convert(&context.output, context.kind, source)?),
+    }
+}
+
+/// Options that mean nothing without `-f`.
+fn check_dependence(options: &ConvertOptions) -> Result<(), Failure> {
+    if options.format.is_some() {
+        return Ok(());
+    }
+    let dependent = [
+        (&options.output_index, "\"-o\" or \"--output_tensor\""),
+        (&options.input_index, "\"-i\" or \"--input_tensor\""),
+        (&options.shape, "\"-s\" or \"--shape\""),
+        (&options.custom_dir, "\"-c\" or \"--custom_script_path\""),
+    ];
+    match dependent.iter().find(|(value, _)| value.is_some()) {
+        None => Ok(()),
+        Some((_, names)) => {
+            let message =
+                format!("The argument '{names}' takes effect only when the \"'-f'\" exists.");
+            Err(Failure::new(Code::InvalidParameter, message))
+        }
+    }
+}
+
+fn find_input(text: &str) -> Result<Input, Failure> {
+    if text.contains(',') {
+        return find_listed(text);
+    }
+    let path = paths::resolve(text);
+    paths::check_input(&path, Kind::Any)?;
+    if !path.is_dir() {
+        return Ok(Input::One(path));
+    }
+    log::warning(
+        "The dump path is a directory. If the -o, -i and -s arguments exist, these arguments will \
+         be ignored.",
+    );
+    let unreadable = |error: std::io::Error| {
+        let message = format!("The path {} cannot be read: {error}.", log::quoted(&path));
+        Failure::new(Code::InvalidPath, message)
+    };
+    let mut files = Vec::new();
+    let mut n_entries = 0;
+    for entry in fs::read_dir(&path).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        n_entries += 1;
+        if entry.path().is_file() && entry.file_name() != mapping_csv::FILE_NAME {
+            // A link in the directory stands for the file that it leads to.
+            files.push(fs::canonicalize(entry.path()).unwrap_or_else(|_| entry.path()));
+        }
+    }
+    if files.is_empty() {
+        let message = format!("There is no file in {}.", log::quoted(&path));
+        return Err(Failure::new(Code::InvalidParameter, message));
+    }
+    Ok(Input::Many(files, n_entries))
+}
+
+/// A list keeps what is good in it.
+fn find_listed(text: &str) -> Result<Input, Failure> {
+    let items: Vec<&str> = text.split(',').collect();
+    let mut files = Vec::new();
+    for item in &items {
+        let path = paths::resolve(item);
+        match paths::check_input(&path, Kind::File) {
+            Ok(()) => files.push(path),
+            Err(failure) => failure.log(),
+        }
+    }
+    if files.is_empty() {
+        let message = format!("There is no valid file in \"'{text}'\". Please check the path.");
+        return Err(Failure::new(Code::InvalidPath, message));
+    }
+    Ok(Input::Many(files, items.len()))
+}
+
+/// `-s`: at least two numbers above zero.
+fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, Failure> {
+    let Some(text) = &options.shape else {
+        return Ok(None);
+    };
+    let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() < 2 || !parts.iter().all(is_number) {
+        let message =
+            format!("The shape('{text}') is invalid. The supported formats are \"1,3,224,224\".");
+        return Err(Failure::new(Code::Shape, message));
+    }
+    // A number that does not fit is larger than any extent.
+    let dims: Vec<usize> = parts
+        .iter()
+        .map(|part| part.parse().unwrap_or(usize::MAX))
+        .collect();
+    if dims.contains(&0) {
+        let message =
+            format!("The shape('{text}') is invalid. Each dimension must be greater than 0.");
+        return Err(Failure::new(Code::Shape, message));
+    }
+    Ok(Some(dims))
+}
+
+/// `-o` or `-i`.
+fn parse_pick(options: &ConvertOptions) -> Result<Option<Pick>, Failure> {
+    let (side, text) = match (&options.output_index, &options.input_index) {
+        (Some(text), _) => (Side::Output, text),
+        (_, Some(text)) => (Side::Input, text),
+        (None, None) => return Ok(None),
+    };
+    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+        let message =
+            format!("The tensor index '{text}' is invalid. It only supports 'natural number'.");
+        return Err(Failure::new(Code::InvalidParameter, message));
+    }
+    let index = text.parse().unwrap_or(usize::MAX);
+    Ok(Some(Pick { side, index }))
+}

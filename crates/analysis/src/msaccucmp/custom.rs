@@ -1,0 +1,173 @@
+//! Converters that users wrote in Python.
+//!
+//! They run in a `python3` of their own, which also has to have numpy, as the reference has. One
+//! process serves one worker and is started when the first converter is needed.
+
+mod process;
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use opscope_tensor::Layout;
+
+use super::array::Array;
+use super::failure::Failure;
+use super::paths::{self, Kind};
+use super::{formats, log};
+use process::Process;
+
+/// The directory below the given one that holds the scripts.
+const SCRIPT_DIR: &str = "format_convert";
+/// Limits that the reference sets.
+const SCRIPTS_MAX: usize = 1000;
+const SCRIPT_BYTES_MAX: u64 = 1 << 20;
+const NAME_BYTES_MAX: usize = 128;
+/// Arguments of a converter, and of one that takes groups too.
+const ARGUMENTS: usize = 3;
+const ARGUMENTS_WITH_GROUPS: usize = 4;
+
+/// The user's converters.
+pub(super) struct Custom {
+    scripts: Vec<Script>,
+    /// Interpreters that no worker uses at the moment.
+    idle: Mutex<Vec<Process>>,
+}
+
+struct Script {
+    from: Layout,
+    to: Layout,
+    path: PathBuf,
+}
+
+/// What a converter is called with.
+pub(super) struct Call<'a, 'b> {
+    pub(super) array: &'b Array<'a>,
+    pub(super) dims: &'b [usize],
+    pub(super) wanted: &'b [usize],
+    /// The number of groups, if the tensor has several.
+    pub(super) groups: Option<i32>,
+}
+
+impl Custom {
+    /// Looks for converters below `dir`. Files that are none are passed over with a warning.
+    pub(super) fn open(dir: &str) -> Result<Custom, Failure> {
+        let dir = paths::resolve(dir);
+        paths::check_input(&dir, Kind::Directory)?;
+        let dir = dir.join(SCRIPT_DIR);
+        paths::check_input(&dir, Kind::Directory)?;
+        let custom = Custom {
+            scripts: Vec::new(),
+            idle: Mutex::default(),
+        };
+        let mut scripts: Vec<Script> = list(&dir)?.iter().filter_map(|path| script(path)).collect();
+        scripts.retain(|script| custom.takes_the_right_arguments(script));
+        Ok(Custom { scripts, ..custom })
+    }
+
+    /// Calls the user's converter between two layouts, if there is one. An error holds the reason in
+    /// the user's words.
+    pub(super) fn convert(
+        &self,
+        from: Layout,
+        to: Layout,
+        call: &Call<'_, '_>,
+    ) -> Option<Result<Array<'static>, String>> {
+        let script = self
+            .scripts
+            .iter()
+            .rev()
+            .find(|s| (s.from, s.to) == (from, to))?;
+        Some(self.take_process().and_then(|mut process| {
+            let result = process.convert(&script.path, call);
+            self.put_back(process);
+            result
+        }))
+    }
+
+    fn takes_the_right_arguments(&self, script: &Script) -> bool {
+        let takes_groups = formats::name(script.to).is_some_and(|to| to.starts_with("FRACTAL_Z"));
+        let expected = if takes_groups {
+            ARGUMENTS_WITH_GROUPS
+        } else {
+            ARGUMENTS
+        };
+        let path = script.path.display();
+        let mut process = match self.take_process() {
+            Ok(process) => process,
+            Err(reason) => {
+                // The converter cannot be looked into, but tensors that need it must fail.
+                log::warning(&format!("[Custom] {path} cannot be used. {reason}"));
+                return true;
+            }
+        };
+        let n_arguments = process.count_arguments(&script.path);
+        self.put_back(process);
+        match n_arguments {
+            Ok(n) if n == expected => true,
+            Ok(n) => {
+                log::warning(&format!(
+                    "[Custom] The argument count ({n}) of 'convert' in {path} is not {expected}. \
+                     Please check the file."
+                ));
+                false
+            }
+            Err(reason) => {
+                log::warning(&format!("[Custom] Failed to load {path}. {reason}"));
+                false
+            }
+        }
+    }
+
+    /// An idle interpreter, or a new one.
+    fn take_process(&self) -> Result<Process, String> {
+        let idle = self.idle.lock().ok().and_then(|mut idle| idle.pop());
+        idle.map_or_else(Process::start, Ok)
+    }
+
+    fn put_back(&self, process: Process) {
+        if process.is_usable()
+            && let Ok(mut idle) = self.idle.lock()
+        {
+            idle.push(process);
+        }
+    }
+}
+
+/// The files of a directory in the order of their names.
+fn list(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries = std::fs::read_dir(dir).map_err(|error| Failure::unexpected(error.to_string()))?;
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| {
+            path.metadata()
+                .is_ok_and(|m| m.is_file() && m.len() <= SCRIPT_BYTES_MAX)
+        })
+        .take(SCRIPTS_MAX)
+        .collect();
+    paths.sort();
+    Ok(paths)
+}
+
+/// A file called `convert_{from}_to_{to}.py` or `.pyc`.
+fn script(path: &Path) -> Option<Script> {
+    let name = path.file_name()?.to_str()?;
+    let layouts = || {
+        let stem = name
+            .strip_suffix(".py")
+            .or_else(|| name.strip_suffix(".pyc"))?;
+        let is_word = stem.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let pair = stem.strip_prefix("convert_")?;
+        let (from, to) = pair.split_once("_to_")?;
+        (is_word && stem.len() <= NAME_BYTES_MAX)
+            .then_some((formats::from_name(from)?, formats::from_name(to)?))
+    };
+    let Some((from, to)) = layouts() else {
+        log::warning(&format!(
+            "The file '{name}' does not match 'convert_{{src_format}}_to_{{dest_format}}.py', \
+             please check the file."
+        ));
+        return None;
+    };
+    let path = path.to_owned();
+    Some(Script { from, to, path })
+}

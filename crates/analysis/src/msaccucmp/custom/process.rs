@@ -1,0 +1,140 @@
+//! A Python interpreter that runs converters.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use opscope_store::file_format::npy::{self, NpyHeader};
+use serde_json::{Value, json};
+
+use super::super::array::{Array, Order, width};
+use super::Call;
+
+const INTERPRETER: &str = "python3";
+const DRIVER: &str = include_str!("driver.py");
+/// Longest answer line; errors can hold a trace.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// A running interpreter. It ends with the value.
+pub(super) struct Process {
+    child: Child,
+    requests: ChildStdin,
+    answers: BufReader<ChildStdout>,
+    is_broken: bool,
+}
+
+impl Process {
+    /// Starts an interpreter.
+    pub(super) fn start() -> Result<Process, String> {
+        let no_interpreter = |error: io::Error| format!("Cannot run {INTERPRETER}: {error}");
+        let mut child = Command::new(INTERPRETER)
+            .args(["-c", DRIVER])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(no_interpreter)?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(requests), Some(answers)) => Ok(Process {
+                child,
+                requests,
+                answers: BufReader::new(answers),
+                is_broken: false,
+            }),
+            _ => Err(format!("Cannot run {INTERPRETER} with pipes")),
+        }
+    }
+
+    /// Whether the interpreter can be asked again.
+    pub(super) fn is_usable(&self) -> bool {
+        !self.is_broken
+    }
+
+    /// How many arguments the converter in a script needs.
+    pub(super) fn count_arguments(&mut self, script: &Path) -> Result<usize, String> {
+        let request = json!({ "path": script.to_string_lossy() });
+        let answer = self.ask(&request, &[])?;
+        let n = answer.get("n_arguments").and_then(Value::as_u64);
+        n.and_then(|n| usize::try_from(n).ok())
+            .ok_or_else(|| "the interpreter gave no answer".to_owned())
+    }
+
+    /// Runs the converter in a script.
+    pub(super) fn convert(
+        &mut self,
+        script: &Path,
+        call: &Call<'_, '_>,
+    ) -> Result<Array<'static>, String> {
+        let bytes = call.array.bytes_in_order(Order::C);
+        let request = json!({
+            "path": script.to_string_lossy(),
+            "descr": npy::descr(call.array.dtype()),
+            "shape_from": call.dims,
+            "shape_to": call.wanted,
+            "groups": call.groups,
+            "n_bytes": bytes.len(),
+        });
+        let answer = self.ask(&request, &bytes)?;
+        let n_bytes = answer.get("n_bytes").and_then(Value::as_u64).unwrap_or(0);
+        let mut file = Vec::new();
+        let read = self.answers.by_ref().take(n_bytes).read_to_end(&mut file);
+        if read.is_err() || file.len() as u64 != n_bytes {
+            self.is_broken = true;
+            return Err("the interpreter ended".to_owned());
+        }
+        array_of(file)
+    }
+
+    fn ask(&mut self, request: &Value, bytes: &[u8]) -> Result<Value, String> {
+        let answer = self.exchange(request, bytes).map_err(|error| {
+            self.is_broken = true;
+            format!("the interpreter ended: {error}")
+        })?;
+        match answer.get("error").and_then(Value::as_str) {
+            Some(error) => Err(error.to_owned()),
+            None => Ok(answer),
+        }
+    }
+
+    fn exchange(&mut self, request: &Value, bytes: &[u8]) -> io::Result<Value> {
+        writeln!(self.requests, "{request}")?;
+        self.requests.write_all(bytes)?;
+        self.requests.flush()?;
+        let mut line = String::new();
+        self.answers
+            .by_ref()
+            .take(LINE_BYTES_MAX)
+            .read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be anywhere in the user's code, and nobody waits for it any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The array in an npy file, its order kept.
+fn array_of(mut file: Vec<u8>) -> Result<Array<'static>, String> {
+    let (header, n_header) = NpyHeader::decode(&file).map_err(|error| error.to_string())?;
+    if header.is_big_endian {
+        let tensor = npy::from_bytes(file).map_err(|error| error.to_string())?;
+        let bytes = Cow::Owned(tensor.bytes().to_vec());
+        return Array::flat(tensor.dtype(), bytes).reshape(tensor.shape());
+    }
+    file.drain(..n_header);
+    let mut dims = header.shape.dims().to_vec();
+    if file.len() != header.shape.n_elements() * width(header.dtype) {
+        return Err("the interpreter gave too few elements".to_owned());
+    }
+    let array = Array::flat(header.dtype, Cow::Owned(file));
+    if !header.is_fortran_order {
+        return array.reshape(&dims);
+    }
+    dims.reverse();
+    let axes: Vec<usize> = (0..dims.len()).rev().collect();
+    Ok(array.reshape(&dims)?.transpose(&axes))
+}

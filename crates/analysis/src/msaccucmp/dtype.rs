@@ -1,0 +1,144 @@
+//! What the reference makes of a tensor's bytes.
+
+use std::borrow::Cow;
+
+use opscope_store::file_format::dump_data::dtype_from_code;
+use opscope_tensor::DType;
+use opscope_tensor::Shape;
+use opscope_tensor::convert::dtype::decode as decode_exactly;
+use opscope_tensor::convert::reference;
+
+use super::array::{Array, count};
+use super::failure::{Code, Failure};
+use super::source::SourceTensor;
+
+/// A tensor's elements as numpy holds them, and its shape.
+pub(super) struct Decoded<'a> {
+    /// The elements along one axis. Their number need not be that of the shape.
+    pub(super) array: Array<'a>,
+    /// The shape that the header gives, or the reference makes up.
+    pub(super) dims: Vec<usize>,
+    /// The header's dtype.
+    pub(super) dump_dtype: DType,
+}
+
+/// Checks what [`decode`] would refuse, without decoding.
+pub(super) fn check(tensor: &SourceTensor<'_>) -> Result<(), Failure> {
+    Plan::new(tensor).map(|_| ())
+}
+
+/// Decodes a tensor.
+///
+/// Narrow floats become `float64`, `bfloat16` becomes `float32`, bits become bytes. More bytes than
+/// the shape asks for are left out, fewer are passed on. A shape without elements gives `float64`
+/// whatever the dtype.
+pub(super) fn decode<'a>(tensor: &SourceTensor<'a>) -> Result<Decoded<'a>, Failure> {
+    let Plan {
+        dump_dtype,
+        dims,
+        bytes,
+    } = Plan::new(tensor)?;
+    if count(&dims) == Some(0) {
+        let array = Array::flat(DType::F64, Cow::Borrowed(&[]));
+        return Ok(Decoded {
+            array,
+            dims,
+            dump_dtype,
+        });
+    }
+    let (dtype, bytes) = match dump_dtype {
+        DType::Undefined => (DType::I8, Cow::Borrowed(bytes)),
+        DType::Resource => (DType::I64, Cow::Borrowed(bytes)),
+        DType::BF16 | DType::U1 => {
+            let n = if dump_dtype == DType::U1 {
+                bytes.len() * 8
+            } else {
+                bytes.len() / 2
+            };
+            let exact = Shape::new([n])
+                .map_err(|error| Failure::unexpected(error.to_string()))
+                .and_then(|shape| {
+                    decode_exactly(dump_dtype, &shape, bytes)
+                        .map_err(|error| Failure::unexpected(error.to_string()))
+                })?;
+            (exact.dtype, exact.bytes)
+        }
+        other => match reference::decode(other, bytes) {
+            Some(doubles) => (DType::F64, Cow::Owned(doubles)),
+            None => (other, Cow::Borrowed(bytes)),
+        },
+    };
+    let array = Array::flat(dtype, bytes);
+    Ok(Decoded {
+        array,
+        dims,
+        dump_dtype,
+    })
+}
+
+/// numpy's name of the header's dtype, which file names carry.
+///
+/// The reference asks numpy for it, and numpy does not know the narrow floats.
+pub(super) fn file_name_part(dump_dtype: DType) -> Result<&'static str, Failure> {
+    match dump_dtype {
+        DType::Undefined => Ok("int8"),
+        DType::Resource => Ok("int64"),
+        DType::U1 => Ok("uint8"),
+        DType::HiF8 | DType::F8E5M2 | DType::F8E4M3FN => Err(Failure::unexpected(format!(
+            "data type '{dump_dtype}' not understood"
+        ))),
+        other => Ok(other.name()),
+    }
+}
+
+/// What is decoded: which bytes, as what.
+struct Plan<'a> {
+    dump_dtype: DType,
+    dims: Vec<usize>,
+    bytes: &'a [u8],
+}
+
+impl<'a> Plan<'a> {
+    fn new(tensor: &SourceTensor<'a>) -> Result<Plan<'a>, Failure> {
+        let code = tensor.entry.data_type;
+        let (dump_dtype, width) = dtype_from_code(code)
+            .and_then(|dtype| Some((dtype, dump_width(dtype)?)))
+            .ok_or_else(|| {
+                let message = format!("The output data type ({code}) does not support.");
+                Failure::new(Code::DataType, message)
+            })?;
+        let dims = match (dump_dtype, &tensor.entry.shape) {
+            (DType::Undefined, _) => vec![tensor.bytes.len()],
+            (_, Some(dims)) => dims
+                .iter()
+                .map(|&d| usize::try_from(d).unwrap_or(usize::MAX))
+                .collect(),
+            (_, None) => Vec::new(),
+        };
+        // A count that does not fit is more than the bytes that are there.
+        let n_wanted = count(&dims).map_or(usize::MAX, |n| n.saturating_mul(width));
+        let bytes = &tensor.bytes[..tensor.bytes.len().min(n_wanted)];
+        if !bytes.len().is_multiple_of(width) {
+            return Err(Failure::unexpected(
+                "buffer size must be a multiple of element size",
+            ));
+        }
+        Ok(Plan {
+            dump_dtype,
+            dims,
+            bytes,
+        })
+    }
+}
+
+/// Bytes of one element in the dump, for the dtypes that the reference accepts. It counts a bit as
+/// a byte.
+fn dump_width(dtype: DType) -> Option<usize> {
+    use DType::*;
+    match dtype {
+        Undefined | U1 => Some(1),
+        F32 | F16 | F64 | I8 | U8 | I16 | U16 | I32 | I64 | U32 | U64 | Bool | C64 | C128
+        | Resource | BF16 | HiF8 | F8E5M2 | F8E4M3FN => dtype.bytes(),
+        _ => None,
+    }
+}

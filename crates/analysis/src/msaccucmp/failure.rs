@@ -1,0 +1,94 @@
+//! What can go wrong, with the reference's number for it.
+
+use super::log;
+
+/// Exit status when something fails that the reference does not expect to fail.
+pub(super) const UNEXPECTED_STATUS: i32 = 1;
+
+/// The reference's error numbers, which are exit statuses too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Code {
+    /// A path that is missing, unreadable or of the wrong kind.
+    InvalidPath = 3,
+    /// An overflow record that could not be converted.
+    ParseDumpFile = 4,
+    /// An option's value, or a path with a character that is not allowed.
+    InvalidParameter = 6,
+    /// A dump file that does not hold together.
+    InvalidDumpData = 11,
+    /// `-o` or `-i` beyond the last tensor.
+    IndexOutOfBounds = 12,
+    /// A converted overflow record that is no JSON.
+    Json = 13,
+    /// More than one converted record for one file.
+    MoreFilesMatch = 17,
+    /// An output file that could not be written.
+    WriteFile = 19,
+    /// A dtype that is not supported.
+    DataType = 21,
+    /// A layout that is not supported, or a pair of them.
+    Format = 22,
+    /// The text of `-s`.
+    Shape = 23,
+    /// A conversion that failed.
+    Conversion = 26,
+    /// An accelerator that is unknown, or a record without overflow (first layout).
+    OverflowType = 35,
+    /// A record without overflow (second layout).
+    OverflowStatus = 36,
+    /// A nano dump whose size does not match its header.
+    SizeMismatch = 39,
+    /// A FFTS+ attribute for another number of tensors.
+    InputMapping = 42,
+    /// A nano dump with a broken header.
+    Nano = 47,
+}
+
+/// A failure and how far it reaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// One that the reference reports with a code; the next file is still converted.
+    Coded(Code, String),
+    /// One that has been logged already, by the same rules.
+    Logged(Code),
+    /// An exception that the reference does not catch; the command ends with status 1.
+    Unexpected(String),
+}
+
+impl Failure {
+    /// A failure with a message to log.
+    pub(super) fn new(code: Code, message: impl Into<String>) -> Failure {
+        Failure::Coded(code, message.into())
+    }
+
+    /// What the reference would not catch.
+    pub(super) fn unexpected(message: impl Into<String>) -> Failure {
+        Failure::Unexpected(message.into())
+    }
+
+    /// The exit status.
+    pub(super) fn status(&self) -> i32 {
+        match self {
+            Failure::Coded(code, _) | Failure::Logged(code) => *code as i32,
+            Failure::Unexpected(_) => UNEXPECTED_STATUS,
+        }
+    }
+
+    /// Writes the message to the log, unless that has happened.
+    pub(super) fn log(&self) {
+        match self {
+            Failure::Coded(_, message) | Failure::Unexpected(message) => log::error(message),
+            Failure::Logged(_) => {}
+        }
+    }
+
+    /// Logs the message and keeps the code, for callers that have more to say afterwards.
+    #[must_use]
+    pub(super) fn logged(self) -> Failure {
+        self.log();
+        match self {
+            Failure::Coded(code, _) => Failure::Logged(code),
+            other => other,
+        }
+    }
+}

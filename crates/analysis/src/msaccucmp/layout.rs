@@ -1,0 +1,142 @@
+//! Conversion from one layout to another, by the reference's rules.
+//!
+//! Each conversion is the chain of views that the reference makes with numpy. Where such a chain
+//! needs a copy, a kernel of `opscope-tensor` makes it together with the cut that follows.
+
+mod chain;
+mod fractal_nz;
+mod fractal_z;
+
+use opscope_tensor::Layout;
+
+pub(super) use chain::Converted;
+pub(super) use fractal_nz::check_wanted_shape;
+
+use super::array::Array;
+use chain::Chain;
+
+/// Number of groups from which the reference hands them over.
+const GROUPS_MIN: i32 = 2;
+
+/// What to convert.
+pub(super) struct Request<'a, 'b> {
+    /// The elements along one axis.
+    pub(super) array: Array<'a>,
+    /// The dump's shape.
+    pub(super) dims: &'b [usize],
+    /// The shape that is wanted in the end; may be empty.
+    pub(super) wanted: &'b [usize],
+    /// The header's `sub_format`.
+    pub(super) groups: i32,
+}
+
+/// Converts, or says in numpy's or Python's words what failed. `None` if the reference cannot
+/// convert between the two layouts.
+pub(super) fn convert<'a>(
+    from: Layout,
+    to: Layout,
+    request: Request<'a, '_>,
+) -> Option<Result<Converted<'a>, String>> {
+    use Layout::*;
+    let r = request;
+    Some(match (from, to) {
+        (Nchw, FractalZ) => fractal_z::from_plain(r, [0, 1, 2, 3]),
+        (Nhwc, FractalZ) => fractal_z::from_plain(r, [0, 3, 1, 2]),
+        (Hwcn, FractalZ) => fractal_z::from_plain(r, [3, 2, 0, 1]),
+        (Nchw, Nhwc) => permute(r, [0, 2, 3, 1]),
+        (Nhwc, Nchw) => permute(r, [0, 3, 1, 2]),
+        (Nhwc, Hwcn) => permute(r, [1, 2, 3, 0]),
+        (Hwcn, Nchw) => permute(r, [3, 2, 0, 1]),
+        (Hwcn, Nhwc) => permute(r, [3, 0, 1, 2]),
+        (Nc1hwc0, Nchw | Nhwc | Hwcn) => from_nc1hwc0(r, to),
+        (FractalZ, Nchw | Hwcn) => fractal_z::to_plain(r, to),
+        (FractalNz, Nd | Nchw | Nhwc) => fractal_nz::to_plain(r),
+        (Ndc1hwc0, Ncdhw | Nd) => from_ndc1hwc0(r, to),
+        _ => return None,
+    })
+}
+
+/// Only conversions to `FRACTAL_Z` take groups; the others are called with one argument too many.
+fn refuse_groups(request: &Request<'_, '_>) -> Result<(), String> {
+    if request.groups >= GROUPS_MIN {
+        return Err("convert() takes 3 positional arguments but 4 were given".to_owned());
+    }
+    Ok(())
+}
+
+/// The first `N` extents.
+fn leading<const N: usize>(dims: &[usize]) -> Result<[usize; N], String> {
+    dims.first_chunk()
+        .copied()
+        .ok_or_else(|| "list index out of range".to_owned())
+}
+
+/// The product of two extents; what does not fit cannot be the extent of anything.
+fn times(a: usize, b: usize) -> usize {
+    a.saturating_mul(b)
+}
+
+fn permute<'a>(request: Request<'a, '_>, axes: [usize; 4]) -> Result<Converted<'a>, String> {
+    refuse_groups(&request)?;
+    let dims: [usize; 4] = leading(request.dims)?;
+    let array = request.array.reshape(&dims)?.transpose(&axes);
+    Ok(Converted::from(array))
+}
+
+fn from_nc1hwc0<'a>(request: Request<'a, '_>, to: Layout) -> Result<Converted<'a>, String> {
+    refuse_groups(&request)?;
+    let [n, c1, h, w, c0] = leading(request.dims)?;
+    let c = times(c1, c0);
+    let (axes, merged) = match to {
+        Layout::Nhwc => ([0, 2, 3, 1, 4], [n, h, w, c]),
+        Layout::Hwcn => ([2, 3, 1, 4, 0], [h, w, c, n]),
+        _ => ([0, 1, 4, 2, 3], [n, c, h, w]),
+    };
+    Chain {
+        from: Layout::Nc1hwc0,
+        from_dims: &[n, c1, h, w, c0],
+        to,
+        split: &[n, c1, h, w, c0],
+        axes: &axes,
+        merged: &merged,
+        ends: &merged,
+    }
+    .follow(request.array)
+}
+
+fn from_ndc1hwc0<'a>(request: Request<'a, '_>, to: Layout) -> Result<Converted<'a>, String> {
+    refuse_groups(&request)?;
+    let [n, d, c1, h, w, c0] = leading(request.dims)?;
+    let c = times(c1, c0);
+    let cut_c = match (to, request.wanted) {
+        (Layout::Nd, [_, wanted, _, _, _]) => numpy_cut(c, *wanted),
+        (Layout::Nd, _) => c,
+        (_, [_, wanted, ..]) => numpy_cut(c, *wanted),
+        _ => return Err("list index out of range".to_owned()),
+    };
+    Chain {
+        from: Layout::Ndc1hwc0,
+        from_dims: &[n, d, c1, h, w, c0],
+        to: Layout::Ncdhw,
+        split: &[n, d, c1, h, w, c0],
+        axes: &[0, 2, 5, 1, 3, 4],
+        merged: &[n, c, d, h, w],
+        ends: &[n, cut_c, d, h, w],
+    }
+    .follow(request.array)
+}
+
+/// How many entries are left of `padded` when the reference cuts them to `wanted`.
+///
+/// It writes `[: wanted - padded]`, which counts from the end if that is negative. If more is wanted
+/// than there is, the same expression keeps the first `wanted - padded` entries.
+fn numpy_cut(padded: usize, wanted: usize) -> usize {
+    if wanted <= padded {
+        wanted
+    } else {
+        (wanted - padded).min(padded)
+    }
+}
+
+#[cfg(test)]
+mod tests;

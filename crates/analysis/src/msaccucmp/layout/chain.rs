@@ -1,0 +1,142 @@
+//! reshape, transpose, reshape, cut: the form of all conversions from a blocked layout.
+
+use std::borrow::Cow;
+
+use opscope_tensor::convert::layout::{Conversion, Plan};
+use opscope_tensor::{Layout, Shape};
+
+use super::super::array::{Array, Geometry, Order, count, width};
+
+/// A conversion as a chain of views, with what a kernel needs to make it in one step.
+pub(super) struct Chain<'a> {
+    pub(super) from: Layout,
+    pub(super) from_dims: &'a [usize],
+    pub(super) to: Layout,
+    /// Extents in memory order with every block axis apart.
+    pub(super) split: &'a [usize],
+    /// The order in which they are put.
+    pub(super) axes: &'a [usize],
+    /// Extents after joining the parts of each axis.
+    pub(super) merged: &'a [usize],
+    /// How much is taken along each axis.
+    pub(super) ends: &'a [usize],
+}
+
+/// The result of a conversion, possibly not worked out yet, so that a cut costs nothing.
+pub(in super::super) struct Converted<'a> {
+    dims: Vec<usize>,
+    body: Body<'a>,
+}
+
+enum Body<'a> {
+    Array(Array<'a>),
+    Deferred(Deferred<'a>),
+}
+
+/// A copy that is still to be made.
+struct Deferred<'a> {
+    /// The source, dense.
+    flat: Array<'a>,
+    axes: Vec<usize>,
+    merged: Vec<usize>,
+    from: Layout,
+    from_dims: Vec<usize>,
+    to: Layout,
+}
+
+impl<'a> From<Array<'a>> for Converted<'a> {
+    fn from(array: Array<'a>) -> Converted<'a> {
+        Converted {
+            dims: array.dims().to_vec(),
+            body: Body::Array(array),
+        }
+    }
+}
+
+impl Chain<'_> {
+    /// Follows the chain as far as views go.
+    pub(super) fn follow<'a>(&self, array: Array<'a>) -> Result<Converted<'a>, String> {
+        let flat = array.reshape(self.split)?;
+        let turned = Geometry::contiguous(self.split).transpose(self.axes);
+        if turned.try_reshape(self.merged).is_some() {
+            let view = flat.transpose(self.axes).reshape(self.merged)?;
+            return Ok(view.cut(self.ends).into());
+        }
+        let cut = Geometry::contiguous(self.merged).cut(self.ends);
+        let deferred = Deferred {
+            flat,
+            axes: self.axes.to_vec(),
+            merged: self.merged.to_vec(),
+            from: self.from,
+            from_dims: self.from_dims.to_vec(),
+            to: self.to,
+        };
+        Ok(Converted {
+            dims: cut.dims().to_vec(),
+            body: Body::Deferred(deferred),
+        })
+    }
+}
+
+impl<'a> Converted<'a> {
+    /// The extents.
+    pub(in super::super) fn dims(&self) -> &[usize] {
+        &self.dims
+    }
+
+    /// Takes the leading part along each axis, after the tensor is seen with extents `dims`.
+    pub(in super::super) fn cut(
+        self,
+        dims: &[usize],
+        ends: &[usize],
+    ) -> Result<Converted<'a>, String> {
+        let is_same_rank = self.dims == dims;
+        match self.body {
+            Body::Deferred(deferred) if is_same_rank => Ok(Converted {
+                dims: Geometry::contiguous(dims).cut(ends).dims().to_vec(),
+                body: Body::Deferred(deferred),
+            }),
+            _ => Ok(self.into_array()?.reshape(dims)?.cut(ends).into()),
+        }
+    }
+
+    /// Works the result out.
+    pub(in super::super) fn into_array(self) -> Result<Array<'a>, String> {
+        match self.body {
+            Body::Array(array) => Ok(array),
+            Body::Deferred(deferred) => deferred.resolve(&self.dims),
+        }
+    }
+}
+
+impl<'a> Deferred<'a> {
+    fn resolve(self, ends: &[usize]) -> Result<Array<'a>, String> {
+        // numpy cuts the copy, and a cut copy that lies in Fortran order is saved so. The kernels
+        // give C order, so that case goes the long way.
+        let cut = Geometry::contiguous(&self.merged).cut(ends);
+        if cut.saved_order() == Order::C
+            && count(ends) != Some(0)
+            && let Some(bytes) = self.run_kernel(ends)
+        {
+            return Array::flat(self.flat.dtype(), Cow::Owned(bytes)).reshape(ends);
+        }
+        let array = self.flat.transpose(&self.axes).reshape(&self.merged)?;
+        Ok(array.cut(ends))
+    }
+
+    fn run_kernel(&self, ends: &[usize]) -> Option<Vec<u8>> {
+        let from_shape = Shape::new(self.from_dims.as_slice()).ok()?;
+        let original = Shape::new(ends).ok()?;
+        let element_bytes = width(self.flat.dtype());
+        let plan = Plan::new(&Conversion {
+            original: Some((self.to, &original)),
+            is_prefix: true,
+            ..Conversion::new(self.from, &from_shape, self.to, element_bytes)
+        })
+        .ok()?;
+        if plan.out_shape().dims() != ends {
+            return None;
+        }
+        plan.run_to_vec(&self.flat.bytes_in_order(Order::C)).ok()
+    }
+}

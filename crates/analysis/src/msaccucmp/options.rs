@@ -1,0 +1,245 @@
+//! The commands and their options.
+
+use super::arguments::{self, OptionSpec, Stop as ParseStop, ValueKind};
+use super::{log, print};
+
+const USAGE_STATUS: i32 = 2;
+const NO_ARGUMENTS_STATUS: i32 = 6;
+const DOCUMENT: &str = "docs/msaccucmp.md";
+
+/// What to do.
+#[derive(Debug)]
+pub(super) enum Command {
+    Convert(ConvertOptions),
+    Overflow(OverflowOptions),
+}
+
+/// Options of `convert`, as given.
+#[derive(Debug, Default)]
+pub(super) struct ConvertOptions {
+    pub(super) dump_path: String,
+    pub(super) format: Option<String>,
+    pub(super) shape: Option<String>,
+    pub(super) output_index: Option<String>,
+    pub(super) input_index: Option<String>,
+    pub(super) custom_dir: Option<String>,
+    pub(super) out_dir: String,
+    pub(super) kind: OutputKind,
+    pub(super) is_version_1: bool,
+}
+
+/// Kind of output file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum OutputKind {
+    #[default]
+    Npy,
+    Bin,
+    MsNpy,
+    Pt,
+}
+
+/// Options of `overflow`.
+#[derive(Debug)]
+pub(super) struct OverflowOptions {
+    pub(super) dump_path: String,
+    pub(super) out_dir: String,
+    pub(super) n_top: usize,
+}
+
+/// Why there is nothing to do.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// Print this on stdout and end with the status.
+    Help(String, i32),
+    /// Print this on stderr and end with the status for usage errors.
+    Usage(String),
+    /// A command of the reference that is not supported.
+    Unsupported(String),
+}
+
+impl Stop {
+    /// Prints what there is to say and returns the exit status.
+    pub(super) fn finish(self) -> i32 {
+        match self {
+            Stop::Help(text, status) => {
+                print(&text);
+                status
+            }
+            Stop::Usage(text) => {
+                use std::io::Write;
+                // Nobody is left to tell if stderr is closed.
+                let _ = std::io::stderr().lock().write_all(text.as_bytes());
+                USAGE_STATUS
+            }
+            Stop::Unsupported(command) => {
+                log::error(&format!(
+                    "The command '{command}' is not supported yet. See {DOCUMENT}."
+                ));
+                USAGE_STATUS
+            }
+        }
+    }
+}
+
+const fn option(names: &'static [&'static str], value: ValueKind) -> OptionSpec {
+    OptionSpec {
+        names,
+        value,
+        is_required: false,
+        is_exclusive: false,
+    }
+}
+
+const fn required(names: &'static [&'static str]) -> OptionSpec {
+    OptionSpec {
+        is_required: true,
+        ..option(names, ValueKind::SafeText)
+    }
+}
+
+const fn exclusive(names: &'static [&'static str]) -> OptionSpec {
+    OptionSpec {
+        is_exclusive: true,
+        ..option(names, ValueKind::Text)
+    }
+}
+
+const CONVERT: &[OptionSpec] = &[
+    required(&["-d", "--dump_file"]),
+    option(&["-f", "--format"], ValueKind::Text),
+    option(&["-s", "--shape"], ValueKind::Text),
+    exclusive(&["-o", "--output_tensor"]),
+    exclusive(&["-i", "--input_tensor"]),
+    option(&["-c", "--custom_script_path"], ValueKind::SafeText),
+    option(&["-out", "--output"], ValueKind::Text),
+    option(&["-v", "--version"], ValueKind::Integer(&[1, 2])),
+    option(
+        &["-t", "--type"],
+        ValueKind::Word(&["npy", "bin", "msnpy", "pt"]),
+    ),
+];
+
+const OVERFLOW: &[OptionSpec] = &[
+    required(&["-d", "--dump_path"]),
+    required(&["-out", "--output"]),
+    option(&["-n", "--top_n"], ValueKind::Integer(&[1, 2, 3, 4, 5])),
+];
+
+const MAIN_HELP: &str = "\
+usage: msaccucmp [-h] {convert,overflow} ...
+
+commands:
+  convert        turn dump files into npy, bin or pt files
+  overflow       list the first operators that overflowed, with their tensors
+  compare, file_compare
+                 commands of the reference that are not supported yet
+
+options:
+  -h, --help     show this help and exit
+";
+
+const CONVERT_USAGE: &str = "\
+usage: msaccucmp convert [-h] -d DUMP_PATH [-f FORMAT] [-s SHAPE]
+                         [-o OUTPUT | -i INPUT] [-c CUSTOM_SCRIPT_PATH]
+                         [-out OUTPUT_PATH] [-v {1,2}] [-t {npy,bin,msnpy,pt}]
+";
+
+const CONVERT_HELP: &str = "
+options:
+  -h, --help                 show this help and exit
+  -d, --dump_file            a dump file, several with commas between them, or a directory
+  -f, --format               convert to this layout, such as NCHW
+  -s, --shape                cut to this shape, such as 1,3,224,224; needs -f
+  -o, --output_tensor        convert this output only; needs -f
+  -i, --input_tensor         convert this input only; needs -f
+  -c, --custom_script_path   directory with converters of your own in Python; needs -f
+  -out, --output             where to write; by default the current directory
+  -v, --version              without effect
+  -t, --type                 kind of output file; by default npy
+";
+
+const OVERFLOW_USAGE: &str = "\
+usage: msaccucmp overflow [-h] -d DUMP_PATH -out OUTPUT_PATH [-n {1,2,3,4,5}]
+";
+
+const OVERFLOW_HELP: &str = "
+options:
+  -h, --help        show this help and exit
+  -d, --dump_path   the directory that holds the dump
+  -out, --output    where to write
+  -n, --top_n       how many operators to list; by default 1
+";
+
+/// Reads the words after `msaccucmp`.
+pub(super) fn parse(args: &[String]) -> Result<Command, Stop> {
+    let Some((command, rest)) = args.split_first() else {
+        return Err(Stop::Help(MAIN_HELP.to_owned(), NO_ARGUMENTS_STATUS));
+    };
+    match command.as_str() {
+        "convert" => {
+            let values = read(CONVERT, rest, "convert", CONVERT_USAGE, CONVERT_HELP)?;
+            Ok(Command::Convert(convert_options(values)))
+        }
+        "overflow" => {
+            let values = read(OVERFLOW, rest, "overflow", OVERFLOW_USAGE, OVERFLOW_HELP)?;
+            Ok(Command::Overflow(overflow_options(values)))
+        }
+        "compare" | "file_compare" => Err(Stop::Unsupported(command.clone())),
+        "-h" | "--h" | "--he" | "--hel" | "--help" => Err(Stop::Help(MAIN_HELP.to_owned(), 0)),
+        other => {
+            let usage = MAIN_HELP.lines().next().unwrap_or_default();
+            let choices = "'compare', 'convert', 'overflow', 'file_compare'";
+            let reason = format!("invalid choice: '{other}' (choose from {choices})");
+            Err(Stop::Usage(format!(
+                "{usage}\nmsaccucmp: error: {reason}\n"
+            )))
+        }
+    }
+}
+
+fn read(
+    specs: &[OptionSpec],
+    args: &[String],
+    command: &str,
+    usage: &str,
+    help: &str,
+) -> Result<impl Iterator<Item = Option<String>>, Stop> {
+    match arguments::parse(specs, args) {
+        Ok(values) => Ok(values.into_iter()),
+        Err(ParseStop::Help) => Err(Stop::Help(format!("{usage}{help}"), 0)),
+        Err(ParseStop::Error(reason)) => Err(Stop::Usage(format!(
+            "{usage}msaccucmp {command}: error: {reason}\n"
+        ))),
+    }
+}
+
+/// Takes the values in the order of [`CONVERT`].
+fn convert_options(mut values: impl Iterator<Item = Option<String>>) -> ConvertOptions {
+    let mut next = || values.next().flatten();
+    ConvertOptions {
+        dump_path: next().unwrap_or_default(),
+        format: next(),
+        shape: next(),
+        output_index: next(),
+        input_index: next(),
+        custom_dir: next(),
+        out_dir: next().unwrap_or_default(),
+        is_version_1: next().is_some_and(|version| version.trim() == "1"),
+        kind: match next().as_deref() {
+            Some("bin") => OutputKind::Bin,
+            Some("msnpy") => OutputKind::MsNpy,
+            Some("pt") => OutputKind::Pt,
+            _ => OutputKind::Npy,
+        },
+    }
+}
+
+/// Takes the values in the order of [`OVERFLOW`].
+fn overflow_options(mut values: impl Iterator<Item = Option<String>>) -> OverflowOptions {
+    let mut next = || values.next().flatten();
+    OverflowOptions {
+        dump_path: next().unwrap_or_default(),
+        out_dir: next().unwrap_or_default(),
+        n_top: next().and_then(|n| n.trim().parse().ok()).unwrap_or(1),
+    }
+}

@@ -1,0 +1,119 @@
+//! Writing output files.
+
+use std::path::{Path, PathBuf};
+
+use opscope_store::StoreError;
+use opscope_store::file_format::npy::NpyHeader;
+use opscope_store::file_format::torch_save;
+use opscope_tensor::Shape;
+
+use super::array::{Array, Order};
+use super::failure::{Code, Failure};
+use super::log;
+use super::names::Namer;
+
+/// The file that collects what could not be converted.
+const FAILED_LIST_NAME: &str = "convert_failed_file_list.txt";
+
+/// Writes files of all kinds into one directory. Files of the same name are replaced.
+pub(super) struct Output {
+    namer: Namer,
+}
+
+impl Output {
+    /// Output into `dir`, which exists.
+    pub(super) fn new(dir: PathBuf) -> Output {
+        Output {
+            namer: Namer::new(dir),
+        }
+    }
+
+    /// Writes `{stem}{suffix}` as an array file.
+    pub(super) fn npy(
+        &self,
+        stem: &str,
+        suffix: &str,
+        array: &Array<'_>,
+    ) -> Result<PathBuf, Failure> {
+        let path = self.path(stem, suffix)?;
+        let order = array.saved_order();
+        let header = Shape::new(array.dims()).ok().and_then(|shape| {
+            let header = NpyHeader {
+                dtype: array.dtype(),
+                is_big_endian: false,
+                is_fortran_order: order == Order::Fortran,
+                shape,
+            };
+            header.encode()
+        });
+        let header = header.ok_or_else(|| Failure::unexpected("numpy has no such array"))?;
+        let bytes = array.bytes_in_order(order);
+        let written = self.namer.creator().replace_file(&path, &[&header, &bytes]);
+        written.map_err(write_failure)?;
+        Ok(path)
+    }
+
+    /// Writes `{stem}.bin` with the elements in C order and nothing else.
+    pub(super) fn bin(&self, stem: &str, array: &Array<'_>) -> Result<PathBuf, Failure> {
+        self.raw(stem, &array.bytes_in_order(Order::C))
+    }
+
+    /// Writes `{stem}.bin` with these bytes.
+    pub(super) fn raw(&self, stem: &str, bytes: &[u8]) -> Result<PathBuf, Failure> {
+        let path = self.path(stem, ".bin")?;
+        let written = self.namer.creator().replace_file(&path, &[bytes]);
+        written.map_err(write_failure)?;
+        Ok(path)
+    }
+
+    /// Writes `{stem}.pt` as `torch.save` does.
+    pub(super) fn torch(&self, stem: &str, array: &Array<'_>) -> Result<PathBuf, Failure> {
+        let path = self.path(stem, ".pt")?;
+        let bytes = array.bytes_in_order(Order::C);
+        let written = self.namer.creator().replace_with(&path, |file| {
+            torch_save::write(file, array.dtype(), array.dims(), &bytes)
+        });
+        written.map_err(write_failure)?;
+        Ok(path)
+    }
+
+    /// Writes the file `name`, whose name is not shortened.
+    pub(super) fn text(&self, name: &str, text: &str) -> Result<PathBuf, Failure> {
+        let path = self.namer.exact(name);
+        let written = self.namer.creator().replace_file(&path, &[text.as_bytes()]);
+        written.map_err(write_failure)?;
+        Ok(path)
+    }
+
+    /// Adds a file that failed, with the tensors of it that did, to the list.
+    pub(super) fn note_failed(&self, path: &Path, tensors: &[String]) {
+        let mut line = path.display().to_string();
+        for tensor in tensors {
+            line.push(',');
+            line.push_str(tensor);
+        }
+        line.push('\n');
+        if let Err(error) = self.namer.creator().append_line(&self.failed_list(), &line) {
+            log::error(&error.to_string());
+        }
+    }
+
+    /// Where the list of files that failed is.
+    pub(super) fn failed_list(&self) -> PathBuf {
+        self.namer.exact(FAILED_LIST_NAME)
+    }
+
+    fn path(&self, stem: &str, suffix: &str) -> Result<PathBuf, Failure> {
+        self.namer.shortened(stem, suffix).map_err(write_failure)
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is the function of `map_err`"
+)]
+fn write_failure(error: StoreError) -> Failure {
+    let cause = std::error::Error::source(&error).map(ToString::to_string);
+    let message = format!("{error}: {}", cause.unwrap_or_default());
+    Failure::new(Code::WriteFile, message)
+}

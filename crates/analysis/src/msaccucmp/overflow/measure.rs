@@ -1,0 +1,250 @@
+//! Maximum, minimum and mean, rounded as numpy rounds them.
+
+use half::f16;
+use opscope_tensor::DType;
+
+use super::super::array::{Array, Order};
+use super::scalar::{complex, real};
+
+/// numpy converts this many elements at a time before it adds them.
+const CHUNK: usize = 8192;
+/// Up to this many elements are added in one loop.
+const PAIRWISE_MAX: usize = 128;
+/// Sums that run side by side in that loop.
+const LANES: usize = 8;
+
+/// The texts of maximum, minimum and mean, or `None` if there are no elements.
+pub(super) fn measure(array: &Array<'_>) -> Option<[String; 3]> {
+    let bytes = array.bytes_in_order(Order::C);
+    let bytes = &*bytes;
+    if bytes.is_empty() {
+        return None;
+    }
+    Some(match array.dtype() {
+        DType::F16 => {
+            let (halves, value) = (elements(bytes), |b| f16::from_le_bytes(b).to_f32());
+            let [max, min] = extremes(halves, value).map(|value| real(f16::from_f32(value)));
+            let mean = mean_f32(chunked_sum(halves, value), halves.len());
+            [max, min, real(f16::from_f32(mean))]
+        }
+        DType::F32 => {
+            let (singles, value) = (elements(bytes), f32::from_le_bytes);
+            let mean = mean_f32(pairwise_sum(singles, value), singles.len());
+            let [max, min] = extremes(singles, value).map(real);
+            [max, min, real(mean)]
+        }
+        DType::F64 => {
+            let (doubles, value) = (elements(bytes), f64::from_le_bytes);
+            let mean = pairwise_sum(doubles, value) / doubles.len() as f64;
+            let [max, min] = extremes(doubles, value).map(real);
+            [max, min, real(mean)]
+        }
+        DType::Bool => {
+            let n_true = bytes.iter().filter(|&&b| b != 0).count();
+            let name = |is_true: bool| if is_true { "True" } else { "False" }.to_owned();
+            let mean = real(n_true as f64 / bytes.len() as f64);
+            [name(n_true > 0), name(n_true == bytes.len()), mean]
+        }
+        DType::C64 => {
+            let pairs: &[[u8; 8]] = elements(bytes);
+            let value = |b: [u8; 8]| parts(b, f32::from_le_bytes);
+            let [max, min] = complex_extremes(pairs, value).map(|[re, im]| complex(re, im));
+            let sum = complex_sum(pairs, value).map(f64::from);
+            let [re, im] = complex_mean(sum, pairs.len()).map(|part| part as f32);
+            [max, min, complex(re, im)]
+        }
+        DType::C128 => {
+            let pairs: &[[u8; 16]] = elements(bytes);
+            let value = |b: [u8; 16]| parts(b, f64::from_le_bytes);
+            let [max, min] = complex_extremes(pairs, value).map(|[re, im]| complex(re, im));
+            let [re, im] = complex_mean(complex_sum(pairs, value), pairs.len());
+            [max, min, complex(re, im)]
+        }
+        DType::I8 => integers(elements(bytes), i8::from_le_bytes),
+        DType::U8 => integers(elements(bytes), u8::from_le_bytes),
+        DType::I16 => integers(elements(bytes), i16::from_le_bytes),
+        DType::U16 => integers(elements(bytes), u16::from_le_bytes),
+        DType::I32 => integers(elements(bytes), i32::from_le_bytes),
+        DType::U32 => integers(elements(bytes), u32::from_le_bytes),
+        DType::I64 => integers(elements(bytes), i64::from_le_bytes),
+        DType::U64 => integers(elements(bytes), u64::from_le_bytes),
+        _ => return None,
+    })
+}
+
+fn elements<const N: usize>(bytes: &[u8]) -> &[[u8; N]] {
+    bytes.as_chunks().0
+}
+
+/// Real and imaginary part.
+fn parts<const N: usize, const M: usize, T>(bytes: [u8; M], value: fn([u8; N]) -> T) -> [T; 2] {
+    let mut re = [0; N];
+    let mut im = [0; N];
+    re.copy_from_slice(&bytes[..N]);
+    im.copy_from_slice(&bytes[N..]);
+    [value(re), value(im)]
+}
+
+fn integers<const N: usize, T: Copy + Ord + ToString + Into<i128>>(
+    elements: &[[u8; N]],
+    value: fn([u8; N]) -> T,
+) -> [String; 3] {
+    let values = || elements.iter().map(|&element| value(element));
+    let text = |value: Option<T>| value.map(|value| value.to_string()).unwrap_or_default();
+    let sum: f64 = chunked_sum(elements, |element| value(element).into() as f64);
+    [
+        text(values().max()),
+        text(values().min()),
+        real(sum / elements.len() as f64),
+    ]
+}
+
+/// Divides as numpy does: in double precision, then rounded.
+fn mean_f32(sum: f32, n: usize) -> f32 {
+    (f64::from(sum) / n as f64) as f32
+}
+
+/// Maximum and minimum; NaN if there is one. Of equal numbers the last one counts.
+fn extremes<const N: usize, T: Copy + PartialOrd>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> T,
+) -> [T; 2] {
+    let first = value(elements[0]);
+    let is_nan = |value: T| value.partial_cmp(&value).is_none();
+    let pick = |keeps: fn(&T, &T) -> bool| {
+        elements
+            .iter()
+            .map(|&element| value(element))
+            .fold(first, |best, value| {
+                if is_nan(best) || keeps(&best, &value) {
+                    best
+                } else {
+                    value
+                }
+            })
+    };
+    [pick(T::gt), pick(T::lt)]
+}
+
+/// What sums need.
+trait Sum: Copy + std::ops::Add<Output = Self> {
+    const NEGATIVE_ZERO: Self;
+    const ZERO: Self;
+}
+
+impl Sum for f32 {
+    const NEGATIVE_ZERO: f32 = -0.0;
+    const ZERO: f32 = 0.0;
+}
+
+impl Sum for f64 {
+    const NEGATIVE_ZERO: f64 = -0.0;
+    const ZERO: f64 = 0.0;
+}
+
+/// numpy's sum of elements that it converts first.
+fn chunked_sum<const N: usize, T: Sum>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> T + Copy,
+) -> T {
+    elements
+        .chunks(CHUNK)
+        .fold(T::ZERO, |sum, chunk| sum + pairs(chunk, value))
+}
+
+/// numpy's sum of elements that it takes as they are.
+fn pairwise_sum<const N: usize, T: Sum>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> T + Copy,
+) -> T {
+    T::ZERO + pairs(elements, value)
+}
+
+/// Halves are added apart, down to short runs.
+fn pairs<const N: usize, T: Sum>(elements: &[[u8; N]], value: impl Fn([u8; N]) -> T + Copy) -> T {
+    let n = elements.len();
+    let add = |sum: T, &element: &[u8; N]| sum + value(element);
+    if n < LANES {
+        return elements.iter().fold(T::NEGATIVE_ZERO, add);
+    }
+    if n > PAIRWISE_MAX {
+        let half = n / 2 - n / 2 % LANES;
+        return pairs(&elements[..half], value) + pairs(&elements[half..], value);
+    }
+    let (rows, rest) = elements.as_chunks::<LANES>();
+    let mut lanes = rows[0].map(value);
+    for row in &rows[1..] {
+        for (lane, element) in lanes.iter_mut().zip(row) {
+            *lane = add(*lane, element);
+        }
+    }
+    let [a, b, c, d, e, f, g, h] = lanes;
+    let sum = ((a + b) + (c + d)) + ((e + f) + (g + h));
+    rest.iter().fold(sum, add)
+}
+
+/// numpy divides by the complex number `n + 0j`, so an infinite part makes the other one NaN.
+fn complex_mean([re, im]: [f64; 2], n: usize) -> [f64; 2] {
+    let n = n as f64;
+    let (ratio, scale) = (0.0 / n, 1.0 / n);
+    [(re + im * ratio) * scale, (im - re * ratio) * scale]
+}
+
+/// By real part, then by imaginary part; the first one that is NaN if there is one.
+fn complex_extremes<const N: usize, T: Copy + PartialOrd>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> [T; 2],
+) -> [[T; 2]; 2] {
+    let is_nan = |[re, im]: [T; 2]| re.partial_cmp(&re).is_none() || im.partial_cmp(&im).is_none();
+    let first = value(elements[0]);
+    let pick = |keeps: fn(&[T; 2], &[T; 2]) -> bool| {
+        elements
+            .iter()
+            .map(|&element| value(element))
+            .fold(first, |best, value| {
+                let stays = is_nan(best) || (!is_nan(value) && keeps(&best, &value));
+                if stays { best } else { value }
+            })
+    };
+    [pick(<[T; 2]>::ge), pick(<[T; 2]>::le)]
+}
+
+/// The sums of the real and of the imaginary parts.
+fn complex_sum<const N: usize, T: Sum>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> [T; 2] + Copy,
+) -> [T; 2] {
+    let [re, im] = complex_pairs(elements, value);
+    [T::ZERO + re, T::ZERO + im]
+}
+
+/// [`pairs`] for complex numbers. Real and imaginary parts share the lanes.
+fn complex_pairs<const N: usize, T: Sum>(
+    elements: &[[u8; N]],
+    value: impl Fn([u8; N]) -> [T; 2] + Copy,
+) -> [T; 2] {
+    const PAIR_LANES: usize = LANES / 2;
+    let n = elements.len();
+    let sum = |a: [T; 2], b: [T; 2]| [a[0] + b[0], a[1] + b[1]];
+    let add = |total: [T; 2], &element: &[u8; N]| sum(total, value(element));
+    if n < PAIR_LANES {
+        return elements.iter().fold([T::NEGATIVE_ZERO; 2], add);
+    }
+    if n > PAIRWISE_MAX / 2 {
+        let half = n / 2 - n / 2 % PAIR_LANES;
+        let (low, high) = elements.split_at(half);
+        return sum(complex_pairs(low, value), complex_pairs(high, value));
+    }
+    let (rows, rest) = elements.as_chunks::<PAIR_LANES>();
+    let mut lanes = rows[0].map(value);
+    for row in &rows[1..] {
+        for (lane, element) in lanes.iter_mut().zip(row) {
+            *lane = add(*lane, element);
+        }
+    }
+    let [a, b, c, d] = lanes;
+    rest.iter().fold(sum(sum(a, b), sum(c, d)), add)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! Which paths the reference accepts.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Component, Path, PathBuf};
+
+use opscope_store::atomic_file::Modes;
+
+use super::failure::{Code, Failure};
+use super::log;
+
+const PATH_BYTES_MAX: usize = 4096;
+const COMPONENT_BYTES_MAX: usize = 255;
+
+/// What a path must be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    File,
+    Directory,
+    Any,
+}
+
+/// Whether an option's text may hold nothing but what the reference calls safe.
+pub(super) fn is_safe_text(text: &str) -> bool {
+    text.bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b"_/.,-".contains(&b))
+}
+
+/// Makes a path absolute, without symbolic links; parts that do not exist stay as they are.
+pub(super) fn resolve(text: &str) -> PathBuf {
+    let current = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"));
+    let mut resolved = PathBuf::from("/");
+    for component in current.join(text).components() {
+        match component {
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            Component::Normal(name) => {
+                resolved.push(name);
+                if let Ok(real) = fs::canonicalize(&resolved) {
+                    resolved = real;
+                }
+            }
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    resolved
+}
+
+/// Checks a path that [`resolve`] gave: its characters, its length, that it exists, can be read and
+/// is of the right kind.
+pub(super) fn check_input(path: &Path, kind: Kind) -> Result<(), Failure> {
+    check_text(path)?;
+    let invalid = |what: &str| {
+        let message = format!("The path {} {what}.", log::quoted(path));
+        Failure::new(Code::InvalidPath, message)
+    };
+    let metadata = fs::metadata(path).map_err(|_| invalid("does not exist"))?;
+    match kind {
+        Kind::File if !metadata.is_file() => return Err(invalid("is not a file")),
+        Kind::Directory if !metadata.is_dir() => return Err(invalid("is not a directory")),
+        _ => {}
+    }
+    let is_readable = if metadata.is_dir() {
+        fs::read_dir(path).is_ok()
+    } else {
+        fs::File::open(path).is_ok()
+    };
+    if is_readable {
+        Ok(())
+    } else {
+        Err(invalid("cannot be read"))
+    }
+}
+
+/// Checks the output directory and creates it.
+pub(super) fn create_output(path: &Path) -> Result<(), Failure> {
+    check_text(path)?;
+    let invalid = |error: std::io::Error| {
+        let message = format!("The path {} cannot be written: {error}.", log::quoted(path));
+        Failure::new(Code::InvalidPath, message)
+    };
+    DirBuilder::new()
+        .recursive(true)
+        .mode(Modes::default().dir)
+        .create(path)
+        .map_err(invalid)?;
+    if fs::metadata(path)
+        .map_err(invalid)?
+        .permissions()
+        .readonly()
+    {
+        return Err(invalid(std::io::ErrorKind::PermissionDenied.into()));
+    }
+    Ok(())
+}
+
+fn check_text(path: &Path) -> Result<(), Failure> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let is_allowed = |b: &u8| b.is_ascii_alphanumeric() || b"_./:()=\\-".contains(b);
+    if !bytes.iter().all(is_allowed) {
+        let message = format!(
+            "The name '{}' is invalid. It only supports '\"A-Za-z0-9_\\./:()=-\"'.",
+            path.display()
+        );
+        return Err(Failure::new(Code::InvalidParameter, message));
+    }
+    let is_short = |component: Component<'_>| component.as_os_str().len() < COMPONENT_BYTES_MAX;
+    if bytes.len() >= PATH_BYTES_MAX || !path.components().all(is_short) {
+        let message = format!("The path {} is too long.", log::quoted(path));
+        return Err(Failure::new(Code::InvalidPath, message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_dots_are_resolved() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = fs::canonicalize(dir.path()).unwrap();
+        fs::create_dir(real.join("a")).unwrap();
+        std::os::unix::fs::symlink(real.join("a"), real.join("l")).unwrap();
+        let text = format!("{}/l/../a/./missing/x/..", real.display());
+        assert_eq!(resolve(&text), real.join("a/missing"));
+        assert_eq!(resolve(""), std::env::current_dir().unwrap());
+    }
+
+    #[test]
+    fn codes_follow_what_is_wrong() {
+        let dir = tempfile::tempdir().unwrap();
+        let real = fs::canonicalize(dir.path()).unwrap();
+        fs::write(real.join("f"), "").unwrap();
+        let cases = [
+            ("f", Kind::File, None),
+            ("f", Kind::Directory, Some(3)),
+            ("", Kind::File, Some(3)),
+            ("", Kind::Any, None),
+            ("missing", Kind::Any, Some(3)),
+            ("a b", Kind::Any, Some(6)),
+        ];
+        for (name, kind, status) in cases {
+            let result = check_input(&real.join(name), kind);
+            assert_eq!(
+                result.err().map(|failure| failure.status()),
+                status,
+                "{name}"
+            );
+        }
+        let long = real.join("x".repeat(255));
+        assert_eq!(check_input(&long, Kind::Any).unwrap_err().status(), 3);
+        assert_eq!(create_output(&real.join("f/sub")).unwrap_err().status(), 3);
+        assert!(create_output(&real.join("new/sub")).is_ok());
+    }
+}

@@ -1,0 +1,88 @@
+//! Cutting a converted tensor to the wanted shape, by the reference's rules.
+//!
+//! The wanted shape is taken as it is, whatever order of axes the target layout has.
+
+/// What the rules say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// Leave the tensor as it is.
+    Keep,
+    /// See the tensor with these extents, then take the leading part of each axis.
+    To {
+        /// Extents with ones appended, to at least four axes.
+        dims: Vec<usize>,
+        /// How much to take along each axis.
+        ends: Vec<usize>,
+    },
+    /// The tensor cannot be cut to the wanted shape.
+    Impossible,
+}
+
+/// Fewest axes that the reference works with.
+const AXES_MIN: usize = 4;
+
+/// How a tensor of extents `dims` is cut to `wanted`.
+pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> Cut {
+    if dims.len() < wanted.len() {
+        let without_ones = |dims: &[usize]| -> Vec<usize> {
+            dims.iter().copied().filter(|&dim| dim != 1).collect()
+        };
+        let is_same = without_ones(dims) == without_ones(wanted);
+        return if is_same { Cut::Keep } else { Cut::Impossible };
+    }
+    let padded = |dims: &[usize], n: usize| -> Vec<usize> {
+        let ones = std::iter::repeat_n(1, n.saturating_sub(dims.len()));
+        dims.iter().copied().chain(ones).collect()
+    };
+    let dims = padded(dims, AXES_MIN);
+    let wanted = padded(wanted, dims.len());
+    let is_line = dims.iter().filter(|&&dim| dim != 1).count() <= 1;
+    if is_line && super::array::count(&dims) == super::array::count(&wanted) {
+        return Cut::Keep;
+    }
+    // The first axis that differs decides.
+    match dims.iter().zip(&wanted).find(|(dim, wanted)| dim != wanted) {
+        None => Cut::Keep,
+        Some((dim, wanted)) if dim < wanted => Cut::Impossible,
+        // The reference can write slices of four and five axes only.
+        Some(_) if dims.len() > 5 => Cut::Keep,
+        Some(_) => {
+            let ends = dims
+                .iter()
+                .zip(&wanted)
+                .map(|(dim, wanted)| *dim.min(wanted))
+                .collect();
+            Cut::To { dims, ends }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(dims: &[usize], wanted: &[usize], expected: Option<&[usize]>) {
+        let found = match plan(dims, wanted) {
+            Cut::Keep => Some(vec![]),
+            Cut::To { ends, .. } => Some(ends),
+            Cut::Impossible => None,
+        };
+        assert_eq!(found.as_deref(), expected, "{dims:?} to {wanted:?}");
+    }
+
+    #[test]
+    fn rules_of_the_reference() {
+        check(&[2, 32, 3, 5], &[2, 20, 3, 5], Some(&[2, 20, 3, 5]));
+        check(&[2, 32, 1, 1], &[2, 20], Some(&[2, 20, 1, 1]));
+        check(&[2, 3, 5, 32], &[2, 20, 3, 5], None);
+        // Axes after the first one that is cut are not looked at.
+        check(&[2, 32, 3, 5], &[2, 20, 9, 1], Some(&[2, 20, 3, 1]));
+        check(&[6, 16, 18], &[2, 3, 16, 18], None);
+        check(&[6, 18], &[1, 6, 1, 18], Some(&[]));
+        check(&[32], &[32], Some(&[]));
+        check(&[32, 1], &[1, 32], Some(&[]));
+        check(&[2, 3, 4, 5, 6, 7], &[1, 3, 4, 5, 6, 7], Some(&[]));
+        check(&[20, 35], &[20, 35], Some(&[]));
+        check(&[32, 48], &[20, 35], Some(&[20, 35, 1, 1]));
+    }
+}

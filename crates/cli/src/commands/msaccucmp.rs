@@ -1,0 +1,26 @@
+//! `opscope msaccucmp`: the drop-in for the vendor's script.
+
+use std::ffi::OsString;
+
+use opscope_analysis::msaccucmp;
+
+use crate::exit::Failure;
+
+/// Convert and examine dumps with the vendor's command line (drop-in for msaccucmp.py)
+///
+/// Takes `convert` and `overflow` with the options, output names, bytes and exit codes of the
+/// vendor's `msaccucmp.py`, its mistakes included. `opscope convert` gives right results instead.
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Arguments {
+    /// The arguments that `msaccucmp.py` takes
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, num_args = 0..)]
+    arguments: Vec<OsString>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match msaccucmp::run(&arguments.arguments) {
+        0 => Ok(()),
+        code => Err(Failure::silent(u8::try_from(code).unwrap_or(1))),
+    }
+}

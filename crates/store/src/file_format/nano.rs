@@ -1,0 +1,155 @@
+//! The dump file of the nano runtime: a length, a header of tagged pieces, the tensors' bytes.
+//!
+//! `docs/formats/nano.md` draws the bytes. Numbers are little-endian. Dtypes have the numbers of the
+//! graph engine, not those of `DumpData`; layouts have the same. Source: msaccucmp's reader.
+
+mod decode;
+mod encode;
+
+use opscope_tensor::DType;
+
+use super::dump_data::{TensorEntry, dtype_code};
+use crate::FormatError;
+
+/// The name used in error messages.
+pub const FORMAT_NAME: &str = "nano dump";
+/// First four bytes of the header.
+pub const MAGIC: u32 = 0x5a5a_5a5a;
+/// Bytes of the length that precedes the header.
+pub const LENGTH_BYTES: usize = 8;
+/// Most axes that are accepted in one shape.
+pub const AXES_MAX: usize = 1 << 10;
+
+/// What the header says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NanoHeader {
+    /// Version of the format.
+    pub version: u32,
+    /// The inputs, in file order.
+    pub inputs: Vec<NanoTensor>,
+    /// The outputs, in file order, after the inputs.
+    pub outputs: Vec<NanoTensor>,
+}
+
+/// One input or output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NanoTensor {
+    /// The graph engine's number of the dtype.
+    pub data_type: i32,
+    /// Number of the layout.
+    pub format: i32,
+    /// Kind of address.
+    pub address_type: i32,
+    /// The output of the operator before fusion (outputs only).
+    pub original: Option<NanoOriginal>,
+    /// Device address.
+    pub address: u64,
+    /// Offset on the device.
+    pub offset: u64,
+    /// Bytes in the file.
+    pub size: u64,
+    /// Extents of the axes.
+    pub shape: Vec<u64>,
+    /// Extents before the layout was changed for the device.
+    pub original_shape: Vec<u64>,
+}
+
+/// The output of an operator before fusion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NanoOriginal {
+    /// Which output.
+    pub index: i32,
+    /// The graph engine's number of its dtype.
+    pub data_type: i32,
+    /// Number of its layout.
+    pub format: i32,
+    /// Name of the operator.
+    pub name: String,
+}
+
+/// Whether a file's first bytes are those of a nano dump.
+pub fn is_nano(bytes: &[u8]) -> bool {
+    let magic = bytes.get(LENGTH_BYTES..).unwrap_or_default();
+    magic.len() > 4 && magic.starts_with(&MAGIC.to_le_bytes())
+}
+
+impl NanoHeader {
+    /// The tensors in file order.
+    pub fn tensors(&self) -> impl Iterator<Item = &NanoTensor> {
+        self.inputs.iter().chain(&self.outputs)
+    }
+
+    /// Checks that a file of `n_file` bytes is exactly as long as a header of `n_header` bytes and
+    /// the tensors ask for.
+    ///
+    /// # Errors
+    /// [`FormatError`] if it is not.
+    pub fn check_size(&self, n_header: usize, n_file: usize) -> Result<(), FormatError> {
+        let start = (LENGTH_BYTES as u64).saturating_add(n_header as u64);
+        let size = self
+            .tensors()
+            .try_fold(start, |sum, t| sum.checked_add(t.size));
+        if size == Some(n_file as u64) {
+            return Ok(());
+        }
+        let expected = match size {
+            Some(size) => format!("a file of {size} bytes"),
+            None => "sizes that fit 64 bits".to_owned(),
+        };
+        Err(FormatError::new(start, expected, format!("{n_file} bytes")))
+    }
+}
+
+impl NanoTensor {
+    /// The dtype, if it is known.
+    pub fn dtype(&self) -> Option<DType> {
+        dtype_from_code(self.data_type)
+    }
+
+    /// The same description in terms of `DumpData`; an unknown dtype or layout gets a number that
+    /// is unknown there too.
+    pub fn to_entry(&self) -> TensorEntry {
+        TensorEntry {
+            data_type: self.dtype().map_or(u32::MAX, dtype_code),
+            format: u32::try_from(self.format).unwrap_or(u32::MAX),
+            shape: Some(self.shape.clone()),
+            original_shape: Some(self.original_shape.clone()),
+            size: self.size,
+            address: self.address,
+            offset: self.offset,
+            ..TensorEntry::default()
+        }
+    }
+}
+
+/// The dtypes of the graph engine that nano dumps can hold.
+const DTYPES: &[(i32, DType)] = &[
+    (0, DType::F32),
+    (1, DType::F16),
+    (2, DType::I8),
+    (3, DType::I32),
+    (4, DType::U8),
+    (6, DType::I16),
+    (7, DType::U16),
+    (8, DType::U32),
+    (9, DType::I64),
+    (10, DType::U64),
+    (11, DType::F64),
+    (12, DType::Bool),
+    (16, DType::C64),
+    (17, DType::C128),
+    (23, DType::Resource),
+    (27, DType::BF16),
+    (30, DType::U1),
+];
+
+/// The dtype that the graph engine's number means, if a nano dump can hold it.
+pub fn dtype_from_code(code: i32) -> Option<DType> {
+    DTYPES
+        .iter()
+        .find(|(known, _)| *known == code)
+        .map(|(_, dtype)| *dtype)
+}
+
+#[cfg(test)]
+mod tests;

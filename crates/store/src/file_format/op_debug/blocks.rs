@@ -1,0 +1,156 @@
+//! The first layout: three blocks in 2048 bytes.
+
+use serde_json::{Value, json};
+
+use super::{BLOCK_RECORD_BYTES, hex, u64_at, u64s_at};
+use crate::FormatError;
+
+const DHA_INFO: usize = 0;
+const L2_INFO: usize = 128;
+const AI_CORE_INFO: usize = 256;
+const DHA_STATUS: usize = 512;
+const L2_STATUS: usize = 768;
+const AI_CORE_STATUS: usize = 1024;
+
+/// A record of the first layout. A block whose status is 0 saw no overflow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockRecord {
+    /// Atomic addition by direct memory access.
+    pub dha: TaskInfo,
+    /// Status of that block.
+    pub dha_status: u64,
+    /// Atomic addition in the L2 cache.
+    pub l2: TaskInfo,
+    /// Status of that block.
+    pub l2_status: u64,
+    /// Arithmetic in the AI Core.
+    pub ai_core: AiCore,
+}
+
+/// Which task overflowed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// The model.
+    pub model_id: u64,
+    /// The stream.
+    pub stream_id: u64,
+    /// The task.
+    pub task_id: u64,
+    /// Kind of task.
+    pub task_type: u64,
+    /// Address of the operator's code.
+    pub pc_start: u64,
+    /// Address of the operator's arguments.
+    pub para_base: u64,
+}
+
+/// The AI Core block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AiCore {
+    /// The task.
+    pub task: TaskInfo,
+    /// Address of the kernel; documents say it equals `pc_start`, records differ.
+    pub kernel_code: u64,
+    /// Which block of the kernel.
+    pub block_idx: u64,
+    /// The status register; [`causes`](super::causes) names its bits.
+    pub status: u64,
+}
+
+impl BlockRecord {
+    pub(super) fn decode(bytes: &[u8]) -> Result<BlockRecord, FormatError> {
+        if bytes.len() != BLOCK_RECORD_BYTES {
+            let expected = format!("{BLOCK_RECORD_BYTES} bytes of an overflow record");
+            return Err(FormatError::new(0, expected, bytes.len().to_string()));
+        }
+        let [kernel_code, block_idx, status] = u64s_at(bytes, AI_CORE_STATUS)?;
+        Ok(BlockRecord {
+            dha: TaskInfo::decode(bytes, DHA_INFO)?,
+            dha_status: u64_at(bytes, DHA_STATUS)?,
+            l2: TaskInfo::decode(bytes, L2_INFO)?,
+            l2_status: u64_at(bytes, L2_STATUS)?,
+            ai_core: AiCore {
+                task: TaskInfo::decode(bytes, AI_CORE_INFO)?,
+                kernel_code,
+                block_idx,
+                status,
+            },
+        })
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = vec![0; BLOCK_RECORD_BYTES];
+        let core = &self.ai_core;
+        let pieces: [(usize, &[u64]); 6] = [
+            (DHA_INFO, &self.dha.numbers()),
+            (L2_INFO, &self.l2.numbers()),
+            (AI_CORE_INFO, &core.task.numbers()),
+            (DHA_STATUS, &[self.dha_status]),
+            (L2_STATUS, &[self.l2_status]),
+            (
+                AI_CORE_STATUS,
+                &[core.kernel_code, core.block_idx, core.status],
+            ),
+        ];
+        for (at, numbers) in pieces {
+            for (i, number) in numbers.iter().enumerate() {
+                let at = at + 8 * i;
+                bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+            }
+        }
+        bytes
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let atomic_add = |info: &TaskInfo, status: u64| {
+            let mut block = info.to_json();
+            block["status"] = json!(status);
+            block
+        };
+        let mut core = self.ai_core.task.to_json();
+        core["kernel_code"] = hex(self.ai_core.kernel_code);
+        core["block_idx"] = json!(self.ai_core.block_idx);
+        core["status"] = json!(self.ai_core.status);
+        json!({
+            "DHA Atomic Add": atomic_add(&self.dha, self.dha_status),
+            "L2 Atomic Add": atomic_add(&self.l2, self.l2_status),
+            "AI Core": core,
+        })
+    }
+}
+
+impl TaskInfo {
+    fn decode(bytes: &[u8], at: usize) -> Result<TaskInfo, FormatError> {
+        let [model_id, stream_id, task_id, task_type, pc_start, para_base] = u64s_at(bytes, at)?;
+        Ok(TaskInfo {
+            model_id,
+            stream_id,
+            task_id,
+            task_type,
+            pc_start,
+            para_base,
+        })
+    }
+
+    fn numbers(&self) -> [u64; 6] {
+        [
+            self.model_id,
+            self.stream_id,
+            self.task_id,
+            self.task_type,
+            self.pc_start,
+            self.para_base,
+        ]
+    }
+
+    fn to_json(self) -> Value {
+        json!({
+            "model_id": self.model_id,
+            "stream_id": self.stream_id,
+            "task_id": self.task_id,
+            "task_type": self.task_type,
+            "pc_start": hex(self.pc_start),
+            "para_base": hex(self.para_base),
+        })
+    }
+}

@@ -1,0 +1,15 @@
+//! Any text is an FFTS+ attribute or refused; what is accepted comes back after writing.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use opscope_store::file_format::ffts_plus::FftsPlus;
+use opscope_store::record::Side;
+
+fuzz_target!(|text: &str| {
+    if let Ok(attribute) = FftsPlus::parse(text) {
+        let _ = attribute.shapes(Side::Input, 0);
+        let _ = attribute.shapes(Side::Output, 1);
+        assert_eq!(FftsPlus::parse(&attribute.to_text()), Ok(attribute));
+    }
+});
