@@ -40,6 +40,7 @@ pub(super) fn grids<const WIDTH: usize, const SIDE: usize, const HALF: usize>(
     b: Loop,
     c: Loop,
 ) {
+    const { assert!(WIDTH * SIDE == 16 && WIDTH * HALF == 8) };
     let narrowest = a.extent.min(b.extent);
     let grids = match Grids::<WIDTH>::new(cursor, a, b, c) {
         Some(grids) if narrowest >= HALF && (HALF > 1 || narrowest >= SIDE) => grids,
@@ -105,13 +106,16 @@ impl<'a, const WIDTH: usize> Grids<'a, WIDTH> {
     }
 
     /// Calls `turn` for squares that cover the grids, with the first row of the square in source
-    /// and target and the steps from row to row. Neither extent may be less than `SIDE`. From both
-    /// pointers on, `SIDE` rows of `SIDE` elements lie within the slices.
+    /// and target and the steps from row to row. From both pointers on, `SIDE` rows of `SIDE`
+    /// elements lie within the slices. Nothing is done if an extent is less than `SIDE`.
     #[inline(always)]
     fn in_squares<const SIDE: usize>(self, turn: impl Fn(*const u8, usize, *mut u8, usize)) {
         let Grids { src, dst, a, b, c } = self;
         let (src, dst) = (src.as_ptr(), dst.as_mut_ptr());
-        let (last_i, last_j) = (a.extent - SIDE, b.extent - SIDE);
+        let (Some(last_i), Some(last_j)) = (a.extent.checked_sub(SIDE), b.extent.checked_sub(SIDE))
+        else {
+            return;
+        };
         let is_b_long = a.extent <= b.extent;
         let (short, long) = if is_b_long {
             (a.extent, b.extent)
