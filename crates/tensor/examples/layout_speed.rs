@@ -1,7 +1,9 @@
-//! Measures layout conversions against copying: `cargo run --release --example layout_speed`.
+//! Measures layout conversions against copying:
+//! `cargo run --release -p opscope-tensor --example layout_speed -- [--hot] [NAME]`.
 //!
-//! Prints bytes read each second, in GB/s, on one core. The tensors are about 4 MB each and there
-//! are so many of them that they come from memory rather than from the cache; `--hot` uses one.
+//! Prints bytes read each second, in GB/s, on one core, for the cases whose name contains `NAME`.
+//! Tensors of two-byte elements are about 4 MB each, and there are so many of them that they come
+//! from memory rather than from the cache; with `--hot` there is one.
 
 #![allow(clippy::print_stdout, reason = "this is a command")]
 
@@ -92,14 +94,16 @@ const CASES: &[Case] = &[
 ];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let n_tensors = if std::env::args().any(|arg| arg == "--hot") {
-        1
-    } else {
-        N_TENSORS
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let (is_hot, name) = match args.as_slice() {
+        [first, rest @ ..] if first == "--hot" => (true, rest.first()),
+        args => (false, args.first()),
     };
+    let n_tensors = if is_hot { 1 } else { N_TENSORS };
+    let is_asked = |case: &&Case| name.is_none_or(|name| case.name.contains(name.as_str()));
     for width in [2, 4, 1, 8] {
         println!("elements of {width} bytes");
-        for case in CASES {
+        for case in CASES.iter().filter(is_asked) {
             let device = Shape::new(case.device)?;
             let plain = Shape::new(case.plain)?;
             let conversion = Conversion {
@@ -122,10 +126,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 dst[i][..n_copy].copy_from_slice(&src[i][..n_copy]);
             });
             let from = measure(n_tensors, n_src, |i| {
-                there.run(&src[i], &mut dst[i]).unwrap()
+                there.run(&src[i], &mut dst[i]).unwrap();
             });
             let to = measure(n_tensors, n_src, |i| {
-                back.run(&dst[i], &mut src[i]).unwrap()
+                back.run(&dst[i], &mut src[i]).unwrap();
             });
             println!(
                 "  {:<38} {from:6.1} GB/s  {:4.0} % of copying; back {to:6.1} GB/s",

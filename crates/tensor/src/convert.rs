@@ -1,7 +1,7 @@
 //! Turning a tensor into another form of itself: other elements ([`dtype`]), other order
 //! ([`layout`]).
 //!
-//! [`reference`] holds the wrong numbers that one vendor's tool gives for some dtypes. It exists so
+//! [`mod@reference`] holds the wrong numbers that one vendor's tool gives for some dtypes. It exists so
 //! that a drop-in can give the same ones, and nothing else may use it.
 
 pub mod dtype;

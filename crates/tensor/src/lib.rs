@@ -11,6 +11,7 @@
 //! | [`Tensor`] | dtype, shape, layout and shared bytes; cloning copies no data |
 //! | [`TensorView`] | the same, borrowed |
 //! | [`convert::dtype::decode`] | the same values in a dtype that numpy can hold |
+//! | [`convert::layout::Plan`] | the same elements in the order of another layout |
 //! | [`Stats`] | minimum, maximum, mean, L2 norm and the counts of NaN and infinities |
 
 pub mod convert;

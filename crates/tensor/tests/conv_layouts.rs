@@ -438,96 +438,45 @@ fn what_the_original_shape_decides() {
     }
 }
 
+fn shape(dims: &[usize]) -> Shape {
+    Shape::new(dims).unwrap()
+}
+
+fn check_error(conversion: &Conversion<'_>, message: &str) {
+    assert_eq!(Plan::new(conversion).unwrap_err().to_string(), message);
+}
+
 #[test]
-fn errors_say_what_does_not_fit() {
-    let device = Shape::new([2, 2, 3, 5, 16]).unwrap();
-    let wrong = Shape::new([2, 40, 3, 5]).unwrap();
-    let flat = Shape::new([7]).unwrap();
-    let weight = Shape::new([12, 2, 16, 16]).unwrap();
-    let deep = Shape::new([1, 2, 3, 4, 5]).unwrap();
-    let five = Shape::new([1, 5, 2, 2]).unwrap();
+fn errors_say_which_shape_does_not_fit() {
+    let device = shape(&[2, 2, 3, 5, 16]);
+    let (wrong, flat) = (shape(&[2, 40, 3, 5]), shape(&[7]));
     let base = Conversion::new(Layout::Nc1hwc0, &device, Layout::Nchw, 2);
-    let cases = [
-        (
-            Conversion {
-                original: Some((Layout::Nchw, &wrong)),
-                ..base
-            },
-            "`NC1HWC0` of this original has shape [2,3,3,5,16], found [2,2,3,5,16]",
-        ),
-        (
-            Conversion {
-                original: Some((Layout::Nchw, &wrong)),
-                is_prefix: true,
-                ..base
-            },
-            "`NC1HWC0` of shape [2,2,3,5,16] holds less than the original shape [2,40,3,5]",
-        ),
-        (
-            Conversion {
-                original: Some((Layout::Nchw, &flat)),
-                ..base
-            },
-            "shape [7] has 1 axes, which `NCHW` cannot have",
-        ),
-        (
-            Conversion {
-                from_shape: &flat,
-                ..base
-            },
-            "shape [7] has 1 axes, which `NC1HWC0` cannot have",
-        ),
-        (
-            Conversion::new(Layout::FractalZ, &weight, Layout::Nchw, 2),
-            "leaving `FRACTAL_Z` takes the original shape",
-        ),
-        (
-            Conversion::new(Layout::Ncdhw, &deep, Layout::Nc1hwc0, 2),
-            "`NC1HWC0` has no axis for a depth of 3",
-        ),
-        (
-            Conversion::new(Layout::Nchw, &five, Layout::FractalZC04, 2),
-            "`FRACTAL_Z_C04` holds at most 4 channels, found 5",
-        ),
-        (
-            Conversion {
-                groups: 3,
-                ..Conversion::new(Layout::Nchw, &five, Layout::FractalZ, 2)
-            },
-            "1 output channels in blocks of 16 cannot form 3 groups",
-        ),
-        (
-            Conversion {
-                to: Layout::FractalNz,
-                ..base
-            },
-            "no conversion from `NC1HWC0` to `FRACTAL_NZ`",
-        ),
-        (
-            Conversion {
-                from: Layout::BnWeight,
-                ..base
-            },
-            "no conversion from `BN_WEIGHT` to `NCHW`",
-        ),
-        (
-            Conversion {
-                c0: Some(0),
-                ..base
-            },
-            "blocks of 0 elements",
-        ),
-        (
-            Conversion {
-                element_bytes: 3,
-                ..base
-            },
-            "elements of 3 bytes; expected 1, 2, 4, 8 or 16",
-        ),
-    ];
-    for (conversion, message) in cases {
-        assert_eq!(Plan::new(&conversion).unwrap_err().to_string(), message);
-    }
+    let with = |original| Conversion {
+        original: Some((Layout::Nchw, original)),
+        ..base
+    };
+    check_error(
+        &with(&wrong),
+        "`NC1HWC0` of this original has shape [2,3,3,5,16], found [2,2,3,5,16]",
+    );
+    check_error(
+        &Conversion {
+            is_prefix: true,
+            ..with(&wrong)
+        },
+        "`NC1HWC0` of shape [2,2,3,5,16] holds less than the original shape [2,40,3,5]",
+    );
+    check_error(
+        &with(&flat),
+        "shape [7] has 1 axes, which `NCHW` cannot have",
+    );
+    check_error(
+        &Conversion {
+            from_shape: &flat,
+            ..base
+        },
+        "shape [7] has 1 axes, which `NC1HWC0` cannot have",
+    );
     let plan = Plan::new(&base).unwrap();
     let error = plan.run(&[0; 1919], &mut [0; 1920]).unwrap_err();
     assert_eq!(
@@ -540,4 +489,60 @@ fn errors_say_what_does_not_fit() {
     );
     let error = plan.run(&[0; 1920], &mut [0; 7]).unwrap_err();
     assert_eq!(error.to_string(), "target takes 1920 bytes, found 7");
+}
+
+#[test]
+fn errors_say_what_a_layout_cannot_hold() {
+    let device = shape(&[2, 2, 3, 5, 16]);
+    let weight = shape(&[12, 2, 16, 16]);
+    let (deep, five) = (shape(&[1, 2, 3, 4, 5]), shape(&[1, 5, 2, 2]));
+    let base = Conversion::new(Layout::Nc1hwc0, &device, Layout::Nchw, 2);
+    let nchw = |to| Conversion::new(Layout::Nchw, &five, to, 2);
+    check_error(
+        &Conversion::new(Layout::FractalZ, &weight, Layout::Nchw, 2),
+        "leaving `FRACTAL_Z` takes the original shape",
+    );
+    check_error(
+        &Conversion::new(Layout::Ncdhw, &deep, Layout::Nc1hwc0, 2),
+        "`NC1HWC0` has no axis for a depth of 3",
+    );
+    check_error(
+        &nchw(Layout::FractalZC04),
+        "`FRACTAL_Z_C04` holds at most 4 channels, found 5",
+    );
+    check_error(
+        &Conversion {
+            groups: 3,
+            ..nchw(Layout::FractalZ)
+        },
+        "1 output channels in blocks of 16 cannot form 3 groups",
+    );
+    check_error(
+        &Conversion {
+            to: Layout::FractalNz,
+            ..base
+        },
+        "no conversion from `NC1HWC0` to `FRACTAL_NZ`",
+    );
+    check_error(
+        &Conversion {
+            from: Layout::BnWeight,
+            ..base
+        },
+        "no conversion from `BN_WEIGHT` to `NCHW`",
+    );
+    check_error(
+        &Conversion {
+            c0: Some(0),
+            ..base
+        },
+        "blocks of 0 elements",
+    );
+    check_error(
+        &Conversion {
+            element_bytes: 3,
+            ..base
+        },
+        "elements of 3 bytes; expected 1, 2, 4, 8 or 16",
+    );
 }

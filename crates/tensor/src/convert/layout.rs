@@ -4,8 +4,9 @@
 //! one slice to another that the caller owns. Device layouts pad axes to whole blocks: the padding
 //! is zero on the way there and dropped on the way back, so there and back is the identity.
 //!
-//! What each layout is, with its formula and its source, is in `docs/formats/layouts.md`. What the
-//! reference converter makes of some of them is in [`reference`].
+//! What each layout is, with its formula and its source, is in `docs/formats/layouts.md`, and so is
+//! what the `-f` option of the reference converter does differently. A drop-in gets that by its own
+//! choice of `original` and with [`Conversion::is_prefix`].
 //!
 //! ```
 //! use opscope_tensor::convert::layout::{Conversion, Plan};
@@ -85,8 +86,8 @@ pub struct Plan {
 
 /// Elements in a block of the channel axis, for a tensor that the device made from `dtype`.
 ///
-/// 64 for four-bit types, 32 for one-byte types, 16 for all others: half a kibibit where the type
-/// allows it. Newer chips and `*_C0_*` layouts differ; a device shape always tells.
+/// 64 for four-bit types, 32 for one-byte types, 16 for all others. `NC1HWC0_C04` has 4 whatever the
+/// dtype, and some chips differ for wider types; the shape of a device tensor always tells.
 pub fn default_c0(dtype: DType) -> usize {
     match dtype.bits() {
         Some(4) => 64,
@@ -166,7 +167,7 @@ impl Plan {
         if c.c0 == Some(0) {
             return Err(LayoutError::EmptyBlock);
         }
-        let is_same = c.from == c.to && c.original.is_none();
+        let is_same = c.from == c.to && (c.original.is_none() || family(c.from) == Family::Unknown);
         let is_unnamed = [c.from, c.to].contains(&Layout::Nd);
         let (out_shape, regions) = match (family(c.from), family(c.to)) {
             (Plain, Plain) if is_unnamed && c.original.is_none() => matrix::keep(c),

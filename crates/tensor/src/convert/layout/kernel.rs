@@ -7,8 +7,10 @@
 use super::nest::{Loop, Nest};
 use super::turn;
 
-/// Runs of the source that a tile of the grid takes side by side.
-const TILE: usize = 8;
+/// Bytes that a tile of runs spans in the source.
+const TILE_SRC_BYTES: usize = 2048;
+/// Bytes that a tile of runs spans in the target: rows are written in long pieces.
+const TILE_DST_BYTES: usize = 4096;
 
 /// The slices and the offsets that the remaining loops start from.
 pub(super) struct Cursor<'a> {
@@ -28,81 +30,88 @@ pub(super) fn copy(nest: &Nest, src: &[u8], dst: &mut [u8]) {
         src_at: nest.src_base,
         dst_at: nest.dst_base,
     };
-    let nearest =
-        |step: fn(&Loop) -> usize| (0..nest.loops.len()).min_by_key(|&i| step(&nest.loops[i]));
-    let (Some(a), Some(b)) = (nearest(|l| l.src), nearest(|l| l.dst)) else {
-        copy_run(&mut cursor, nest.run, 0, 0);
-        return;
+    let once = Loop {
+        extent: 1,
+        src: 0,
+        dst: 0,
     };
-    let outer: Vec<Loop> = nest
-        .loops
-        .iter()
-        .enumerate()
-        .filter(|&(i, _)| i != a && i != b)
-        .map(|(_, &l)| l)
-        .collect();
-    let (run, a, b) = (nest.run, nest.loops[a], (a != b).then(|| nest.loops[b]));
-    let inner = select(run, a, b);
-    for_each(&outer, &mut cursor, &mut |cursor| inner(cursor, run, a, b));
+    let mut outer = nest.loops.clone();
+    let mut take_nearest = |step: fn(&Loop) -> usize| {
+        let nearest = (0..outer.len()).min_by_key(|&i| step(&outer[i]));
+        nearest.map_or(once, |i| outer.remove(i))
+    };
+    // Nearest in the source, nearest in the target, and what leads from grid to grid.
+    let a = take_nearest(|l| l.src);
+    let b_is_nearer = nest.loops.iter().any(|l| l.dst < a.dst);
+    let b = if b_is_nearer {
+        take_nearest(|l| l.dst)
+    } else {
+        once
+    };
+    let c = outer.pop().unwrap_or(once);
+    let inner = select(nest.run, a, b);
+    for_each(&outer, &mut cursor, &mut |cursor| {
+        inner(cursor, nest.run, [a, b, c]);
+    });
 }
 
-type Inner = fn(&mut Cursor<'_>, usize, Loop, Option<Loop>);
+type Inner = fn(&mut Cursor<'_>, usize, [Loop; 3]);
 
 /// The inner loops for this length of run.
-fn select(run: usize, a: Loop, b: Option<Loop>) -> Inner {
-    if let Some(b) = b
-        && a.src == run
-        && b.dst == run
-    {
+fn select(run: usize, a: Loop, b: Loop) -> Inner {
+    if a.src == run && b.dst == run {
         match run {
-            1 => return |cursor, _, a, b| turn::grid::<1>(cursor, a, b.unwrap_or(a)),
-            2 => return |cursor, _, a, b| turn::grid::<2>(cursor, a, b.unwrap_or(a)),
-            4 => return |cursor, _, a, b| turn::grid::<4>(cursor, a, b.unwrap_or(a)),
+            1 => return |cursor, _, [a, b, c]| turn::grids::<1, 16, 8>(cursor, a, b, c),
+            2 => return |cursor, _, [a, b, c]| turn::grids::<2, 8, 4>(cursor, a, b, c),
+            4 => return |cursor, _, [a, b, c]| turn::grids::<4, 4, 2>(cursor, a, b, c),
+            8 => return |cursor, _, [a, b, c]| turn::grids::<8, 2, 1>(cursor, a, b, c),
             _ => {}
         }
     }
     match run {
-        1 => |cursor, _, a, b| runs::<1>(cursor, a, b),
-        2 => |cursor, _, a, b| runs::<2>(cursor, a, b),
-        4 => |cursor, _, a, b| runs::<4>(cursor, a, b),
-        8 => |cursor, _, a, b| runs::<8>(cursor, a, b),
-        16 => |cursor, _, a, b| runs::<16>(cursor, a, b),
-        32 => |cursor, _, a, b| runs::<32>(cursor, a, b),
-        64 => |cursor, _, a, b| runs::<64>(cursor, a, b),
+        1 => runs::<1>,
+        2 => runs::<2>,
+        4 => runs::<4>,
+        8 => runs::<8>,
+        16 => runs::<16>,
+        32 => runs::<32>,
+        64 => runs::<64>,
         _ => any_runs,
     }
 }
 
 /// Runs of a length known to the compiler.
-fn runs<const RUN: usize>(cursor: &mut Cursor<'_>, a: Loop, b: Option<Loop>) {
-    tiles(a, b, |src_at, dst_at| {
+fn runs<const RUN: usize>(cursor: &mut Cursor<'_>, _: usize, loops: [Loop; 3]) {
+    tiles(RUN, loops, |src_at, dst_at| {
         let (src_at, dst_at) = (cursor.src_at + src_at, cursor.dst_at + dst_at);
+        // So many streams run side by side that the CPU would not see them as such.
+        turn::fetch(cursor.src.as_ptr().wrapping_add(src_at + turn::FETCH_BYTES));
         cursor.dst[dst_at..dst_at + RUN].copy_from_slice(&cursor.src[src_at..src_at + RUN]);
     });
 }
 
-fn any_runs(cursor: &mut Cursor<'_>, run: usize, a: Loop, b: Option<Loop>) {
-    tiles(a, b, |src_at, dst_at| copy_run(cursor, run, src_at, dst_at));
+fn any_runs(cursor: &mut Cursor<'_>, run: usize, loops: [Loop; 3]) {
+    tiles(run, loops, |src_at, dst_at| {
+        let (src_at, dst_at) = (cursor.src_at + src_at, cursor.dst_at + dst_at);
+        cursor.dst[dst_at..dst_at + run].copy_from_slice(&cursor.src[src_at..src_at + run]);
+    });
 }
 
-fn copy_run(cursor: &mut Cursor<'_>, run: usize, src_at: usize, dst_at: usize) {
-    let (src_at, dst_at) = (cursor.src_at + src_at, cursor.dst_at + dst_at);
-    cursor.dst[dst_at..dst_at + run].copy_from_slice(&cursor.src[src_at..src_at + run]);
-}
-
-/// Visits every point of one or two loops, a few of `a` at a time for each of `b`.
+/// Visits every point of the loops, in tiles that are near one another in both slices.
 #[inline(always)]
-fn tiles(a: Loop, b: Option<Loop>, mut visit: impl FnMut(usize, usize)) {
-    let Some(b) = b else {
-        for i in 0..a.extent {
-            visit(i * a.src, i * a.dst);
-        }
-        return;
-    };
-    for first in (0..a.extent).step_by(TILE) {
-        for j in 0..b.extent {
-            for i in first..a.extent.min(first + TILE) {
-                visit(i * a.src + j * b.src, i * a.dst + j * b.dst);
+fn tiles(run: usize, [a, b, c]: [Loop; 3], mut visit: impl FnMut(usize, usize)) {
+    let (a_tile, b_tile) = (TILE_SRC_BYTES.div_ceil(run), TILE_DST_BYTES.div_ceil(run));
+    for k in 0..c.extent {
+        for a_start in (0..a.extent).step_by(a_tile) {
+            let a_end = a.extent.min(a_start + a_tile);
+            for b_start in (0..b.extent).step_by(b_tile) {
+                let b_end = b.extent.min(b_start + b_tile);
+                for i in a_start..a_end {
+                    for j in b_start..b_end {
+                        let src_at = k * c.src + i * a.src + j * b.src;
+                        visit(src_at, k * c.dst + i * a.dst + j * b.dst);
+                    }
+                }
             }
         }
     }

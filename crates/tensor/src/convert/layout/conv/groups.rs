@@ -6,7 +6,7 @@
 
 use super::super::nest::{Axis, Region, Walk};
 use super::super::{Conversion, Family, LayoutError, family};
-use super::{Blocks, Extents, Placement, place, place_device};
+use super::place::{Blocks, Extents, Placement, place, place_device};
 use crate::{Layout, Shape};
 
 /// Larger blocks could ask for millions of regions, and no device has them.

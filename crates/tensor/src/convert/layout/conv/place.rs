@@ -1,0 +1,249 @@
+//! How images and weights lie in each layout.
+
+use super::super::nest::Walk;
+use super::super::{Family, LayoutError, extent, family};
+use crate::Layout;
+
+/// Rows of a block along the output channels, where the source does not say.
+pub(super) const N0: usize = 16;
+
+/// Extents of the axes that images and weights have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Extents {
+    pub n: usize,
+    pub c: usize,
+    pub d: usize,
+    pub h: usize,
+    pub w: usize,
+}
+
+/// Where a tensor lies: the shape of its memory and the walk along each axis.
+pub(super) struct Placement {
+    pub shape: Vec<usize>,
+    pub n: Walk,
+    pub c: Walk,
+    pub d: Walk,
+    pub h: Walk,
+    pub w: Walk,
+}
+
+/// Sizes of the blocks.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks {
+    pub c0: usize,
+    pub n0: usize,
+}
+
+/// The order of the axes of a plain layout.
+pub(super) fn axis_order(layout: Layout, n_axes: usize) -> Option<&'static str> {
+    let order = match (layout, n_axes) {
+        // A matrix as a weight: input channels, output channels.
+        (Layout::Nd, 2) => "CN",
+        (Layout::Nd, 4) => "NCHW",
+        (Layout::Nd, 5) => "NCDHW",
+        (Layout::Nd, _) => return None,
+        _ if family(layout) == Family::Plain => layout.name(),
+        _ => return None,
+    };
+    (order.len() == n_axes).then_some(order)
+}
+
+/// Extents from a shape whose axes are in this order.
+pub(super) fn read_extents(order: &str, shape: &[usize]) -> Extents {
+    let mut extents = Extents {
+        n: 1,
+        c: 1,
+        d: 1,
+        h: 1,
+        w: 1,
+    };
+    for (axis, &dim) in order.chars().zip(shape) {
+        *extents.get_mut(axis) = dim;
+    }
+    extents
+}
+
+impl Extents {
+    fn get_mut(&mut self, axis: char) -> &mut usize {
+        match axis {
+            'N' => &mut self.n,
+            'C' => &mut self.c,
+            'D' => &mut self.d,
+            'H' => &mut self.h,
+            _ => &mut self.w,
+        }
+    }
+
+    /// Whether no extent is larger than in `outer`.
+    pub(super) fn fits(&self, outer: &Extents) -> bool {
+        let inside = [self.n, self.c, self.d, self.h, self.w];
+        let outside = [outer.n, outer.c, outer.d, outer.h, outer.w];
+        inside.iter().zip(outside).all(|(&a, b)| a <= b)
+    }
+}
+
+/// How a tensor of these extents lies in a layout. Offsets fit because the shape's count does.
+pub(super) fn place(
+    layout: Layout,
+    order: &str,
+    extents: Extents,
+    blocks: Blocks,
+) -> Result<Placement, LayoutError> {
+    let order = match layout {
+        Layout::Nd => order,
+        _ => axis_order(layout, layout.name().len()).unwrap_or(order),
+    };
+    let has_depth = order.contains('D');
+    if family(layout) == Family::Plain {
+        if !has_depth && extents.d != 1 {
+            return Err(LayoutError::Depth {
+                layout,
+                depth: extents.d,
+            });
+        }
+        return Ok(place_plain(order, extents));
+    }
+    place_device(layout, extents, blocks)
+}
+
+fn place_plain(order: &str, mut extents: Extents) -> Placement {
+    let shape: Vec<usize> = order.chars().map(|axis| *extents.get_mut(axis)).collect();
+    let step = |axis: char| match order.find(axis) {
+        Some(at) => Walk::Even(steps_product(&shape[at + 1..])),
+        None => Walk::Even(0),
+    };
+    let (n, c, d, h, w) = (step('N'), step('C'), step('D'), step('H'), step('W'));
+    Placement {
+        shape,
+        n,
+        c,
+        d,
+        h,
+        w,
+    }
+}
+
+pub(super) fn place_device(
+    layout: Layout,
+    extents: Extents,
+    Blocks { c0, n0 }: Blocks,
+) -> Result<Placement, LayoutError> {
+    use Layout::{
+        C1hwnc0, C1hwncoc0, FractalZ, FractalZ3d, FractalZ3dTranspose, FractalZC04, Ndc1hwc0,
+    };
+    let Extents { n, c, d, h, w } = extents;
+    if d != 1 && !matches!(layout, Ndc1hwc0 | FractalZ3d | FractalZ3dTranspose) {
+        return Err(LayoutError::Depth { layout, depth: d });
+    }
+    let (c1, n1) = (c.div_ceil(c0), n.div_ceil(n0));
+    let n_padded = extent(&[n1, n0])?;
+    // Each layout as its axes, outermost first: `C` blocks of channels, `c` those within a block,
+    // `o` the same once more, `n` the output channels with their padding.
+    let order = match layout {
+        Ndc1hwc0 => "NDCHWc",
+        C1hwnc0 => "CHWNc",
+        C1hwncoc0 => "CHWNoc",
+        FractalZ => "CHWnc",
+        FractalZ3d => "DCHWnc",
+        FractalZ3dTranspose => return place_transposed(extents, c0),
+        FractalZC04 => return place_four_channels(extents, Blocks { c0, n0 }),
+        _ => "NCHWc",
+    };
+    let extent_of = |axis| match axis {
+        'N' => n,
+        'C' => c1,
+        'D' => d,
+        'H' => h,
+        'W' => w,
+        'n' => n_padded,
+        _ => c0,
+    };
+    let dims: Vec<usize> = order.chars().map(extent_of).collect();
+    let step = |axis: char| match order.find(axis) {
+        Some(at) => steps_product(&dims[at + 1..]),
+        None => 0,
+    };
+    let is_fractal = order.contains('n');
+    let [n_step, d_step, h_step, w_step] =
+        [if is_fractal { 'n' } else { 'N' }, 'D', 'H', 'W'].map(|axis| Walk::Even(step(axis)));
+    // In C1HWNCoC0 only the diagonal of the last two axes is used.
+    let inner = if layout == C1hwncoc0 {
+        c0.saturating_add(1)
+    } else {
+        1
+    };
+    let channel = Walk::Blocked {
+        block: c0,
+        shift: 0,
+        outer: step('C'),
+        inner,
+    };
+    let shape = if is_fractal {
+        vec![extent(&[d, c1, h, w])?, n1, n0, c0]
+    } else {
+        dims
+    };
+    Ok(Placement {
+        shape,
+        n: n_step,
+        c: channel,
+        d: d_step,
+        h: h_step,
+        w: w_step,
+    })
+}
+
+/// The step of an axis with these extents inside it; meaningless, but no panic, if they do not fit.
+fn steps_product(dims: &[usize]) -> usize {
+    dims.iter()
+        .fold(1, |product: usize, &dim| product.saturating_mul(dim))
+}
+
+/// `FRACTAL_Z_3D_TRANSPOSE`: `FRACTAL_Z_3D` with the channels' roles exchanged.
+fn place_transposed(extents: Extents, c0: usize) -> Result<Placement, LayoutError> {
+    let exchanged = Extents {
+        n: extents.c,
+        c: extents.n,
+        ..extents
+    };
+    let blocks = Blocks { c0, n0: N0 };
+    let placement = place_device(Layout::FractalZ3d, exchanged, blocks)?;
+    Ok(Placement {
+        n: placement.c,
+        c: placement.n,
+        ..placement
+    })
+}
+
+/// `FRACTAL_Z_C04`: four channels, then places, in blocks of C0.
+fn place_four_channels(
+    extents: Extents,
+    Blocks { c0, n0 }: Blocks,
+) -> Result<Placement, LayoutError> {
+    let (layout, Extents { n, c, h, w, .. }) = (Layout::FractalZC04, extents);
+    if c > 4 {
+        return Err(LayoutError::Channels { layout, found: c });
+    }
+    if !c0.is_multiple_of(4) {
+        return Err(LayoutError::Block { layout, c0 });
+    }
+    let n1 = n.div_ceil(n0);
+    let shape = vec![extent(&[4, h, w])?.div_ceil(c0), n1, n0, c0];
+    let outer = extent(&[n1, n0, c0])?;
+    let place = Walk::Blocked {
+        block: c0 / 4,
+        shift: 0,
+        outer,
+        inner: 4,
+    };
+    let [n, c, none] = [c0, 1, 0].map(Walk::Even);
+    // Height and width are one axis here; `pair` joins those of the other side.
+    Ok(Placement {
+        shape,
+        n,
+        c,
+        d: none,
+        h: none,
+        w: place,
+    })
+}
