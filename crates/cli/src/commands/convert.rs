@@ -62,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     bar.finish_and_clear();
     let mut failures: Vec<(String, String)> = list_errors
         .into_iter()
-        .map(|error| (arguments.dump.display().to_string(), chain(error.into())))
+        .map(|error| (arguments.dump.display().to_string(), chain(&error.into())))
         .collect();
     failures.extend(report.failures.iter().map(|failure| {
         let error =
@@ -131,6 +131,6 @@ fn print(
     Ok(())
 }
 
-fn chain(error: anyhow::Error) -> String {
+fn chain(error: &anyhow::Error) -> String {
     format!("{error:#}")
 }

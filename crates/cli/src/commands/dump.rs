@@ -143,9 +143,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         model: id,
     };
     if arguments.json {
-        report::print_json(&outcome)?
+        report::print_json(&outcome)?;
     } else {
-        report::print(&outcome)?
+        report::print(&outcome)?;
     }
     finish(outcome, result)
 }

@@ -71,7 +71,7 @@ pub fn load(text: &str, current_dir: &Path) -> Result<AclConfig, Vec<Issue>> {
         return Ok(nothing(findings, "there is no `dump` object"));
     };
     let dump = Cursor::new("/dump", &dump.node);
-    let result = lower(dump, current_dir, &mut findings);
+    let result = lower(&dump, current_dir, &mut findings);
     match result {
         Some(_) if findings.has_error() => Err(findings.into_issues()),
         Some(Some(dump)) => Ok(AclConfig {
@@ -99,25 +99,29 @@ fn nothing(mut findings: Findings, why: &str) -> AclConfig {
 }
 
 /// `None` if an error was found, `Some(None)` if nothing is to be dumped.
-fn lower(dump: Cursor<'_>, current_dir: &Path, findings: &mut Findings) -> Option<Option<AclDump>> {
+fn lower(
+    dump: &Cursor<'_>,
+    current_dir: &Path,
+    findings: &mut Findings,
+) -> Option<Option<AclDump>> {
     let members = dump.object(findings)?;
     if members.is_empty() {
         return Some(None);
     }
-    refuse_unsupported(&dump, findings)?;
+    refuse_unsupported(dump, findings)?;
     let path = dump
         .member("dump_path")
         .map(|c| c.string(findings))
         .transpose_option()?;
     let mode = one_of(
-        &dump,
+        dump,
         "dump_mode",
         &["all", "input", "output"],
         "output",
         findings,
     )?;
-    let switch = one_of(&dump, "dump_op_switch", &["off", "on"], "off", findings)?;
-    let data = one_of(&dump, "dump_data", &["stats", "tensor"], "tensor", findings)?;
+    let switch = one_of(dump, "dump_op_switch", &["off", "on"], "off", findings)?;
+    let data = one_of(dump, "dump_data", &["stats", "tensor"], "tensor", findings)?;
     if data == "stats" {
         let at = dump.member("dump_data")?;
         findings.error(
@@ -136,7 +140,7 @@ fn lower(dump: Cursor<'_>, current_dir: &Path, findings: &mut Findings) -> Optio
         Some(list) => dump_list::read(&list, switch == "on", findings)?,
         None => Vec::new(),
     };
-    let dump_path = dump_path::check(&dump, path, current_dir, findings)?;
+    let dump_path = dump_path::check(dump, path, current_dir, findings)?;
     let steps = match step {
         Some(text) => dump_step::read(&dump.member("dump_step")?, text, findings)?,
         None => Steps::every(),

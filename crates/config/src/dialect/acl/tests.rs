@@ -111,136 +111,66 @@ fn accepted_without_effect() {
     }
 }
 
+/// One refusal on each line: what the `dump` object holds, code, pointer, part of the message.
+const REFUSALS: &str = r#"
+"dump_path": 1 | EP0001 | /dump/dump_path | found a number, expected a string
+"dump_list": [{}] | EP0001 | /dump/dump_path | missing
+"dump_path": "" | EP0001 | /dump/dump_path | empty
+"dump_path": "@/absent" | EP0003 | /dump/dump_path | does not exist
+"dump_path": "1.2.3.4:/x" | EP0003 | /dump/dump_path | not supported yet
+"dump_path": "@", "dump_mode": "out" | EP0002 | /dump/dump_mode | `out`
+"dump_path": "@", "dump_mode": "" | EP0001 | /dump/dump_mode | empty
+"dump_path": "@", "dump_data": "stats" | EP0002 | /dump/dump_data | not supported yet
+"dump_path": "@", "dump_step": "2-1" | EP0003 | /dump/dump_step | backwards
+"dump_path": "@", "dump_list": {} | EP0001 | /dump/dump_list | expected an array
+"dump_path": "@", "dump_list": [1] | EP0001 | /dump/dump_list/0 | an object
+"dump_path": "@", "dump_list": [{"layer": [3]}] | EP0001 | /dump/dump_list/0/layer/0 | expected a string
+"dump_path": "@", "dump_list": [{"layer": []}] | EP0001 | /dump/dump_list/0/layer | empty
+"dump_path": "@", "dump_list": [{"model_name": ""}] | EP0001 | /dump/dump_list/0/model_name | empty
+"dump_path": "@", "dump_list": [{"opname_range": []}] | - | /dump/dump_list/0/opname_range | not supported yet
+"dump_path": "@", "dump_list": [{"model": "x"}] | - | /dump/dump_list/0/model | unknown key
+"dump_path": "@", "dump_debug": "on" | - | /dump/dump_debug | only `off`
+"dump_path": "@", "dump_scene": "watcher" | - | /dump/dump_scene | not supported yet
+"dump_paht": "@" | - | /dump/dump_paht | did you mean `dump_path`?
+"#;
+
 #[test]
 fn refusals_name_code_and_place() {
-    let cases = [
-        ("{", "EP0004", "", "not valid JSON"),
-        (
-            r#"{"dump": null}"#,
-            "EP0001",
-            "/dump",
-            "found null, expected an object",
-        ),
-        (
-            r#"{"dump": {"dump_path": 1}}"#,
-            "EP0001",
-            "/dump/dump_path",
-            "found a number",
-        ),
-        (
-            r#"{"dump": {"dump_list": [{}]}}"#,
-            "EP0001",
-            "/dump/dump_path",
-            "missing",
-        ),
-        (
-            r#"{"dump": {"dump_path": ""}}"#,
-            "EP0001",
-            "/dump/dump_path",
-            "empty",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@/absent"}}"#,
-            "EP0003",
-            "/dump/dump_path",
-            "does not exist",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_mode": "out"}}"#,
-            "EP0002",
-            "/dump/dump_mode",
-            "`out`",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_mode": ""}}"#,
-            "EP0001",
-            "/dump/dump_mode",
-            "empty",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_data": "stats"}}"#,
-            "EP0002",
-            "/dump/dump_data",
-            "not supported yet",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_step": "2-1"}}"#,
-            "EP0003",
-            "/dump/dump_step",
-            "backwards",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_list": {}}}"#,
-            "EP0001",
-            "/dump/dump_list",
-            "expected an array",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_list": [1]}}"#,
-            "EP0001",
-            "/dump/dump_list/0",
-            "an object",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_list": [{"layer": [3]}]}}"#,
-            "EP0001",
-            "/dump/dump_list/0/layer/0",
-            "expected a string",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_list": [{"layer": []}]}}"#,
-            "EP0001",
-            "/dump/dump_list/0/layer",
-            "empty",
-        ),
-        (
-            r#"{"dump": {"dump_path": "1.2.3.4:/x"}}"#,
-            "EP0003",
-            "/dump/dump_path",
-            "not supported yet",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_debug": "on"}}"#,
-            "",
-            "/dump/dump_debug",
-            "only `off`",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_scene": "watcher"}}"#,
-            "",
-            "/dump/dump_scene",
-            "not supported yet",
-        ),
-        (
-            r#"{"dump": {"dump_paht": "@"}}"#,
-            "",
-            "/dump/dump_paht",
-            "did you mean `dump_path`?",
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_list": [{"opname_range": []}]}}"#,
-            "",
-            "/dump/dump_list/0/opname_range",
-            "not supported yet",
-        ),
-    ];
-    for (config, code, pointer, part) in cases {
-        let (_dir, result) = load_in(config);
-        let issues = result
-            .err()
-            .unwrap_or_else(|| panic!("{config} was accepted"));
-        let issue = issues
-            .iter()
-            .find(|issue| issue.severity == Severity::Error)
-            .unwrap();
-        assert_eq!(
-            (issue.code.unwrap_or(""), issue.pointer.as_str()),
-            (code, pointer),
-            "{config}"
-        );
-        assert!(issue.message.contains(part), "{config}: {issue}");
-        assert!(issue.place.line > 0, "{config}: {issue}");
+    for line in REFUSALS.trim().lines() {
+        let parts: Vec<&str> = line.split(" | ").collect();
+        let [members, code, pointer, part] = parts[..] else {
+            panic!("{line}")
+        };
+        refused(&format!("{{\"dump\": {{{members}}}}}"), code, pointer, part);
     }
+    refused("{", "EP0004", "", "not valid JSON");
+    refused(
+        r#"{"dump": null}"#,
+        "EP0001",
+        "/dump",
+        "found null, expected an object",
+    );
+}
+
+fn refused(config: &str, code: &str, pointer: &str, part: &str) {
+    let (_dir, result) = load_in(config);
+    let issues = result
+        .err()
+        .unwrap_or_else(|| panic!("{config} was accepted"));
+    let issue = issues
+        .iter()
+        .find(|issue| issue.severity == Severity::Error)
+        .unwrap();
+    assert_eq!(
+        (issue.code.unwrap_or("-"), issue.pointer.as_str()),
+        (code, pointer),
+        "{config}"
+    );
+    assert!(issue.message.contains(part), "{config}: {issue}");
+    assert!(
+        issue.place.line > 0 && issue.place.column > 0,
+        "{config}: {issue}"
+    );
 }
 
 #[test]
