@@ -59,17 +59,17 @@ fn measure(path: &Path) {
     let mut times: [Vec<Duration>; 5] = Default::default();
     for round in 0..N_ROUNDS {
         times[0].push(timed(|| {
-            check(&expected, &model.run(&inputs, None).unwrap())
+            check(&expected, &model.run(&inputs, None).unwrap());
         }));
         let sink = Arc::new(StatsSink::default());
         times[1].push(timed(|| {
-            captured(&mut *model, &inputs, &expected, sink.clone(), n_bytes)
+            captured(&mut *model, &inputs, &expected, sink.clone(), n_bytes);
         }));
         check_stats(&sink, &records);
         let out = dir.path().join(round.to_string());
         let sink = AclSink::create(&out, ["dump".to_owned()], Modes::default()).unwrap();
         times[2].push(timed(|| {
-            captured(&mut *model, &inputs, &expected, Arc::new(sink), n_bytes)
+            captured(&mut *model, &inputs, &expected, Arc::new(sink), n_bytes);
         }));
         fs::remove_dir_all(&out).unwrap();
         times[3].push(timed(|| copy(&records)));
