@@ -79,6 +79,8 @@ CASES = (
     _generated("control_flow", "then"),
     _generated("control_flow", "else"),
     _generated("multi_io"),
+    _generated("scan"),
     _generated("nan"),
+    _generated("non_finite"),
     _generated("dtypes"),
 )

@@ -53,9 +53,9 @@ def test_branches_differ(operators_of: Lookup) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_only_nan_has_non_finite_values(case: Case, operators_of: Lookup) -> None:
+def test_first_non_finite_values(case: Case, operators_of: Lookup) -> None:
     first = reference.first_non_finite(operators_of(case))
-    assert (first and first.name) == ("/log/Log" if case.stem == "nan" else None)
+    assert (first and first.name) == {"nan": "/log/Log", "non_finite": "/Relu"}.get(case.stem)
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,22 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-from generators.control_flow import control_flow, loop
-from generators.corner_cases import dtypes, multi_io, nan
+from generators.control_flow import control_flow, loop, scan
+from generators.corner_cases import dtypes, multi_io, nan, non_finite
 from generators.graph import Generated
 from generators.resnet import resnet18
 from generators.transformer import transformer
 
-SMALL_MODELS: tuple[Callable[[], Generated], ...] = (transformer, control_flow, multi_io, loop, nan, dtypes)
+SMALL_MODELS: tuple[Callable[[], Generated], ...] = (
+    transformer,
+    control_flow,
+    multi_io,
+    loop,
+    scan,
+    nan,
+    non_finite,
+    dtypes,
+)
 
 
 def write(generated: Generated, stem: str, out_dir: Path) -> None:

@@ -54,7 +54,8 @@ impl Value {
 /// Parses strict JSON.
 pub(crate) fn parse(text: &str) -> Result<Node, Issue> {
     check_nesting(text)?;
-    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
+    // Into a value, not past it: only so are the escapes inside strings checked.
+    if let Err(error) = serde_json::from_str::<serde_json::Value>(text) {
         let place = Place {
             line: error.line().max(1),
             column: error.column().max(1),
@@ -69,11 +70,15 @@ pub(crate) fn parse(text: &str) -> Result<Node, Issue> {
         allow_trailing_commas: false,
         ..ParseOptions::default()
     };
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &options)
-        .map_err(|error| syntax(Place::default(), format!("not valid JSON: {error}")))?;
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
+        syntax(
+            Place { line: 1, column: 1 },
+            format!("not valid JSON: {error}"),
+        )
+    })?;
     let value = parsed
         .value
-        .ok_or_else(|| syntax(Place::default(), "not valid JSON".into()))?;
+        .ok_or_else(|| syntax(Place { line: 1, column: 1 }, "not valid JSON".into()))?;
     Ok(convert(&value, &Lines::new(text)))
 }
 
@@ -190,7 +195,17 @@ mod tests {
     #[test]
     fn what_strict_json_refuses() {
         for text in [
-            "", "{", "{'a': 1}", "{a: 1}", "[1,]", "// x\n1", "1 2", "[01]", "\"\\x\"", "NaN",
+            "",
+            "{",
+            "{'a': 1}",
+            "{a: 1}",
+            "[1,]",
+            "// x\n1",
+            "1 2",
+            "[01]",
+            "\"\\x\"",
+            "NaN",
+            r#""\udf00""#,
         ] {
             let issue = parse(text).unwrap_err();
             assert!(

@@ -59,3 +59,27 @@ def loop() -> Generated:
     graph.node("Neg", [doubled], "/after/Neg", output="y")
     graph.output("y", np.float32, SHAPE)
     return Generated(graph.model(), {"sample": {"x": graph.rng.standard_normal(SHAPE).astype(np.float32)}})
+
+
+def scan() -> Generated:
+    """A running sum and the rows on the way, with a weight from the graph around the body."""
+    graph = Graph("scan", seed=5)
+    start = graph.input("start", np.float32, [3])
+    rows = graph.input("rows", np.float32, ["n", 3])
+    weight = graph.random("weight", [3], scale=1)
+    scaled = graph.node("Mul", [rows, weight], "/before/Mul")
+
+    body = Graph("body")
+    body.input("sum_in", np.float32, [3])
+    body.input("row", np.float32, [3])
+    body.node("Add", ["sum_in", "row"], "/body/Add", output="sum_out")
+    body.node("Identity", ["sum_out"], "/body/Identity", output="row_out")
+    body.output("sum_out", np.float32, [3])
+    body.output("row_out", np.float32, [3])
+
+    total, sums = graph.nodes("Scan", [start, scaled], "/Scan", 2, body=body.proto(), num_scan_inputs=1)
+    graph.node("Neg", [total], "/after/Neg", output="y")
+    graph.output("y", np.float32, [3])
+    graph.output(sums, np.float32, ["n", 3])
+    values = {"start": np.ones(3, np.float32), "rows": graph.rng.standard_normal((5, 3)).astype(np.float32)}
+    return Generated(graph.model(), {"sample": values})

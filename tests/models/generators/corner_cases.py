@@ -92,6 +92,29 @@ def nan() -> Generated:
     return Generated(graph.model(), {"sample": {"x": np.array([1, -1, 0, 0.5, 1e-40], np.float32)}})
 
 
+def non_finite() -> Generated:
+    """Operators that could lose a NaN or an infinity on the way, each reading the input that holds them."""
+    graph = Graph("non_finite")
+    nan, inf = np.nan, np.inf
+    rows = [[1, 2, 3, 0], [nan] * 4, [-inf] * 4, [inf] * 4, [inf, -inf, 0, 1], [-1, -2, -3, -4]]
+    values = np.array(rows, np.float32)
+    x = graph.input("x", np.float32, list(values.shape))
+    axes = graph.initializer("axes", np.array([1], np.int64))
+    low, high = (graph.initializer(name, np.array(v, np.float32)) for name, v in (("low", -1), ("high", 2)))
+    row = graph.initializer("row", np.array([0, 1, -1, 2], np.float32))
+    nodes = [graph.node(op, [x], f"/{op}") for op in ("Relu", "Sigmoid", "Tanh", "HardSigmoid", "LeakyRelu")]
+    nodes.append(graph.node("Clip", [x, low, high], "/Clip"))
+    nodes += [graph.node(op, [x, row], f"/{op}") for op in ("Max", "Min", "Add", "Mul")]
+    nodes += [graph.node(op, [x, axes], f"/{op}") for op in ("ReduceMax", "ReduceMin", "ReduceSum")]
+    image = np.zeros((1, 1, 4, 4), np.float32)
+    image[0, 0, :2, 2:], image[0, 0, 3, 3] = -inf, inf
+    pooled = graph.input("image", np.float32, list(image.shape))
+    nodes.append(graph.node("MaxPool", [pooled], "/MaxPool", kernel_shape=[2, 2], strides=[2, 2]))
+    for node in nodes:
+        graph.output(node, np.float32, None)
+    return Generated(graph.model(), {"sample": {"x": values, "image": image}})
+
+
 def dtypes() -> Generated:
     """Each dtype's extremes through Identity, and small values through a Cast to every dtype in turn."""
     graph = Graph("dtypes")

@@ -38,7 +38,7 @@ class Graph:
         self._inputs.append(value_info(name, dtype, shape))
         return name
 
-    def output(self, name: str, dtype: DTypeLike, shape: Sequence[Dim]) -> None:
+    def output(self, name: str, dtype: DTypeLike, shape: Sequence[Dim] | None) -> None:
         self._outputs.append(value_info(name, dtype, shape))
 
     def initializer(self, name: str, values: NDArray) -> str:
@@ -56,6 +56,12 @@ class Graph:
         self._nodes.append(helper.make_node(op_type, inputs, [value], name, **attributes))
         return value
 
+    def nodes(self, op_type: str, inputs: Sequence[str], name: str, n_outputs: int, **attributes) -> list[str]:
+        """Append an operator with several outputs, named after the operator."""
+        values = [f"{name}_output_{i}" for i in range(n_outputs)]
+        self._nodes.append(helper.make_node(op_type, inputs, values, name, **attributes))
+        return values
+
     def constant(self, name: str, values: NDArray) -> str:
         """A Constant node, which no engine executes."""
         return self.node("Constant", [], name, value=numpy_helper.from_array(values))
@@ -70,7 +76,7 @@ class Graph:
         return model
 
 
-def value_info(name: str, dtype: DTypeLike, shape: Sequence[Dim]) -> onnx.ValueInfoProto:
+def value_info(name: str, dtype: DTypeLike, shape: Sequence[Dim] | None) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, tensor_type(dtype), shape)
 
 

@@ -9,6 +9,8 @@ mod gemm;
 mod graph;
 mod limits;
 mod nodewise;
+mod non_finite;
+mod scan;
 mod value;
 
 use std::path::Path;

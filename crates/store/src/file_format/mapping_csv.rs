@@ -13,9 +13,11 @@ pub fn line(short_name: &str, real_name: &str) -> String {
     format!("{short_name},{real_name}\n")
 }
 
-/// The pairs of a file's text, in order. Lines without a comma are passed over.
+/// The pairs of a file's text, in order. Lines without a comma are passed over, and so are carriage
+/// returns at the end of a line.
 pub fn parse(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.lines().filter_map(|line| line.split_once(','))
+    text.split('\n')
+        .filter_map(|line| line.trim_end_matches('\r').split_once(','))
 }
 
 #[cfg(test)]

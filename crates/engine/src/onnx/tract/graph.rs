@@ -18,8 +18,9 @@ use tract_onnx::tract_hir::internal::*;
 
 use super::super::{layout, proto};
 use super::nodewise::NodeCache;
+use super::scan::{self, ScanNode};
 use super::{NAME, quietly, value};
-use crate::{EngineError, LoadOptions};
+use crate::{EngineError, LoadOptions, guard};
 
 type InferencePlan = SimplePlan<InferenceFact, Box<dyn InferenceOp>>;
 
@@ -40,6 +41,7 @@ struct Node {
     is_constant: Vec<bool>,
     cache: RefCell<NodeCache>,
     branches: Option<Branches>,
+    scan: Option<RefCell<ScanNode>>,
 }
 
 /// The two bodies of an `If`, each with the positions of its inputs among the node's.
@@ -88,12 +90,13 @@ impl Graph {
     }
 
     fn build(
-        model: InferenceModel,
+        mut model: InferenceModel,
         proto: &GraphProto,
         task_ids: &TaskIds,
         options: &RunOptions,
         operators: &mut Vec<Arc<Operator>>,
     ) -> TractResult<Graph> {
+        let mut scans: HashMap<usize, ScanNode> = scan::take_out(&mut model).into_iter().collect();
         let plan = SimplePlan::new_with_options(model, options)?;
         let model = plan.model();
         let by_value = nodes_by_value(model);
@@ -126,6 +129,7 @@ impl Graph {
                     .collect(),
                 cache: RefCell::default(),
                 branches: Branches::build(node, node_proto, task_ids, options, operators)?,
+                scan: scans.remove(&id).map(RefCell::new),
                 operator,
             });
         }
@@ -142,24 +146,24 @@ impl Graph {
             engine: NAME,
             reason,
         };
-        let mut state = SimpleState::new(&self.plan).map_err(|error| fail(super::chain(&error)))?;
-        let result =
-            state.run_plan_with_eval(inputs, |context, op_state, tract_node, inputs| match &self
-                .nodes[tract_node.id]
-            {
-                Some(node) => node
-                    .run(tap, &inputs, || {
-                        node.eval(tap, tract_node, &inputs, |inputs| {
-                            plan::eval(context, op_state, tract_node, inputs)
-                        })
-                    })
-                    .map_err(|error| TractError::new(Carried(error))),
-                None => plan::eval(context, op_state, tract_node, inputs),
-            });
-        result.map_err(|error| match error.downcast::<Carried>() {
-            Ok(Carried(error)) => error,
-            Err(error) => fail(super::chain(&error)),
-        })
+        let result = guard::catch(|| {
+            let mut state = SimpleState::new(&self.plan)?;
+            state.run_plan_with_eval(inputs, |context, op_state, tract_node, inputs| {
+                let Some(node) = &self.nodes[tract_node.id] else {
+                    return plan::eval(context, op_state, tract_node, inputs);
+                };
+                let interpret = |inputs| plan::eval(context, op_state, tract_node, inputs);
+                let eval = || node.eval(tap, tract_node, &inputs, interpret);
+                node.run(tap, &inputs, eval)
+                    .map_err(|error| TractError::new(Carried(error)))
+            })
+        });
+        result
+            .map_err(fail)?
+            .map_err(|error| match error.downcast::<Carried>() {
+                Ok(Carried(error)) => error,
+                Err(error) => fail(super::chain(&error)),
+            })
     }
 }
 
@@ -224,6 +228,9 @@ impl Node {
                 .unwrap_or_else(|reason| Err(self.fail(reason)));
         }
         let result = quietly(|| {
+            if let Some(scan) = &self.scan {
+                return scan.borrow_mut().eval(inputs);
+            }
             let mut cache = self.cache.borrow_mut();
             let op_type = &self.operator.op_type;
             let compiled = cache.eval(tract_node, op_type, &self.is_constant, inputs)?;
@@ -232,7 +239,12 @@ impl Node {
                 None => interpret(inputs.clone()),
             }
         });
-        result.map_err(|reason| self.fail(reason))
+        let outputs = result.map_err(|reason| self.fail(reason))?;
+        let is_read = |slot: &usize| !tract_node.outputs[*slot].successors.is_empty();
+        match (outputs.len()..tract_node.outputs.len()).find(is_read) {
+            Some(slot) => Err(self.fail(format!("the engine gives no output {slot}"))),
+            None => Ok(outputs),
+        }
     }
 
     fn fail(&self, reason: String) -> EngineError {

@@ -58,6 +58,15 @@ fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
     if !framework.op_register.0.contains_key(&node.op_type) {
         return Some("it has no such operator".into());
     }
+    let attribute = |name: &str| node.attribute.iter().find(|attr| attr.name == name);
+    if node.op_type == "SpaceToDepth" && attribute("mode").is_some_and(|mode| mode.s == b"CRD") {
+        return Some("it gives wrong values for `mode=CRD`".into());
+    }
+    let is_present = |i: usize| node.input.get(i).is_some_and(|name| !name.is_empty());
+    let is_causal = attribute("is_causal").is_some_and(|attr| attr.i == 1);
+    if node.op_type == "Attention" && node.domain.is_empty() && is_causal && is_present(4) {
+        return Some("it gives wrong values for causal attention with a past".into());
+    }
     let direction = node.attribute.iter().find(|attr| attr.name == "direction");
     let is_reverse = direction.is_some_and(|attr| attr.s == b"reverse");
     if is_reverse && matches!(node.op_type.as_str(), "LSTM" | "GRU" | "RNN") {

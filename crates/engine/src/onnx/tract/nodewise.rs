@@ -14,6 +14,8 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
+use super::non_finite::Correction;
+
 /// Different plans that are built for one node. A node that meets more dtypes, shapes or pinned
 /// values than that (as in generating text, token by token) goes on without.
 const N_PLANS_MAX: usize = 8;
@@ -83,6 +85,7 @@ pub(super) struct NodeCache {
 
 struct CompiledNode {
     key: Vec<InputKey>,
+    correction: Option<Correction>,
     state: State,
     variable_inputs: Vec<usize>,
 }
@@ -121,69 +124,106 @@ impl NodeCache {
         is_constant: &[bool],
         inputs: &TVec<TValue>,
     ) -> TractResult<Option<TVec<TValue>>> {
-        let Some(op) = node.op_as::<Box<dyn Expansion>>() else {
-            return Ok(None);
+        let expansion = node.op_as::<Box<dyn Expansion>>().map(AsRef::as_ref);
+        let correction = Correction::needed(op_type, inputs);
+        let target = Target {
+            op_type,
+            expansion,
+            correction,
         };
-        if self.is_off {
-            return Ok(None);
+        let Some(index) = self.find_or_compile(&target, is_constant, inputs) else {
+            return match correction {
+                // The interpreter would get this wrong, so it is worth a plan for this time only.
+                Some(_) => compile(&target, is_constant, inputs)?.run(inputs).map(Some),
+                None => Ok(None),
+            };
+        };
+        self.plans[index].run(inputs).map(Some)
+    }
+
+    /// The position of the plan for these inputs; `None` if the node goes without plans.
+    fn find_or_compile(
+        &mut self,
+        target: &Target<'_>,
+        is_constant: &[bool],
+        inputs: &TVec<TValue>,
+    ) -> Option<usize> {
+        if self.is_off || (target.expansion.is_none() && target.correction.is_none()) {
+            return None;
         }
         let admits = |plan: &CompiledNode| {
-            plan.key.len() == inputs.len() && plan.key.iter().zip(inputs).all(|(k, v)| k.admits(v))
+            plan.correction == target.correction
+                && plan.key.len() == inputs.len()
+                && plan.key.iter().zip(inputs).all(|(k, v)| k.admits(v))
         };
-        let index = match self.plans.iter().position(admits) {
-            Some(index) => index,
-            None if self.plans.len() == N_PLANS_MAX => {
+        if let Some(index) = self.plans.iter().position(admits) {
+            return Some(index);
+        }
+        let has_room = self.plans.len() < N_PLANS_MAX;
+        match compile(target, is_constant, inputs) {
+            Ok(plan) if has_room => self.plans.push(plan),
+            _ => {
                 self.is_off = true;
                 self.plans.clear();
-                return Ok(None);
+                return None;
             }
-            None => match compile(op.as_ref(), op_type, is_constant, inputs) {
-                Some(plan) => {
-                    self.plans.push(plan);
-                    self.plans.len() - 1
-                }
-                None => {
-                    self.is_off = true;
-                    return Ok(None);
-                }
-            },
+        }
+        Some(self.plans.len() - 1)
+    }
+}
+
+impl CompiledNode {
+    fn run(&mut self, inputs: &TVec<TValue>) -> TractResult<TVec<TValue>> {
+        self.state.run(
+            self.variable_inputs
+                .iter()
+                .map(|&i| inputs[i].clone())
+                .collect(),
+        )
+    }
+}
+
+/// What is compiled.
+struct Target<'a> {
+    op_type: &'a str,
+    expansion: Option<&'a dyn Expansion>,
+    correction: Option<Correction>,
+}
+
+impl Target<'_> {
+    fn wire(&self, model: &mut TypedModel, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let wire = |model: &mut TypedModel, name: &str, inputs: &[OutletId]| match self.expansion {
+            Some(expansion) => expansion.wire(name, model, inputs),
+            None => bail!("the operator cannot be wired"),
         };
-        let plan = &mut self.plans[index];
-        let variable = plan
-            .variable_inputs
-            .iter()
-            .map(|&i| inputs[i].clone())
-            .collect();
-        plan.state.run(variable).map(Some)
+        match self.correction {
+            Some(correction) => correction.wire(model, inputs, &wire),
+            None => wire(model, "node", inputs),
+        }
     }
 }
 
 /// Wires and optimises one node, with as few inputs pinned as it can do with.
 fn compile(
-    op: &dyn Expansion,
-    op_type: &str,
+    target: &Target<'_>,
     is_constant: &[bool],
     inputs: &TVec<TValue>,
-) -> Option<CompiledNode> {
+) -> TractResult<CompiledNode> {
     let key = |is_pinning: bool| -> Vec<InputKey> {
-        inputs
-            .iter()
+        let values = inputs.iter().map(|value| value.clone().into_arc_tensor());
+        values
             .zip(is_constant)
-            .map(
-                |(value, &is_constant)| match value.clone().into_arc_tensor() {
-                    tensor if is_constant => InputKey::Constant(tensor),
-                    tensor if is_pinning && is_pinnable(&tensor) => InputKey::Pinned(tensor),
-                    tensor => InputKey::Variable(tensor.datum_type(), tensor.shape().into()),
-                },
-            )
+            .map(|(tensor, &is_constant)| match tensor {
+                tensor if is_constant => InputKey::Constant(tensor),
+                tensor if is_pinning && is_pinnable(&tensor) => InputKey::Pinned(tensor),
+                tensor => InputKey::Variable(tensor.datum_type(), tensor.shape().into()),
+            })
             .collect()
     };
-    build(op, op_type, key(false))
-        .or_else(|_| build(op, op_type, key(true)))
-        .ok()
+    build(target, key(false)).or_else(|_| build(target, key(true)))
 }
 
-fn build(op: &dyn Expansion, op_type: &str, key: Vec<InputKey>) -> TractResult<CompiledNode> {
+fn build(target: &Target<'_>, key: Vec<InputKey>) -> TractResult<CompiledNode> {
     let mut model = TypedModel::default();
     let mut wires: TVec<OutletId> = tvec!();
     let mut variable_inputs = Vec::new();
@@ -199,25 +239,14 @@ fn build(op: &dyn Expansion, op_type: &str, key: Vec<InputKey>) -> TractResult<C
             }
         });
     }
-    let is_widened = WIDENED.contains(&op_type) && has_float16(&model, &wires)?;
+    let is_widened = WIDENED.contains(&target.op_type) && has_float16(&model, &wires)?;
+    let (narrow, wide) = (DatumType::F16, DatumType::F32);
     if is_widened {
-        recast(
-            &mut model,
-            "widen",
-            &mut wires,
-            DatumType::F16,
-            DatumType::F32,
-        )?;
+        recast(&mut model, "widen", &mut wires, narrow, wide)?;
     }
-    let mut outputs = op.wire("node", &mut model, &wires)?;
+    let mut outputs = target.wire(&mut model, &wires)?;
     if is_widened {
-        recast(
-            &mut model,
-            "narrow",
-            &mut outputs,
-            DatumType::F32,
-            DatumType::F16,
-        )?;
+        recast(&mut model, "narrow", &mut outputs, wide, narrow)?;
     }
     for &output in &outputs {
         // A shape that depends on a value which is not built in would be worked out at every run.
@@ -229,6 +258,7 @@ fn build(op: &dyn Expansion, op_type: &str, key: Vec<InputKey>) -> TractResult<C
     let state = SimplePlan::new(model.into_optimized()?)?.spawn()?;
     Ok(CompiledNode {
         key,
+        correction: target.correction,
         state,
         variable_inputs,
     })
