@@ -102,16 +102,17 @@ def non_finite() -> Generated:
     axes = graph.initializer("axes", np.array([1], np.int64))
     low, high = (graph.initializer(name, np.array(v, np.float32)) for name, v in (("low", -1), ("high", 2)))
     row = graph.initializer("row", np.array([0, 1, -1, 2], np.float32))
-    nodes = [graph.node(op, [x], f"/{op}") for op in ("Relu", "Sigmoid", "Tanh", "HardSigmoid", "LeakyRelu")]
-    nodes.append(graph.node("Clip", [x, low, high], "/Clip"))
-    nodes += [graph.node(op, [x, row], f"/{op}") for op in ("Max", "Min", "Add", "Mul")]
-    nodes += [graph.node(op, [x, axes], f"/{op}") for op in ("ReduceMax", "ReduceMin", "ReduceSum")]
+    wide, narrow = [6, 4], [6, 1]
+    nodes = [(wide, graph.node(op, [x], f"/{op}")) for op in ("Relu", "Sigmoid", "Tanh", "HardSigmoid", "LeakyRelu")]
+    nodes.append((wide, graph.node("Clip", [x, low, high], "/Clip")))
+    nodes += [(wide, graph.node(op, [x, row], f"/{op}")) for op in ("Max", "Min", "Add", "Mul")]
+    nodes += [(narrow, graph.node(op, [x, axes], f"/{op}")) for op in ("ReduceMax", "ReduceMin", "ReduceSum")]
     image = np.zeros((1, 1, 4, 4), np.float32)
     image[0, 0, :2, 2:], image[0, 0, 3, 3] = -inf, inf
     pooled = graph.input("image", np.float32, list(image.shape))
-    nodes.append(graph.node("MaxPool", [pooled], "/MaxPool", kernel_shape=[2, 2], strides=[2, 2]))
-    for node in nodes:
-        graph.output(node, np.float32, None)
+    nodes.append(([1, 1, 2, 2], graph.node("MaxPool", [pooled], "/MaxPool", kernel_shape=[2, 2], strides=[2, 2])))
+    for shape, node in nodes:
+        graph.output(node, np.float32, shape)
     return Generated(graph.model(), {"sample": {"x": values, "image": image}})
 
 

@@ -38,7 +38,7 @@ class Graph:
         self._inputs.append(value_info(name, dtype, shape))
         return name
 
-    def output(self, name: str, dtype: DTypeLike, shape: Sequence[Dim] | None) -> None:
+    def output(self, name: str, dtype: DTypeLike, shape: Sequence[Dim]) -> None:
         self._outputs.append(value_info(name, dtype, shape))
 
     def initializer(self, name: str, values: NDArray) -> str:
@@ -76,7 +76,7 @@ class Graph:
         return model
 
 
-def value_info(name: str, dtype: DTypeLike, shape: Sequence[Dim] | None) -> onnx.ValueInfoProto:
+def value_info(name: str, dtype: DTypeLike, shape: Sequence[Dim]) -> onnx.ValueInfoProto:
     return helper.make_tensor_value_info(name, tensor_type(dtype), shape)
 
 
