@@ -37,6 +37,8 @@ struct Node {
     input_positions: Vec<usize>,
     /// Positions of the present outputs, likewise.
     output_positions: Vec<usize>,
+    /// Outputs up to the last one that another node or the caller reads.
+    n_outputs_read: usize,
     /// For each input, whether it is a constant of the model.
     is_constant: Vec<bool>,
     cache: RefCell<NodeCache>,
@@ -122,6 +124,7 @@ impl Graph {
             nodes[id] = Some(Node {
                 input_positions: present(&operator.inputs),
                 output_positions: present(&operator.outputs),
+                n_outputs_read: n_outputs_read(model, node),
                 is_constant: node
                     .inputs
                     .iter()
@@ -240,11 +243,11 @@ impl Node {
             }
         });
         let outputs = result.map_err(|reason| self.fail(reason))?;
-        let is_read = |slot: &usize| !tract_node.outputs[*slot].successors.is_empty();
-        match (outputs.len()..tract_node.outputs.len()).find(is_read) {
-            Some(slot) => Err(self.fail(format!("the engine gives no output {slot}"))),
-            None => Ok(outputs),
+        if outputs.len() < self.n_outputs_read {
+            let (n, wanted) = (outputs.len(), self.n_outputs_read);
+            return Err(self.fail(format!("the engine gives {n} of {wanted} outputs")));
         }
+        Ok(outputs)
     }
 
     fn fail(&self, reason: String) -> EngineError {
@@ -345,6 +348,15 @@ fn nodes_by_value(model: &InferenceModel) -> HashMap<&str, usize> {
         }
     }
     by_value
+}
+
+fn n_outputs_read(model: &InferenceModel, node: &InferenceNode) -> usize {
+    let is_result = |slot| model.outputs.contains(&OutletId::new(node.id, slot));
+    let is_read = |slot: &usize| !node.outputs[*slot].successors.is_empty() || is_result(*slot);
+    (0..node.outputs.len())
+        .rev()
+        .find(is_read)
+        .map_or(0, |slot| slot + 1)
 }
 
 fn present(names: &[String]) -> Vec<usize> {

@@ -1,7 +1,7 @@
 //! What tract lacks, or computes wrongly without saying so.
 
 use tract_onnx::Onnx;
-use tract_onnx::pb::{GraphProto, NodeProto};
+use tract_onnx::pb::{AttributeProto, GraphProto, NodeProto};
 
 use super::super::proto;
 use super::{NAME, OTHER_ENGINE};
@@ -9,6 +9,17 @@ use crate::EngineError;
 
 /// Domains whose operators tract looks up by type alone.
 const DOMAINS: &[&str] = &["", "ai.onnx", "ai.onnx.ml", "com.microsoft"];
+
+/// Attributes of `Attention` that tract knows; later opsets add some that change the result.
+const ATTENTION_ATTRIBUTES: &[&str] = &[
+    "is_causal",
+    "kv_num_heads",
+    "q_num_heads",
+    "qk_matmul_output_mode",
+    "scale",
+    "softcap",
+    "softmax_precision",
+];
 
 /// Refuses a model with an operator that tract does not have or gets wrong, bodies included.
 pub(super) fn check(framework: &Onnx, graph: &GraphProto) -> Result<(), EngineError> {
@@ -63,8 +74,18 @@ fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
         return Some("it gives wrong values for `mode=CRD`".into());
     }
     let is_present = |i: usize| node.input.get(i).is_some_and(|name| !name.is_empty());
+    let is_attention = node.op_type == "Attention" && is_standard(&node.domain);
+    let is_newer = |attr: &&AttributeProto| !ATTENTION_ATTRIBUTES.contains(&attr.name.as_str());
+    if let Some(attr) = node
+        .attribute
+        .iter()
+        .find(is_newer)
+        .filter(|_| is_attention)
+    {
+        return Some(format!("it passes over the attribute `{}`", attr.name));
+    }
     let is_causal = attribute("is_causal").is_some_and(|attr| attr.i == 1);
-    if node.op_type == "Attention" && node.domain.is_empty() && is_causal && is_present(4) {
+    if is_attention && is_causal && is_present(4) {
         return Some("it gives wrong values for causal attention with a past".into());
     }
     let direction = node.attribute.iter().find(|attr| attr.name == "direction");
@@ -73,4 +94,8 @@ fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
         return Some("it gives wrong values for `direction=reverse`".into());
     }
     None
+}
+
+fn is_standard(domain: &str) -> bool {
+    domain.is_empty() || domain == "ai.onnx"
 }

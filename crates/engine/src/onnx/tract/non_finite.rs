@@ -76,8 +76,8 @@ impl Correction {
                 let outputs = rewire(model, "node", inputs)?;
                 Ok(tvec!(keep_nan(model, "keep", inputs[0], outputs[0])?))
             }
-            Correction::Max => elementwise(model, inputs, math::max()),
-            Correction::Min => elementwise(model, inputs, math::min()),
+            Correction::Max => elementwise(model, inputs, &math::max()),
+            Correction::Min => elementwise(model, inputs, &math::min()),
             Correction::Largest => largest(model, inputs, rewire, true),
             Correction::LargestInWindow => largest(model, inputs, rewire, false),
             Correction::Smallest => smallest(model, inputs, rewire),
@@ -89,7 +89,7 @@ impl Correction {
 fn elementwise(
     model: &mut TypedModel,
     inputs: &[OutletId],
-    op: TypedBinOp,
+    op: &TypedBinOp,
 ) -> TractResult<TVec<OutletId>> {
     let mut n_axes = 0;
     for &input in inputs {
