@@ -40,6 +40,9 @@ fn run(dump: &Path, out: &Path, is_replacing: bool) -> convert::Report {
     assert!(errors.is_empty());
     let options = convert::Options {
         out: out.to_owned(),
+        kind: convert::OutputKind::Npy,
+        relayout: None,
+        pick: None,
         n_threads: 3,
         modes: Modes::default(),
         is_replacing,

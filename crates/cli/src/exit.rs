@@ -68,6 +68,15 @@ impl Failure {
     }
 }
 
+/// An error with its causes on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
 impl From<io::Error> for Failure {
     /// Errors of standard output.
     fn from(error: io::Error) -> Failure {

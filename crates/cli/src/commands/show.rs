@@ -9,7 +9,7 @@ use opscope_analysis::overview::{self, Overview};
 use opscope_analysis::{Element, default_jobs};
 use serde_json::{Value, json};
 
-use crate::exit::{Failure, PARTIAL, UNREADABLE};
+use crate::exit::{Failure, PARTIAL, UNREADABLE, chain};
 use crate::format;
 
 /// Show what is in a dump file or in a directory of them
@@ -255,14 +255,6 @@ fn overview_json(arguments: &Arguments, overview: &Overview) -> Value {
 fn print_json(value: &Value) -> Result<(), Failure> {
     writeln!(stdout(), "{value:#}")?;
     Ok(())
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
 }
 
 fn time(us: u64) -> String {
