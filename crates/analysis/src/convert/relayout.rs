@@ -66,74 +66,94 @@ impl Relayout {
                 ..elements
             });
         }
-        let original = match &self.shape {
-            Some(shape) => Some((self.target, shape.clone())),
-            None if is_plain(from) => None,
-            None => original(entry, from, self.target)?,
+        let mut originals = match &self.shape {
+            Some(shape) => vec![(self.target, shape.clone())],
+            None if is_plain(from) => Vec::new(),
+            None => originals(entry, from, self.target)?,
+        }
+        .into_iter();
+        let request = Request {
+            relayout: self,
+            from,
+            elements: &elements,
+            device_dtype,
+            sub_format: entry.sub_format,
         };
-        let (shape, bytes) = self.run(from, &elements, device_dtype, original.as_ref(), entry)?;
+        let first = request.plans(originals.next().as_ref());
+        let plans = match first {
+            Err(LayoutError::ShapeMismatch { .. }) => {
+                let fitting = originals.filter_map(|original| request.plans(Some(&original)).ok());
+                let fitting: Vec<Vec<Plan>> = fitting.collect();
+                match <[Vec<Plan>; 1]>::try_from(fitting) {
+                    Ok([plans]) => plans,
+                    // The order of the axes cannot be told.
+                    Err(_) => first?,
+                }
+            }
+            _ => first?,
+        };
+        let mut bytes = elements.bytes;
+        let mut shape = elements.shape;
+        for plan in plans {
+            bytes = Cow::Owned(plan.run_to_vec(&bytes)?);
+            shape = plan.out_shape().clone();
+        }
         Ok(Elements {
             dtype: elements.dtype,
             shape,
             layout: Ok(self.target),
-            bytes: Cow::Owned(bytes),
+            bytes,
         })
     }
+}
 
-    /// Converts at once, or by way of the original layout where there is no direct way.
-    fn run(
-        &self,
-        from: Layout,
-        elements: &Elements<'_>,
-        device_dtype: DType,
-        original: Option<&Original>,
-        entry: &TensorEntry,
-    ) -> Result<(Shape, Vec<u8>), RelayoutError> {
-        let n_groups = usize::try_from(entry.sub_format).unwrap_or(0);
+/// One tensor to be converted.
+struct Request<'a> {
+    relayout: &'a Relayout,
+    from: Layout,
+    elements: &'a Elements<'a>,
+    device_dtype: DType,
+    sub_format: i32,
+}
+
+impl Request<'_> {
+    /// The conversions to make, one after the other: one, or two by way of the original layout where
+    /// there is no direct way.
+    fn plans(&self, original: Option<&Original>) -> Result<Vec<Plan>, LayoutError> {
+        let (from, to) = (self.from, self.relayout.target);
+        let is_grouped = self.sub_format >= GROUPS_MIN;
+        let n_groups = usize::try_from(self.sub_format).unwrap_or(1);
+        // Only dtypes of whole bytes are left.
+        let width = self.elements.dtype.bytes().unwrap_or(0);
         let direct = Conversion {
             original: original.map(|(layout, shape)| (*layout, shape)),
-            groups: if entry.sub_format >= GROUPS_MIN {
-                n_groups
-            } else {
-                1
-            },
-            c0: self.c0(from, device_dtype),
-            is_prefix: self.shape.is_some(),
-            // Only dtypes of whole bytes are left.
-            ..Conversion::new(
-                from,
-                &elements.shape,
-                self.target,
-                elements.dtype.bytes().unwrap_or(0),
-            )
+            groups: if is_grouped { n_groups } else { 1 },
+            c0: self.c0(from),
+            is_prefix: self.relayout.shape.is_some(),
+            ..Conversion::new(from, &self.elements.shape, to, width)
         };
         let plan = Plan::new(&direct);
-        let (Err(LayoutError::Unsupported { .. }), Some((via, _))) = (&plan, original) else {
-            let plan = plan?;
-            return Ok((plan.out_shape().clone(), plan.run_to_vec(&elements.bytes)?));
-        };
-        if [from, self.target].contains(via) {
-            return Err(plan
-                .err()
-                .map_or(RelayoutError::UnknownLayout(entry.format), Into::into));
+        let via = original.map_or(to, |(layout, _)| *layout);
+        let is_detour = matches!(plan, Err(LayoutError::Unsupported { .. }));
+        if !is_detour || [from, to].contains(&via) {
+            return Ok(vec![plan?]);
         }
-        let there = Plan::new(&Conversion { to: *via, ..direct })?;
-        let plain = there.run_to_vec(&elements.bytes)?;
+        let there = Plan::new(&Conversion { to: via, ..direct })?;
         let onward = Plan::new(&Conversion {
-            from: *via,
+            from: via,
             from_shape: there.out_shape(),
             original: None,
             is_prefix: false,
-            c0: self.c0(*via, device_dtype),
+            c0: self.c0(via),
             ..direct
         })?;
-        Ok((onward.out_shape().clone(), onward.run_to_vec(&plain)?))
+        Ok(vec![there, onward])
     }
 
     /// The block size of a device layout that is made here; one that is left has its own.
-    fn c0(&self, from: Layout, device_dtype: DType) -> Option<usize> {
-        let is_made = is_plain(from) && self.target != Layout::Nc1hwc0C04;
-        is_made.then(|| default_c0(device_dtype))
+    fn c0(&self, from: Layout) -> Option<usize> {
+        let is_made = is_plain(from) && self.relayout.target != Layout::Nc1hwc0C04;
+        is_made.then(|| default_c0(self.device_dtype))
     }
 }
 
@@ -150,20 +170,18 @@ fn as_stored(layout: Layout, n_axes: usize) -> Layout {
     }
 }
 
-/// The extents before the device changed the layout, in the layout that the operator before fusion
-/// had where the file says so, else in the target's.
-fn original(
+/// The extents before the device changed the layout, with the layouts that they may be in: the one
+/// of the operator before fusion where the file says it, else the target's, and after that all others
+/// with as many axes.
+fn originals(
     entry: &TensorEntry,
     from: Layout,
     target: Layout,
-) -> Result<Option<Original>, RelayoutError> {
-    let Some(dims) = entry
-        .original_shape
-        .as_ref()
-        .filter(|dims| !dims.is_empty())
-    else {
-        return Ok(None);
-    };
+) -> Result<Vec<Original>, RelayoutError> {
+    let dims = entry.original_shape.as_deref().unwrap_or_default();
+    if dims.is_empty() {
+        return Ok(Vec::new());
+    }
     let dims: Vec<usize> = dims
         .iter()
         .map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
@@ -171,12 +189,18 @@ fn original(
     let shape = Shape::new(dims).map_err(RelayoutError::Original)?;
     let fits = |layout: &Layout| layout.n_named_axes() == Some(shape.n_axes());
     let of_op = entry.original_op.as_ref();
-    let known = of_op
-        .and_then(|op| layout_from_code(op.format & 0xff))
-        .filter(fits);
-    let is_matrix = matches!(from, Layout::FractalNz | Layout::FractalZz);
-    let assumed = Some(target).filter(|target| fits(target) && !is_matrix);
-    Ok(Some((known.or(assumed).unwrap_or(Layout::Nd), shape)))
+    let known = of_op.and_then(|op| layout_from_code(op.format & 0xff));
+    if let Some(known) = known.filter(fits) {
+        return Ok(vec![(known, shape)]);
+    }
+    if matches!(from, Layout::FractalNz | Layout::FractalZz) {
+        return Ok(vec![(Layout::Nd, shape)]);
+    }
+    let assumed = Some(target).filter(fits).unwrap_or(Layout::Nd);
+    let others = Layout::ALL.iter().copied();
+    let others = others.filter(|layout| fits(layout) && *layout != assumed);
+    let layouts = std::iter::once(assumed).chain(others);
+    Ok(layouts.map(|layout| (layout, shape.clone())).collect())
 }
 
 #[cfg(test)]
