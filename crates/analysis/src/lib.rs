@@ -9,6 +9,7 @@ mod element;
 mod job;
 pub mod msaccucmp;
 mod names;
+pub mod overflow;
 pub mod overview;
 mod tensor_file;
 
