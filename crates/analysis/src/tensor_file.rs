@@ -5,6 +5,7 @@
 
 mod slices;
 
+use std::ops::Range;
 use std::path::Path;
 
 use opscope_store::file_bytes::FileBytes;
@@ -14,10 +15,11 @@ use opscope_store::file_format::dump_data::{
 };
 use opscope_store::file_format::ffts_plus::{self, FftsPlus};
 use opscope_store::file_format::nano::{self, NanoHeader};
-use opscope_store::file_format::{npy, op_debug};
+use opscope_store::file_format::npy::{self, NpyHeader};
+use opscope_store::file_format::op_debug;
 use opscope_store::record::Side;
 use opscope_store::{FormatError, StoreError};
-use opscope_tensor::{Layout, Tensor};
+use opscope_tensor::{DType, Layout, Shape, Tensor};
 
 pub(crate) use slices::SliceError;
 
@@ -66,13 +68,6 @@ impl TensorFile {
     /// Tensors of a dump that one FFTS+ thread wrote get the shapes of that thread's parts. Another
     /// first attribute means nothing.
     pub(crate) fn open(path: &Path, file_name: &str) -> Result<TensorFile, StoreError> {
-        if file_name.ends_with(".npy") {
-            return Ok(TensorFile::from_array(
-                npy::read_file(path)?,
-                file_name,
-                Layout::Nd,
-            ));
-        }
         let bytes = FileBytes::open(path).map_err(|source| StoreError::Io {
             action: "read",
             path: path.to_owned(),
@@ -85,10 +80,8 @@ impl TensorFile {
                 source,
             }
         };
-        if bytes.as_ref().starts_with(NPY_MAGIC) {
-            let array = npy::from_bytes(bytes.as_ref().to_vec());
-            let array = array.map_err(corrupt(npy::FORMAT_NAME))?;
-            return Ok(TensorFile::from_array(array, file_name, Layout::Nd));
+        if file_name.ends_with(".npy") || bytes.as_ref().starts_with(NPY_MAGIC) {
+            return array_file(bytes, file_name).map_err(corrupt(npy::FORMAT_NAME));
         }
         if nano::is_nano(bytes.as_ref()) {
             return nano_file(bytes, file_name).map_err(corrupt(nano::FORMAT_NAME));
@@ -156,19 +149,26 @@ impl TensorFile {
     }
 
     /// An array: one output of this layout.
-    pub(crate) fn from_array(array: Tensor, file_name: &str, layout: Layout) -> TensorFile {
+    pub(crate) fn from_array(array: &Tensor, file_name: &str, layout: Layout) -> TensorFile {
         let bytes = array.bytes().to_vec();
+        let range = 0..bytes.len();
+        let description = (array.dtype(), array.shape(), layout);
+        TensorFile::of_output(bytes.into(), range, description, file_name)
+    }
+
+    /// One output, described by dtype, extents and layout, at `range` of an array file.
+    fn of_output(
+        bytes: FileBytes,
+        range: Range<usize>,
+        (dtype, shape, layout): (DType, &Shape, Layout),
+        file_name: &str,
+    ) -> TensorFile {
         let entry = TensorEntry {
-            data_type: dtype_code(array.dtype()),
+            data_type: dtype_code(dtype),
             format: layout_code(layout),
-            shape: Some(array.shape().iter().map(|&dim| dim as u64).collect()),
-            size: bytes.len() as u64,
+            shape: Some(shape.iter().map(|&dim| dim as u64).collect()),
+            size: range.len() as u64,
             ..TensorEntry::default()
-        };
-        let piece = Piece {
-            kind: PayloadKind::Output,
-            index: 0,
-            range: 0..bytes.len(),
         };
         TensorFile {
             kind: FileKind::Npy,
@@ -177,9 +177,13 @@ impl TensorFile {
                 outputs: vec![entry],
                 ..DumpHeader::default()
             },
-            pieces: vec![piece],
-            n_start: 0,
-            bytes: bytes.into(),
+            n_start: range.start as u64,
+            pieces: vec![Piece {
+                kind: PayloadKind::Output,
+                index: 0,
+                range,
+            }],
+            bytes,
         }
     }
 
@@ -203,7 +207,7 @@ impl TensorFile {
         &self.header
     }
 
-    /// Bytes before the payload; of an array 0.
+    /// Bytes before the payload.
     pub(crate) fn n_start(&self) -> u64 {
         self.n_start
     }
@@ -276,4 +280,33 @@ fn nano_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatErro
     let (header, n_header) = NanoHeader::decode(bytes.as_ref())?;
     header.check_size(n_header, bytes.as_ref().len())?;
     Ok(TensorFile::from_nano(&header, n_header, bytes, file_name))
+}
+
+/// An array whose elements lie as they are needed stays where it is; others are brought into order.
+fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
+    let (header, n_start) = NpyHeader::decode(bytes.as_ref())?;
+    let is_reordered = header.is_fortran_order && header.shape.n_axes() > 1;
+    if header.is_big_endian || is_reordered {
+        let array = npy::from_bytes(bytes.as_ref().to_vec())?;
+        let mut file = TensorFile::from_array(&array, file_name, Layout::Nd);
+        file.n_start = n_start as u64;
+        return Ok(file);
+    }
+    let n_bytes = bytes.as_ref().len();
+    let range = n_start.min(n_bytes)..n_bytes;
+    let expected = header.shape.n_bytes(header.dtype);
+    if expected != Ok(range.len()) {
+        let (dtype, shape) = (header.dtype, &header.shape);
+        let expected = expected.map_or_else(
+            |error| error.to_string(),
+            |n| format!("{n} bytes of {dtype} {shape}"),
+        );
+        return Err(FormatError::new(
+            n_start as u64,
+            expected,
+            range.len().to_string(),
+        ));
+    }
+    let description = (header.dtype, &header.shape, Layout::Nd);
+    Ok(TensorFile::of_output(bytes, range, description, file_name))
 }

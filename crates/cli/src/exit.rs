@@ -18,6 +18,8 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
 }
 
+/// An overflow was found.
+pub(crate) const FOUND: u8 = 1;
 /// Wrong usage or configuration.
 pub(crate) const USAGE: u8 = 2;
 /// A file is unreadable, damaged or not runnable.

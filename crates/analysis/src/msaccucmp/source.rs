@@ -187,7 +187,7 @@ fn slice_failure(error: SliceError) -> Failure {
 /// An array file counts as a dump with one output.
 fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
     let tensor = npy::read_file(path).map_err(|error| Failure::unexpected(chain(&error)))?;
-    let file = TensorFile::from_array(tensor, &file_name, Layout::Reserved);
+    let file = TensorFile::from_array(&tensor, &file_name, Layout::Reserved);
     Ok(Source::new(path, file_name, file))
 }
 
