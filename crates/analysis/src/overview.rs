@@ -62,7 +62,7 @@ type Key = (String, String, String, Option<u32>);
 /// Lists the dump files below `dir`, reading their headers on `n_threads` threads.
 pub fn directory(dir: &Path, n_threads: usize) -> Overview {
     let listing = dump::list(dir);
-    let headers = job::map(&listing.entries, n_threads, |entry| read_header(entry));
+    let headers = job::map(&listing.entries, n_threads, read_header);
     let mut overview = Overview {
         errors: listing.errors,
         ..Overview::default()

@@ -4,6 +4,10 @@ fn numbers(n: usize) -> impl Iterator<Item = i64> {
     (0..n as i64).map(|i| i * 7919 % 10007 - 5000)
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the callers make them in place"
+)]
 fn check(dtype: DType, bytes: Vec<u8>, expected: [&str; 3]) {
     assert_eq!(measure(dtype, &bytes).unwrap(), expected, "{dtype}");
 }
