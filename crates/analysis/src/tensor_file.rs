@@ -5,6 +5,8 @@
 
 mod slices;
 
+use std::fs::File;
+use std::io::{self, Write};
 use std::ops::Range;
 use std::path::Path;
 
@@ -196,6 +198,14 @@ impl TensorFile {
             pieces: Vec::new(),
             n_start: 0,
             bytes,
+        }
+    }
+
+    /// Writes `bytes` at the end of `out`, from file to file if they are a part of this one.
+    pub(crate) fn write(&self, bytes: &[u8], out: &mut File) -> io::Result<()> {
+        match self.bytes.range_of(bytes) {
+            Some(range) => self.bytes.copy_to(range, out),
+            None => out.write_all(bytes),
         }
     }
 

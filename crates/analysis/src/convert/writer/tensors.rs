@@ -16,6 +16,8 @@ use crate::Element;
 use crate::describe::slot_name;
 use crate::names;
 
+/// From this size on copying from file to file is faster than one write with the header.
+const COPY_BYTES_MIN: usize = 1 << 16;
 /// Bytes of text that are written at a time.
 const TEXT_BUFFER_BYTES: usize = 1 << 18;
 
@@ -39,7 +41,7 @@ impl Writer<'_> {
         let name = self.tensor_name(opened, &slot, &layout, &elements);
         let dir = &opened.dir;
         match self.options.kind {
-            OutputKind::Bin => self.put(dir, &name, &[bytes]),
+            OutputKind::Bin => self.put_elements(opened, &name, &[], bytes),
             OutputKind::Txt => {
                 let mut n_bytes = 0;
                 self.put_with(dir, &name, |file| {
@@ -64,9 +66,27 @@ impl Writer<'_> {
             OutputKind::Npy | OutputKind::MsNpy | OutputKind::Safetensors => {
                 // Decoding gives dtypes that numpy has.
                 let header = encode_header(elements.dtype, &elements.shape).unwrap_or_default();
-                self.put(dir, &name, &[&header, bytes])
+                self.put_elements(opened, &name, &header, bytes)
             }
         }
+    }
+
+    /// Writes a header and elements, which are copied from file to file if they need no decoding.
+    fn put_elements(
+        &self,
+        opened: &Opened<'_>,
+        name: &OutputName,
+        header: &[u8],
+        bytes: &[u8],
+    ) -> Result<u64, ConvertError> {
+        if bytes.len() < COPY_BYTES_MIN {
+            return self.put(&opened.dir, name, &[header, bytes]);
+        }
+        self.put_with(&opened.dir, name, |out| {
+            out.write_all(header)?;
+            opened.file.write(bytes, out)
+        })?;
+        Ok((header.len() + bytes.len()) as u64)
     }
 
     /// The reference's names: with the extents where the layout was changed, and for plain elements
