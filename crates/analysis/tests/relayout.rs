@@ -12,14 +12,16 @@ fn golden(case: &str) -> PathBuf {
     root.join("tests/golden/msaccucmp").join(case)
 }
 
+/// `layout` may be empty, which leaves tensors as they are.
 fn run(dump: &Path, out: &Path, layout: &str, kind: OutputKind) -> Report {
     let (sources, errors) = convert::sources(dump);
     assert!(errors.is_empty());
+    let target = (!layout.is_empty()).then(|| layout.parse().unwrap());
     let options = convert::Options {
         out: out.to_owned(),
         kind,
-        relayout: Some(Relayout {
-            target: layout.parse().unwrap(),
+        relayout: target.map(|target| Relayout {
+            target,
             shape: None,
         }),
         pick: None,
@@ -85,6 +87,46 @@ fn arrays_are_the_references_where_it_is_right() {
             check(case, run_name, &format!("{name}{stamp}"), layout);
         }
     }
+}
+
+/// FFTS+ threads, shapes and dtypes, without a change of layout.
+#[test]
+fn files_are_the_references_where_it_is_right() {
+    for (case, run_name, dir) in [
+        ("ffts_plus", "convert", "in/l"),
+        (
+            "convert_nano",
+            "a",
+            "in/d/Conv2D.nano_a.3.7.1700000000000000",
+        ),
+        ("convert_nano", "g", "in/d/Add.nano_g.3.7.1700000000000006"),
+        ("convert_attr", "zero", "in/d/A.zero.3.7.1700000000000000"),
+    ] {
+        let case = golden(case);
+        let out = tempfile::tempdir().unwrap();
+        let report = run(&case.join(dir), out.path(), "", OutputKind::Npy);
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        let recorded = fs::read_dir(case.join("out").join(run_name)).unwrap();
+        let recorded: Vec<PathBuf> = recorded.map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(report.n_arrays, recorded.len() as u64);
+        for path in recorded {
+            let found = fs::read(out.path().join(path.file_name().unwrap())).unwrap();
+            assert!(found == fs::read(&path).unwrap(), "{}", path.display());
+        }
+    }
+}
+
+/// The reference stumbles over attributes that are no FFTS+ JSON.
+#[test]
+fn other_attributes_mean_nothing() {
+    let out = tempfile::tempdir().unwrap();
+    let report = run(
+        &golden("convert_attr").join("in/d"),
+        out.path(),
+        "",
+        OutputKind::Npy,
+    );
+    assert_eq!((report.n_converted, report.failures.len()), (4, 0));
 }
 
 /// What `-f` of the reference refuses or gets wrong, and is defined.
