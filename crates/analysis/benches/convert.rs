@@ -198,10 +198,10 @@ fn measure(name: &str, plan: &Plan, stored: &[u8], expected: &[u8]) {
     let mut times: [Vec<Duration>; 2] = Default::default();
     for _ in 0..N_LAYOUT_ROUNDS {
         times[0].push(timed(|| {
-            black_box(&mut copy[..]).copy_from_slice(black_box(stored))
+            black_box(&mut copy[..]).copy_from_slice(black_box(stored));
         }));
         times[1].push(timed(|| {
-            plan.run(black_box(stored), black_box(&mut out)).unwrap()
+            plan.run(black_box(stored), black_box(&mut out)).unwrap();
         }));
         assert!(out == expected);
     }
