@@ -3,26 +3,24 @@
 //! Three formats hold tensors: the runtime's dump file, that of the nano runtime, and numpy's arrays.
 //! All of them look like a `DumpData` header and pieces of a payload here.
 
+mod array;
 mod slices;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::ops::Range;
 use std::path::Path;
 
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::dump_data::{
-    self, DumpFile, DumpHeader, DumpTensor, PayloadKind, Piece, TensorEntry, dtype_code,
-    layout_code,
+    self, DumpFile, DumpHeader, DumpTensor, PayloadKind, Piece,
 };
 use opscope_store::file_format::ffts_plus::{self, FftsPlus};
 use opscope_store::file_format::nano::{self, NanoHeader};
-use opscope_store::file_format::npy::{self, NpyHeader};
-use opscope_store::file_format::op_debug;
+use opscope_store::file_format::{npy, op_debug};
 use opscope_store::record::Side;
 use opscope_store::{FormatError, StoreError};
-use opscope_tensor::{DType, Layout, Shape, Tensor};
 
+use array::array_file;
 pub(crate) use slices::SliceError;
 
 /// How the file of an array begins.
@@ -150,45 +148,6 @@ impl TensorFile {
         }
     }
 
-    /// An array: one output of this layout.
-    pub(crate) fn from_array(array: &Tensor, file_name: &str, layout: Layout) -> TensorFile {
-        let bytes = array.bytes().to_vec();
-        let range = 0..bytes.len();
-        let description = (array.dtype(), array.shape(), layout);
-        TensorFile::of_output(bytes.into(), range, description, file_name)
-    }
-
-    /// One output, described by dtype, extents and layout, at `range` of an array file.
-    fn of_output(
-        bytes: FileBytes,
-        range: Range<usize>,
-        (dtype, shape, layout): (DType, &Shape, Layout),
-        file_name: &str,
-    ) -> TensorFile {
-        let entry = TensorEntry {
-            data_type: dtype_code(dtype),
-            format: layout_code(layout),
-            shape: Some(shape.iter().map(|&dim| dim as u64).collect()),
-            size: range.len() as u64,
-            ..TensorEntry::default()
-        };
-        TensorFile {
-            kind: FileKind::Npy,
-            file_name: file_name.to_owned(),
-            header: DumpHeader {
-                outputs: vec![entry],
-                ..DumpHeader::default()
-            },
-            n_start: range.start as u64,
-            pieces: vec![Piece {
-                kind: PayloadKind::Output,
-                index: 0,
-                range,
-            }],
-            bytes,
-        }
-    }
-
     /// A file without anything in it.
     pub(crate) fn empty(bytes: FileBytes, file_name: &str) -> TensorFile {
         TensorFile {
@@ -290,33 +249,4 @@ fn nano_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatErro
     let (header, n_header) = NanoHeader::decode(bytes.as_ref())?;
     header.check_size(n_header, bytes.as_ref().len())?;
     Ok(TensorFile::from_nano(&header, n_header, bytes, file_name))
-}
-
-/// An array whose elements lie as they are needed stays where it is; others are brought into order.
-fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
-    let (header, n_start) = NpyHeader::decode(bytes.as_ref())?;
-    let is_reordered = header.is_fortran_order && header.shape.n_axes() > 1;
-    if header.is_big_endian || is_reordered {
-        let array = npy::from_bytes(bytes.as_ref().to_vec())?;
-        let mut file = TensorFile::from_array(&array, file_name, Layout::Nd);
-        file.n_start = n_start as u64;
-        return Ok(file);
-    }
-    let n_bytes = bytes.as_ref().len();
-    let range = n_start.min(n_bytes)..n_bytes;
-    let expected = header.shape.n_bytes(header.dtype);
-    if expected != Ok(range.len()) {
-        let (dtype, shape) = (header.dtype, &header.shape);
-        let expected = expected.map_or_else(
-            |error| error.to_string(),
-            |n| format!("{n} bytes of {dtype} {shape}"),
-        );
-        return Err(FormatError::new(
-            n_start as u64,
-            expected,
-            range.len().to_string(),
-        ));
-    }
-    let description = (header.dtype, &header.shape, Layout::Nd);
-    Ok(TensorFile::of_output(bytes, range, description, file_name))
 }
