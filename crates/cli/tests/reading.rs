@@ -210,6 +210,12 @@ fn without_an_overflow_the_code_tells_why() {
         ("none", 0, "no overflow (0 files"),
         ("type9", 3, "byte 61"),
         ("missing", 3, "cannot read"),
+        (
+            "zero/Opdebug.Node_OpDebug.0.3.1700000000000100",
+            0,
+            "no overflow",
+        ),
+        ("buf/Add.a.57.9.1700000000000000", 3, "overflow record"),
     ] {
         let mut command = opscope();
         let dump = golden("msaccucmp/overflow_errors/in").join(dump);

@@ -74,10 +74,15 @@ pub fn scan(path: &Path, n_threads: usize) -> Scan {
             .unwrap_or(Path::new(".")),
     };
     let listing = dump::list(dir);
-    let is_wanted = |entry: &&Entry| path.is_dir() || entry.path.file_name() == path.file_name();
-    let is_record = |entry: &&Entry| op_debug::is_record_name(&entry.real_name);
-    let wanted = listing.entries.iter().filter(is_wanted);
-    let record_files: Vec<&Entry> = wanted.filter(is_record).collect();
+    // A file that is named is taken for what the user says it is.
+    let is_named = |entry: &Entry| {
+        entry.path.parent() == Some(dir) && entry.path.file_name() == path.file_name()
+    };
+    let is_wanted = |entry: &&Entry| match path.is_dir() {
+        true => op_debug::is_record_name(&entry.real_name),
+        false => is_named(entry),
+    };
+    let record_files: Vec<&Entry> = listing.entries.iter().filter(is_wanted).collect();
     let mut scan = Scan {
         n_record_files: record_files.len() as u64,
         errors: listing.errors.into_iter().map(ScanError::from).collect(),
