@@ -66,6 +66,7 @@ fn check(case: &str, run_name: &str, file: &str, layout: &str) {
 fn arrays_are_the_references_where_it_is_right() {
     let stamp = ".3.7.1700000000000000";
     for (case, run_name, names, layout) in [
+        ("format_nc1hwc0", "NCHW_osh_2d", "d/N.osh_2d", "NCHW"),
         (
             "format_nc1hwc0",
             "NCHW",

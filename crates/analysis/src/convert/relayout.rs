@@ -12,6 +12,8 @@ use super::elements::Elements;
 
 /// The numbers of groups from which a header's `sub_format` means groups.
 const GROUPS_MIN: i32 = 2;
+/// Axes of an image.
+const IMAGE_AXES: usize = 4;
 
 /// Which layout is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,6 +197,14 @@ fn originals(
     }
     if matches!(from, Layout::FractalNz | Layout::FractalZz) {
         return Ok(vec![(Layout::Nd, shape)]);
+    }
+    // An image of fewer axes than four lacks the last ones.
+    let is_image = matches!(from, Layout::Nc1hwc0 | Layout::Nc1hwc0C04);
+    if is_image && shape.n_axes() < IMAGE_AXES {
+        let mut dims = shape.to_vec();
+        dims.resize(IMAGE_AXES, 1);
+        let shape = Shape::new(dims).map_err(RelayoutError::Original)?;
+        return Ok(vec![(Layout::Nchw, shape)]);
     }
     let assumed = Some(target).filter(fits).unwrap_or(Layout::Nd);
     let others = Layout::ALL.iter().copied();
