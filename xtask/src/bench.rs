@@ -1,4 +1,6 @@
-//! `cargo xtask bench`: makes the models, then runs the benchmarks of the crates.
+//! `cargo xtask bench [capture] [convert]`: the benchmarks of the crates.
+
+use std::process::Command;
 
 use anyhow::Result;
 
@@ -14,30 +16,40 @@ const STORED: &[&str] = &[
 const GENERATED: &[&str] = &["resnet18.onnx", "transformer.onnx"];
 
 pub(crate) fn run(filters: &[String]) -> Result<()> {
-    let models = root().join("target/bench-models");
-    let mut generate = python::with_packages("tests/e2e/requirements.txt")?;
-    generate.arg("tests/models/generate.py").arg(&models);
-    run_stage("models", generate)?;
-    let mut capture = cargo(&[
-        "bench",
-        "--package",
-        "opscope",
-        "--bench",
-        "capture",
-        "--locked",
-        "--",
-    ]);
-    capture.args(STORED.iter().map(|model| root().join(model)));
-    capture.args(GENERATED.iter().map(|model| models.join(model)));
-    let stages = [("capture", capture)];
-    for (name, command) in stages {
-        if filters.is_empty() || filters.iter().any(|filter| filter == name) {
-            run_stage(name, command)?;
-        }
+    let is_wanted = |name: &str| filters.is_empty() || filters.iter().any(|f| f == name);
+    if is_wanted("capture") {
+        run_stage("capture", capture()?)?;
+    }
+    if is_wanted("convert") {
+        run_stage("convert", bench_of("opscope-analysis", "convert"))?;
     }
     Ok(())
 }
 
-fn run_stage(name: &str, command: std::process::Command) -> Result<()> {
+fn bench_of(package: &str, bench: &str) -> Command {
+    cargo(&[
+        "bench",
+        "--package",
+        package,
+        "--bench",
+        bench,
+        "--locked",
+        "--",
+    ])
+}
+
+/// The benchmark of dumping, with the models that it runs.
+fn capture() -> Result<Command> {
+    let models = root().join("target/bench-models");
+    let mut generate = python::with_packages("tests/e2e/requirements.txt")?;
+    generate.arg("tests/models/generate.py").arg(&models);
+    run_stage("models", generate)?;
+    let mut capture = bench_of("opscope", "capture");
+    capture.args(STORED.iter().map(|model| root().join(model)));
+    capture.args(GENERATED.iter().map(|model| models.join(model)));
+    Ok(capture)
+}
+
+fn run_stage(name: &str, command: Command) -> Result<()> {
     command::run(&format!("benchmark: {name}"), command)
 }

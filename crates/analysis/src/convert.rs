@@ -1,51 +1,76 @@
-//! Converting dump files to numpy arrays, many at a time.
+//! Converting dump files to files of other kinds, many at a time.
 //!
-//! Each input and output of a dump file becomes `{file}.{input|output}.{index}.npy`. Values are
-//! exact: types that numpy lacks go to the smallest type that holds them. A file that cannot be
-//! converted is reported and the others are converted all the same.
+//! Each input and output of a dump file becomes a file of its own, or all of them together one
+//! safetensors file. Values are exact: types that the new file lacks go to the smallest type that
+//! holds them. Overflow records become JSON. A file or tensor that cannot be converted is reported,
+//! and the others are converted all the same.
 
+mod elements;
+mod error;
 mod names;
-mod npy;
+mod relayout;
+mod sources;
+mod text;
+mod writer;
 
-pub(crate) use npy::decode_tensor;
+pub(crate) use elements::decode_tensor;
+pub use error::ConvertError;
+pub use relayout::{Relayout, RelayoutError};
+pub use sources::{Source, collision, sources};
 
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::PathBuf;
 
+use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
-use opscope_store::dump;
-use opscope_store::{FormatError, StoreError};
-use opscope_tensor::convert::dtype::DecodeError;
-use thiserror::Error;
+use opscope_store::record::Side;
 
 use crate::job;
-
-/// One dump file to convert, and where its arrays go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// The dump file.
-    pub path: PathBuf,
-    /// The file's name, which its arrays' names begin with.
-    pub file_name: String,
-    /// The name that `mapping.csv` gives for it, if the real one was too long.
-    pub real_name: Option<String>,
-    /// Directory below the output directory.
-    pub subdir: PathBuf,
-    /// Size in bytes.
-    pub n_bytes: u64,
-}
+use writer::Writer;
 
 /// How to convert.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The output directory; created if it is missing.
     pub out: PathBuf,
+    /// Kind of file to write.
+    pub kind: OutputKind,
+    /// The layout to bring every tensor into; by default they keep theirs.
+    pub relayout: Option<Relayout>,
+    /// The only tensor to convert; by default all of them, and buffers and workspaces too.
+    pub pick: Option<Pick>,
     /// Threads to use.
     pub n_threads: usize,
     /// Permissions of what is created.
     pub modes: Modes,
-    /// Whether arrays that exist already are replaced.
+    /// Whether files that exist already are replaced.
     pub is_replacing: bool,
+}
+
+/// Kind of file to write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OutputKind {
+    /// A numpy array for each tensor.
+    #[default]
+    Npy,
+    /// A numpy array for each tensor, named as `MindSpore` names them.
+    MsNpy,
+    /// The elements of each tensor and nothing else.
+    Bin,
+    /// The elements of each tensor as text.
+    Txt,
+    /// All tensors of a dump file in one file.
+    Safetensors,
+    /// The file that `torch.save` writes, for each tensor.
+    Pt,
+}
+
+/// One tensor of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pick {
+    /// Which side of the operator it is on.
+    pub side: Side,
+    /// Its position there.
+    pub index: usize,
 }
 
 /// What became of all files.
@@ -53,8 +78,12 @@ pub struct Options {
 pub struct Report {
     /// Dump files that were converted completely.
     pub n_converted: u64,
-    /// Arrays that were written.
+    /// Tensors that were written.
     pub n_arrays: u64,
+    /// Overflow records that were written.
+    pub n_records: u64,
+    /// Buffers and workspaces that were written.
+    pub n_rest: u64,
     /// Bytes of the dump files that were read.
     pub n_bytes_read: u64,
     /// Bytes that were written.
@@ -72,91 +101,6 @@ pub struct Failure {
     pub error: ConvertError,
 }
 
-/// Why a file or tensor could not be converted.
-#[derive(Debug, Error)]
-pub enum ConvertError {
-    /// The file cannot be read, is damaged, or the array cannot be written.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The number of a dtype that no version of the format defines.
-    #[error("{slot}: the dtype number {code} is unknown")]
-    UnknownDtype {
-        /// Which tensor, such as `input.0`.
-        slot: String,
-        /// The number.
-        code: u32,
-    },
-    /// The bytes do not fit dtype and shape, or the dtype has no numeric value.
-    #[error("{slot}")]
-    Decode {
-        /// Which tensor.
-        slot: String,
-        /// Why.
-        source: DecodeError,
-    },
-    /// The shape is not usable.
-    #[error("{slot}")]
-    Shape {
-        /// Which tensor.
-        slot: String,
-        /// Why.
-        source: opscope_tensor::ShapeError,
-    },
-    /// The array exists and is not to be replaced.
-    #[error("`{}` exists already", .0.display())]
-    Exists(PathBuf),
-}
-
-/// Lists what to convert: a file as it is, a directory with everything below it, keeping its
-/// structure. Directories that cannot be listed are returned beside the sources.
-pub fn sources(path: &Path) -> (Vec<Source>, Vec<StoreError>) {
-    if !path.is_dir() {
-        return (vec![single_source(path)], Vec::new());
-    }
-    let listing = dump::list(path);
-    let source = |entry: dump::Entry| {
-        let parent = entry.path.parent().unwrap_or(path);
-        Source {
-            subdir: parent
-                .strip_prefix(path)
-                .unwrap_or(Path::new(""))
-                .to_owned(),
-            file_name: file_name(&entry.path),
-            real_name: entry.is_mapped().then(|| entry.real_name.clone()),
-            n_bytes: entry.n_bytes,
-            path: entry.path,
-        }
-    };
-    (
-        listing.entries.into_iter().map(source).collect(),
-        listing.errors,
-    )
-}
-
-fn single_source(path: &Path) -> Source {
-    let file_name = file_name(path);
-    let parent = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let real_name = dump::read_mapping(parent).remove(&file_name);
-    let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    Source {
-        path: path.to_owned(),
-        file_name,
-        real_name,
-        subdir: PathBuf::new(),
-        n_bytes,
-    }
-}
-
-fn file_name(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
-}
-
 /// Converts every source. `progress` is told the bytes of each source when it is done.
 ///
 /// # Errors
@@ -168,11 +112,7 @@ pub fn run(
 ) -> Result<Report, StoreError> {
     let creator = Creator::new(options.modes);
     creator.create_dir(&options.out)?;
-    let writer = npy::Writer {
-        creator,
-        options,
-        mapping: Mutex::new(()),
-    };
+    let writer = Writer::new(creator, options);
     let results = job::map(sources, options.n_threads, |source| {
         let result = writer.convert(source);
         progress(source.n_bytes);
@@ -181,6 +121,8 @@ pub fn run(
     let mut report = Report::default();
     for (source, converted) in sources.iter().zip(results) {
         report.n_arrays += converted.n_arrays;
+        report.n_records += converted.n_records;
+        report.n_rest += converted.n_rest;
         report.n_bytes_read += source.n_bytes;
         report.n_bytes_written += converted.n_bytes;
         report.n_converted += u64::from(converted.errors.is_empty());
@@ -188,19 +130,8 @@ pub fn run(
             path: source.path.clone(),
             error,
         };
-        report
-            .failures
-            .extend(converted.errors.into_iter().map(failure));
+        let failures = converted.errors.into_iter().map(failure);
+        report.failures.extend(failures);
     }
     Ok(report)
-}
-
-impl ConvertError {
-    /// Where in the file the problem is, if it is the file's content.
-    pub fn format_error(&self) -> Option<&FormatError> {
-        match self {
-            ConvertError::Store(StoreError::Corrupt { source, .. }) => Some(source),
-            _ => None,
-        }
-    }
 }

@@ -1,34 +1,42 @@
-//! What is in one dump file.
+//! What is in one file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
-use opscope_store::file_format::dump_data::{DumpFile, DumpTensor, TensorEntry};
+use opscope_store::dump::read_mapping;
+use opscope_store::file_format::dump_data::{DumpTensor, TensorEntry};
+use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_tensor::{Layout, NonFinite, Shape, ShapeError, Stats, TensorView, non_finite, stats};
 
-use crate::Element;
 use crate::convert::decode_tensor;
+use crate::overflow::{Finding, findings, records};
+use crate::tensor_file::TensorFile;
+use crate::{Element, FileKind};
 
 /// Elements that are shown of each tensor.
 pub const N_FIRST_ELEMENTS: usize = 8;
 
-/// One dump file.
+/// One dump file, nano dump or array.
 #[derive(Debug)]
 pub struct FileDescription {
     /// Where it is.
     pub path: PathBuf,
+    /// Its format.
+    pub kind: FileKind,
     /// Its size in bytes.
     pub n_bytes: u64,
-    /// Length of its header in bytes.
-    pub n_header_bytes: u64,
+    /// Bytes before the payload: length and header.
+    pub n_start: u64,
     /// Format version.
     pub version: String,
     /// When it was made, in microseconds since 1970-01-01 UTC.
     pub dump_time: u64,
     /// The operator's name before characters were replaced.
     pub op_name: String,
-    /// Its inputs and outputs.
+    /// Its inputs and outputs; none in a file with overflow records.
     pub tensors: Vec<TensorDescription>,
+    /// Its overflow records.
+    pub records: Vec<RecordDescription>,
     /// Sizes of its on-chip buffers.
     pub buffer_sizes: Vec<u64>,
     /// Sizes of its workspaces.
@@ -37,6 +45,17 @@ pub struct FileDescription {
     pub attrs: Vec<(String, String)>,
     /// Text of an exception dump.
     pub dfx_message: String,
+}
+
+/// One overflow record.
+#[derive(Debug)]
+pub struct RecordDescription {
+    /// `output.0`, …
+    pub slot: String,
+    /// The record.
+    pub record: OverflowRecord,
+    /// Which units overflowed, and why; none if no status is set.
+    pub findings: Vec<Finding>,
 }
 
 /// One input or output.
@@ -64,22 +83,30 @@ pub struct TensorDescription {
     pub problem: Option<String>,
 }
 
-/// Reads one dump file and describes it.
+/// Reads one file and describes it.
 ///
 /// # Errors
-/// [`StoreError`] if the file cannot be read or is damaged. A tensor that cannot be decoded is
-/// described without values, with the reason.
-pub fn file(path: &std::path::Path) -> Result<FileDescription, StoreError> {
-    let file = DumpFile::open(path)?;
+/// [`StoreError`] if the file cannot be read or is damaged, or its name promises overflow records and
+/// it holds something else. A tensor that cannot be decoded is described without values, with the
+/// reason.
+pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let mut mapping = read_mapping(dir.unwrap_or(Path::new(".")));
+    let real_name = mapping.remove(&*name);
+    let file = TensorFile::open(path, real_name.as_deref().unwrap_or(&name))?;
     let header = file.header();
-    Ok(FileDescription {
+    let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let mut description = FileDescription {
         path: path.to_owned(),
-        n_bytes: file.n_bytes(),
-        n_header_bytes: file.n_header_bytes(),
+        kind: file.kind(),
+        n_bytes,
+        n_start: file.n_start(),
         version: header.version.clone(),
         dump_time: header.dump_time,
         op_name: header.op_name.clone(),
-        tensors: file.tensors().map(|tensor| describe(&tensor)).collect(),
+        tensors: Vec::new(),
+        records: Vec::new(),
         buffer_sizes: header.buffers.iter().map(|buffer| buffer.size).collect(),
         space_sizes: header.spaces.iter().map(|space| space.size).collect(),
         attrs: header
@@ -88,7 +115,19 @@ pub fn file(path: &std::path::Path) -> Result<FileDescription, StoreError> {
             .map(|a| (a.name.clone(), a.value.clone()))
             .collect(),
         dfx_message: header.dfx_message.clone(),
-    })
+    };
+    if file.holds_records() {
+        let records = records(path, &file)?.into_iter();
+        let describe = |(index, record): (usize, OverflowRecord)| RecordDescription {
+            slot: format!("output.{index}"),
+            findings: findings(&record),
+            record,
+        };
+        description.records = records.map(describe).collect();
+    } else {
+        description.tensors = file.tensors().map(|tensor| describe(&tensor)).collect();
+    }
+    Ok(description)
 }
 
 fn describe(tensor: &DumpTensor<'_>) -> TensorDescription {

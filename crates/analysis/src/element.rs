@@ -24,13 +24,17 @@ pub enum Element {
 impl Element {
     /// The first `n` elements.
     pub fn first(decoded: &Decoded<'_>, n: usize) -> Vec<Element> {
-        let Some(width) = decoded.dtype.bytes() else {
-            return Vec::new();
-        };
-        let bytes = decoded.bytes.chunks_exact(width).take(n);
-        bytes
-            .filter_map(|bytes| Element::read(decoded.dtype, bytes))
+        Element::all(decoded.dtype, &decoded.bytes)
+            .take(n)
             .collect()
+    }
+
+    /// Elements of a dtype that numpy has; none of another one.
+    pub(crate) fn all(dtype: DType, bytes: &[u8]) -> impl Iterator<Item = Element> {
+        // No dtype that numpy has is wider.
+        let width = dtype.bytes().unwrap_or(usize::from(u8::MAX));
+        let elements = bytes.chunks_exact(width);
+        elements.filter_map(move |bytes| Element::read(dtype, bytes))
     }
 
     fn read(dtype: DType, bytes: &[u8]) -> Option<Element> {

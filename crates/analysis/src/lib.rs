@@ -8,7 +8,11 @@ pub mod describe;
 mod element;
 mod job;
 pub mod msaccucmp;
+mod names;
+pub mod overflow;
 pub mod overview;
+mod tensor_file;
 
 pub use element::Element;
 pub use job::default_jobs;
+pub use tensor_file::FileKind;

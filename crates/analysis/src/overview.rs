@@ -1,13 +1,15 @@
-//! What is in a directory of dump files.
+//! What is in a directory of dump files, nano dumps and arrays.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use opscope_store::StoreError;
 use opscope_store::dump;
-use opscope_store::file_format::dump_data::{DumpFile, PayloadKind};
+use opscope_store::file_format::dump_data::PayloadKind;
+use opscope_store::file_format::op_debug;
 
 use crate::job;
+use crate::tensor_file::TensorFile;
 
 /// A directory of dump files.
 #[derive(Debug, Default)]
@@ -16,6 +18,8 @@ pub struct Overview {
     pub operators: Vec<OperatorOverview>,
     /// Number of dump files.
     pub n_files: u64,
+    /// Number of files with overflow records among them.
+    pub n_record_files: u64,
     /// Bytes of all dump files.
     pub n_bytes: u64,
     /// Directories that hold dump files, relative to the listed one, in order.
@@ -41,6 +45,8 @@ pub struct OperatorOverview {
     pub n_outputs: u64,
     /// Bytes of its files.
     pub n_bytes: u64,
+    /// Whether the files hold overflow records instead of tensors.
+    pub is_record: bool,
 }
 
 /// What the header of one file says.
@@ -56,9 +62,7 @@ type Key = (String, String, String, Option<u32>);
 /// Lists the dump files below `dir`, reading their headers on `n_threads` threads.
 pub fn directory(dir: &Path, n_threads: usize) -> Overview {
     let listing = dump::list(dir);
-    let headers = job::map(&listing.entries, n_threads, |entry| {
-        read_header(&entry.path)
-    });
+    let headers = job::map(&listing.entries, n_threads, read_header);
     let mut overview = Overview {
         errors: listing.errors,
         ..Overview::default()
@@ -73,14 +77,9 @@ pub fn directory(dir: &Path, n_threads: usize) -> Overview {
     overview
 }
 
-fn read_header(path: &Path) -> Result<HeaderSummary, StoreError> {
-    let file = DumpFile::open(path)?;
-    let count = |kind| {
-        file.pieces()
-            .iter()
-            .filter(|piece| piece.kind == kind)
-            .count() as u64
-    };
+fn read_header(entry: &dump::Entry) -> Result<HeaderSummary, StoreError> {
+    let file = TensorFile::open(&entry.path, &entry.real_name)?;
+    let count = |kind| file.tensors().filter(|tensor| tensor.kind == kind).count() as u64;
     Ok(HeaderSummary {
         op_name: file.header().op_name.clone(),
         n_inputs: count(PayloadKind::Input),
@@ -123,6 +122,8 @@ impl Overview {
         } else {
             header.op_name
         };
+        let is_record = op_debug::is_record_name(&entry.real_name);
+        self.n_record_files += u64::from(is_record);
         let key = (model_dir, op_type.clone(), op_name.clone(), task_id);
         let index = *by_key.entry(key).or_insert_with(|| {
             self.operators.push(OperatorOverview {
@@ -133,6 +134,7 @@ impl Overview {
                 n_inputs: 0,
                 n_outputs: 0,
                 n_bytes: 0,
+                is_record,
             });
             self.operators.len() - 1
         });

@@ -36,10 +36,22 @@ fn dump_file(entries: &[Output]) -> Vec<u8> {
 }
 
 fn run(dump: &Path, out: &Path, is_replacing: bool) -> convert::Report {
+    run_as(convert::OutputKind::Npy, dump, out, is_replacing)
+}
+
+fn run_as(
+    kind: convert::OutputKind,
+    dump: &Path,
+    out: &Path,
+    is_replacing: bool,
+) -> convert::Report {
     let (sources, errors) = convert::sources(dump);
     assert!(errors.is_empty());
     let options = convert::Options {
         out: out.to_owned(),
+        kind,
+        relayout: None,
+        pick: None,
         n_threads: 3,
         modes: Modes::default(),
         is_replacing,
@@ -96,6 +108,52 @@ fn a_tree_keeps_its_structure_and_loses_nothing_to_a_bad_file() {
     let (short, full) = mapping.trim_end().split_once(',').unwrap();
     assert_eq!(full, format!("{long}.output.0.npy"));
     assert!(out.join("0").join(short).is_file());
+}
+
+/// Reads a tensor of a safetensors file: dtype, shape and bytes.
+fn safetensor(file: &[u8], name: &str) -> (String, Vec<u64>, Vec<u8>) {
+    let (length, rest) = file.split_first_chunk::<8>().unwrap();
+    let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
+    assert_eq!(header.len() % 8, 0);
+    let header: serde_json::Value = serde_json::from_slice(header).unwrap();
+    let entry = &header[name];
+    let numbers = |key: &str| -> Vec<u64> {
+        let list = entry[key].as_array().unwrap();
+        list.iter().map(|n| n.as_u64().unwrap()).collect()
+    };
+    let ends = numbers("data_offsets");
+    let dtype = entry["dtype"].as_str().unwrap().to_owned();
+    let bytes = data[ends[0] as usize..ends[1] as usize].to_vec();
+    (dtype, numbers("shape"), bytes)
+}
+
+#[test]
+fn safetensors_keep_dtypes_and_leave_out_what_has_no_value() {
+    let dir = tempfile::tempdir().unwrap();
+    let dump = dir.path().join("Add.a.1.0.100");
+    let out = dir.path().join("out");
+    let file = dump_file(&[
+        (27, Some(vec![1, 2]), vec![0x80, 0x3f, 0, 0xc0]),
+        (35, Some(vec![3]), vec![1, 0x7f, 0x80]),
+        (28, Some(vec![3]), vec![0xf1, 0x08]),
+        (17, Some(vec![1]), vec![0; 16]),
+        (13, Some(vec![1]), vec![1]),
+        (1, Some(vec![]), 1.5_f32.to_le_bytes().to_vec()),
+    ]);
+    fs::write(&dump, file).unwrap();
+    let report = run_as(convert::OutputKind::Safetensors, &dump, &out, true);
+    assert_eq!((report.n_arrays, report.failures.len()), (5, 1));
+    let file = fs::read(out.join("Add.a.1.0.100.safetensors")).unwrap();
+    for (name, dtype, dims, bytes) in [
+        ("output.0", "BF16", &[1, 2][..], vec![0x80, 0x3f, 0, 0xc0]),
+        ("output.1", "F8_E4M3", &[3], vec![1, 0x7f, 0x80]),
+        ("output.2", "I8", &[3], vec![1, 0xff, 0xf8]),
+        ("output.3", "F64", &[1, 2], vec![0; 16]),
+        ("output.5", "F32", &[], 1.5_f32.to_le_bytes().to_vec()),
+    ] {
+        let expected = (dtype.to_owned(), dims.to_vec(), bytes);
+        assert_eq!(safetensor(&file, name), expected, "{name}");
+    }
 }
 
 #[test]

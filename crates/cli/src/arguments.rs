@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use opscope_store::atomic_file::Modes;
-use opscope_tensor::Shape;
+use opscope_tensor::{Layout, Shape};
 
 /// `NAME=FILE`.
 #[derive(Clone, Debug)]
@@ -52,9 +52,17 @@ pub(crate) fn named_file(text: &str) -> Result<NamedFile, String> {
 pub(crate) fn named_shape(text: &str) -> Result<NamedShape, String> {
     // Names may hold colons; shapes do not.
     let (name, dims) = text.rsplit_once(':').ok_or("expected NAME:1,3,224,224")?;
-    let dims = match dims {
+    Ok(NamedShape {
+        name: name.to_owned(),
+        shape: shape(dims)?,
+    })
+}
+
+/// `1,3,224,224` or `1x3x224x224`; nothing means a scalar.
+pub(crate) fn shape(text: &str) -> Result<Shape, String> {
+    let dims = match text {
         "" => Vec::new(),
-        _ => dims
+        _ => text
             .split([',', 'x'])
             .map(|dim| {
                 dim.trim()
@@ -63,10 +71,15 @@ pub(crate) fn named_shape(text: &str) -> Result<NamedShape, String> {
             })
             .collect::<Result<Vec<usize>, _>>()?,
     };
-    let shape = Shape::new(dims).map_err(|error| error.to_string())?;
-    Ok(NamedShape {
-        name: name.to_owned(),
-        shape,
+    Shape::new(dims).map_err(|error| error.to_string())
+}
+
+/// A layout's name in any letter case.
+pub(crate) fn layout(text: &str) -> Result<Layout, String> {
+    let is_named = |layout: &&Layout| layout.name().eq_ignore_ascii_case(text);
+    let found = Layout::ALL.iter().find(is_named).copied();
+    found.ok_or_else(|| {
+        "expected the name of a layout, such as NCHW, NHWC, ND, NC1HWC0 or FRACTAL_NZ".to_owned()
     })
 }
 

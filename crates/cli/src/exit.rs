@@ -18,6 +18,8 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
 }
 
+/// An overflow was found.
+pub(crate) const FOUND: u8 = 1;
 /// Wrong usage or configuration.
 pub(crate) const USAGE: u8 = 2;
 /// A file is unreadable, damaged or not runnable.
@@ -66,6 +68,15 @@ impl Failure {
             .filter_map(|cause| cause.downcast_ref::<io::Error>())
             .any(|error| error.kind() == io::ErrorKind::BrokenPipe && self.code == PARTIAL)
     }
+}
+
+/// An error with its causes on one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
 }
 
 impl From<io::Error> for Failure {

@@ -11,12 +11,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{convert, dump, msaccucmp, show};
+use crate::commands::{convert, dump, msaccucmp, overflow, show};
 use crate::exit::Failure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
 ///
-/// Exit codes: 0 fine, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
+/// Exit codes: 0 fine, 1 overflow found, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
 /// runnable, 4 partly done, 130 interrupted.
 #[derive(Parser)]
 #[command(name = "opscope", version, max_term_width = 100)]
@@ -30,6 +30,7 @@ enum Command {
     Dump(dump::Arguments),
     Convert(convert::Arguments),
     Show(show::Arguments),
+    Overflow(overflow::Arguments),
     Msaccucmp(msaccucmp::Arguments),
 }
 
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         Command::Dump(arguments) => dump::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
+        Command::Overflow(arguments) => overflow::run(&arguments),
         Command::Msaccucmp(arguments) => msaccucmp::run(&arguments),
     };
     match result {

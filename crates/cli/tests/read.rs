@@ -90,7 +90,7 @@ fn converting_keeps_going_after_a_bad_file() {
 fn what_is_no_dump_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let absent = dir.path().join("absent");
-    for path in [dir.path(), &absent, &digits("images.npy")] {
+    for path in [dir.path(), &absent, &digits("digits_cnn.onnx")] {
         let (code, _, errors) = text(opscope().arg("show").arg(path));
         assert!(
             code == 3 && !errors.is_empty(),
@@ -116,7 +116,7 @@ fn what_is_no_dump_is_refused() {
 
 #[test]
 fn help_shows_examples() {
-    for command in ["dump", "convert", "show"] {
+    for command in ["dump", "convert", "show", "overflow"] {
         let (code, told, _) = text(opscope().args([command, "--help"]));
         assert!(code == 0 && told.contains("Examples:"), "{told}");
     }

@@ -97,12 +97,24 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses; nothing is left behind then.
     pub fn create_file(&self, path: &Path, parts: &[&[u8]]) -> Result<bool, StoreError> {
+        self.create_with(path, |file| write_all_vectored(file, parts))
+    }
+
+    /// [`Creator::create_file`] with content that `write` produces.
+    ///
+    /// # Errors
+    /// As for [`Creator::create_file`].
+    pub fn create_with(
+        &self,
+        path: &Path,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<bool, StoreError> {
         let dir = path.parent().unwrap_or(Path::new("."));
         self.create_dir(dir)?;
         let temporary = self.temporary_in(dir);
         let result = self
             .new_file(&temporary)
-            .and_then(|mut file| write_all_vectored(&mut file, parts))
+            .and_then(|mut file| write(&mut file))
             .and_then(|()| publish(&temporary, path));
         if !matches!(result, Ok(true)) {
             // The error that matters is the first one.

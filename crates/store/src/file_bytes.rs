@@ -1,8 +1,12 @@
 //! A file's bytes, read or mapped.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
+use std::ops::Range;
 use std::path::Path;
+
+use rustix::fs::copy_file_range;
+use rustix::io::Errno;
 
 /// Files up to this size are read; larger ones are mapped into memory.
 const READ_BYTES_MAX: u64 = 64 << 10;
@@ -12,7 +16,7 @@ pub struct FileBytes(Bytes);
 
 enum Bytes {
     Read(Vec<u8>),
-    Mapped(memmap2::Mmap),
+    Mapped(memmap2::Mmap, File),
 }
 
 impl FileBytes {
@@ -28,12 +32,51 @@ impl FileBytes {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         if metadata.is_file() && metadata.len() > READ_BYTES_MAX {
-            return map(&file).map(|map| FileBytes(Bytes::Mapped(map)));
+            return map(&file).map(|map| FileBytes(Bytes::Mapped(map, file)));
         }
         let mut bytes = Vec::with_capacity(metadata.len().min(READ_BYTES_MAX) as usize);
         file.read_to_end(&mut bytes)?;
         Ok(FileBytes(Bytes::Read(bytes)))
     }
+
+    /// Writes a part of the file at the end of `out`. The kernel copies what is mapped, without a
+    /// detour through this process's memory, where it can.
+    ///
+    /// # Errors
+    /// What the operating system reports; [`io::ErrorKind::UnexpectedEof`] if there is no such part.
+    pub fn copy_to(&self, range: Range<usize>, out: &mut File) -> io::Result<()> {
+        let bytes = self.as_ref().get(range.clone());
+        let bytes = bytes.ok_or(io::ErrorKind::UnexpectedEof)?;
+        let n_copied = match &self.0 {
+            Bytes::Read(_) => 0,
+            Bytes::Mapped(_, file) => copy_in_kernel(file, range.start, bytes.len(), out),
+        };
+        out.write_all(bytes.get(n_copied..).unwrap_or_default())
+    }
+
+    /// Where in the file a slice of its bytes lies; `None` for bytes from elsewhere.
+    pub fn range_of(&self, bytes: &[u8]) -> Option<Range<usize>> {
+        let whole = self.as_ref();
+        let start = bytes.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
+        let end = start.checked_add(bytes.len())?;
+        (end <= whole.len()).then_some(start..end)
+    }
+}
+
+/// Returns how many bytes were copied: fewer if the file systems cannot do it, or something failed
+/// that writing will report.
+fn copy_in_kernel(file: &File, start: usize, n_bytes: usize, out: &File) -> usize {
+    let mut at = start as u64;
+    let mut n_copied = 0;
+    while n_copied < n_bytes {
+        match copy_file_range(file, Some(&mut at), out, None, n_bytes - n_copied) {
+            Ok(0) => break,
+            Ok(n) => n_copied += n,
+            Err(Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    n_copied
 }
 
 impl From<Vec<u8>> for FileBytes {
@@ -46,7 +89,7 @@ impl AsRef<[u8]> for FileBytes {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
             Bytes::Read(bytes) => bytes,
-            Bytes::Mapped(map) => map,
+            Bytes::Mapped(map, _) => map,
         }
     }
 }
@@ -56,4 +99,31 @@ fn map(file: &File) -> io::Result<memmap2::Mmap> {
     // SAFETY: the mapping is read-only and private to this process. Another process that truncates
     // the file meanwhile causes a fault, not undefined reads; `FileBytes::open` documents it.
     unsafe { memmap2::Mmap::map(file) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_copied_whether_read_or_mapped() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        for n_bytes in [100, READ_BYTES_MAX as usize + 5000] {
+            let content: Vec<u8> = (0..n_bytes).map(|i| (i % 251) as u8).collect();
+            std::fs::write(&path, &content).unwrap();
+            let bytes = FileBytes::open(&path).unwrap();
+            let part = &bytes.as_ref()[7..n_bytes - 3];
+            assert_eq!(bytes.range_of(part), Some(7..n_bytes - 3));
+            assert_eq!(bytes.range_of(&content), None);
+            let out = dir.path().join("out");
+            let mut file = File::create(&out).unwrap();
+            file.write_all(b"head").unwrap();
+            bytes.copy_to(7..n_bytes - 3, &mut file).unwrap();
+            file.write_all(b"tail").unwrap();
+            let expected = [b"head", part, b"tail"].concat();
+            assert!(std::fs::read(&out).unwrap() == expected);
+            assert!(bytes.copy_to(0..n_bytes + 1, &mut file).is_err());
+        }
+    }
 }

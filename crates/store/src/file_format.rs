@@ -8,4 +8,5 @@ pub mod npy;
 pub mod npz;
 pub mod op_debug;
 pub mod protobuf;
+pub mod safetensors;
 pub mod torch_save;

@@ -85,6 +85,18 @@ layouts! {
     Max => "MAX";
 }
 
+impl Layout {
+    /// Number of axes of a plain layout with named axes; `None` for `ND` and for device layouts.
+    pub fn n_named_axes(self) -> Option<usize> {
+        use Layout::{Chwn, Dhwcn, Dhwnc, Hwcn, Ncdhw, Nchw, Ndhwc, Nhwc};
+        match self {
+            Nchw | Nhwc | Hwcn | Chwn => Some(4),
+            Ncdhw | Ndhwc | Dhwcn | Dhwnc => Some(5),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
@@ -119,5 +131,9 @@ mod tests {
             assert_eq!(layout.name().parse(), Ok(layout));
         }
         assert!("nchw".parse::<Layout>().is_err());
+        for &layout in Layout::ALL {
+            let n_letters = layout.name().len();
+            assert!(layout.n_named_axes().is_none_or(|n| n == n_letters));
+        }
     }
 }

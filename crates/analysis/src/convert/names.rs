@@ -1,66 +1,82 @@
-//! Names of converted arrays.
+//! Names of converted files.
 
-use uuid::Uuid;
+use opscope_store::file_format::mapping_csv;
 
 use super::Source;
+use crate::names::fitting;
 
-/// Names of this many characters and more are replaced, as the vendor's converter does.
-const NAME_CHARS_MAX: usize = 255;
+/// A file name, and the full one if the two differ. `mapping.csv` beside the file keeps that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OutputName {
+    pub(super) name: String,
+    pub(super) full_name: Option<String>,
+}
 
-/// The file name for an array, and the full name if the two differ.
-///
-/// The array of a dump file that itself goes by digits goes by the same digits. A name that is too
-/// long is replaced by the hexadecimal UUID (version 3, DNS name space) of itself with the same
-/// suffix. In both cases `mapping.csv` beside the array gives the full name.
-pub(super) fn array_name(source: &Source, slot: &str, suffix: &str) -> (String, Option<String>) {
-    let name = format!("{}.{slot}.{suffix}", source.file_name);
-    let full_name = source
-        .real_name
-        .as_ref()
-        .map(|real| format!("{real}.{slot}.{suffix}"));
-    if name.chars().count() < NAME_CHARS_MAX && name.len() <= NAME_CHARS_MAX {
-        return (name, full_name);
+impl OutputName {
+    /// The name of a file made from a dump file, `{file}{tail}{suffix}`.
+    ///
+    /// What is made from a dump file that itself goes by digits goes by the same digits. A name that
+    /// is too long is replaced by the UUID of itself. In both cases the full name is kept.
+    pub(super) fn new(source: &Source, tail: &str, suffix: &str) -> OutputName {
+        OutputName::of(&source.file_name, source.real_name.as_deref(), tail, suffix)
     }
-    let short = Uuid::new_v3(&Uuid::NAMESPACE_DNS, name.as_bytes()).simple();
-    (format!("{short}.{suffix}"), Some(full_name.unwrap_or(name)))
+
+    /// [`OutputName::new`] with another beginning than the file's name.
+    pub(super) fn of(
+        file_name: &str,
+        real_name: Option<&str>,
+        tail: &str,
+        suffix: &str,
+    ) -> OutputName {
+        let stem = without_controls(&format!("{file_name}{tail}"));
+        let full_name = real_name.map(|real| format!("{real}{tail}{suffix}"));
+        let name = fitting(&stem, suffix);
+        let full_name = full_name.or_else(|| {
+            let long = format!("{stem}{suffix}");
+            (long != name).then_some(long)
+        });
+        OutputName { name, full_name }
+    }
+
+    /// The line of `mapping.csv`, if the name needs one.
+    pub(super) fn mapping_line(&self) -> Option<String> {
+        let full_name = self.full_name.as_ref()?;
+        Some(mapping_csv::line(&self.name, &without_controls(full_name)))
+    }
+}
+
+/// Line breaks would add lines of their own to `mapping.csv`, and a `/` would name another directory.
+fn without_controls(text: &str) -> String {
+    let is_bad = |c: char| c.is_control() || c == '/';
+    text.chars()
+        .map(|c| if is_bad(c) { '_' } else { c })
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn source(file_name: &str, real_name: Option<&str>) -> Source {
-        Source {
-            path: file_name.into(),
-            file_name: file_name.into(),
-            real_name: real_name.map(str::to_owned),
-            subdir: "".into(),
-            n_bytes: 0,
-        }
+    fn check(file_name: &str, real_name: Option<&str>, name: &str, full_name: Option<&str>) {
+        let found = OutputName::of(file_name, real_name, ".input.0", ".npy");
+        assert_eq!(found.name, name);
+        assert_eq!(found.full_name.as_deref(), full_name);
     }
 
     #[test]
     fn only_long_names_change() {
-        assert_eq!(
-            array_name(&source("Add.a.1.0.5", None), "input.0", "npy"),
-            ("Add.a.1.0.5.input.0.npy".into(), None)
-        );
-        assert_eq!(
-            array_name(&source("77", Some("Add.x.1.0.5")), "input.0", "npy"),
-            (
-                "77.input.0.npy".into(),
-                Some("Add.x.1.0.5.input.0.npy".into())
-            )
-        );
-        let (short, full) = array_name(&source(&"x".repeat(250), None), "output.12", "npy");
-        assert_eq!(short.len(), 36);
-        assert!(full.unwrap().ends_with("x.output.12.npy"));
+        check("Add.a.1.0.5", None, "Add.a.1.0.5.input.0.npy", None);
+        let real = "Add.x.1.0.5.input.0.npy";
+        check("77", Some("Add.x.1.0.5"), "77.input.0.npy", Some(real));
+        let found = OutputName::of(&"x".repeat(250), None, ".output.12", ".npy");
+        assert_eq!(found.name.len(), 36);
+        assert!(found.full_name.unwrap().ends_with("x.output.12.npy"));
     }
 
     #[test]
-    fn digits_equal_pythons_uuid3() {
-        // uuid.uuid3(uuid.NAMESPACE_DNS, "python.org")
-        let id = Uuid::new_v3(&Uuid::NAMESPACE_DNS, b"python.org");
-        assert_eq!(id.to_string(), "6fa459ea-ee8a-3ca4-894e-db77e160355e");
+    fn names_stay_in_their_directory_and_on_their_line() {
+        check("../a\nb", None, ".._a_b.input.0.npy", None);
+        let mapped = OutputName::of("7", Some("a\nb"), "", ".npy");
+        assert_eq!(mapped.mapping_line().unwrap(), "7.npy,a_b.npy\n");
     }
 }

@@ -34,11 +34,6 @@ pub(super) fn warn_if_root() {
     }
 }
 
-/// The local time as digits, year first, for file names.
-pub(super) fn time_stamp() -> String {
-    jiff::Zoned::now().strftime("%Y%m%d%H%M%S").to_string()
-}
-
 fn line(level: &str, message: &str) {
     let message = REPLACED
         .iter()

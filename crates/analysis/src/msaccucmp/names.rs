@@ -5,10 +5,8 @@ use std::path::PathBuf;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
-use uuid::Uuid;
 
-/// Names of this length and more are replaced.
-const NAME_BYTES_MAX: usize = 255;
+use crate::names::fitting;
 
 /// Gives output files names that the file system takes.
 pub(super) struct Namer {
@@ -40,35 +38,14 @@ impl Namer {
     /// [`StoreError::Io`] if `mapping.csv` cannot be written.
     pub(super) fn shortened(&self, stem: &str, suffix: &str) -> Result<PathBuf, StoreError> {
         let name = format!("{stem}{suffix}");
-        if name.len() < NAME_BYTES_MAX {
-            return Ok(self.dir.join(name));
+        let short = fitting(stem, suffix);
+        if short != name {
+            let line = mapping_csv::line(&short, &name);
+            self.creator
+                .append_line(&self.dir.join(mapping_csv::FILE_NAME), &line)?;
         }
-        let hash = Uuid::new_v3(&Uuid::NAMESPACE_DNS, name.as_bytes()).simple();
-        let short = format!("{hash}{suffix}");
-        let line = mapping_csv::line(&short, &name);
-        self.creator
-            .append_line(&self.dir.join(mapping_csv::FILE_NAME), &line)?;
         Ok(self.dir.join(short))
     }
-}
-
-/// The file name with the operator's name put back, as `msnpy` files have it.
-///
-/// Only the last part of the name, and only in file names of exactly five fields.
-pub(super) fn mindspore(file_name: &str, op_name: &str) -> String {
-    let fields: Vec<&str> = file_name.split('.').collect();
-    match (&fields[..], op_name.rsplit('/').next()) {
-        ([op_type, _, rest @ ..], Some(last)) if rest.len() == 3 && !op_name.is_empty() => {
-            format!("{op_type}.{last}.{}", rest.join("."))
-        }
-        _ => file_name.to_owned(),
-    }
-}
-
-/// Extents with `separator` between them.
-pub(super) fn join(dims: &[usize], separator: &str) -> String {
-    let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
-    dims.join(separator)
 }
 
 #[cfg(test)]
@@ -91,19 +68,5 @@ mod tests {
         let mapping = std::fs::read_to_string(dir.path().join("mapping.csv")).unwrap();
         assert_eq!(mapping, format!("{expected},{long}.npy\n"));
         assert_eq!(path, dir.path().join(expected));
-    }
-
-    #[test]
-    fn the_operator_comes_back() {
-        let cases = [
-            ("Add.x.3.7.17", "net/layer/add", "Add.add.3.7.17"),
-            ("Add.x.3.7.17", "", "Add.x.3.7.17"),
-            ("Add.x.3.17", "net/add", "Add.x.3.17"),
-            ("Add.x.3.7.17.0.1.2.3", "net/add", "Add.x.3.7.17.0.1.2.3"),
-            ("noext", "net/add", "noext"),
-        ];
-        for (file_name, op_name, expected) in cases {
-            assert_eq!(mindspore(file_name, op_name), expected);
-        }
     }
 }

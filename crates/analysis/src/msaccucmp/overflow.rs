@@ -1,19 +1,18 @@
 //! `overflow`: the first operators that overflowed, with the tensors that they worked on.
 
 mod find;
-mod measure;
 mod record;
-mod scalar;
-mod summary;
 
 use std::path::{Path, PathBuf};
 
-use super::convert;
+use super::array::Order;
 use super::failure::{Code, Failure};
-use super::log;
 use super::options::OverflowOptions;
 use super::output::Output;
 use super::paths::{self, Kind};
+use super::source::Source;
+use super::{convert, dtype, formats, log};
+use crate::overflow::summary;
 use find::DebugFile;
 use record::Record;
 
@@ -45,8 +44,7 @@ pub(super) fn run(options: &OverflowOptions) -> Result<(), Failure> {
         text.push_str(&block(file, &out_dir, i + 1)?);
     }
     log::info(&format!("[Overflow] The overflow analyse result:\n {text}"));
-    let name = format!("overflow_summary_{}.txt", log::time_stamp());
-    Output::new(out_dir).text(&name, &text)?;
+    Output::new(out_dir).text(&summary::file_name(), &text)?;
     Ok(())
 }
 
@@ -71,9 +69,36 @@ fn block(file: &DebugFile, out_dir: &Path, number: usize) -> Result<String, Fail
     if let Some((source, operator)) = &operator {
         text.push_str(&summary::operator_line(&operator.op_type, &source.op_name));
     }
-    text.push_str(&summary::record_lines(&record, &file.timestamp));
+    text.push_str(&summary::record_lines(&record.parts, &file.timestamp));
     if let Some((source, _)) = &operator {
-        text.push_str(&summary::tensor_lines(source)?);
+        text.push_str(&tensor_lines(source)?);
+    }
+    Ok(text)
+}
+
+/// Two lines for each tensor of the operator.
+///
+/// The reference has nothing to say about empty tensors and stumbles over buffers.
+fn tensor_lines(source: &Source) -> Result<String, Failure> {
+    let mut text = String::new();
+    for tensor in source.tensors() {
+        let decoded = dtype::decode(&tensor)?;
+        let bytes = decoded.array.bytes_in_order(Order::C);
+        let (_, format) = formats::from_code(tensor.entry.format)?;
+        let (side, i) = (tensor.side.name(), tensor.index);
+        let file = format!("{}.{side}.{i}", source.file_name);
+        let dtype = decoded.array.dtype();
+        let lines = summary::tensor_lines(&file, format, &decoded.dims, dtype, &bytes);
+        let lines = lines.ok_or_else(|| {
+            let message = format!("The data of {} is empty.", tensor.label());
+            Failure::new(Code::InvalidDumpData, message)
+        })?;
+        text.push_str(&lines);
+    }
+    if source.buffers().next().is_some() {
+        return Err(Failure::unexpected(
+            "'OpBuffer' object has no attribute 'tensor_format'",
+        ));
     }
     Ok(text)
 }

@@ -1,13 +1,10 @@
 //! Dump files of three kinds, brought into one form.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use opscope_store::FormatError;
 use opscope_store::file_bytes::FileBytes;
-use opscope_store::file_format::dump_data::{
-    BufferEntry, DumpFile, DumpHeader, PayloadKind, TensorEntry, dtype_code, layout_code,
-};
+use opscope_store::file_format::dump_data::{BufferEntry, DumpFile, PayloadKind, TensorEntry};
 use opscope_store::file_format::ffts_plus::FftsPlus;
 use opscope_store::file_format::nano::{self, NanoHeader};
 use opscope_store::file_format::{npy, op_debug};
@@ -16,6 +13,8 @@ use opscope_tensor::Layout;
 
 use super::failure::{Code, Failure};
 use super::log;
+use crate::describe::chain;
+use crate::tensor_file::{SliceError, TensorFile};
 
 /// The smallest file that the reference looks into; smaller ones count as empty dumps.
 const FILE_BYTES_MIN: usize = 9;
@@ -34,13 +33,7 @@ pub(super) struct Source {
     pub(super) file_name: String,
     /// The operator's name as the header gives it.
     pub(super) op_name: String,
-    /// Inputs, then outputs.
-    tensors: Vec<(Side, usize, TensorEntry, Range<usize>)>,
-    /// On-chip buffers.
-    buffers: Vec<(BufferEntry, Range<usize>)>,
-    /// Workspaces.
-    spaces: Vec<Range<usize>>,
-    bytes: FileBytes,
+    file: TensorFile,
 }
 
 /// One input or output.
@@ -94,13 +87,13 @@ impl Source {
                  Please check the dump file.",
                 path.display()
             ));
-            return Ok(Source::empty(path, file_name, bytes));
+            let file = TensorFile::empty(bytes, &file_name);
+            return Ok(Source::new(path, file_name, file));
         }
-        let file = DumpFile::from_bytes(bytes).map_err(|error| parse_failure(error.to_string()))?;
-        let (mut source, header) = Source::from_dump(path, file_name, file);
-        if let Some(attribute) = header.attrs.first() {
-            source.apply_attribute(&attribute.value)?;
-        }
+        let dump = DumpFile::from_bytes(bytes).map_err(|error| parse_failure(error.to_string()))?;
+        let file = TensorFile::from_dump(dump, &file_name);
+        let mut source = Source::new(path, file_name, file);
+        source.apply_attribute()?;
         Ok(source)
     }
 
@@ -116,126 +109,86 @@ impl Source {
 
     /// Inputs, then outputs.
     pub(super) fn tensors(&self) -> impl Iterator<Item = SourceTensor<'_>> {
-        self.tensors
-            .iter()
-            .map(|(side, index, entry, range)| SourceTensor {
-                side: *side,
-                index: *index,
-                entry,
-                bytes: self.slice(range),
-            })
+        self.file.tensors().map(|tensor| SourceTensor {
+            side: match tensor.kind {
+                PayloadKind::Input => Side::Input,
+                _ => Side::Output,
+            },
+            index: tensor.index,
+            entry: tensor.entry,
+            bytes: tensor.bytes,
+        })
     }
 
     /// The buffers with their bytes.
-    pub(super) fn buffers(&self) -> impl Iterator<Item = (&BufferEntry, &[u8])> {
-        self.buffers
-            .iter()
-            .map(|(entry, range)| (entry, self.slice(range)))
+    pub(super) fn buffers(&self) -> impl Iterator<Item = (BufferEntry, &[u8])> {
+        self.rest(PayloadKind::Buffer).map(|(index, bytes)| {
+            let entry = self.file.header().buffers.get(index);
+            (entry.copied().unwrap_or_default(), bytes)
+        })
     }
 
     /// The bytes of each workspace.
     pub(super) fn spaces(&self) -> impl Iterator<Item = &[u8]> {
-        self.spaces.iter().map(|range| self.slice(range))
+        self.rest(PayloadKind::Space).map(|(_, bytes)| bytes)
     }
 
-    fn slice(&self, range: &Range<usize>) -> &[u8] {
-        self.bytes.as_ref().get(range.clone()).unwrap_or_default()
+    fn rest(&self, kind: PayloadKind) -> impl Iterator<Item = (usize, &[u8])> {
+        let pieces = self
+            .file
+            .rest()
+            .filter(move |(piece, _)| piece.kind == kind);
+        pieces.map(|(piece, bytes)| (piece.index, bytes))
     }
 
-    fn empty(path: &Path, file_name: String, bytes: FileBytes) -> Source {
+    fn new(path: &Path, file_name: String, file: TensorFile) -> Source {
         Source {
             path: path.to_owned(),
             file_name,
-            op_name: String::new(),
-            tensors: Vec::new(),
-            buffers: Vec::new(),
-            spaces: Vec::new(),
-            bytes,
+            op_name: file.header().op_name.clone(),
+            file,
         }
-    }
-
-    fn from_dump(path: &Path, file_name: String, file: DumpFile) -> (Source, DumpHeader) {
-        let (bytes, header, pieces) = file.into_parts();
-        let mut source = Source::empty(path, file_name, bytes);
-        source.op_name.clone_from(&header.op_name);
-        for piece in pieces {
-            let entry = match piece.kind {
-                PayloadKind::Input => header.inputs.get(piece.index).map(|e| (Side::Input, e)),
-                PayloadKind::Output => header.outputs.get(piece.index).map(|e| (Side::Output, e)),
-                PayloadKind::Buffer => {
-                    let entry = header.buffers.get(piece.index).copied().unwrap_or_default();
-                    source.buffers.push((entry, piece.range));
-                    continue;
-                }
-                PayloadKind::Space => {
-                    source.spaces.push(piece.range);
-                    continue;
-                }
-            };
-            if let Some((side, entry)) = entry {
-                source
-                    .tensors
-                    .push((side, piece.index, entry.clone(), piece.range));
-            }
-        }
-        (source, header)
     }
 
     /// Gives each tensor the shape of the part that the file's FFTS+ thread worked on.
     ///
     /// The reference looks at the first attribute of every file, and stumbles over any other one.
-    fn apply_attribute(&mut self, text: &str) -> Result<(), Failure> {
+    fn apply_attribute(&mut self) -> Result<(), Failure> {
+        let Some(attribute) = self.file.header().attrs.first() else {
+            return Ok(());
+        };
         let stumble = |error: FormatError| Failure::unexpected(error.to_string());
-        let attribute = FftsPlus::parse(text).map_err(stumble)?;
+        let attribute = FftsPlus::parse(&attribute.value).map_err(stumble)?;
         if !attribute.is_auto_threaded {
             return Ok(());
         }
-        let thread = self
-            .file_name
-            .rsplit('.')
-            .nth(1)
-            .and_then(|field| field.parse().ok());
-        let Some(thread) = thread else {
-            let message = format!("There is no thread id in the name '{}'.", self.file_name);
-            return Err(Failure::new(Code::InvalidPath, message));
-        };
+        let thread = self.file.thread().map_err(slice_failure)?;
         for side in [Side::Input, Side::Output] {
-            let shapes = attribute.shapes(side, thread).map_err(stumble)?;
-            let Some(shapes) = shapes else {
-                return Err(Failure::unexpected(format!(
-                    "there is no slice of thread {thread}"
-                )));
-            };
-            let tensors = self.tensors.iter_mut().filter(|(s, ..)| *s == side);
-            let entries: Vec<&mut TensorEntry> = tensors.map(|(_, _, entry, _)| entry).collect();
-            if entries.len() != shapes.len() {
-                let (n, side) = (entries.len(), side.name());
-                let message = format!("There are {n} {side}s, but slices of {}.", shapes.len());
-                return Err(Failure::new(Code::InputMapping, message));
-            }
-            for (entry, shape) in entries.into_iter().zip(shapes) {
-                entry.shape = Some(shape);
-            }
+            let applied = self.file.apply_slices(&attribute, side, thread);
+            applied.map_err(slice_failure)?;
         }
         Ok(())
     }
 }
 
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is the function of `map_err`"
+)]
+fn slice_failure(error: SliceError) -> Failure {
+    let message = error.to_string();
+    match error {
+        SliceError::Name(_) => Failure::new(Code::InvalidPath, message),
+        SliceError::Count { .. } => Failure::new(Code::InputMapping, message),
+        SliceError::Thread(_) | SliceError::Format(_) => Failure::unexpected(message),
+    }
+}
+
 /// An array file counts as a dump with one output.
 fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
-    let tensor = npy::read_file(path).map_err(|error| Failure::unexpected(text_of(&error)))?;
-    let bytes = tensor.bytes().to_vec();
-    let n_bytes = bytes.len();
-    let entry = TensorEntry {
-        data_type: dtype_code(tensor.dtype()),
-        format: layout_code(Layout::Reserved),
-        shape: Some(tensor.shape().iter().map(|&dim| dim as u64).collect()),
-        size: n_bytes as u64,
-        ..TensorEntry::default()
-    };
-    let mut source = Source::empty(path, file_name, bytes.into());
-    source.tensors.push((Side::Output, 0, entry, 0..n_bytes));
-    Ok(source)
+    let tensor = npy::read_file(path).map_err(|error| Failure::unexpected(chain(&error)))?;
+    let file = TensorFile::from_array(&tensor, &file_name, Layout::Reserved);
+    Ok(Source::new(path, file_name, file))
 }
 
 fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<Source, Failure> {
@@ -258,32 +211,8 @@ fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<Source,
     header
         .check_size(n_header, file.len())
         .map_err(|error| failure(Code::SizeMismatch, error.to_string()))?;
-    let mut source = Source::empty(path, file_name, bytes);
+    let file = TensorFile::from_nano(&header, n_header, bytes, &file_name);
+    let mut source = Source::new(path, file_name, file);
     source.op_name = op_name;
-    let mut start = nano::LENGTH_BYTES + n_header;
-    for (side, tensors) in [
-        (Side::Input, &header.inputs),
-        (Side::Output, &header.outputs),
-    ] {
-        for (index, tensor) in tensors.iter().enumerate() {
-            // The sizes add up to the size of the file, as checked above.
-            let end = start.saturating_add(usize::try_from(tensor.size).unwrap_or(usize::MAX));
-            source
-                .tensors
-                .push((side, index, tensor.to_entry(), start..end));
-            start = end;
-        }
-    }
     Ok(source)
-}
-
-/// An error with its causes.
-fn text_of(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

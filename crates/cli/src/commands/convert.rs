@@ -3,34 +3,60 @@
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 
-use opscope_analysis::{convert, default_jobs};
+use opscope_analysis::convert::{self, OutputKind, Pick, Relayout};
+use opscope_analysis::default_jobs;
+use opscope_store::record::Side;
+use opscope_tensor::{Layout, Shape};
 use serde_json::json;
 
-use crate::arguments::ModeArguments;
-use crate::exit::{Failure, PARTIAL, UNREADABLE, USAGE};
+use crate::arguments::{ModeArguments, layout, shape};
+use crate::exit::{Failure, PARTIAL, UNREADABLE, USAGE, chain};
 use crate::{format, progress};
 
-/// Convert dump files to numpy arrays
+/// Convert dump files to numpy arrays and other files
 ///
-/// Every input and output of a dump file becomes `{file}.{input|output}.{index}.npy`. A directory is
-/// converted with everything below it and keeps its structure. Types that numpy lacks go to the
-/// smallest type that holds their values exactly (bfloat16 to float32, for example). A file that
-/// cannot be converted is reported, and the others are converted all the same.
+/// Every input and output of a dump file becomes `{file}.{input|output}.{index}.npy`, or a file of
+/// another type. A directory is converted with everything below it and keeps its structure. Types
+/// that the new file lacks go to the smallest type that holds their values exactly (bfloat16 to
+/// float32, for example). Overflow records become JSON. What cannot be converted is reported, and the
+/// others are converted all the same.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope convert -d dump/20240102030405 -out arrays
-  opscope convert -d Conv.conv1.0.0.1700000000000000 -out arrays --json")]
+  opscope convert -d Conv.conv1.0.0.1700000000000000 -f NCHW -out arrays
+  opscope convert -d dump/20240102030405 -t safetensors -out tensors --json")]
 pub(crate) struct Arguments {
-    /// A dump file, or a directory of them
-    #[arg(short = 'd', long = "dump", value_name = "PATH")]
-    dump: PathBuf,
+    /// A dump file, several with commas between them, or a directory; may be repeated
+    #[arg(short = 'd', long = "dump", value_name = "PATH", required = true)]
+    dump: Vec<PathBuf>,
     /// Where to write; created if missing (`-out` works too)
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
+    /// Kind of file to write
+    #[arg(
+        short = 't',
+        long = "type",
+        value_name = "TYPE",
+        value_enum,
+        default_value = "npy"
+    )]
+    kind: Kind,
+    /// Bring every tensor into this layout, such as NCHW; the names then carry the extents
+    #[arg(short = 'f', long, value_name = "LAYOUT", value_parser = layout)]
+    layout: Option<Layout>,
+    /// Extents in the order of that layout, such as 1,3,224,224; larger tensors are cut. One file only
+    #[arg(short = 's', long, value_name = "SHAPE", requires = "layout", value_parser = shape)]
+    target_shape: Option<Shape>,
+    /// Convert this output only. One file only
+    #[arg(short = 'o', long, value_name = "N")]
+    only_output: Option<usize>,
+    /// Convert this input only. One file only
+    #[arg(short = 'i', long, value_name = "N", conflicts_with = "only_output")]
+    only_input: Option<usize>,
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
-    /// Leave arrays alone that exist already, and report them
+    /// Leave files alone that exist already, and report them
     #[arg(long)]
     keep_existing: bool,
     /// Print the result as one JSON object
@@ -40,51 +66,116 @@ pub(crate) struct Arguments {
     modes: ModeArguments,
 }
 
+/// Kind of file to write.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Kind {
+    /// A numpy array for each tensor
+    Npy,
+    /// The elements of each tensor and nothing else
+    Bin,
+    /// The elements as text, one to a line
+    Txt,
+    /// All tensors of a dump file in one file
+    Safetensors,
+    /// A numpy array for each tensor, named as MindSpore names them
+    Msnpy,
+    /// A file for each tensor that torch.load reads
+    Pt,
+}
+
+impl From<Kind> for OutputKind {
+    fn from(kind: Kind) -> OutputKind {
+        match kind {
+            Kind::Npy => OutputKind::Npy,
+            Kind::Bin => OutputKind::Bin,
+            Kind::Txt => OutputKind::Txt,
+            Kind::Safetensors => OutputKind::Safetensors,
+            Kind::Msnpy => OutputKind::MsNpy,
+            Kind::Pt => OutputKind::Pt,
+        }
+    }
+}
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if let Err(error) = std::fs::metadata(&arguments.dump) {
-        let message = format!("cannot read `{}`: {error}", arguments.dump.display());
-        return Err(Failure::message(UNREADABLE, message));
+    let paths = paths(&arguments.dump)?;
+    let options = options(arguments, &paths)?;
+    let mut sources = Vec::new();
+    let mut failures: Vec<(String, String)> = Vec::new();
+    for path in &paths {
+        let (found, errors) = convert::sources(path);
+        if found.is_empty() && errors.is_empty() {
+            let message = format!("`{}` holds no dump files", path.display());
+            return Err(Failure::message(UNREADABLE, message));
+        }
+        sources.extend(found);
+        let path = path.display().to_string();
+        failures.extend(errors.iter().map(|error| (path.clone(), chain(error))));
     }
-    let (sources, list_errors) = convert::sources(&arguments.dump);
-    if sources.is_empty() && list_errors.is_empty() {
-        let message = format!("`{}` holds no dump files", arguments.dump.display());
-        return Err(Failure::message(UNREADABLE, message));
+    if let Some((a, b)) = convert::collision(&sources) {
+        let (a, b) = (a.path.display(), b.path.display());
+        let message = format!("`{a}` and `{b}` would be converted to the same names");
+        let failure = Failure::message(USAGE, message);
+        return Err(failure.with_hint("convert them in two runs, to different directories"));
     }
-    let options = convert::Options {
-        out: arguments.out.clone(),
-        n_threads: arguments.jobs.unwrap_or_else(default_jobs),
-        modes: arguments.modes.modes(),
-        is_replacing: !arguments.keep_existing,
-    };
     let bar = progress::bytes_bar("converting", sources.iter().map(|s| s.n_bytes).sum());
     let report = convert::run(&sources, &options, |n_bytes| bar.inc(n_bytes))
         .map_err(|error| Failure::new(USAGE, error))?;
     bar.finish_and_clear();
-    let mut failures: Vec<(String, String)> = list_errors
-        .into_iter()
-        .map(|error| (arguments.dump.display().to_string(), chain(&error.into())))
-        .collect();
-    failures.extend(report.failures.iter().map(|failure| {
-        let error =
-            std::iter::successors(Some(&failure.error as &dyn std::error::Error), |error| {
-                error.source()
-            });
-        let text = error
-            .map(ToString::to_string)
-            .collect::<Vec<_>>()
-            .join(": ");
-        (failure.path.display().to_string(), text)
-    }));
+    let of_files = report.failures.iter();
+    failures.extend(of_files.map(|f| (f.path.display().to_string(), chain(&f.error))));
     print(arguments, &sources, &report, &failures)?;
     if failures.is_empty() {
         return Ok(());
     }
-    let code = if report.n_arrays == 0 {
+    let code = if report.n_arrays + report.n_records == 0 {
         UNREADABLE
     } else {
         PARTIAL
     };
     Err(Failure::silent(code))
+}
+
+/// The paths that were given. One that does not exist may be several with commas between them.
+fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut paths = Vec::new();
+    for path in given {
+        let text = path.to_str().filter(|text| text.contains(','));
+        match text {
+            Some(text) if !path.exists() => paths.extend(text.split(',').map(PathBuf::from)),
+            _ => paths.push(path.clone()),
+        }
+    }
+    for path in &paths {
+        if let Err(error) = std::fs::metadata(path) {
+            let message = format!("cannot read `{}`: {error}", path.display());
+            return Err(Failure::message(UNREADABLE, message));
+        }
+    }
+    Ok(paths)
+}
+
+fn options(arguments: &Arguments, paths: &[PathBuf]) -> Result<convert::Options, Failure> {
+    let output = arguments.only_output.map(|index| (Side::Output, index));
+    let input = arguments.only_input.map(|index| (Side::Input, index));
+    let pick = output.or(input).map(|(side, index)| Pick { side, index });
+    let is_one_file = matches!(paths, [path] if !path.is_dir());
+    if (pick.is_some() || arguments.target_shape.is_some()) && !is_one_file {
+        let message = "`--target-shape`, `--only-output` and `--only-input` take a single file";
+        return Err(Failure::message(USAGE, message));
+    }
+    let relayout = arguments.layout.map(|target| Relayout {
+        target,
+        shape: arguments.target_shape.clone(),
+    });
+    Ok(convert::Options {
+        out: arguments.out.clone(),
+        kind: arguments.kind.into(),
+        relayout,
+        pick,
+        n_threads: arguments.jobs.unwrap_or_else(default_jobs),
+        modes: arguments.modes.modes(),
+        is_replacing: !arguments.keep_existing,
+    })
 }
 
 #[expect(clippy::print_stderr, reason = "failures go to standard error")]
@@ -104,6 +195,8 @@ fn print(
             "files": sources.len(),
             "converted": report.n_converted,
             "arrays": report.n_arrays,
+            "records": report.n_records,
+            "buffers": report.n_rest,
             "bytes_read": report.n_bytes_read,
             "bytes_written": report.n_bytes_written,
             "failures": failures,
@@ -119,18 +212,21 @@ fn print(
             eprintln!("opscope: `{path}`: {error}");
         }
     }
+    let mut made = vec![format::count(report.n_arrays, "array")];
+    for (n, noun) in [
+        (report.n_records, "overflow record"),
+        (report.n_rest, "buffer"),
+    ] {
+        made.extend((n > 0).then(|| format::count(n, noun)));
+    }
     writeln!(
         stdout(),
         "{} of {} converted to {}, {} in `{}`",
         report.n_converted,
         format::count(sources.len() as u64, "file"),
-        format::count(report.n_arrays, "array"),
+        made.join(", "),
         format::bytes(report.n_bytes_written),
         arguments.out.display()
     )?;
     Ok(())
-}
-
-fn chain(error: &anyhow::Error) -> String {
-    format!("{error:#}")
 }

@@ -1,21 +1,28 @@
 //! `opscope show`.
 
+mod json;
+
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use opscope_analysis::describe::{self, FileDescription, TensorDescription};
+use opscope_analysis::describe::{self, FileDescription, RecordDescription, TensorDescription};
 use opscope_analysis::overview::{self, Overview};
-use opscope_analysis::{Element, default_jobs};
-use serde_json::{Value, json};
+use opscope_analysis::{Element, FileKind, default_jobs};
+use serde_json::Value;
 
-use crate::exit::{Failure, PARTIAL, UNREADABLE};
+use json::{file_json, overview_json};
+pub(crate) use json::{finding_json, tensor_json};
+
+use crate::exit::{Failure, PARTIAL, UNREADABLE, chain};
 use crate::format;
 
 /// Show what is in a dump file or in a directory of them
 ///
 /// A file: its header, and for every input and output dtype, layout, shape, statistics and the first
-/// values. A directory: its operators with the number and size of their files.
+/// values. Dump files, files of the nano runtime and numpy arrays are read. A file with overflow
+/// records: all their fields, and why there was an overflow. A directory: its operators with the
+/// number and size of their files.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope show dump/20240102030405
@@ -39,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let overview = overview::directory(&arguments.path, default_jobs());
     if arguments.json {
-        print_json(&overview_json(arguments, &overview))?;
+        print_json(&overview_json(&arguments.path, &overview))?;
     } else {
         print_overview(&overview)?;
     }
@@ -56,19 +63,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn print_file(file: &FileDescription) -> Result<(), Failure> {
     let mut out = stdout().lock();
-    writeln!(out, "operator  {}", file.op_name)?;
-    writeln!(
-        out,
-        "made      {} (version {})",
-        time(file.dump_time),
-        file.version
-    )?;
+    print_header(&mut out, file)?;
+    for record in &file.records {
+        print_record(&mut out, record)?;
+    }
+    if file.records.is_empty() {
+        writeln!(out, "\n{}", tensor_table(&file.tensors).trim_fmt())?;
+    }
+    Ok(())
+}
+
+fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Failure> {
+    if file.kind != FileKind::DumpData {
+        writeln!(out, "format    {}", file.kind.name())?;
+    }
+    if !file.op_name.is_empty() || file.kind == FileKind::DumpData {
+        writeln!(out, "operator  {}", file.op_name)?;
+    }
+    if file.kind == FileKind::DumpData {
+        let time = time(file.dump_time);
+        writeln!(out, "made      {time} (version {})", file.version)?;
+    }
     writeln!(
         out,
         "size      {} ({} header, {} payload)",
         format::bytes(file.n_bytes),
-        format::bytes(8 + file.n_header_bytes),
-        format::bytes(file.n_bytes - 8 - file.n_header_bytes)
+        format::bytes(file.n_start),
+        format::bytes(file.n_bytes.saturating_sub(file.n_start))
     )?;
     for (name, value) in &file.attrs {
         writeln!(out, "attribute {name} = {value}")?;
@@ -81,6 +102,46 @@ fn print_file(file: &FileDescription) -> Result<(), Failure> {
             writeln!(out, "{name}.{i}  {}", format::bytes(*size))?;
         }
     }
+    Ok(())
+}
+
+/// Every field in the order of the record, then what it means.
+fn print_record(out: &mut impl Write, record: &RecordDescription) -> Result<(), Failure> {
+    writeln!(out, "\n{}  overflow record", record.slot)?;
+    print_fields(out, &record.record.to_json(), 1)?;
+    if record.findings.is_empty() {
+        writeln!(out, "no overflow: every status is 0")?;
+    }
+    for finding in &record.findings {
+        writeln!(
+            out,
+            "overflow  {} in task {} of stream {}: {}",
+            finding.unit,
+            finding.task_id,
+            finding.stream_id,
+            finding.explanation()
+        )?;
+    }
+    Ok(())
+}
+
+fn print_fields(out: &mut impl Write, value: &Value, depth: usize) -> Result<(), Failure> {
+    let indent = "  ".repeat(depth);
+    for (key, value) in value.as_object().into_iter().flatten() {
+        match value {
+            Value::Object(_) => {
+                writeln!(out, "{indent}{key}")?;
+                print_fields(out, value, depth + 1)?;
+            }
+            Value::String(text) => writeln!(out, "{indent}{key:<12} {text}")?,
+            other => writeln!(out, "{indent}{key:<12} {other}")?,
+        }
+    }
+    Ok(())
+}
+
+/// A table with a row for each tensor.
+pub(crate) fn tensor_table(tensors: &[TensorDescription]) -> comfy_table::Table {
     let header = [
         "slot",
         "dtype",
@@ -96,9 +157,8 @@ fn print_file(file: &FileDescription) -> Result<(), Failure> {
         "first values",
     ];
     let right = ["bytes", "min", "max", "mean", "l2", "nan", "inf"];
-    let rows = file.tensors.iter().map(tensor_row).collect();
-    writeln!(out, "\n{}", format::table(&header, &right, rows).trim_fmt())?;
-    Ok(())
+    let rows = tensors.iter().map(tensor_row).collect();
+    format::table(&header, &right, rows)
 }
 
 fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
@@ -140,7 +200,7 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
         return Ok(());
     }
     let header = [
-        "task", "type", "operator", "files", "inputs", "outputs", "bytes",
+        "task", "type", "operator", "files", "inputs", "outputs", "bytes", "",
     ];
     let right = ["task", "files", "inputs", "outputs", "bytes"];
     let row = |operator: &overview::OperatorOverview| {
@@ -154,6 +214,10 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
             operator.n_inputs.to_string(),
             operator.n_outputs.to_string(),
             format::bytes(operator.n_bytes),
+            match operator.is_record {
+                true => "overflow record".into(),
+                false => String::new(),
+            },
         ]
     };
     let rows = overview.operators.iter().map(row).collect();
@@ -170,86 +234,11 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
             n => format!("{n} directories"),
         }
     )?;
-    Ok(())
-}
-
-fn file_json(file: &FileDescription) -> Value {
-    let attrs: serde_json::Map<_, _> = file
-        .attrs
-        .iter()
-        .map(|(name, value)| (name.clone(), value.clone().into()))
-        .collect();
-    json!({
-        "path": file.path,
-        "bytes": file.n_bytes,
-        "header_bytes": file.n_header_bytes,
-        "version": file.version,
-        "dump_time": file.dump_time,
-        "op_name": file.op_name,
-        "attrs": attrs,
-        "dfx_message": file.dfx_message,
-        "tensors": file.tensors.iter().map(tensor_json).collect::<Vec<_>>(),
-        "buffers": file.buffer_sizes,
-        "spaces": file.space_sizes,
-    })
-}
-
-fn tensor_json(tensor: &TensorDescription) -> Value {
-    let stats = tensor.stats.as_ref().map(|stats| {
-        json!({
-            "elements": stats.n_elements,
-            "min": format::json_number(stats.min),
-            "max": format::json_number(stats.max),
-            "mean": format::json_number(stats.mean),
-            "l2": format::json_number(stats.l2),
-            "nan": stats.n_nan,
-            "pos_inf": stats.n_pos_inf,
-            "neg_inf": stats.n_neg_inf,
-        })
-    });
-    json!({
-        "slot": tensor.slot,
-        "dtype": tensor.dtype,
-        "layout": tensor.layout,
-        "shape": tensor.shape,
-        "original_shape": tensor.original_shape,
-        "bytes": tensor.n_bytes,
-        "stats": stats,
-        "first": tensor.first.iter().map(element_json).collect::<Vec<_>>(),
-        "problem": tensor.problem,
-    })
-}
-
-fn element_json(element: &Element) -> Value {
-    match *element {
-        Element::Float(value) => format::json_number(value),
-        Element::Signed(value) => value.into(),
-        Element::Unsigned(value) => value.into(),
-        Element::Bool(value) => value.into(),
-        Element::Complex(re, im) => json!([format::json_number(re), format::json_number(im)]),
+    if overview.n_record_files > 0 {
+        let files = format::count(overview.n_record_files, "file");
+        writeln!(out, "{files} with overflow records: see `opscope overflow`")?;
     }
-}
-
-fn overview_json(arguments: &Arguments, overview: &Overview) -> Value {
-    let operator = |operator: &overview::OperatorOverview| {
-        json!({
-            "task_id": operator.task_id,
-            "op_type": operator.op_type,
-            "op_name": operator.op_name,
-            "files": operator.n_files,
-            "inputs": operator.n_inputs,
-            "outputs": operator.n_outputs,
-            "bytes": operator.n_bytes,
-        })
-    };
-    json!({
-        "path": arguments.path,
-        "files": overview.n_files,
-        "bytes": overview.n_bytes,
-        "directories": overview.dirs,
-        "operators": overview.operators.iter().map(operator).collect::<Vec<_>>(),
-        "errors": overview.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
-    })
+    Ok(())
 }
 
 fn print_json(value: &Value) -> Result<(), Failure> {
@@ -257,15 +246,8 @@ fn print_json(value: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(": ")
-}
-
-fn time(us: u64) -> String {
+/// A time for people.
+pub(crate) fn time(us: u64) -> String {
     let timestamp = i64::try_from(us)
         .ok()
         .and_then(|us| Timestamp::from_microsecond(us).ok());

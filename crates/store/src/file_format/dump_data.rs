@@ -8,7 +8,7 @@ mod file;
 mod header;
 
 pub use codes::{dtype_code, dtype_from_code, layout_code, layout_from_code};
-pub use file::{DumpFile, DumpTensor, PayloadKind, Piece, prelude};
+pub use file::{DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, Piece, prelude};
 pub use header::{
     Attribute, BufferEntry, DimRange, DumpHeader, OriginalOp, SpaceEntry, TensorEntry,
 };

@@ -79,6 +79,14 @@ impl OverflowRecord {
     }
 }
 
+/// Whether a file of this name holds records. Documents and runtimes spell the prefix in several
+/// letter cases; all of them count.
+pub fn is_record_name(file_name: &str) -> bool {
+    file_name
+        .get(..FILE_NAME_PREFIX.len())
+        .is_some_and(|prefix| prefix.eq_ignore_ascii_case(FILE_NAME_PREFIX))
+}
+
 /// Whether the bytes begin as a record of the second layout does.
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.first_chunk() == Some(&MAGIC.to_le_bytes())

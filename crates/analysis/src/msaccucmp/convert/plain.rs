@@ -8,7 +8,8 @@ use super::super::failure::Failure;
 use super::super::options::OutputKind;
 use super::super::output::Output;
 use super::super::source::{Source, SourceTensor};
-use super::super::{formats, log, names};
+use super::super::{formats, log};
+use crate::names;
 
 /// Names of buffers by the header's `buffer_type`; the reference knows the first one.
 const L1_BUFFER: u32 = 0;

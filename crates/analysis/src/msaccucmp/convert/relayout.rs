@@ -12,8 +12,9 @@ use super::super::options::OutputKind;
 use super::super::output::Output;
 use super::super::slice::{self, Cut};
 use super::super::source::{Source, SourceTensor};
-use super::super::{formats, log, names};
+use super::super::{formats, log};
 use super::{FileFailure, plain};
+use crate::names;
 
 /// Groups are handed to converters from this number on.
 const GROUPS_MIN: i32 = 2;

@@ -10,12 +10,10 @@ use opscope_store::tree::acl::DumpFileName;
 
 use super::super::failure::Failure;
 use super::Record;
+use crate::overflow::{is_same_part, order};
 
 /// Deepest nesting of directories that the reference looks into.
 const DEPTH_MAX: usize = 30;
-/// Context and thread numbers that mean any.
-const ANY: [u64; 2] = [0, 65535];
-
 /// A file with overflow records.
 pub(super) struct DebugFile {
     pub(super) path: PathBuf,
@@ -78,12 +76,8 @@ pub(super) fn operator(file: &DebugFile, record: &Record) -> Result<Option<Opera
         let is_task =
             (u64::from(parsed.task_id), u64::from(stream_id)) == (record.task_id, record.stream_id);
         let sub_task = parsed.sub_task;
-        let matches = |wanted: Option<u64>, found: Option<u32>| match wanted {
-            Some(wanted) if !ANY.contains(&wanted) => found.map(u64::from) == Some(wanted),
-            _ => true,
-        };
-        let is_part = matches(record.context_id, sub_task.map(|s| s.context_id))
-            && matches(record.thread_id, sub_task.map(|s| s.thread_id));
+        let is_part = is_same_part(record.context_id, sub_task.map(|s| s.context_id))
+            && is_same_part(record.thread_id, sub_task.map(|s| s.thread_id));
         if is_record || !is_task || !is_part {
             continue;
         }
@@ -143,12 +137,6 @@ fn leading_digits(text: &str) -> Option<String> {
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
-}
-
-/// Orders numbers of any length.
-fn order(digits: &str) -> (usize, String) {
-    let digits = digits.trim_start_matches('0');
-    (digits.len(), digits.to_owned())
 }
 
 fn no_stream(name: &str) -> Failure {

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::super::failure::{Code, Failure};
+use crate::overflow::summary::Part;
 
 /// Accelerators that records name.
 const ACC_TYPES: [&str; 4] = ["AIC", "AIV", "AICPU", "SDMA"];
@@ -22,16 +23,6 @@ pub(super) struct Record {
     pub(super) context_id: Option<u64>,
     /// Its thread, if the record has one.
     pub(super) thread_id: Option<u64>,
-}
-
-/// One part of a record.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) unit: String,
-    pub(super) task_id: u64,
-    pub(super) stream_id: u64,
-    /// A number or a list of numbers.
-    pub(super) status: String,
 }
 
 impl Record {
@@ -65,7 +56,7 @@ impl Record {
             return Err(Failure::new(Code::OverflowType, message));
         }
         let data = list.get("data").unwrap_or(&Value::Null);
-        let part = Part::new(unit, data)?;
+        let part = part(unit, data)?;
         if part.status == "0" {
             let message = "[Overflow] The OpDebug file exists, but the value of status is 0!";
             return Err(Failure::new(Code::OverflowStatus, message));
@@ -82,7 +73,7 @@ impl Record {
     /// The last block with an overflow names the task.
     fn from_blocks(value: &Value) -> Result<Record, Failure> {
         let blocks = value.as_object().into_iter().flatten();
-        let parts = blocks.map(|(unit, data)| Part::new(unit, data));
+        let parts = blocks.map(|(unit, data)| part(unit, data));
         let mut parts = parts.collect::<Result<Vec<Part>, Failure>>()?;
         parts.retain(|part| part.status != "0");
         match parts.last() {
@@ -104,29 +95,28 @@ impl Record {
     }
 }
 
-impl Part {
-    fn new(unit: &str, data: &Value) -> Result<Part, Failure> {
-        let missing = |key: &str| Failure::unexpected(format!("there is no '{key}' in '{unit}'"));
-        let number = |key: &str| {
-            data.get(key)
-                .and_then(Value::as_u64)
-                .ok_or_else(|| missing(key))
-        };
-        let status = match data.get("status") {
-            Some(Value::Array(words)) => {
-                let words: Vec<String> = words.iter().map(Value::to_string).collect();
-                format!("[{}]", words.join(", "))
-            }
-            Some(status) => status.to_string(),
-            None => return Err(missing("status")),
-        };
-        Ok(Part {
-            unit: unit.to_owned(),
-            task_id: number("task_id")?,
-            stream_id: number("stream_id")?,
-            status,
-        })
-    }
+/// Reads one part of a record.
+fn part(unit: &str, data: &Value) -> Result<Part, Failure> {
+    let missing = |key: &str| Failure::unexpected(format!("there is no '{key}' in '{unit}'"));
+    let number = |key: &str| {
+        data.get(key)
+            .and_then(Value::as_u64)
+            .ok_or_else(|| missing(key))
+    };
+    let status = match data.get("status") {
+        Some(Value::Array(words)) => {
+            let words: Vec<String> = words.iter().map(Value::to_string).collect();
+            format!("[{}]", words.join(", "))
+        }
+        Some(status) => status.to_string(),
+        None => return Err(missing("status")),
+    };
+    Ok(Part {
+        unit: unit.to_owned(),
+        task_id: number("task_id")?,
+        stream_id: number("stream_id")?,
+        status,
+    })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use crate::record::Record;
 use crate::{FormatError, StoreError};
 
 /// Bytes of the length that precedes the header.
-const LENGTH_BYTES: u64 = 8;
+pub const LENGTH_BYTES: u64 = 8;
 /// What the version field of every file says.
 const VERSION: &str = "2.0";
 

@@ -118,3 +118,16 @@ fn status_bits_have_names() {
             .all(|cause| !matches!(cause, StatusCause::Unknown(_)))
     );
 }
+
+#[test]
+fn every_letter_case_of_the_prefix_counts() {
+    for (name, expected) in [
+        ("Opdebug.Node_OpDebug.1.2.3", true),
+        ("OpDebug.Node_Opdebug.1.2.3", true),
+        ("Opdebug.Node_OpDebug", false),
+        ("Add.Opdebug.Node_OpDebug.1", false),
+        ("Opdebug.Node_OpDeb\u{fc}g.1", false),
+    ] {
+        assert_eq!(is_record_name(name), expected, "{name}");
+    }
+}

@@ -3,7 +3,6 @@
 use half::f16;
 use opscope_tensor::DType;
 
-use super::super::array::{Array, Order};
 use super::scalar::{complex, real};
 
 /// numpy converts this many elements at a time before it adds them.
@@ -13,14 +12,13 @@ const PAIRWISE_MAX: usize = 128;
 /// Sums that run side by side in that loop.
 const LANES: usize = 8;
 
-/// The texts of maximum, minimum and mean, or `None` if there are no elements.
-pub(super) fn measure(array: &Array<'_>) -> Option<[String; 3]> {
-    let bytes = array.bytes_in_order(Order::C);
-    let bytes = &*bytes;
+/// The texts of maximum, minimum and mean of elements in a dtype that numpy has, or `None` if there
+/// are no elements.
+pub(crate) fn measure(dtype: DType, bytes: &[u8]) -> Option<[String; 3]> {
     if bytes.is_empty() {
         return None;
     }
-    Some(match array.dtype() {
+    Some(match dtype {
         DType::F16 => {
             let (halves, value) = (elements(bytes), |b| f16::from_le_bytes(b).to_f32());
             let [max, min] = extremes(halves, value).map(|value| real(f16::from_f32(value)));

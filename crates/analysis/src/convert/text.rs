@@ -1,0 +1,94 @@
+//! Elements as text, one to a line, as numpy's `savetxt` writes a flattened array.
+//!
+//! Floats have the format `%.18e`, which names every `float64` and with it every narrower float;
+//! complex numbers stand in parentheses behind a blank. Integers and booleans are written in full:
+//! numpy's default would round those beyond 2^53.
+
+use std::io::{self, Write};
+
+use crate::Element;
+
+/// Writes all elements.
+///
+/// # Errors
+/// What the writer reports.
+pub(super) fn write(
+    out: &mut impl Write,
+    elements: impl Iterator<Item = Element>,
+) -> io::Result<()> {
+    for element in elements {
+        match element {
+            Element::Float(value) => writeln!(out, "{}", exponential(value))?,
+            Element::Signed(value) => writeln!(out, "{value}")?,
+            Element::Unsigned(value) => writeln!(out, "{value}")?,
+            Element::Bool(value) => writeln!(out, "{}", u8::from(value))?,
+            Element::Complex(re, im) => {
+                let (re, im) = (exponential(re), signed(im));
+                writeln!(out, " ({re}{im}j)")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn signed(value: f64) -> String {
+    let text = exponential(value);
+    if text.starts_with('-') {
+        text
+    } else {
+        format!("+{text}")
+    }
+}
+
+/// C's `%.18e`.
+fn exponential(value: f64) -> String {
+    if value.is_nan() {
+        return "nan".to_owned();
+    }
+    let sign = if value.is_sign_negative() { "-" } else { "" };
+    if value.is_infinite() {
+        return format!("{sign}inf");
+    }
+    let text = format!("{:.18e}", value.abs());
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (exponent_sign, digits) = match exponent.strip_prefix('-') {
+        Some(digits) => ('-', digits),
+        None => ('+', exponent),
+    };
+    format!("{sign}{mantissa}e{exponent_sign}{digits:0>2}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Expectations printed by Python.
+    #[test]
+    fn lines_are_those_of_savetxt() {
+        let cases = [
+            (Element::Float(1.0), "1.000000000000000000e+00"),
+            (Element::Float(-0.0), "-0.000000000000000000e+00"),
+            (Element::Float(0.1), "1.000000000000000056e-01"),
+            (Element::Float(65504.0), "6.550400000000000000e+04"),
+            // A tie, which goes to the even digit.
+            (Element::Float(2f64.powi(-28)), "3.725290298461914062e-09"),
+            (Element::Float(5e-324), "4.940656458412465442e-324"),
+            (Element::Float(f64::MAX), "1.797693134862315708e+308"),
+            (Element::Float(f64::NEG_INFINITY), "-inf"),
+            (Element::Float(-f64::NAN), "nan"),
+            (Element::Signed(i64::MIN), "-9223372036854775808"),
+            (Element::Unsigned(u64::MAX), "18446744073709551615"),
+            (Element::Bool(true), "1"),
+            (
+                Element::Complex(1.0, -2.0),
+                " (1.000000000000000000e+00-2.000000000000000000e+00j)",
+            ),
+            (Element::Complex(f64::NAN, f64::INFINITY), " (nan+infj)"),
+        ];
+        for (element, expected) in cases {
+            let mut out = Vec::new();
+            write(&mut out, std::iter::once(element)).unwrap();
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{expected}\n"));
+        }
+    }
+}

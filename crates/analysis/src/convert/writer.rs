@@ -1,0 +1,212 @@
+//! One dump file to its results.
+
+mod tensors;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use opscope_store::atomic_file::{Creator, write_all_vectored};
+use opscope_store::file_format::dump_data::{DumpTensor, PayloadKind};
+use opscope_store::file_format::mapping_csv;
+use opscope_store::file_format::op_debug::OverflowRecord;
+use opscope_store::record::Side;
+
+use super::elements::Elements;
+use super::names::OutputName;
+use super::{ConvertError, Options, OutputKind, Pick, Source};
+use crate::describe::slot_name;
+use crate::tensor_file::TensorFile;
+
+/// The kind of on-chip buffer that has a name.
+const L1_BUFFER: u32 = 0;
+
+/// Writes results; shared by all threads.
+pub(super) struct Writer<'a> {
+    creator: Creator,
+    options: &'a Options,
+    mapping: Mutex<()>,
+}
+
+/// What became of one file.
+#[derive(Default)]
+pub(super) struct Converted {
+    pub(super) n_arrays: u64,
+    pub(super) n_records: u64,
+    pub(super) n_rest: u64,
+    pub(super) n_bytes: u64,
+    pub(super) errors: Vec<ConvertError>,
+}
+
+/// A source that was opened, and the directory of its results.
+struct Opened<'a> {
+    source: &'a Source,
+    file: TensorFile,
+    dir: PathBuf,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(creator: Creator, options: &'a Options) -> Writer<'a> {
+        Writer {
+            creator,
+            options,
+            mapping: Mutex::new(()),
+        }
+    }
+
+    pub(super) fn convert(&self, source: &Source) -> Converted {
+        let mut converted = Converted::default();
+        let opened = TensorFile::open(&source.path, source.telling_name());
+        let opened = match opened {
+            Ok(file) => Opened {
+                source,
+                file,
+                dir: self.options.out.join(&source.subdir),
+            },
+            Err(error) => {
+                converted.errors.push(error.into());
+                return converted;
+            }
+        };
+        if opened.file.holds_records() {
+            self.convert_records(&opened, &mut converted);
+        } else if self.options.kind == OutputKind::Safetensors {
+            self.convert_together(&opened, &mut converted);
+        } else {
+            self.convert_tensors(&opened, &mut converted);
+        }
+        if self.options.pick.is_none() && self.options.relayout.is_none() {
+            self.convert_rest(&opened, &mut converted);
+        }
+        converted
+    }
+
+    fn convert_tensors(&self, opened: &Opened<'_>, converted: &mut Converted) {
+        let tensors = self.picked(&opened.file, converted);
+        for tensor in &tensors {
+            let elements = self.elements(tensor);
+            match elements.and_then(|elements| self.write_tensor(opened, tensor, elements)) {
+                Ok(n_bytes) => {
+                    converted.n_arrays += 1;
+                    converted.n_bytes += n_bytes;
+                }
+                Err(error) => converted.errors.push(error),
+            }
+        }
+    }
+
+    /// The tensors to convert. One that is asked for and absent is an error.
+    fn picked<'f>(&self, file: &'f TensorFile, converted: &mut Converted) -> Vec<DumpTensor<'f>> {
+        let Some(Pick { side, index }) = self.options.pick else {
+            return file.tensors().collect();
+        };
+        let kind = match side {
+            Side::Input => PayloadKind::Input,
+            Side::Output => PayloadKind::Output,
+        };
+        let n = file.tensors().filter(|tensor| tensor.kind == kind).count();
+        let is_picked = |t: &DumpTensor<'_>| (t.kind, t.index) == (kind, index);
+        let tensors: Vec<_> = file.tensors().filter(is_picked).collect();
+        if tensors.is_empty() {
+            let slot = format!("{}.{index}", side.name());
+            converted.errors.push(ConvertError::NoSlot { slot, n });
+        }
+        tensors
+    }
+
+    /// The elements of a tensor, in the wanted layout.
+    fn elements<'f>(&self, tensor: &DumpTensor<'f>) -> Result<Elements<'f>, ConvertError> {
+        let elements = Elements::of(tensor)?;
+        match &self.options.relayout {
+            None => Ok(elements),
+            Some(relayout) => {
+                let result = relayout.apply(elements, tensor.entry);
+                result.map_err(|source| ConvertError::Relayout {
+                    slot: slot_name(tensor),
+                    source,
+                })
+            }
+        }
+    }
+
+    /// Overflow records become JSON, whatever kind of file was asked for.
+    fn convert_records(&self, opened: &Opened<'_>, converted: &mut Converted) {
+        let tensors = self.picked(&opened.file, converted);
+        let outputs = tensors.iter().filter(|t| t.kind == PayloadKind::Output);
+        for tensor in outputs {
+            let slot = slot_name(tensor);
+            let offset = opened.file.output_offset(tensor.index);
+            let record = OverflowRecord::decode(tensor.bytes);
+            let result = record
+                .map_err(|source| ConvertError::Record {
+                    slot: slot.clone(),
+                    source: source.shifted(offset),
+                })
+                .and_then(|record| {
+                    let text = record.to_json_text();
+                    let name = OutputName::new(opened.source, &format!(".{slot}"), ".json");
+                    self.put(&opened.dir, &name, &[text.as_bytes()])
+                });
+            match result {
+                Ok(n_bytes) => {
+                    converted.n_records += 1;
+                    converted.n_bytes += n_bytes;
+                }
+                Err(error) => converted.errors.push(error),
+            }
+        }
+    }
+
+    /// Buffers and workspaces, as they are.
+    fn convert_rest(&self, opened: &Opened<'_>, converted: &mut Converted) {
+        for (piece, bytes) in opened.file.rest() {
+            let kind = match piece.kind {
+                PayloadKind::Space => "space",
+                _ => {
+                    let entry = opened.file.header().buffers.get(piece.index);
+                    match entry.map_or(L1_BUFFER, |entry| entry.buffer_type) {
+                        L1_BUFFER => "l1buffer",
+                        _ => "buffer",
+                    }
+                }
+            };
+            let tail = format!(".{kind}.{}", piece.index);
+            let name = OutputName::new(opened.source, &tail, ".bin");
+            match self.put(&opened.dir, &name, &[bytes]) {
+                Ok(n_bytes) => {
+                    converted.n_rest += 1;
+                    converted.n_bytes += n_bytes;
+                }
+                Err(error) => converted.errors.push(error),
+            }
+        }
+    }
+
+    /// Writes a file from its parts and returns its size.
+    fn put(&self, dir: &Path, name: &OutputName, parts: &[&[u8]]) -> Result<u64, ConvertError> {
+        self.put_with(dir, name, |file| write_all_vectored(file, parts))?;
+        Ok(parts.iter().map(|part| part.len() as u64).sum())
+    }
+
+    /// Writes a file with content that `write` produces.
+    fn put_with(
+        &self,
+        dir: &Path,
+        name: &OutputName,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<(), ConvertError> {
+        let path = dir.join(&name.name);
+        if self.options.is_replacing {
+            self.creator.replace_with(&path, write)?;
+        } else if !self.creator.create_with(&path, write)? {
+            return Err(ConvertError::Exists(path));
+        }
+        if let Some(line) = name.mapping_line() {
+            let _guard = self.mapping.lock().unwrap_or_else(PoisonError::into_inner);
+            let mapping = dir.join(mapping_csv::FILE_NAME);
+            self.creator.append_line(&mapping, &line)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,229 @@
+//! Tensors to files of each kind.
+
+use std::io::{BufWriter, Write};
+
+use opscope_store::file_format::dump_data::DumpTensor;
+use opscope_store::file_format::npy::encode_header;
+use opscope_store::file_format::safetensors::{self, NamedTensor};
+use opscope_store::file_format::torch_save;
+use opscope_tensor::{DType, Shape};
+
+use super::super::elements::Elements;
+use super::super::names::OutputName;
+use super::super::{ConvertError, OutputKind, text};
+use super::{Converted, Opened, Writer};
+use crate::Element;
+use crate::describe::slot_name;
+use crate::names;
+
+/// From this size on copying from file to file is faster than one write with the header.
+const COPY_BYTES_MIN: usize = 1 << 16;
+/// Bytes of text that are written at a time.
+const TEXT_BUFFER_BYTES: usize = 1 << 18;
+
+impl Writer<'_> {
+    /// Writes one tensor as a file of its own and returns the file's size.
+    pub(super) fn write_tensor(
+        &self,
+        opened: &Opened<'_>,
+        tensor: &DumpTensor<'_>,
+        elements: Elements<'_>,
+    ) -> Result<u64, ConvertError> {
+        let slot = slot_name(tensor);
+        let layout = elements.layout_name();
+        let is_torch = self.options.kind == OutputKind::Pt && elements.dtype == DType::BF16;
+        let elements = if is_torch {
+            checked(elements, &slot)?
+        } else {
+            decoded(elements, &slot)?
+        };
+        let (dims, bytes) = (elements.shape.dims(), &*elements.bytes);
+        let name = self.tensor_name(opened, &slot, &layout, &elements);
+        let dir = &opened.dir;
+        match self.options.kind {
+            OutputKind::Bin => self.put_elements(opened, &name, &[], bytes),
+            OutputKind::Txt => {
+                let mut n_bytes = 0;
+                self.put_with(dir, &name, |file| {
+                    let mut out = BufWriter::with_capacity(TEXT_BUFFER_BYTES, &mut *file);
+                    text::write(&mut out, Element::all(elements.dtype, bytes))?;
+                    out.flush()?;
+                    drop(out);
+                    n_bytes = file.metadata()?.len();
+                    Ok(())
+                })?;
+                Ok(n_bytes)
+            }
+            OutputKind::Pt => {
+                let mut n_bytes = 0;
+                self.put_with(dir, &name, |file| {
+                    torch_save::write(&mut *file, elements.dtype, dims, bytes)?;
+                    n_bytes = file.metadata()?.len();
+                    Ok(())
+                })?;
+                Ok(n_bytes)
+            }
+            OutputKind::Npy | OutputKind::MsNpy | OutputKind::Safetensors => {
+                // Decoding gives dtypes that numpy has.
+                let header = encode_header(elements.dtype, &elements.shape).unwrap_or_default();
+                self.put_elements(opened, &name, &header, bytes)
+            }
+        }
+    }
+
+    /// Writes a header and elements, which are copied from file to file if they need no decoding.
+    fn put_elements(
+        &self,
+        opened: &Opened<'_>,
+        name: &OutputName,
+        header: &[u8],
+        bytes: &[u8],
+    ) -> Result<u64, ConvertError> {
+        if bytes.len() < COPY_BYTES_MIN {
+            return self.put(&opened.dir, name, &[header, bytes]);
+        }
+        self.put_with(&opened.dir, name, |out| {
+            out.write_all(header)?;
+            opened.file.write(bytes, out)
+        })?;
+        Ok((header.len() + bytes.len()) as u64)
+    }
+
+    /// The reference's names: with the extents where the layout was changed, and for plain elements
+    /// with everything that is needed to read them.
+    fn tensor_name(
+        &self,
+        opened: &Opened<'_>,
+        slot: &str,
+        layout: &str,
+        elements: &Elements<'_>,
+    ) -> OutputName {
+        let dims = elements.shape.dims();
+        let is_changed = self.options.relayout.is_some();
+        let with_dims = |separator: &str| match dims {
+            [] => String::new(),
+            _ => format!(".{}", names::join(dims, separator)),
+        };
+        let suffix = match self.options.kind {
+            OutputKind::Npy | OutputKind::MsNpy | OutputKind::Safetensors => ".npy",
+            OutputKind::Bin => ".bin",
+            OutputKind::Txt => ".txt",
+            OutputKind::Pt => ".pt",
+        };
+        let tail = match self.options.kind {
+            OutputKind::Bin => {
+                let extents = match is_changed {
+                    true => with_dims("_"),
+                    false => format!(".{}", elements.shape.n_elements()),
+                };
+                format!(".{slot}{extents}.{}.{layout}", elements.dtype)
+            }
+            OutputKind::MsNpy => {
+                let op_name = &opened.file.header().op_name;
+                let file_name = names::mindspore(&opened.source.file_name, op_name);
+                let real_name = opened.source.real_name.as_deref();
+                let real_name = real_name.map(|name| names::mindspore(name, op_name));
+                let tail = format!(".{slot}.{layout}");
+                return OutputName::of(&file_name, real_name.as_deref(), &tail, suffix);
+            }
+            _ if is_changed => format!(".{slot}{}", with_dims("x")),
+            _ => format!(".{slot}"),
+        };
+        OutputName::new(opened.source, &tail, suffix)
+    }
+
+    /// All tensors of a file as one safetensors file. Those that cannot be converted are left out and
+    /// reported.
+    pub(super) fn convert_together(&self, opened: &Opened<'_>, converted: &mut Converted) {
+        let tensors = self.picked(&opened.file, converted);
+        let mut kept = Vec::new();
+        let mut metadata = vec![("op_name".to_owned(), opened.file.header().op_name.clone())];
+        for tensor in &tensors {
+            let slot = slot_name(tensor);
+            let elements = self.elements(tensor);
+            match elements.and_then(|elements| storable(elements, &slot)) {
+                Ok(elements) => {
+                    metadata.push((format!("{slot}.layout"), elements.layout_name()));
+                    let dtype = tensor
+                        .entry
+                        .dtype()
+                        .filter(|&dtype| dtype != elements.dtype);
+                    metadata.extend(dtype.map(|d| (format!("{slot}.dtype"), d.to_string())));
+                    kept.push((slot, elements));
+                }
+                Err(error) => converted.errors.push(error),
+            }
+        }
+        if kept.is_empty() && !converted.errors.is_empty() {
+            return;
+        }
+        match self.put_together(opened, &metadata, &kept) {
+            Ok(n_bytes) => {
+                converted.n_arrays += kept.len() as u64;
+                converted.n_bytes += n_bytes;
+            }
+            Err(error) => converted.errors.push(error),
+        }
+    }
+
+    fn put_together(
+        &self,
+        opened: &Opened<'_>,
+        metadata: &[(String, String)],
+        kept: &[(String, Elements<'_>)],
+    ) -> Result<u64, ConvertError> {
+        let tensors: Vec<NamedTensor<'_>> = kept
+            .iter()
+            .map(|(slot, elements)| NamedTensor {
+                name: slot.clone(),
+                dtype: elements.dtype,
+                shape: elements.shape.clone(),
+                bytes: &elements.bytes,
+            })
+            .collect();
+        let (header, data) = safetensors::encode(metadata, &tensors)?;
+        let parts: Vec<&[u8]> = std::iter::once(&header[..]).chain(data).collect();
+        let name = OutputName::new(opened.source, "", ".safetensors");
+        self.put(&opened.dir, &name, &parts)
+    }
+}
+
+fn decoded<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ConvertError> {
+    elements.decode().map_err(|source| ConvertError::Decode {
+        slot: slot.to_owned(),
+        source,
+    })
+}
+
+/// The elements as they are, if dtype, shape and bytes fit together.
+fn checked<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ConvertError> {
+    elements
+        .check_size()
+        .map_err(|source| ConvertError::Decode {
+            slot: slot.to_owned(),
+            source,
+        })
+}
+
+/// The elements in a dtype that safetensors has: their own, else numpy's. `complex128` becomes pairs
+/// of `float64` along a last axis.
+fn storable<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ConvertError> {
+    if safetensors::dtype_name(elements.dtype).is_some() {
+        return checked(elements, slot);
+    }
+    let elements = decoded(elements, slot)?;
+    if elements.dtype != DType::C128 {
+        return Ok(elements);
+    }
+    let mut dims = elements.shape.dims().to_vec();
+    dims.push(2);
+    let shape = Shape::new(dims).map_err(|source| ConvertError::Shape {
+        slot: slot.to_owned(),
+        source,
+    })?;
+    Ok(Elements {
+        dtype: DType::F64,
+        shape,
+        ..elements
+    })
+}

@@ -1,0 +1,35 @@
+//! Which operator overflowed first, and why.
+//!
+//! When an operator overflows, a device writes two files: the operator's own dump, and a record that
+//! names the task and a status. Here records are found in a directory, put in order, and joined with
+//! the dumps of their operators. The ids inside a record count; those in its name are said to mean
+//! nothing.
+
+mod export;
+mod finding;
+pub(crate) mod measure;
+mod scalar;
+mod scan;
+pub(crate) mod summary;
+
+pub use export::{Export, export};
+pub use finding::{Finding, findings};
+pub(crate) use scan::records;
+pub use scan::{OperatorDump, Overflow, Scan, ScanError, scan};
+
+/// Context and thread numbers that mean any.
+const ANY: [u64; 2] = [0, 65535];
+
+/// Whether the context or thread that a record names is the one that a file's name has.
+pub(crate) fn is_same_part(wanted: Option<u64>, found: Option<u32>) -> bool {
+    match wanted {
+        Some(wanted) if !ANY.contains(&wanted) => found.map(u64::from) == Some(wanted),
+        _ => true,
+    }
+}
+
+/// Orders numbers of any length by their digits.
+pub(crate) fn order(digits: &str) -> (usize, String) {
+    let digits = digits.trim_start_matches('0');
+    (digits.len(), digits.to_owned())
+}

@@ -1,0 +1,96 @@
+//! Records to JSON, the tensors of their operators to arrays, and the summary file.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use opscope_store::StoreError;
+use opscope_store::atomic_file::Creator;
+
+use super::{Overflow, summary};
+use crate::convert::{self, Options, Report, Source, decode_tensor};
+use crate::describe::{chain, slot_name};
+use crate::tensor_file::TensorFile;
+
+/// What was written.
+#[derive(Debug)]
+pub struct Export {
+    /// The summary file.
+    pub summary: PathBuf,
+    /// What became of records and dumps.
+    pub report: Report,
+}
+
+/// Writes JSON files of the records, arrays of their operators' tensors, and the summary into the
+/// directory that `options` name.
+///
+/// # Errors
+/// [`StoreError::Io`] if directory or summary cannot be written; what concerns single files is in the
+/// report.
+pub fn export(overflows: &[&Overflow], options: &Options) -> Result<Export, StoreError> {
+    let mut seen = HashSet::new();
+    let files = overflows.iter().flat_map(|overflow| {
+        let operator = overflow.operator.as_ref();
+        let operator = operator.map(|operator| (&operator.path, &operator.file_name));
+        std::iter::once((&overflow.path, &overflow.file_name)).chain(operator)
+    });
+    let files = files.filter(|(path, _)| seen.insert((*path).clone()));
+    let sources: Vec<Source> = files.map(|(path, name)| source(path, name)).collect();
+    let report = convert::run(&sources, options, |_| {})?;
+    let blocks = overflows.iter().enumerate();
+    let text: String = blocks.map(|(i, overflow)| block(overflow, i + 1)).collect();
+    let path = options.out.join(summary::file_name());
+    let creator = Creator::new(options.modes);
+    creator.replace_file(&path, &[text.as_bytes()])?;
+    Ok(Export {
+        summary: path,
+        report,
+    })
+}
+
+fn source(path: &Path, real_name: &str) -> Source {
+    let file_name = path.file_name().unwrap_or_default();
+    let file_name = file_name.to_string_lossy().into_owned();
+    Source {
+        path: path.to_owned(),
+        real_name: (file_name != real_name).then(|| real_name.to_owned()),
+        file_name,
+        subdir: PathBuf::new(),
+        n_bytes: std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
+    }
+}
+
+/// What the summary says about one overflow.
+fn block(overflow: &Overflow, number: usize) -> String {
+    let mut text = summary::title(number);
+    let operator = overflow.operator.as_ref();
+    let file = operator.map(|o| (o, TensorFile::open(&o.path, &o.file_name)));
+    if let Some((operator, Ok(file))) = &file {
+        let line = summary::operator_line(&operator.op_type, &file.header().op_name);
+        text.push_str(&line);
+    }
+    let parts: Vec<_> = overflow.findings.iter().map(|f| f.to_part()).collect();
+    text.push_str(&summary::record_lines(&parts, &overflow.timestamp));
+    match &file {
+        Some((operator, Ok(file))) => text.push_str(&tensors(&operator.file_name, file)),
+        Some((_, Err(error))) => text.push_str(&format!(" {}\n", chain(error))),
+        None => {}
+    }
+    text
+}
+
+fn tensors(file_name: &str, file: &TensorFile) -> String {
+    let lines = file.tensors().map(|tensor| {
+        let name = format!("{file_name}.{}", slot_name(&tensor));
+        let layout = tensor.entry.layout();
+        let layout = layout.map_or_else(|| "unknown".to_owned(), |layout| layout.to_string());
+        match decode_tensor(&tensor) {
+            Ok(decoded) => {
+                let dims = decoded.shape.dims();
+                summary::tensor_lines(&name, &layout, dims, decoded.dtype, &decoded.bytes)
+                    .unwrap_or_else(|| format!(" {name}.npy\n -[Format: {layout}] (empty)\n"))
+            }
+            Err(error) => format!(" {}\n", chain(&error)),
+        }
+    });
+    lines.collect()
+}

@@ -1,0 +1,252 @@
+//! A file with tensors, brought into one form whichever format it has.
+//!
+//! Three formats hold tensors: the runtime's dump file, that of the nano runtime, and numpy's arrays.
+//! All of them look like a `DumpData` header and pieces of a payload here.
+
+mod array;
+mod slices;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::file_format::dump_data::{
+    self, DumpFile, DumpHeader, DumpTensor, PayloadKind, Piece,
+};
+use opscope_store::file_format::ffts_plus::{self, FftsPlus};
+use opscope_store::file_format::nano::{self, NanoHeader};
+use opscope_store::file_format::{npy, op_debug};
+use opscope_store::record::Side;
+use opscope_store::{FormatError, StoreError};
+
+use array::array_file;
+pub(crate) use slices::SliceError;
+
+/// How the file of an array begins.
+const NPY_MAGIC: &[u8] = b"\x93NUMPY";
+/// Field of a nano dump's name that holds the operator's name.
+const OP_NAME_FIELD: usize = 1;
+
+/// The format of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileKind {
+    /// The dump file of AscendCL.
+    DumpData,
+    /// The dump file of the nano runtime.
+    Nano,
+    /// A numpy array: one output.
+    Npy,
+}
+
+impl FileKind {
+    /// The name used in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileKind::DumpData => dump_data::FORMAT_NAME,
+            FileKind::Nano => nano::FORMAT_NAME,
+            FileKind::Npy => npy::FORMAT_NAME,
+        }
+    }
+}
+
+/// A checked file.
+pub(crate) struct TensorFile {
+    kind: FileKind,
+    /// Its name; the real one where the file goes by digits.
+    file_name: String,
+    header: DumpHeader,
+    pieces: Vec<Piece>,
+    /// Bytes before the payload.
+    n_start: u64,
+    bytes: FileBytes,
+}
+
+impl TensorFile {
+    /// Opens a file of any format. `file_name` is its real name.
+    ///
+    /// Tensors of a dump that one FFTS+ thread wrote get the shapes of that thread's parts. Another
+    /// first attribute means nothing.
+    pub(crate) fn open(path: &Path, file_name: &str) -> Result<TensorFile, StoreError> {
+        let bytes = FileBytes::open(path).map_err(|source| StoreError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })?;
+        let corrupt = |format| {
+            move |source| StoreError::Corrupt {
+                format,
+                path: path.to_owned(),
+                source,
+            }
+        };
+        if file_name.ends_with(".npy") || bytes.as_ref().starts_with(NPY_MAGIC) {
+            return array_file(bytes, file_name).map_err(corrupt(npy::FORMAT_NAME));
+        }
+        if nano::is_nano(bytes.as_ref()) {
+            return nano_file(bytes, file_name).map_err(corrupt(nano::FORMAT_NAME));
+        }
+        let dump = DumpFile::from_bytes(bytes).map_err(corrupt(dump_data::FORMAT_NAME))?;
+        let mut file = TensorFile::from_dump(dump, file_name);
+        file.apply_own_slices()
+            .map_err(|error| corrupt(ffts_plus::FORMAT_NAME)(error.into()))?;
+        Ok(file)
+    }
+
+    /// A dump file of AscendCL.
+    pub(crate) fn from_dump(dump: DumpFile, file_name: &str) -> TensorFile {
+        let n_start = dump_data::LENGTH_BYTES.saturating_add(dump.n_header_bytes());
+        let (bytes, header, pieces) = dump.into_parts();
+        TensorFile {
+            kind: FileKind::DumpData,
+            file_name: file_name.to_owned(),
+            header,
+            pieces,
+            n_start,
+            bytes,
+        }
+    }
+
+    /// A nano dump whose header, of `n_header` bytes, fits the file's size.
+    pub(crate) fn from_nano(
+        nano: &NanoHeader,
+        n_header: usize,
+        bytes: FileBytes,
+        file_name: &str,
+    ) -> TensorFile {
+        let mut start = nano::LENGTH_BYTES.saturating_add(n_header);
+        let n_start = start as u64;
+        let mut pieces = Vec::new();
+        for (kind, tensors) in [
+            (PayloadKind::Input, &nano.inputs),
+            (PayloadKind::Output, &nano.outputs),
+        ] {
+            for (index, tensor) in tensors.iter().enumerate() {
+                let size = usize::try_from(tensor.size).unwrap_or(usize::MAX);
+                let end = start.saturating_add(size);
+                let range = start..end;
+                pieces.push(Piece { kind, index, range });
+                start = end;
+            }
+        }
+        let op_name = file_name.split('.').nth(OP_NAME_FIELD).unwrap_or_default();
+        let entries = |tensors: &[nano::NanoTensor]| tensors.iter().map(|t| t.to_entry()).collect();
+        let header = DumpHeader {
+            version: nano.version.to_string(),
+            op_name: op_name.to_owned(),
+            inputs: entries(&nano.inputs),
+            outputs: entries(&nano.outputs),
+            ..DumpHeader::default()
+        };
+        TensorFile {
+            kind: FileKind::Nano,
+            file_name: file_name.to_owned(),
+            header,
+            pieces,
+            n_start,
+            bytes,
+        }
+    }
+
+    /// A file without anything in it.
+    pub(crate) fn empty(bytes: FileBytes, file_name: &str) -> TensorFile {
+        TensorFile {
+            kind: FileKind::DumpData,
+            file_name: file_name.to_owned(),
+            header: DumpHeader::default(),
+            pieces: Vec::new(),
+            n_start: 0,
+            bytes,
+        }
+    }
+
+    /// Writes `bytes` at the end of `out`, from file to file if they are a part of this one.
+    pub(crate) fn write(&self, bytes: &[u8], out: &mut File) -> io::Result<()> {
+        match self.bytes.range_of(bytes) {
+            Some(range) => self.bytes.copy_to(range, out),
+            None => out.write_all(bytes),
+        }
+    }
+
+    pub(crate) fn kind(&self) -> FileKind {
+        self.kind
+    }
+
+    pub(crate) fn header(&self) -> &DumpHeader {
+        &self.header
+    }
+
+    /// Bytes before the payload.
+    pub(crate) fn n_start(&self) -> u64 {
+        self.n_start
+    }
+
+    /// Whether the name says that the outputs are overflow records.
+    pub(crate) fn holds_records(&self) -> bool {
+        self.kind == FileKind::DumpData && op_debug::is_record_name(&self.file_name)
+    }
+
+    /// Inputs, then outputs.
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = DumpTensor<'_>> {
+        self.pieces.iter().filter_map(|piece| {
+            let Piece { kind, index, .. } = *piece;
+            let entries = match kind {
+                PayloadKind::Input => &self.header.inputs,
+                PayloadKind::Output => &self.header.outputs,
+                PayloadKind::Buffer | PayloadKind::Space => return None,
+            };
+            Some(DumpTensor {
+                kind,
+                index,
+                entry: entries.get(index)?,
+                bytes: self.bytes_of(piece),
+            })
+        })
+    }
+
+    /// On-chip buffers and workspaces: what is no tensor.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = (&Piece, &[u8])> {
+        let is_rest =
+            |piece: &&Piece| matches!(piece.kind, PayloadKind::Buffer | PayloadKind::Space);
+        let pieces = self.pieces.iter().filter(is_rest);
+        pieces.map(|piece| (piece, self.bytes_of(piece)))
+    }
+
+    /// Where an output begins in the file.
+    pub(crate) fn output_offset(&self, index: usize) -> u64 {
+        let is_output = |p: &&Piece| (p.kind, p.index) == (PayloadKind::Output, index);
+        let piece = self.pieces.iter().find(is_output);
+        piece.map_or(0, |piece| piece.range.start as u64)
+    }
+
+    fn bytes_of(&self, piece: &Piece) -> &[u8] {
+        let bytes = self.bytes.as_ref().get(piece.range.clone());
+        bytes.unwrap_or_default()
+    }
+
+    fn apply_own_slices(&mut self) -> Result<(), SliceError> {
+        let text = self.header.attrs.first().map(|attr| attr.value.as_str());
+        let Some(Ok(attribute)) = text.map(FftsPlus::parse) else {
+            return Ok(());
+        };
+        if !attribute.is_auto_threaded {
+            return Ok(());
+        }
+        let thread = self.thread()?;
+        for (side, slices) in [
+            (Side::Input, &attribute.input_slices),
+            (Side::Output, &attribute.output_slices),
+        ] {
+            if !slices.is_empty() {
+                self.apply_slices(&attribute, side, thread)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn nano_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
+    let (header, n_header) = NanoHeader::decode(bytes.as_ref())?;
+    header.check_size(n_header, bytes.as_ref().len())?;
+    Ok(TensorFile::from_nano(&header, n_header, bytes, file_name))
+}

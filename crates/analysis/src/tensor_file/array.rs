@@ -1,0 +1,83 @@
+//! numpy's arrays.
+
+use std::ops::Range;
+
+use opscope_store::FormatError;
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::file_format::dump_data::{
+    DumpHeader, PayloadKind, Piece, TensorEntry, dtype_code, layout_code,
+};
+use opscope_store::file_format::npy::{self, NpyHeader};
+use opscope_tensor::{DType, Layout, Shape, Tensor};
+
+use super::{FileKind, TensorFile};
+
+/// An array whose elements lie as they are needed stays where it is; others are brought into order.
+pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
+    let (header, n_start) = NpyHeader::decode(bytes.as_ref())?;
+    let is_reordered = header.is_fortran_order && header.shape.n_axes() > 1;
+    if header.is_big_endian || is_reordered {
+        let array = npy::from_bytes(bytes.as_ref().to_vec())?;
+        let mut file = TensorFile::from_array(&array, file_name, Layout::Nd);
+        file.n_start = n_start as u64;
+        return Ok(file);
+    }
+    let n_bytes = bytes.as_ref().len();
+    let range = n_start.min(n_bytes)..n_bytes;
+    let expected = header.shape.n_bytes(header.dtype);
+    if expected != Ok(range.len()) {
+        let (dtype, shape) = (header.dtype, &header.shape);
+        let expected = expected.map_or_else(
+            |error| error.to_string(),
+            |n| format!("{n} bytes of {dtype} {shape}"),
+        );
+        return Err(FormatError::new(
+            n_start as u64,
+            expected,
+            range.len().to_string(),
+        ));
+    }
+    let description = (header.dtype, &header.shape, Layout::Nd);
+    Ok(TensorFile::of_output(bytes, range, description, file_name))
+}
+
+impl TensorFile {
+    /// An array: one output of this layout.
+    pub(crate) fn from_array(array: &Tensor, file_name: &str, layout: Layout) -> TensorFile {
+        let bytes = array.bytes().to_vec();
+        let range = 0..bytes.len();
+        let description = (array.dtype(), array.shape(), layout);
+        TensorFile::of_output(bytes.into(), range, description, file_name)
+    }
+
+    /// One output, described by dtype, extents and layout, at `range` of an array file.
+    fn of_output(
+        bytes: FileBytes,
+        range: Range<usize>,
+        (dtype, shape, layout): (DType, &Shape, Layout),
+        file_name: &str,
+    ) -> TensorFile {
+        let entry = TensorEntry {
+            data_type: dtype_code(dtype),
+            format: layout_code(layout),
+            shape: Some(shape.iter().map(|&dim| dim as u64).collect()),
+            size: range.len() as u64,
+            ..TensorEntry::default()
+        };
+        TensorFile {
+            kind: FileKind::Npy,
+            file_name: file_name.to_owned(),
+            header: DumpHeader {
+                outputs: vec![entry],
+                ..DumpHeader::default()
+            },
+            n_start: range.start as u64,
+            pieces: vec![Piece {
+                kind: PayloadKind::Output,
+                index: 0,
+                range,
+            }],
+            bytes,
+        }
+    }
+}

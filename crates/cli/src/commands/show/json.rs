@@ -1,0 +1,120 @@
+//! What `show` tells, as JSON.
+
+use std::path::Path;
+
+use opscope_analysis::Element;
+use opscope_analysis::describe::{FileDescription, TensorDescription};
+use opscope_analysis::overflow::Finding;
+use opscope_analysis::overview::{self, Overview};
+use serde_json::{Value, json};
+
+use crate::exit::chain;
+use crate::format;
+
+pub(super) fn file_json(file: &FileDescription) -> Value {
+    let attrs: serde_json::Map<_, _> = file
+        .attrs
+        .iter()
+        .map(|(name, value)| (name.clone(), value.clone().into()))
+        .collect();
+    let records: Vec<Value> = file
+        .records
+        .iter()
+        .map(|record| {
+            json!({
+                "slot": record.slot,
+                "record": record.record.to_json(),
+                "overflows": record.findings.iter().map(finding_json).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({
+        "path": file.path,
+        "format": file.kind.name(),
+        "bytes": file.n_bytes,
+        "header_bytes": file.n_start,
+        "version": file.version,
+        "dump_time": file.dump_time,
+        "op_name": file.op_name,
+        "attrs": attrs,
+        "dfx_message": file.dfx_message,
+        "tensors": file.tensors.iter().map(tensor_json).collect::<Vec<_>>(),
+        "records": records,
+        "buffers": file.buffer_sizes,
+        "spaces": file.space_sizes,
+    })
+}
+
+/// An overflow as JSON.
+pub(crate) fn finding_json(finding: &Finding) -> Value {
+    json!({
+        "unit": finding.unit,
+        "task_id": finding.task_id,
+        "stream_id": finding.stream_id,
+        "context_id": finding.context_id,
+        "thread_id": finding.thread_id,
+        "status": finding.status_text(),
+        "causes": finding.causes,
+    })
+}
+
+/// A tensor as JSON.
+pub(crate) fn tensor_json(tensor: &TensorDescription) -> Value {
+    let stats = tensor.stats.as_ref().map(|stats| {
+        json!({
+            "elements": stats.n_elements,
+            "min": format::json_number(stats.min),
+            "max": format::json_number(stats.max),
+            "mean": format::json_number(stats.mean),
+            "l2": format::json_number(stats.l2),
+            "nan": stats.n_nan,
+            "pos_inf": stats.n_pos_inf,
+            "neg_inf": stats.n_neg_inf,
+        })
+    });
+    json!({
+        "slot": tensor.slot,
+        "dtype": tensor.dtype,
+        "layout": tensor.layout,
+        "shape": tensor.shape,
+        "original_shape": tensor.original_shape,
+        "bytes": tensor.n_bytes,
+        "stats": stats,
+        "first": tensor.first.iter().map(element_json).collect::<Vec<_>>(),
+        "problem": tensor.problem,
+    })
+}
+
+fn element_json(element: &Element) -> Value {
+    match *element {
+        Element::Float(value) => format::json_number(value),
+        Element::Signed(value) => value.into(),
+        Element::Unsigned(value) => value.into(),
+        Element::Bool(value) => value.into(),
+        Element::Complex(re, im) => json!([format::json_number(re), format::json_number(im)]),
+    }
+}
+
+pub(super) fn overview_json(path: &Path, overview: &Overview) -> Value {
+    let operator = |operator: &overview::OperatorOverview| {
+        json!({
+            "task_id": operator.task_id,
+            "op_type": operator.op_type,
+            "op_name": operator.op_name,
+            "files": operator.n_files,
+            "inputs": operator.n_inputs,
+            "outputs": operator.n_outputs,
+            "bytes": operator.n_bytes,
+            "overflow_record": operator.is_record,
+        })
+    };
+    json!({
+        "path": path,
+        "files": overview.n_files,
+        "overflow_record_files": overview.n_record_files,
+        "bytes": overview.n_bytes,
+        "directories": overview.dirs,
+        "operators": overview.operators.iter().map(operator).collect::<Vec<_>>(),
+        "errors": overview.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
+    })
+}
