@@ -138,7 +138,7 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
         match error {
             EngineError::Input(error) => error.into(),
-            EngineError::Stopped => Failure::silent(INTERRUPTED),
+            EngineError::Stopped => Failure::new(INTERRUPTED, error),
             EngineError::Operator { .. } | EngineError::Engine { .. } => {
                 Failure::new(PARTIAL, error)
             }

@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use support::{digits, json, model, opscope, text};
 
@@ -174,4 +175,43 @@ fn a_run_that_fails_keeps_what_it_had() {
     );
     assert!(!errors.contains("stack backtrace"), "{errors}");
     assert!(told.contains("7 written, 3 dropped"), "{told}");
+}
+
+/// Ctrl-C stops before the next operator; what was dumped until then is whole.
+#[test]
+fn an_interrupted_run_says_so_and_keeps_what_it_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("dump");
+    let mut command = opscope();
+    command
+        .arg("dump")
+        .arg(model("char_lm.onnx"))
+        .args(["--seed", "0", "--shape", "ids:1,4"]);
+    command
+        .args(["--steps", "1000000", "--no-baseline", "--json", "--out"])
+        .arg(&out);
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The handler stands once the first step's directory is there.
+    let step = |entry: fs::ReadDir| {
+        entry
+            .flatten()
+            .any(|e| e.path().join("0/char_lm/1/1").is_dir())
+    };
+    while !fs::read_dir(&out).is_ok_and(step) {
+        std::thread::yield_now();
+    }
+    let killed = Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(killed.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["records"]["selected"], report["records"]["written"]);
+    assert!(report["steps"].as_u64().unwrap() < 1_000_000);
 }

@@ -131,15 +131,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         device: 0,
     };
     let baseline = baseline(arguments, &mut *model, &inputs)?;
-    let (summary, time, result) =
-        capture(arguments, plan, &target, &id, &mut *model, &inputs, n_steps)?;
+    let captured = capture(arguments, plan, &target, &id, &mut *model, &inputs, n_steps)?;
     let outcome = Outcome {
         engine,
-        n_steps,
-        summary,
-        time,
+        n_steps: captured.n_steps,
+        summary: captured.summary,
+        time: captured.time,
         baseline,
-        dump_dirs: dump_dirs(&target, &id, n_steps),
+        dump_dirs: dump_dirs(&target, &id, captured.n_steps),
         stats: if let Target::Stats(sink) = &target {
             Some(sink.take())
         } else {
@@ -152,7 +151,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         report::print(&outcome)?;
     }
-    finish(outcome, result)
+    finish(outcome, captured.result)
 }
 
 /// Turns what went wrong while capturing into the command's end.
@@ -291,7 +290,14 @@ fn baseline(
     Ok(shortest)
 }
 
-type Captured = (Summary, Duration, Result<(), Failure>);
+/// What capturing came to, also where it ended early.
+struct Captured {
+    summary: Summary,
+    time: Duration,
+    /// Steps that were begun.
+    n_steps: u64,
+    result: Result<(), Failure>,
+}
 
 fn capture(
     arguments: &Arguments,
@@ -323,12 +329,14 @@ fn capture(
         }
     });
     let watch = session.watch();
+    let mut n_steps_begun = 0;
     let n_operators = model.operators().len() as u64 * n_steps;
     let start = Instant::now();
     let position = || watch.counters().n_operators_seen;
     let (summary, result) = progress::with_operator_bar("dumping", n_operators, position, || {
         let result = (0..n_steps).try_for_each(|step| {
             let inputs = inputs.step(step)?;
+            n_steps_begun += 1;
             tap.begin_step(step);
             model
                 .run(&inputs, Some(&tap))
@@ -337,7 +345,12 @@ fn capture(
         });
         (session.finish(), result)
     });
-    Ok((summary, start.elapsed(), result))
+    Ok(Captured {
+        summary,
+        time: start.elapsed(),
+        n_steps: n_steps_begun,
+        result,
+    })
 }
 
 fn at_step(error: EngineError, step: u64) -> Failure {

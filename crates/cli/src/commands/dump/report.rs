@@ -94,7 +94,7 @@ pub(super) fn print_json(outcome: &Outcome) -> Result<(), Failure> {
 }
 
 fn times(outcome: &Outcome) -> String {
-    let n_steps = u32::try_from(outcome.n_steps).unwrap_or(u32::MAX);
+    let n_steps = u32::try_from(outcome.n_steps).unwrap_or(u32::MAX).max(1);
     let with = outcome.time / n_steps;
     let Some(without) = outcome.baseline else {
         return format!("{} with the dump", format::duration(with));
