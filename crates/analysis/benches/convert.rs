@@ -168,11 +168,13 @@ fn check(out: &Path, i: usize) {
 fn layouts() {
     println!("layouts in memory, one core; bytes of the source");
     let image = (Layout::Nchw, [8, 60, 56, 56]);
-    let weight = (Layout::Nchw, [500, 250, 3, 3]);
+    let weight = (Layout::Nchw, [512, 256, 3, 3]);
+    let odd_weight = (Layout::Nchw, [500, 250, 3, 3]);
     for (dtype, width) in [(DType::F16, 2), (DType::F32, 4)] {
         for (device, (plain, dims)) in [
             (Layout::Nc1hwc0, image),
             (Layout::FractalZ, weight),
+            (Layout::FractalZ, odd_weight),
             (Layout::FractalNz, (Layout::Nd, [2, 2, 700, 500])),
         ] {
             let original = Shape::new(dims).unwrap();
@@ -185,7 +187,7 @@ fn layouts() {
                 ..Conversion::new(device, there.out_shape(), plain, width)
             });
             measure(
-                &format!("{device} to {plain} {dtype}"),
+                &format!("{device} to {plain} {dtype} {original}"),
                 &back.unwrap(),
                 &stored,
                 &source,
@@ -221,7 +223,7 @@ fn measure(name: &str, plan: &Plan, stored: &[u8], expected: &[u8]) {
 
 fn row(name: &str, n_bytes: usize, time: Duration, limit: Duration) {
     println!(
-        "  {name:<30} {:>8.2} ms {:>7.2} GB/s {:>5.0} %",
+        "  {name:<46} {:>8.2} ms {:>7.2} GB/s {:>5.0} %",
         time.as_secs_f64() * 1e3,
         n_bytes as f64 / time.as_secs_f64() / 1e9,
         limit.as_secs_f64() / time.as_secs_f64() * 100.0
