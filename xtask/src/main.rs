@@ -15,6 +15,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::{cargo, run};
 
+/// Packages that tests need.
+const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
+
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   test    everything: formatting, lints, invariants, tests, documentation, fuzz targets, and the
@@ -54,7 +57,10 @@ fn main() -> ExitCode {
 
 fn test() -> Result<()> {
     check()?;
-    run("tests", cargo(&["test", "--workspace", "--locked"]))?;
+    let mut tests = cargo(&["test", "--workspace", "--locked"]);
+    // User converters of the drop-in are Python scripts that need numpy.
+    python::provide(&mut tests, E2E_REQUIREMENTS)?;
+    run("tests", tests)?;
     let mut doc = cargo(&[
         "doc",
         "--workspace",
@@ -98,7 +104,7 @@ fn end_to_end() -> Result<()> {
         "binary",
         cargo(&["build", "--package", "opscope", "--locked"]),
     )?;
-    let mut pytest = python::with_packages("tests/e2e/requirements.txt")?;
+    let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/e2e"]);
     pytest.env("OPSCOPE", binary("debug")?);
     run("comparison with ONNX Runtime", pytest)

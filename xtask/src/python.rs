@@ -47,6 +47,22 @@ pub(crate) fn with_packages(requirements: &str) -> Result<Command> {
     Ok(python_in(&dir))
 }
 
+/// Lets `command` find a `python3` with the packages of a requirements file first.
+pub(crate) fn provide(command: &mut Command, requirements: &str) -> Result<()> {
+    let python = with_packages(requirements)?;
+    let bin = Path::new(python.get_program()).parent().map(Path::to_owned);
+    let old = env::var_os("PATH").unwrap_or_default();
+    let dirs = bin
+        .into_iter()
+        .filter(|dir| dir.is_absolute())
+        .chain(env::split_paths(&old));
+    command.env("PATH", env::join_paths(dirs)?);
+    for (name, value) in python.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
+    Ok(())
+}
+
 fn python_in(dir: &Path) -> Command {
     let in_venv = dir.join("venv/bin/python");
     if in_venv.exists() {
