@@ -19,7 +19,10 @@ mod tap;
 mod writer;
 
 pub use counters::{Counters, FirstNonFinite};
-pub use plan::{ModelSelection, OperatorSelection, Plan, Sides, Steps};
+pub use plan::{
+    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
+    Purpose, Sides, Steps,
+};
 pub use select::{Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Sink, SinkError, Written};

@@ -2,15 +2,50 @@
 
 use std::ops::RangeInclusive;
 
+use opscope_store::record::Side;
+
 /// What a session keeps of the models that run under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// What makes a selected operator worth keeping.
+    pub purpose: Purpose,
     /// Which models, and which operators of each.
     pub models: ModelSelection,
-    /// Which sides of a selected operator.
+    /// Tensors, or whole operators, that are left out although they are selected.
+    pub excluded: Vec<Exclusion>,
+    /// Which sides of a selected operator. [`Purpose::Overflow`] and [`Purpose::Failures`] keep both
+    /// whatever this says, [`Purpose::Watch`] outputs.
     pub sides: Sides,
     /// Which executions of the model.
     pub steps: Steps,
+    /// Whether each graph input that a selected operator reads is kept as a record of its own, of the
+    /// type `Data` and under the reading operator's task. Asked for by outputs only.
+    pub has_graph_inputs: bool,
+}
+
+/// What makes a selected operator worth keeping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Every execution is.
+    Values,
+    /// Only executions in which the arithmetic overflowed, each with a record of how.
+    Overflow,
+    /// Only executions that fail.
+    Failures(FailureDetail),
+    /// Watched operators' outputs, once when they are produced and again after each selected
+    /// operator, to see who overwrites them.
+    Watch,
+}
+
+/// How much is kept of an operator that fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureDetail {
+    /// Its tensors.
+    Brief,
+    /// Also name, types, shapes, layouts and attributes.
+    Normal,
+    /// Also a backtrace and the state of the engine.
+    Full,
 }
 
 /// Which models to keep, and which operators of each.
@@ -26,13 +61,66 @@ pub enum ModelSelection {
     Named(Vec<(String, OperatorSelection)>),
 }
 
-/// Which operators of a model to keep.
+/// Which operators of a model to keep: those that are named and those inside a range.
+///
+/// With neither names nor ranges it is every operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperatorSelection {
+    /// Exact, case-sensitive names; one of the names of operators that were fused counts too.
+    pub names: Option<Vec<String>>,
+    /// Stretches of the order of execution.
+    pub ranges: Vec<NameRange>,
+    /// Under [`Purpose::Watch`], the operators whose outputs are watched.
+    pub watched: Vec<String>,
+}
+
+/// A stretch of the order of execution, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OperatorSelection {
+pub struct NameRange {
+    /// Name of the first operator.
+    pub begin: String,
+    /// Name of the last operator.
+    pub end: String,
+}
+
+/// What is left out although it is selected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exclusion {
+    /// The model it is about, by either name as in [`ModelSelection::Named`]; `None` is every model.
+    pub model: Option<String>,
+    /// The operators it is about.
+    pub operators: OperatorKey,
+    /// The tensors to leave out; `None` leaves the operator out.
+    pub slots: Option<Vec<(Side, usize)>>,
+}
+
+/// One operator, or all of a kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OperatorKey {
+    /// By exact name.
+    Name(String),
+    /// By exact type.
+    Type(String),
+}
+
+impl OperatorSelection {
     /// Every operator.
-    Every,
-    /// Operators by exact, case-sensitive name.
-    Named(Vec<String>),
+    pub fn every() -> OperatorSelection {
+        OperatorSelection::default()
+    }
+
+    /// Operators by name.
+    pub fn named(names: impl IntoIterator<Item = impl Into<String>>) -> OperatorSelection {
+        OperatorSelection {
+            names: Some(names.into_iter().map(Into::into).collect()),
+            ..OperatorSelection::default()
+        }
+    }
+
+    /// Whether it is every operator.
+    pub fn is_every(&self) -> bool {
+        self.names.is_none() && self.ranges.is_empty()
+    }
 }
 
 /// Which sides of an operator to keep.
@@ -85,9 +173,20 @@ impl Plan {
     /// Keeps both sides of every operator of every model in every execution.
     pub fn everything() -> Plan {
         Plan {
-            models: ModelSelection::Every(OperatorSelection::Every),
+            purpose: Purpose::Values,
+            models: ModelSelection::Every(OperatorSelection::every()),
+            excluded: Vec::new(),
             sides: Sides::Both,
             steps: Steps::every(),
+            has_graph_inputs: false,
+        }
+    }
+
+    /// Keeps nothing.
+    pub fn nothing() -> Plan {
+        Plan {
+            models: ModelSelection::None,
+            ..Plan::everything()
         }
     }
 }

@@ -30,8 +30,10 @@ pub fn select(plan: &Plan, model: &ModelId, operators: &[Arc<Operator>]) -> Sele
     let rule = rule_for(&plan.models, model);
     match rule {
         None => {}
-        Some(OperatorSelection::Every) => by_task.fill(true),
-        Some(OperatorSelection::Named(names)) => {
+        Some(OperatorSelection { names: None, .. }) => by_task.fill(true),
+        Some(OperatorSelection {
+            names: Some(names), ..
+        }) => {
             let wanted: HashSet<&str> = names.iter().map(String::as_str).collect();
             let mut found = HashSet::new();
             for operator in operators
@@ -75,7 +77,6 @@ fn rule_for<'a>(models: &'a ModelSelection, model: &ModelId) -> Option<&'a Opera
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Sides, Steps};
 
     fn operators(names: &[&str]) -> Vec<Arc<Operator>> {
         let operator = |(i, name): (usize, &&str)| {
@@ -85,6 +86,7 @@ mod tests {
                 op_name: (*name).to_owned(),
                 inputs: vec![],
                 outputs: vec![],
+                ..Operator::default()
             })
         };
         names.iter().enumerate().map(operator).collect()
@@ -93,8 +95,7 @@ mod tests {
     fn check(models: ModelSelection, by_task: &[bool], unmatched: &[&str], is_model_matched: bool) {
         let plan = Plan {
             models,
-            sides: Sides::Both,
-            steps: Steps::every(),
+            ..Plan::everything()
         };
         let model = ModelId {
             file_stem: "file".into(),
@@ -114,13 +115,11 @@ mod tests {
 
     #[test]
     fn rules_and_names() {
-        let named = |names: &[&str]| {
-            OperatorSelection::Named(names.iter().map(|name| (*name).to_owned()).collect())
-        };
+        let named = |names: &[&str]| OperatorSelection::named(names.iter().copied());
         let rule = |model: &str, names: &[&str]| (model.to_owned(), named(names));
         check(ModelSelection::None, &[false; 3], &[], false);
         check(
-            ModelSelection::Every(OperatorSelection::Every),
+            ModelSelection::Every(OperatorSelection::every()),
             &[true; 3],
             &[],
             true,

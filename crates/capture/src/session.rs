@@ -100,8 +100,14 @@ impl Session {
         Ok(session)
     }
 
-    /// A tap for a loaded model, and what the plan selects of it.
-    pub fn attach(&self, model: &Arc<ModelId>, operators: &[Arc<Operator>]) -> (Tap, Selected) {
+    /// A tap for a loaded model, and what the plan selects of it. `graph_inputs` are the names of the
+    /// values that a caller of the model provides.
+    pub fn attach(
+        &self,
+        model: &Arc<ModelId>,
+        operators: &[Arc<Operator>],
+        _graph_inputs: &[String],
+    ) -> (Tap, Selected) {
         let selected = select(&self.shared.plan, model, operators);
         (
             Tap::new(self.shared.clone(), model.clone(), selected.by_task.clone()),

@@ -5,6 +5,7 @@ mod memory;
 mod stats;
 
 use opscope_store::StoreError;
+use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::Record;
 use thiserror::Error;
 
@@ -19,6 +20,15 @@ pub trait Sink: Send + Sync {
     /// # Errors
     /// [`SinkError`] if nothing of the record was kept; the session counts it as failed.
     fn write(&self, record: &Record) -> Result<Written, SinkError>;
+}
+
+/// What to write of a tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// All of it.
+    Tensors,
+    /// A row of these statistics.
+    Statistics(Columns),
 }
 
 /// What became of a record.

@@ -119,6 +119,9 @@ impl Probe {
         }
     }
 
+    /// Says that the operator failed; what was shown so far is all there is.
+    pub fn fail(self, _reason: &str) {}
+
     /// Hands the record over. Waits while the queue is full; slots that were not shown count as
     /// dropped.
     pub fn submit(mut self) {

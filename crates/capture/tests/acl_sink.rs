@@ -26,6 +26,7 @@ fn record(op_name: &str, timestamp_us: u64) -> Record {
             op_name: op_name.into(),
             inputs: vec!["x".into()],
             outputs: vec!["y".into()],
+            ..Operator::default()
         }),
         step: 0,
         timestamp_us,
@@ -79,7 +80,11 @@ fn a_session_counts_what_is_on_disk() {
     let options = SessionOptions::default();
     let session = Session::start(Plan::everything(), Arc::new(sink(dir.path())), options).unwrap();
     let template = record("op", 0);
-    let (tap, _) = session.attach(&template.model, std::slice::from_ref(&template.operator));
+    let (tap, _) = session.attach(
+        &template.model,
+        std::slice::from_ref(&template.operator),
+        &[],
+    );
     // The plan wants the input as well, but nobody shows it.
     let by_task = tap.open(&template.operator);
     assert!(by_task.is_some());

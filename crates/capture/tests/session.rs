@@ -19,6 +19,7 @@ fn operator(task_id: u32) -> Arc<Operator> {
         op_name: format!("op{task_id}"),
         inputs: vec!["a".into(), String::new(), "b".into()],
         outputs: vec!["c".into()],
+        ..Operator::default()
     })
 }
 
@@ -50,7 +51,7 @@ fn run(
 ) -> Summary {
     let session = Session::start(plan, sink, options).unwrap();
     let operators: Vec<_> = (0..n_operators).map(operator).collect();
-    let (mut tap, _) = session.attach(&model(), &operators);
+    let (mut tap, _) = session.attach(&model(), &operators, &[]);
     for step in 0..n_steps {
         tap.begin_step(step);
         for operator in &operators {
@@ -105,11 +106,12 @@ fn everything_arrives_in_order_of_step_and_task() {
 
 #[test]
 fn the_plan_decides() {
-    let names = OperatorSelection::Named(vec!["op3".into(), "op5".into()]);
+    let names = OperatorSelection::named(["op3", "op5"]);
     let plan = Plan {
         models: ModelSelection::Named(vec![("m".into(), names)]),
         sides: Sides::Inputs,
         steps: Steps::in_ranges(vec![1..=1]),
+        ..Plan::everything()
     };
     let sink = Arc::new(MemorySink::default());
     let summary = run(plan, sink.clone(), SessionOptions::default(), 8, 3);
@@ -193,7 +195,7 @@ fn an_operator_that_fails_counts_as_dropped() {
     let session =
         Session::start(Plan::everything(), sink.clone(), SessionOptions::default()).unwrap();
     let operators = [operator(0), operator(1)];
-    let (tap, _) = session.attach(&model(), &operators);
+    let (tap, _) = session.attach(&model(), &operators, &[]);
     drop(tap.open(&operators[0]));
     let mut probe = tap.open(&operators[1]).unwrap();
     probe.output(0, tensor(1.0));
@@ -216,7 +218,7 @@ fn the_first_non_finite_operator_is_found_whatever_the_order_of_writing() {
     )
     .unwrap();
     let operators: Vec<_> = (0..50).map(operator).collect();
-    let (tap, _) = session.attach(&model(), &operators);
+    let (tap, _) = session.attach(&model(), &operators, &[]);
     for operator in &operators {
         let mut probe = tap.open(operator).unwrap();
         let value = if operator.task_id >= 17 {

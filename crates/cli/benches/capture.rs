@@ -17,7 +17,7 @@ use opscope_capture::sink::{AclSink, MemorySink, StatsSink};
 use opscope_capture::{Plan, Session, SessionOptions, Sink};
 use opscope_engine::input::{Random, resolve_shape};
 use opscope_engine::onnx::Tract;
-use opscope_engine::{Dim, Engine, LoadOptions, LoadedModel};
+use opscope_engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource};
 use opscope_store::atomic_file::Modes;
 use opscope_store::record::{ModelId, Record};
 use opscope_tensor::{Shape, Tensor, stats};
@@ -50,7 +50,9 @@ fn main() {
 
 fn measure(path: &Path) {
     let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut model = Tract.load(path, &LoadOptions { n_threads }).unwrap();
+    let mut model = Tract
+        .load(ModelSource::File(path), &LoadOptions { n_threads })
+        .unwrap();
     let inputs = inputs(&*model);
     let expected = model.run(&inputs, None).unwrap();
     let dir = tempfile::tempdir_in(".").unwrap();
@@ -104,7 +106,7 @@ fn captured(
     n_bytes: u64,
 ) {
     let session = Session::start(Plan::everything(), sink, SessionOptions::default()).unwrap();
-    let (tap, _) = session.attach(&id(), model.operators());
+    let (tap, _) = session.attach(&id(), model.operators(), &[]);
     check(expected, &model.run(inputs, Some(&tap)).unwrap());
     let c = session.finish().counters;
     assert_eq!((c.n_written, c.n_bytes_selected), (c.n_offered, n_bytes));
@@ -114,7 +116,7 @@ fn records(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Vec<Record> {
     let sink = Arc::new(MemorySink::default());
     let session =
         Session::start(Plan::everything(), sink.clone(), SessionOptions::default()).unwrap();
-    let (tap, _) = session.attach(&id(), model.operators());
+    let (tap, _) = session.attach(&id(), model.operators(), &[]);
     model.run(inputs, Some(&tap)).unwrap();
     session.finish();
     sink.take()

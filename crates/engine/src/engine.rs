@@ -15,16 +15,28 @@ pub trait Engine {
     /// The engine's name, such as `tract`.
     fn name(&self) -> &'static str;
 
-    /// Reads a model file and prepares it for running.
+    /// Reads a model and prepares it for running.
     ///
     /// # Errors
     /// [`EngineError`] if the file cannot be read, is no model, or needs what the engine lacks.
-    fn load(&self, path: &Path, options: &LoadOptions)
-    -> Result<Box<dyn LoadedModel>, EngineError>;
+    fn load(
+        &self,
+        source: ModelSource<'_>,
+        options: &LoadOptions,
+    ) -> Result<Box<dyn LoadedModel>, EngineError>;
 }
 
-/// A model that is ready to run.
-pub trait LoadedModel {
+/// Where a model comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum ModelSource<'a> {
+    /// A file. Data that it keeps outside are looked for beside it.
+    File(&'a Path),
+    /// The bytes of such a file. Data outside are looked for in the current directory.
+    Memory(&'a [u8]),
+}
+
+/// A model that is ready to run. It may move from one thread to another.
+pub trait LoadedModel: Send {
     /// What the model takes and gives.
     fn signature(&self) -> &Signature;
 

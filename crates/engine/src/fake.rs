@@ -10,7 +10,7 @@ use opscope_tensor::Tensor;
 use crate::{EngineError, LoadedModel, Signature};
 
 /// Computes an operator's outputs from its inputs, or says why it cannot.
-pub type Function = Box<dyn Fn(&[Tensor]) -> Result<Vec<Tensor>, String>>;
+pub type Function = Box<dyn Fn(&[Tensor]) -> Result<Vec<Tensor>, String> + Send>;
 
 /// A chain of operators that run one after the other.
 #[derive(Default)]
@@ -37,7 +37,7 @@ impl FakeModel {
         op_name: &str,
         inputs: &[&str],
         outputs: &[&str],
-        function: impl Fn(&[Tensor]) -> Result<Vec<Tensor>, String> + 'static,
+        function: impl Fn(&[Tensor]) -> Result<Vec<Tensor>, String> + Send + 'static,
     ) -> FakeModel {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         self.operators.push(Arc::new(Operator {
@@ -46,6 +46,7 @@ impl FakeModel {
             op_name: op_name.to_owned(),
             inputs: owned(inputs),
             outputs: owned(outputs),
+            ..Operator::default()
         }));
         self.functions.push(Box::new(function));
         self
@@ -90,7 +91,15 @@ impl LoadedModel for FakeModel {
                     .enumerate()
                     .for_each(|(i, tensor)| probe.input(i, tensor.clone()));
             }
-            let produced = function(&read).map_err(fail)?;
+            let produced = match function(&read) {
+                Ok(produced) => produced,
+                Err(reason) => {
+                    if let Some(probe) = probe {
+                        probe.fail(&reason);
+                    }
+                    return Err(fail(reason));
+                }
+            };
             if let Some(mut probe) = probe {
                 produced
                     .iter()

@@ -20,6 +20,6 @@ pub mod input;
 #[cfg(feature = "tract")]
 pub mod onnx;
 
-pub use engine::{Dim, Engine, LoadOptions, LoadedModel, Signature, ValueInfo};
+pub use engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource, Signature, ValueInfo};
 pub use error::{EngineError, InputError};
 pub use guard::is_guarded;

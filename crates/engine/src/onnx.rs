@@ -1,7 +1,11 @@
 //! Engines for ONNX models.
 
+mod attribute;
 mod layout;
 mod proto;
 mod tract;
 
 pub use tract::Tract;
+
+/// How errors call a model that came as bytes.
+const MEMORY: &str = "model in memory";

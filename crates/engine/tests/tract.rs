@@ -9,7 +9,7 @@ use opscope_capture::sink::MemorySink;
 use opscope_capture::{Plan, Session, SessionOptions};
 use opscope_engine::input::{Random, resolve_shape};
 use opscope_engine::onnx::Tract;
-use opscope_engine::{Engine, EngineError, LoadOptions, LoadedModel};
+use opscope_engine::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource};
 use opscope_store::record::{ModelId, Record};
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -20,7 +20,9 @@ fn path(name: &str) -> PathBuf {
 }
 
 fn load(name: &str, n_threads: usize) -> Box<dyn LoadedModel> {
-    Tract.load(&path(name), &LoadOptions { n_threads }).unwrap()
+    Tract
+        .load(ModelSource::File(&path(name)), &LoadOptions { n_threads })
+        .unwrap()
 }
 
 fn random_inputs(model: &dyn LoadedModel, shape: Option<&[usize]>) -> Vec<Tensor> {
@@ -45,7 +47,7 @@ fn capture(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> (Vec<Tensor>, Vec<
         load: 1,
         device: 0,
     };
-    let (tap, _) = session.attach(&Arc::new(id), model.operators());
+    let (tap, _) = session.attach(&Arc::new(id), model.operators(), &[]);
     let outputs = model.run(inputs, Some(&tap)).unwrap();
     let c = session.finish().counters;
     assert_eq!((c.n_selected, c.n_written), (c.n_offered, c.n_offered));
@@ -114,7 +116,7 @@ fn a_stopped_run_says_so() {
         load: 1,
         device: 0,
     };
-    let (tap, _) = session.attach(&Arc::new(id), model.operators());
+    let (tap, _) = session.attach(&Arc::new(id), model.operators(), &[]);
     session.stop_flag().store(true, Ordering::Relaxed);
     assert!(matches!(
         model.run(&inputs, Some(&tap)),
@@ -136,7 +138,10 @@ fn float16_models_keep_their_dtype() {
 #[test]
 fn what_the_engine_lacks_is_named() {
     let error = Tract
-        .load(&path("loop.onnx"), &LoadOptions { n_threads: 1 })
+        .load(
+            ModelSource::File(&path("loop.onnx")),
+            &LoadOptions { n_threads: 1 },
+        )
         .err()
         .unwrap();
     assert_eq!(
@@ -153,7 +158,9 @@ fn every_truncation_of_a_model_is_refused() {
     for n in (0..bytes.len()).step_by(97) {
         std::fs::write(&cut, &bytes[..n]).unwrap();
         assert!(
-            Tract.load(&cut, &LoadOptions { n_threads: 1 }).is_err(),
+            Tract
+                .load(ModelSource::File(&cut), &LoadOptions { n_threads: 1 })
+                .is_err(),
             "{n} bytes"
         );
     }

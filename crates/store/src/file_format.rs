@@ -9,4 +9,5 @@ pub mod npz;
 pub mod op_debug;
 pub mod protobuf;
 pub mod safetensors;
+pub mod stats_csv;
 pub mod torch_save;

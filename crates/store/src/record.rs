@@ -5,7 +5,7 @@ use std::sync::Arc;
 use opscope_tensor::Tensor;
 
 /// One node of a model's graph.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Operator {
     /// Position in the model file, counted from 0; unique within the model.
     pub task_id: u32,
@@ -17,6 +17,10 @@ pub struct Operator {
     pub inputs: Vec<String>,
     /// Names of the values it produces, in position; empty where an optional output is absent.
     pub outputs: Vec<String>,
+    /// Its attributes with their values as text, in file order.
+    pub attributes: Vec<(String, String)>,
+    /// Names of the source operators, where this one was fused from several.
+    pub original_names: Vec<String>,
 }
 
 /// Which side of an operator a tensor is on.

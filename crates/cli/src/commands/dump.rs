@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use opscope_capture::sink::{AclSink, StatsRow, StatsSink};
-use opscope_capture::{Plan, Selected, Session, SessionOptions, Sides, Sink, Summary};
+use opscope_capture::{Plan, Selected, Session, SessionOptions, Sink, Summary};
 use opscope_config::{Issue, Severity, dialect::acl};
 use opscope_engine::{EngineError, LoadedModel};
 use opscope_store::record::ModelId;
@@ -189,14 +189,7 @@ fn plan(arguments: &Arguments) -> Result<(Plan, Option<PathBuf>), Failure> {
             warn(path, &config.issues);
             Ok(match config.dump {
                 Some(dump) => (dump.plan, Some(dump.dump_path)),
-                None => (
-                    Plan {
-                        models: opscope_capture::ModelSelection::None,
-                        sides: Sides::Both,
-                        ..Plan::everything()
-                    },
-                    None,
-                ),
+                None => (Plan::nothing(), None),
             })
         }
         Err(issues) => {
@@ -224,12 +217,15 @@ fn warn(path: &Path, issues: &[Issue]) {
 #[cfg(feature = "tract")]
 fn load(arguments: &Arguments) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
     use opscope_engine::onnx::Tract;
-    use opscope_engine::{Engine, LoadOptions};
+    use opscope_engine::{Engine, LoadOptions, ModelSource};
 
     let n_threads = arguments
         .threads
         .map_or_else(opscope_analysis::default_jobs, usize::from);
-    let model = Tract.load(&arguments.model, &LoadOptions { n_threads })?;
+    let model = Tract.load(
+        ModelSource::File(&arguments.model),
+        &LoadOptions { n_threads },
+    )?;
     Ok((Tract.name(), model))
 }
 
@@ -319,7 +315,10 @@ fn capture(
     };
     let session = Session::start(plan, sink, options)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
-    let (mut tap, selected) = session.attach(&Arc::new(id.clone()), model.operators());
+    let graph_inputs = model.signature().inputs.iter();
+    let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
+    let (mut tap, selected) =
+        session.attach(&Arc::new(id.clone()), model.operators(), &graph_inputs);
     warn_unmatched(&selected, id, model, target);
     let stop = session.stop_flag();
     // A second signal ends the process at once; without a handler the first one does.

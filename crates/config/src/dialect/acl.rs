@@ -10,6 +10,7 @@ mod object;
 
 use std::path::{Path, PathBuf};
 
+use opscope_capture::sink::Content;
 use opscope_capture::{ModelSelection, OperatorSelection, Plan, Sides, Steps};
 
 use self::object::{Cursor, Findings};
@@ -27,13 +28,17 @@ pub struct AclConfig {
     pub issues: Vec<Issue>,
 }
 
-/// A model dump.
+/// A dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclDump {
-    /// What to keep.
+    /// What to keep of models.
     pub plan: Plan,
     /// The directory, made absolute; it exists.
     pub dump_path: PathBuf,
+    /// What to write of a tensor.
+    pub content: Content,
+    /// Whether operators that run outside a model are kept too.
+    pub has_single_operators: bool,
 }
 
 /// Keys of the `dump` object that model dump uses.
@@ -150,7 +155,7 @@ fn lower(
         .is_some_and(|c| c.array(findings).is_some_and(|l| !l.is_empty()));
     let models = match (is_list_given, switch) {
         (true, _) => dump_list::models(list),
-        (false, "on") => ModelSelection::Every(OperatorSelection::Every),
+        (false, "on") => ModelSelection::Every(OperatorSelection::every()),
         (false, _) => return Some(None),
     };
     let sides = match mode {
@@ -163,8 +168,11 @@ fn lower(
             models,
             sides,
             steps,
+            ..Plan::everything()
         },
         dump_path,
+        content: Content::Tensors,
+        has_single_operators: switch == "on",
     }))
 }
 

@@ -11,6 +11,7 @@ use tract_onnx::pb::type_proto::Value as TypeValue;
 use tract_onnx::pb::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
 use tract_onnx::prelude::*;
 
+use super::attribute;
 use crate::{Dim, EngineError, Signature, ValueInfo};
 
 /// Deepest nesting of control-flow bodies.
@@ -36,7 +37,25 @@ pub(super) fn read(path: &Path) -> Result<ModelProto, EngineError> {
         path: path.to_owned(),
         source,
     })?;
-    let mut proto = onnx().proto_model_for_path(path).map_err(|error| {
+    let proto = onnx().proto_model_for_path(path);
+    checked(proto).map_err(invalid)
+}
+
+/// Decodes and checks a model in memory.
+pub(super) fn decode(bytes: &[u8]) -> Result<ModelProto, EngineError> {
+    let invalid = |reason: String| EngineError::Invalid {
+        path: super::MEMORY.into(),
+        reason,
+    };
+    if bytes.is_empty() {
+        return Err(invalid("it is empty".into()));
+    }
+    let proto = onnx().proto_model_for_read(&mut &*bytes);
+    checked(proto).map_err(invalid)
+}
+
+fn checked(proto: TractResult<ModelProto>) -> Result<ModelProto, String> {
+    let mut proto = proto.map_err(|error| {
         let error = error.to_string();
         let is_short = error.contains("buffer underflow");
         let what = if is_short {
@@ -44,18 +63,17 @@ pub(super) fn read(path: &Path) -> Result<ModelProto, EngineError> {
         } else {
             "the file is"
         };
-        invalid(format!("{what} damaged or of another kind ({error})"))
+        format!("{what} damaged or of another kind ({error})")
     })?;
     if proto.ir_version <= 0 {
-        return Err(invalid(
-            "it has no ONNX version; the file is of another kind".into(),
-        ));
+        return Err("it has no ONNX version; the file is of another kind".into());
     }
-    let graph = proto.graph.as_mut().ok_or_else(|| {
-        invalid("it has no graph; the file is truncated or of another kind".into())
-    })?;
+    let graph = proto
+        .graph
+        .as_mut()
+        .ok_or("it has no graph; the file is truncated or of another kind")?;
     graph.initializer.iter_mut().for_each(repair_unsigned);
-    check_graph(graph, &HashSet::new(), 0).map_err(invalid)?;
+    check_graph(graph, &HashSet::new(), 0)?;
     Ok(proto)
 }
 
@@ -103,6 +121,12 @@ pub(super) fn operator(node: &NodeProto, task_id: u32) -> Operator {
         op_name: node_name(node),
         inputs: node.input.clone(),
         outputs: node.output.clone(),
+        attributes: node
+            .attribute
+            .iter()
+            .map(|attribute| (attribute.name.clone(), attribute::text(attribute)))
+            .collect(),
+        original_names: Vec::new(),
     }
 }
 

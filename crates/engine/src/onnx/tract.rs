@@ -25,7 +25,7 @@ use tract_onnx::prelude::*;
 use self::graph::Graph;
 use super::proto;
 use crate::guard;
-use crate::{Engine, EngineError, LoadOptions, LoadedModel, Signature};
+use crate::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource, Signature};
 
 /// The engine's name.
 const NAME: &str = "tract";
@@ -49,10 +49,13 @@ impl Engine for Tract {
 
     fn load(
         &self,
-        path: &Path,
+        source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
-        let proto = proto::read(path)?;
+        let (proto, path) = match source {
+            ModelSource::File(path) => (proto::read(path)?, path),
+            ModelSource::Memory(bytes) => (proto::decode(bytes)?, Path::new(super::MEMORY)),
+        };
         let invalid = |reason: String| EngineError::Invalid {
             path: path.to_owned(),
             reason,

@@ -120,6 +120,7 @@ mod tests {
                 op_name: op_name.into(),
                 inputs: vec![],
                 outputs: vec![],
+                ..Operator::default()
             }),
             step: 3,
             timestamp_us: 0,

@@ -66,7 +66,7 @@ pub(super) fn read(
             }
             None => {}
         }
-        let operators = layer.map_or(OperatorSelection::Every, OperatorSelection::Named);
+        let operators = layer.map_or(OperatorSelection::every(), OperatorSelection::named);
         entries.push((model.map(str::to_owned), operators));
     }
     Some(entries)
@@ -85,7 +85,7 @@ pub(super) fn models(entries: Vec<Entry>) -> ModelSelection {
     }
     match common {
         Some(operators) => ModelSelection::Every(operators),
-        None if named.is_empty() => ModelSelection::Every(OperatorSelection::Every),
+        None if named.is_empty() => ModelSelection::Every(OperatorSelection::every()),
         None => ModelSelection::Named(named),
     }
 }

@@ -18,7 +18,7 @@ fn plan_of(config: &str) -> Plan {
 }
 
 fn named(names: &[&str]) -> OperatorSelection {
-    OperatorSelection::Named(names.iter().map(|name| (*name).to_owned()).collect())
+    OperatorSelection::named(names.iter().copied())
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn the_documented_example() {
             "dump_path": "@", "dump_mode": "output", "dump_op_switch": "off", "dump_data": "tensor"}}"#,
     );
     let models = ModelSelection::Named(vec![
-        ("ResNet-101".into(), OperatorSelection::Every),
+        ("ResNet-101".into(), OperatorSelection::every()),
         ("ResNet-50".into(), named(&["conv1", "pool1"])),
     ]);
     assert_eq!(
@@ -44,7 +44,7 @@ fn the_documented_example() {
 
 #[test]
 fn lists_and_switches() {
-    let every = ModelSelection::Every(OperatorSelection::Every);
+    let every = ModelSelection::Every(OperatorSelection::every());
     let cases = [
         (
             r#"{"dump": {"dump_path": "@", "dump_list": [{}]}}"#,

@@ -189,7 +189,15 @@ impl Node {
             let show = |probe: &mut Probe, i, tensor| probe.input(i, tensor);
             self.show(&mut probe, false, &self.input_positions, inputs, show);
         }
-        let outputs = eval()?;
+        let outputs = match eval() {
+            Ok(outputs) => outputs,
+            Err(error) => {
+                if let EngineError::Operator { reason, .. } = &error {
+                    probe.fail(reason);
+                }
+                return Err(error);
+            }
+        };
         if probe.wants_outputs() {
             let show = |probe: &mut Probe, i, tensor| probe.output(i, tensor);
             self.show(&mut probe, true, &self.output_positions, &outputs, show);

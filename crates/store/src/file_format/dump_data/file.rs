@@ -296,6 +296,7 @@ mod tests {
             op_name: "a/b".into(),
             inputs: vec!["x".into(), "y".into()],
             outputs: vec!["z".into()],
+            ..Operator::default()
         };
         let tensor = |value: u8| {
             Tensor::from_vec(DType::U8, Shape::new([2]).unwrap(), vec![value, value]).unwrap()
