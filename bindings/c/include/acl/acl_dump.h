@@ -51,7 +51,7 @@ typedef enum acldumpType {
     OVERFLOW_DUMP = 5
 } acldumpType;
 
-/* NULL while that kind of dump is off. The text stays valid until the thread asks again. */
+/* NULL while that kind of dump is off. The text stays valid until the path changes. */
 ACL_FUNC_VISIBILITY const char *acldumpGetPath(acldumpType type);
 
 /* ---- Descriptions of single operators */
