@@ -82,10 +82,38 @@ impl AclTree {
             sub_task: None,
         };
         Place {
-            dir: self.model_dir(&record.model).join(record.step.to_string()),
+            dir: self.step_dir(record),
             file_name: file_name.to_string(),
         }
     }
+
+    /// Directory and file name of the overflow record of `record`'s operator, stamped with
+    /// `timestamp_us`.
+    pub fn op_debug_place(&self, record: &Record, timestamp_us: u64) -> Place {
+        let task_id = record.operator.task_id;
+        Place {
+            dir: self.step_dir(record),
+            file_name: op_debug_file_name(task_id, STREAM_ID, timestamp_us),
+        }
+    }
+
+    fn step_dir(&self, record: &Record) -> PathBuf {
+        self.model_dir(&record.model).join(record.step.to_string())
+    }
+}
+
+/// The name of the file that carries the overflow record of a task:
+/// `Opdebug.Node_OpDebug.{task_id}.{stream_id}.{timestamp}`, stamped with `timestamp_us`.
+pub fn op_debug_file_name(task_id: u32, stream_id: u32, timestamp_us: u64) -> String {
+    let name = DumpFileName {
+        op_type: "Opdebug".to_owned(),
+        op_name: "Node_OpDebug".to_owned(),
+        task_id,
+        stream_id: Some(stream_id),
+        timestamp: timestamp_us.to_string(),
+        sub_task: None,
+    };
+    name.to_string()
 }
 
 /// A model's or operator's name as it appears in paths.
@@ -104,6 +132,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::file_format::op_debug;
     use crate::record::Operator;
 
     fn record(model: &str, op_type: &str, op_name: &str) -> Record {
@@ -140,6 +169,13 @@ mod tests {
         assert_eq!(place.file_name, "Conv._a_b_c_d_e:f.7.0.1700000000000100");
         let place = tree.place(&record("", "T", "n"), 1);
         assert_eq!(place.dir, Path::new("/d/20240102030405/0/graph/1/3"));
+    }
+
+    #[test]
+    fn name_of_an_overflow_record() {
+        let name = op_debug_file_name(57, 563, 1_634_155_934_600_000);
+        assert_eq!(name, "Opdebug.Node_OpDebug.57.563.1634155934600000");
+        assert!(op_debug::is_record_name(&name));
     }
 
     proptest! {
