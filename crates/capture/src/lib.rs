@@ -10,6 +10,7 @@
 //! without a bound other than the sink's own speed, and counts everything it does not write.
 
 mod counters;
+pub mod overflow;
 mod plan;
 mod queue;
 mod select;
