@@ -100,7 +100,7 @@ mod tests {
         let model = ModelId {
             file_stem: "file".into(),
             graph_name: "graph".into(),
-            load: 1,
+            load: Some(1),
             device: 0,
         };
         let selected = select(&plan, &model, &operators(&["a", "b", "a"]));

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! {dump_path}/{time}/{device_id}/{model_name}/{model_id}/{data_index}/{file}
+//! {dump_path}/{time}/{device_id}/{file}                 operators that run on their own
 //! {file} = {op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}
 //! ```
 //!
@@ -24,6 +25,8 @@ use crate::record::{ModelId, Record};
 
 /// The stream that engines without streams report.
 pub const STREAM_ID: u32 = 0;
+/// A task or stream that nobody knows, as of an operator that runs on its own.
+pub const UNKNOWN_ID: u32 = 65535;
 
 /// Where one accepted configuration writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,8 +56,13 @@ impl AclTree {
         &self.root
     }
 
-    /// `{dump_path}/{time}/{device_id}/{model_name}/{model_id}`.
+    /// `{dump_path}/{time}/{device_id}/{model_name}/{model_id}`; of operators that run on their own
+    /// `{dump_path}/{time}/{device_id}`.
     pub fn model_dir(&self, model: &ModelId) -> PathBuf {
+        let device_dir = self.root.join(model.device.to_string());
+        let Some(load) = model.load else {
+            return device_dir;
+        };
         let name = if model.file_stem.is_empty() {
             &model.graph_name
         } else {
@@ -64,10 +72,16 @@ impl AclTree {
             name if name.is_empty() => "_".to_owned(),
             name => long_name::shorten_component(name),
         };
-        self.root
-            .join(model.device.to_string())
-            .join(name)
-            .join(model.load.to_string())
+        device_dir.join(name).join(load.to_string())
+    }
+
+    /// The directory of one execution of `model`.
+    pub fn step_dir(&self, model: &ModelId, step: u64) -> PathBuf {
+        let model_dir = self.model_dir(model);
+        match model.load {
+            Some(_) => model_dir.join(step.to_string()),
+            None => model_dir,
+        }
     }
 
     /// Directory and file name of `record`, stamped with `timestamp_us`.
@@ -77,14 +91,22 @@ impl AclTree {
             op_type: clean_name(&operator.op_type),
             op_name: clean_name(&operator.op_name),
             task_id: operator.task_id,
-            stream_id: Some(STREAM_ID),
+            stream_id: Some(stream_id(&record.model)),
             timestamp: timestamp_us.to_string(),
             sub_task: None,
         };
         Place {
-            dir: self.model_dir(&record.model).join(record.step.to_string()),
+            dir: self.step_dir(&record.model, record.step),
             file_name: file_name.to_string(),
         }
+    }
+}
+
+/// The stream that operators of `model` report.
+pub fn stream_id(model: &ModelId) -> u32 {
+    match model.load {
+        Some(_) => STREAM_ID,
+        None => UNKNOWN_ID,
     }
 }
 
@@ -111,7 +133,7 @@ mod tests {
             model: Arc::new(ModelId {
                 file_stem: model.into(),
                 graph_name: "graph".into(),
-                load: 1,
+                load: Some(1),
                 device: 0,
             }),
             operator: Arc::new(Operator {
@@ -140,6 +162,19 @@ mod tests {
         assert_eq!(place.file_name, "Conv._a_b_c_d_e:f.7.0.1700000000000100");
         let place = tree.place(&record("", "T", "n"), 1);
         assert_eq!(place.dir, Path::new("/d/20240102030405/0/graph/1/3"));
+    }
+
+    #[test]
+    fn an_operator_on_its_own_has_no_model_directories() {
+        let tree = AclTree::new(Path::new("/d"), "20240102030405");
+        let mut record = record("", "Add", "add");
+        record.model = Arc::new(ModelId {
+            device: 2,
+            ..ModelId::default()
+        });
+        let place = tree.place(&record, 9);
+        assert_eq!(place.dir, Path::new("/d/20240102030405/2"));
+        assert_eq!(place.file_name, "Add.add.7.65535.9");
     }
 
     proptest! {

@@ -287,7 +287,7 @@ mod tests {
         let model = ModelId {
             file_stem: "m".into(),
             graph_name: "g".into(),
-            load: 1,
+            load: Some(1),
             device: 0,
         };
         let operator = Operator {
