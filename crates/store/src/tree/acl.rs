@@ -13,13 +13,15 @@
 //! decimal libstdc++ `std::hash` of the full path, and `mapping.csv` in the same directory keeps the
 //! real name.
 
+mod extra_info;
 mod file_name;
 mod long_name;
 
 use std::path::{Path, PathBuf};
 
+pub use extra_info::{FailureFile, TRACE_SUFFIX};
 pub use file_name::{DumpFileName, SubTask};
-pub use long_name::{FILE_NAME_BYTES_MAX, hash_name};
+pub use long_name::{FILE_NAME_BYTES_MAX, hash_file_name, hash_name};
 
 use crate::record::{ModelId, Record};
 
@@ -31,6 +33,7 @@ pub const UNKNOWN_ID: u32 = 65535;
 /// Where one accepted configuration writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclTree {
+    dump_path: PathBuf,
     root: PathBuf,
 }
 
@@ -47,6 +50,7 @@ impl AclTree {
     /// The tree below `dump_path` of a configuration accepted at `time` (`YYYYMMDDHHMMSS`).
     pub fn new(dump_path: &Path, time: &str) -> AclTree {
         AclTree {
+            dump_path: dump_path.to_owned(),
             root: dump_path.join(time),
         }
     }
@@ -100,6 +104,30 @@ impl AclTree {
             file_name: file_name.to_string(),
         }
     }
+
+    /// Directory and file name of the overflow record of `record`'s operator, stamped with
+    /// `timestamp_us`.
+    pub fn op_debug_place(&self, record: &Record, timestamp_us: u64) -> Place {
+        let task_id = record.operator.task_id;
+        Place {
+            dir: self.step_dir(&record.model, record.step),
+            file_name: op_debug_file_name(task_id, stream_id(&record.model), timestamp_us),
+        }
+    }
+}
+
+/// The name of the file that carries the overflow record of a task:
+/// `Opdebug.Node_OpDebug.{task_id}.{stream_id}.{timestamp}`, stamped with `timestamp_us`.
+pub fn op_debug_file_name(task_id: u32, stream_id: u32, timestamp_us: u64) -> String {
+    let name = DumpFileName {
+        op_type: "Opdebug".to_owned(),
+        op_name: "Node_OpDebug".to_owned(),
+        task_id,
+        stream_id: Some(stream_id),
+        timestamp: timestamp_us.to_string(),
+        sub_task: None,
+    };
+    name.to_string()
 }
 
 /// The stream that operators of `model` report.
@@ -126,6 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::file_format::op_debug;
     use crate::record::Operator;
 
     fn record(model: &str, op_type: &str, op_name: &str) -> Record {
@@ -175,6 +204,13 @@ mod tests {
         let place = tree.place(&record, 9);
         assert_eq!(place.dir, Path::new("/d/20240102030405/2"));
         assert_eq!(place.file_name, "Add.add.7.65535.9");
+    }
+
+    #[test]
+    fn name_of_an_overflow_record() {
+        let name = op_debug_file_name(57, 563, 1_634_155_934_600_000);
+        assert_eq!(name, "Opdebug.Node_OpDebug.57.563.1634155934600000");
+        assert!(op_debug::is_record_name(&name));
     }
 
     proptest! {
