@@ -1,7 +1,6 @@
 //! Functions of the program that are called from here: between tasks, and after a failure.
 
 use std::collections::HashMap;
-use std::ffi::c_ulong;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -10,7 +9,7 @@ use opscope_acl::{ExceptionCallback, ExceptionInfo, Handle};
 use crate::border::{Code, call, null, process, value};
 
 unsafe extern "C" {
-    safe fn pthread_self() -> c_ulong;
+    safe fn pthread_self() -> u64;
 }
 
 type Callback = extern "C" fn(usize);
@@ -41,7 +40,7 @@ extern "C" fn aclrtLaunchCallback(
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtProcessReport(timeout_ms: i32) -> Code {
-    call(|| process().process_report(u64::from(pthread_self()), timeout_ms))
+    call(|| process().process_report(pthread_self(), timeout_ms))
 }
 
 // ---- Failures

@@ -68,11 +68,7 @@ extern "C" fn aclmdlGetOutputSizeByIndex(desc: Handle, index: usize) -> usize {
 
 // ---- Extents
 
-fn dims(
-    function: &'static str,
-    out: Out<IoDims>,
-    work: impl FnOnce() -> Answer<Dims>,
-) -> Code {
+fn dims(function: &'static str, out: Out<IoDims>, work: impl FnOnce() -> Answer<Dims>) -> Code {
     call(|| {
         if out.is_null() {
             return Err(null(function, "dims"));

@@ -2,9 +2,7 @@
 
 use std::ffi::c_char;
 
-use crate::border::{
-    Code, call, last_failure, null, process, take_last_failure, value,
-};
+use crate::border::{Code, call, last_failure, null, process, take_last_failure, value};
 use crate::kept::keep_report;
 use crate::pointer::{Out, Text};
 
@@ -64,4 +62,3 @@ extern "C" fn aclrtGetVersion(major: Out<i32>, minor: Out<i32>, patch: Out<i32>)
         Ok(())
     })
 }
-

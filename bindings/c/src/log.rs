@@ -11,7 +11,6 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt::Display;
 use std::io::Write;
-use std::ptr;
 
 use crate::border::value;
 use crate::pointer::Text;
@@ -74,7 +73,8 @@ fn write(level: i32, function: &str, file: &str, line: u32, text: &dyn Display) 
     let program = program.as_ref().and_then(|path| path.file_name());
     let program = program.unwrap_or_default().display();
     let time = jiff::Zoned::now().strftime("%Y-%m-%d-%H:%M:%S%.3f");
-    let line = format!("[{level}] APP({pid},{program}):{time} [{file}:{line}] {function}: {text}\n");
+    let line =
+        format!("[{level}] APP({pid},{program}):{time} [{file}:{line}] {function}: {text}\n");
     // A program whose output is closed has nobody to tell.
     let to_stdout = std::env::var("ASCEND_SLOG_PRINT_TO_STDOUT").is_ok_and(|value| value == "1");
     let _ = if to_stdout {
@@ -167,12 +167,6 @@ extern "C" fn aclAppLog() {
 /// The named arguments come where a function with a fixed number of them has them.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[unsafe(no_mangle)]
-extern "C" fn aclAppLog(
-    level: i32,
-    function: Text,
-    file: Text,
-    line: u32,
-    format: *const c_char,
-) {
-    log_list(level, function, file, line, format, ptr::null_mut());
+extern "C" fn aclAppLog(level: i32, function: Text, file: Text, line: u32, format: *const c_char) {
+    log_list(level, function, file, line, format, std::ptr::null_mut());
 }

@@ -74,13 +74,7 @@ extern "C" fn aclrtFreeHost(address: usize) -> Code {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn aclrtMemcpy(
-    to: usize,
-    to_size: usize,
-    from: usize,
-    count: usize,
-    kind: i32,
-) -> Code {
+extern "C" fn aclrtMemcpy(to: usize, to_size: usize, from: usize, count: usize, kind: i32) -> Code {
     call(|| process().memcpy(to, to_size, from, count, kind))
 }
 
@@ -169,12 +163,8 @@ impl Rows {
     }
 
     fn copy(&self, mut copy: impl FnMut(usize, usize) -> Answer) -> Answer {
-        (0..self.height).try_for_each(|i| {
-            copy(
-                self.to + i * self.to_pitch,
-                self.from + i * self.from_pitch,
-            )
-        })
+        (0..self.height)
+            .try_for_each(|i| copy(self.to + i * self.to_pitch, self.from + i * self.from_pitch))
     }
 }
 

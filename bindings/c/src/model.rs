@@ -19,11 +19,7 @@ mod option {
 }
 
 /// Checks the pointers that every way of loading has, loads, and stores the model's number.
-fn load(
-    function: &'static str,
-    model_id: Out<u32>,
-    work: impl FnOnce() -> Answer<u32>,
-) -> Code {
+fn load(function: &'static str, model_id: Out<u32>, work: impl FnOnce() -> Answer<u32>) -> Code {
     call(|| {
         if model_id.is_null() {
             return Err(null(function, "modelId"));
@@ -146,11 +142,7 @@ fn query(
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn aclmdlQuerySize(
-    path: Text,
-    work_size: Out<usize>,
-    weights_size: Out<usize>,
-) -> Code {
+extern "C" fn aclmdlQuerySize(path: Text, work_size: Out<usize>, weights_size: Out<usize>) -> Code {
     query("aclmdlQuerySize", work_size, weights_size, || {
         let path = path.path();
         process().query_size(path.ok_or_else(|| null("aclmdlQuerySize", "fileName"))?)
@@ -182,12 +174,7 @@ extern "C" fn aclmdlDestroyConfigHandle(handle: Handle) -> Code {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn aclmdlSetConfigOpt(
-    handle: Handle,
-    option: i32,
-    value: In<u8>,
-    size: usize,
-) -> Code {
+extern "C" fn aclmdlSetConfigOpt(handle: Handle, option: i32, value: In<u8>, size: usize) -> Code {
     call(|| {
         if value.is_null() {
             return Err(null("aclmdlSetConfigOpt", "attrValue"));

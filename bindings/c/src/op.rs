@@ -192,7 +192,9 @@ static HAS_MODEL_DIR: AtomicBool = AtomicBool::new(false);
 #[unsafe(no_mangle)]
 extern "C" fn aclopSetModelDir(dir: Text) -> Code {
     call(|| {
-        let dir = dir.path().ok_or_else(|| null("aclopSetModelDir", "modelDir"))?;
+        let dir = dir
+            .path()
+            .ok_or_else(|| null("aclopSetModelDir", "modelDir"))?;
         if !dir.is_dir() {
             return Err(status::READ_MODEL_FAILURE);
         }

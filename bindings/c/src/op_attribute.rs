@@ -107,34 +107,41 @@ extern "C" fn aclopSetAttrListDataType(
     n: i32,
     values: In<i32>,
 ) -> Code {
-    set_list("aclopSetAttrListDataType", attributes, name, n, values, |values| {
-        Ok(AttributeValue::DataTypes(values))
-    })
+    set_list(
+        "aclopSetAttrListDataType",
+        attributes,
+        name,
+        n,
+        values,
+        |values| Ok(AttributeValue::DataTypes(values)),
+    )
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn aclopSetAttrListBool(
-    attributes: Handle,
-    name: Text,
-    n: i32,
-    values: In<u8>,
-) -> Code {
-    set_list("aclopSetAttrListBool", attributes, name, n, values, |values| {
-        let values = values.into_iter().map(truth).collect::<Answer<Vec<_>>>()?;
-        Ok(AttributeValue::Bools(values))
-    })
+extern "C" fn aclopSetAttrListBool(attributes: Handle, name: Text, n: i32, values: In<u8>) -> Code {
+    set_list(
+        "aclopSetAttrListBool",
+        attributes,
+        name,
+        n,
+        values,
+        |values| {
+            let values = values.into_iter().map(truth).collect::<Answer<Vec<_>>>()?;
+            Ok(AttributeValue::Bools(values))
+        },
+    )
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn aclopSetAttrListInt(
-    attributes: Handle,
-    name: Text,
-    n: i32,
-    values: In<i64>,
-) -> Code {
-    set_list("aclopSetAttrListInt", attributes, name, n, values, |values| {
-        Ok(AttributeValue::Ints(values))
-    })
+extern "C" fn aclopSetAttrListInt(attributes: Handle, name: Text, n: i32, values: In<i64>) -> Code {
+    set_list(
+        "aclopSetAttrListInt",
+        attributes,
+        name,
+        n,
+        values,
+        |values| Ok(AttributeValue::Ints(values)),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -144,9 +151,14 @@ extern "C" fn aclopSetAttrListFloat(
     n: i32,
     values: In<f32>,
 ) -> Code {
-    set_list("aclopSetAttrListFloat", attributes, name, n, values, |values| {
-        Ok(AttributeValue::Floats(values))
-    })
+    set_list(
+        "aclopSetAttrListFloat",
+        attributes,
+        name,
+        n,
+        values,
+        |values| Ok(AttributeValue::Floats(values)),
+    )
 }
 
 #[unsafe(no_mangle)]
@@ -156,13 +168,20 @@ extern "C" fn aclopSetAttrListString(
     n: i32,
     values: In<Text>,
 ) -> Code {
-    set_list("aclopSetAttrListString", attributes, name, n, values, |values| {
-        let values = values
-            .into_iter()
-            .map(|value| text("aclopSetAttrListString", value))
-            .collect::<Answer<Vec<_>>>()?;
-        Ok(AttributeValue::Strings(values))
-    })
+    set_list(
+        "aclopSetAttrListString",
+        attributes,
+        name,
+        n,
+        values,
+        |values| {
+            let values = values
+                .into_iter()
+                .map(|value| text("aclopSetAttrListString", value))
+                .collect::<Answer<Vec<_>>>()?;
+            Ok(AttributeValue::Strings(values))
+        },
+    )
 }
 
 #[unsafe(no_mangle)]

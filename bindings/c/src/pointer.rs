@@ -21,8 +21,15 @@ const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// Where one result goes.
 #[repr(transparent)]
-#[derive(Clone, Copy)]
 pub(crate) struct Out<T>(*mut T);
+
+impl<T> Clone for Out<T> {
+    fn clone(&self) -> Out<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Out<T> {}
 
 impl<T> Out<T> {
     pub(crate) fn is_null(self) -> bool {
@@ -69,10 +76,6 @@ pub(crate) struct In<T>(*const T);
 impl<T: Copy> In<T> {
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
-    }
-
-    pub(crate) fn address(self) -> usize {
-        self.0.addr()
     }
 
     /// The value, or `None` for null.
@@ -126,10 +129,6 @@ impl In<u8> {
 pub(crate) struct Text(*const c_char);
 
 impl Text {
-    pub(crate) fn is_null(self) -> bool {
-        self.0.is_null()
-    }
-
     /// The bytes up to the NUL or `max`; `None` for null.
     fn bytes<'a>(self, max: usize) -> Option<&'a [u8]> {
         let start = self.0.cast::<u8>();

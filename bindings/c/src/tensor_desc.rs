@@ -2,9 +2,7 @@
 
 use std::ffi::c_char;
 
-use opscope_acl::{
-    Answer, Handle, data_type_size, float_to_float16, float16_to_float, status,
-};
+use opscope_acl::{Answer, Handle, data_type_size, float_to_float16, float16_to_float, status};
 
 use crate::border::{Code, call, count, null, process, value};
 use crate::kept::{forget, keep_or_empty};
@@ -37,11 +35,11 @@ extern "C" fn aclCreateTensorDesc(
     dims: In<i64>,
     format: i32,
 ) -> Handle {
-    value(0, || {
+    let desc = value(None, || {
         let dims = count(n_dims).and_then(|n| dims.list(n)).ok()?;
         process().create_tensor_desc(data_type, &dims, format)
-    }
-    .unwrap_or(0))
+    });
+    desc.unwrap_or(0)
 }
 
 #[unsafe(no_mangle)]
