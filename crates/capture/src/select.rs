@@ -130,7 +130,10 @@ fn keep(
         (Purpose::Watch, _) => None,
     };
     let positions = |side, names: &[String]| -> Vec<usize> {
-        let present = names.iter().enumerate().filter(|(_, name)| !name.is_empty());
+        let present = names
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| !name.is_empty());
         present
             .map(|(i, _)| i)
             .filter(|&i| !exclusions.slot(operator, side, i))
@@ -174,8 +177,7 @@ impl Kept {
 
 /// Which graph inputs have records of their own.
 fn graph_inputs_kept<'a>(plan: &Plan, names: &'a [String]) -> BTreeSet<&'a str> {
-    let are_kept =
-        plan.purpose == Purpose::Values && plan.has_graph_inputs && plan.sides.outputs();
+    let are_kept = plan.purpose == Purpose::Values && plan.has_graph_inputs && plan.sides.outputs();
     let names = names.iter().filter(|name| are_kept && !name.is_empty());
     names.map(String::as_str).collect()
 }
@@ -201,7 +203,10 @@ fn matching(
     let ends = |range: &NameRange| [range.begin.clone(), range.end.clone()];
     let ends: Vec<String> = rule.ranges.iter().flat_map(ends).collect();
     let known: HashSet<&str> = operators.iter().map(|op| op.op_name.as_str()).collect();
-    unmatched.extend(ends.into_iter().filter(|name| !known.contains(name.as_str())));
+    unmatched.extend(
+        ends.into_iter()
+            .filter(|name| !known.contains(name.as_str())),
+    );
     is_selected
 }
 
