@@ -29,7 +29,11 @@ enum Kind {
 
 #[derive(Debug)]
 struct Allocation {
+    /// What the allocator gave: `address` is the first multiple of the alignment in it.
+    base: usize,
     layout: Layout,
+    /// Bytes from `address` on.
+    size: usize,
     kind: Kind,
 }
 
@@ -62,14 +66,24 @@ impl Memory {
         if size == 0 {
             return Err(INVALID_PARAM);
         }
-        let layout =
-            Layout::from_size_align(size, ALIGNMENT).map_err(|_| RT_MEMORY_ALLOCATION)?;
+        // The system gives zeroed memory without touching it for small alignments only.
+        let layout = size
+            .checked_add(ALIGNMENT)
+            .and_then(|size| Layout::from_size_align(size, align_of::<u64>()).ok())
+            .ok_or(RT_MEMORY_ALLOCATION)?;
         // SAFETY: the layout has a size other than 0.
-        let address = unsafe { alloc_zeroed(layout) } as usize;
-        if address == 0 {
+        let base = unsafe { alloc_zeroed(layout) } as usize;
+        if base == 0 {
             return Err(RT_MEMORY_ALLOCATION);
         }
-        self.change().insert(address, Allocation { layout, kind });
+        let address = base.next_multiple_of(ALIGNMENT);
+        let allocation = Allocation {
+            base,
+            layout,
+            size,
+            kind,
+        };
+        self.change().insert(address, allocation);
         Ok(address)
     }
 
@@ -82,9 +96,9 @@ impl Memory {
         let Some(allocation) = is_known.then(|| allocations.remove(&address)).flatten() else {
             return Err(RT_PARAM_INVALID);
         };
-        // SAFETY: the table held this address and layout, so `alloc_zeroed` gave it and nobody has
+        // SAFETY: the table held this base and layout, so `alloc_zeroed` gave it and nobody has
         // freed it; copies keep the table from changing, so none is under way.
-        unsafe { dealloc(address as *mut u8, allocation.layout) };
+        unsafe { dealloc(allocation.base as *mut u8, allocation.layout) };
         Ok(())
     }
 
@@ -149,9 +163,9 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         let allocations = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
-        for (address, allocation) in allocations {
+        for allocation in allocations.into_values() {
             // SAFETY: as in `release`; the process that gave out the address ends with the table.
-            unsafe { dealloc(address as *mut u8, allocation.layout) };
+            unsafe { dealloc(allocation.base as *mut u8, allocation.layout) };
         }
     }
 }
@@ -165,8 +179,8 @@ fn check(allocations: &Allocations, address: usize, count: usize) -> Access {
     match before.last() {
         // The allocation that begins nearest before the range's end either ends before the range
         // begins, or has to hold all of it.
-        Some((start, known)) if start + known.layout.size() > address => {
-            if *start <= address && end <= start + known.layout.size() {
+        Some((start, known)) if start + known.size > address => {
+            if *start <= address && end <= start + known.size {
                 Access::Fine
             } else {
                 Access::Bad
