@@ -7,9 +7,7 @@ use std::path::Path;
 use opscope_config::dialect::acl::{self, AclDump, ReportScope};
 use opscope_config::{CONFIG_BYTES_MAX, Issue, Severity, check_nesting};
 
-use crate::status::{
-    INTERNAL_ERROR, INVALID_DUMP_CONFIG, INVALID_FILE, INVALID_PARAM, PARSE_FILE,
-};
+use crate::status::{INTERNAL_ERROR, INVALID_DUMP_CONFIG, INVALID_FILE, INVALID_PARAM, PARSE_FILE};
 use crate::{Answer, Process, Status};
 
 /// What `aclInit` makes of a configuration.

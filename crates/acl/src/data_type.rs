@@ -150,8 +150,20 @@ mod tests {
 
     #[test]
     fn sizes_are_those_of_the_interface() {
-        let cases = [(-1, 0), (13, 0), (0, 4), (1, 2), (9, 8), (12, 1), (16, 8), (17, 16)];
-        for (number, size) in cases.into_iter().chain([(27, 2), (29, 1), (33, 4), (999, 8)]) {
+        let cases = [
+            (-1, 0),
+            (13, 0),
+            (0, 4),
+            (1, 2),
+            (9, 8),
+            (12, 1),
+            (16, 8),
+            (17, 16),
+        ];
+        for (number, size) in cases
+            .into_iter()
+            .chain([(27, 2), (29, 1), (33, 4), (999, 8)])
+        {
             assert_eq!(data_type_size(number), size, "{number}");
         }
         // Where both are defined the size agrees with the dtype's own.
@@ -167,6 +179,9 @@ mod tests {
         for &(n, known) in NUMBERS {
             assert_eq!((number(known), dtype(n)), (n, Some(known)));
         }
-        assert_eq!((number(DType::Undefined), dtype(-1), dtype(5)), (-1, None, None));
+        assert_eq!(
+            (number(DType::Undefined), dtype(-1), dtype(5)),
+            (-1, None, None)
+        );
     }
 }

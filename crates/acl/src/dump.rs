@@ -1,5 +1,7 @@
 //! The dump that is in force, and which part each model has in it.
 
+mod sink;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -148,7 +150,9 @@ impl Process {
     pub(crate) fn single_operator_dump(&self) -> Option<Arc<Settings>> {
         let dump = lock(&self.dump);
         let current = dump.current.as_ref();
-        current.filter(|settings| settings.has_single_operators).cloned()
+        current
+            .filter(|settings| settings.has_single_operators)
+            .cloned()
     }
 
     /// `acldumpGetPath`: where the dump of a kind goes, with a `/` at the end; `None` if none of that
@@ -188,4 +192,3 @@ impl Dump {
         time
     }
 }
-

@@ -87,7 +87,10 @@ impl Process {
         match life.n_inits {
             0 => {
                 let placeholders = ["aclFinalizeReference", "the process is not initialised"];
-                (0, Err(self.refuse(REPEAT_FINALIZE, "EP0008", &placeholders)))
+                (
+                    0,
+                    Err(self.refuse(REPEAT_FINALIZE, "EP0008", &placeholders)),
+                )
             }
             1 => {
                 self.end(&mut life);
@@ -177,6 +180,10 @@ impl Process {
         if life.is_dump_begun {
             return Ok(());
         }
-        Err(self.refuse(DUMP_NOT_RUN, "EP0008", &[name, "aclmdlInitDump was not called"]))
+        Err(self.refuse(
+            DUMP_NOT_RUN,
+            "EP0008",
+            &[name, "aclmdlInitDump was not called"],
+        ))
     }
 }

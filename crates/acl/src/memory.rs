@@ -92,7 +92,9 @@ impl Memory {
             return Err(INVALID_PARAM);
         }
         let mut allocations = self.change();
-        let is_known = allocations.get(&address).is_some_and(|known| known.kind == kind);
+        let is_known = allocations
+            .get(&address)
+            .is_some_and(|known| known.kind == kind);
         let Some(allocation) = is_known.then(|| allocations.remove(&address)).flatten() else {
             return Err(RT_PARAM_INVALID);
         };

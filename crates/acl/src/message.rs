@@ -95,7 +95,7 @@ const WORDINGS: &[Wording] = &[
     Wording {
         code: "EH0002",
         title: "Invalid_Argument_Null_Pointer",
-        message: "Parameter `{}` is a null pointer.",
+        message: "{}: parameter `{}` is a null pointer.",
         cause: "",
         solution: "Call the function again with a valid pointer.",
     },
@@ -158,12 +158,18 @@ impl Report {
             }
             head.push_str(part);
         }
-        for (label, hint) in [("Possible Cause", wording.cause), ("Solution", wording.solution)] {
+        for (label, hint) in [
+            ("Possible Cause", wording.cause),
+            ("Solution", wording.solution),
+        ] {
             if !hint.is_empty() {
                 let _ = write!(head, "\n{INDENT}{label}: {hint}");
             }
         }
-        Report { code: wording.code, head }
+        Report {
+            code: wording.code,
+            head,
+        }
     }
 
     /// The code, such as `EP0001`.

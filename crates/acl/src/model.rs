@@ -12,11 +12,11 @@ use std::sync::{Arc, Mutex};
 use opscope_engine::{EngineError, LoadOptions, LoadedModel, ModelSource, Signature};
 use opscope_store::record::ModelId;
 
-pub use self::config::ConfigValue;
 pub(crate) use self::config::Config;
+pub use self::config::ConfigValue;
 pub(crate) use self::description::Description;
 pub use self::description::Dims;
-pub(crate) use self::execute::run_guarded;
+pub(crate) use self::execute::{Capture, run_guarded};
 use crate::dump::Registration;
 use crate::process::lock;
 use crate::status::{
@@ -146,7 +146,9 @@ impl Process {
         self.check_executor("a model was unloaded")?;
         // Freeing a large model takes time: not under the lock.
         let removed = lock(&self.models).by_id.remove(&model_id);
-        removed.map(drop).ok_or_else(|| self.unknown_model(model_id))
+        removed
+            .map(drop)
+            .ok_or_else(|| self.unknown_model(model_id))
     }
 
     /// The loaded model of this number.

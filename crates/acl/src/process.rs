@@ -42,6 +42,7 @@ pub struct Process {
     pub(crate) runtime: Runtime,
     pub(crate) callback: Mutex<Option<DumpCallback>>,
     pub(crate) exception_callback: Mutex<Option<ExceptionCallback>>,
+    pub(crate) is_dumping_args: Mutex<bool>,
     pub(crate) memory: Memory,
     pub(crate) reports: Reports,
 }
@@ -69,7 +70,11 @@ impl Process {
     /// A process of its own, in the environment of the program.
     pub fn new(engine: SharedEngine) -> Process {
         let variable = |name: &str| std::env::var(name).ok();
-        Process::start(engine, Surroundings::Program, Log::from_environment(variable))
+        Process::start(
+            engine,
+            Surroundings::Program,
+            Log::from_environment(variable),
+        )
     }
 
     /// A process of its own, in the given environment.
@@ -96,6 +101,7 @@ impl Process {
             runtime: Runtime::default(),
             callback: Mutex::default(),
             exception_callback: Mutex::default(),
+            is_dumping_args: Mutex::default(),
             memory: Memory::default(),
             reports: Reports::default(),
         };
@@ -128,9 +134,14 @@ impl Process {
         status
     }
 
-    /// For bindings: reports that `parameter` is a null pointer.
-    pub fn null_argument(&self, parameter: &str) -> Status {
-        self.refuse(status::INVALID_PARAM, "EH0002", &[parameter])
+    /// For bindings: reports that `parameter` of `function` is a null pointer.
+    pub fn null_argument(&self, function: &str, parameter: &str) -> Status {
+        self.refuse(status::INVALID_PARAM, "EH0002", &[function, parameter])
+    }
+
+    /// The same for the functions of the dump interface, which have a code of their own for it.
+    pub fn null_pointer(&self, function: &str, parameter: &str) -> Status {
+        self.refuse(status::INVALID_PARAM, "EP0007", &[function, parameter])
     }
 
     /// `aclGetRecentErrMsg`: what went wrong since the last call, the newest report first; `None` if

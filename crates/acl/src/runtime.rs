@@ -16,6 +16,7 @@ use std::thread::{self, ThreadId};
 use self::context::Context;
 use self::event::Event;
 use self::report::Subscriber;
+pub use self::report::Work;
 use self::stream::Stream;
 use crate::handle::{Handle, Table};
 use crate::process::lock;

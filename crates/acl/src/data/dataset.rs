@@ -32,10 +32,7 @@ pub(crate) enum Gear {
     /// The first axis of every input.
     Batch(u64),
     /// The third and fourth axis of the images among the inputs.
-    Size {
-        height: u64,
-        width: u64,
-    },
+    Size { height: u64, width: u64 },
     /// All axes of all inputs, one after the other.
     Dims(Vec<i64>),
 }
@@ -45,7 +42,9 @@ impl Process {
     /// have to be.
     pub fn create_data_buffer(&self, address: usize, size: usize) -> Handle {
         let handle = self.handles.next();
-        self.objects().buffers.insert(handle, Buffer { address, size })
+        self.objects()
+            .buffers
+            .insert(handle, Buffer { address, size })
     }
 
     /// `aclDestroyDataBuffer`: forgets the address; the memory stays.
@@ -60,7 +59,10 @@ impl Process {
     /// `aclGetDataBufferAddr`; 0 for what is no data buffer.
     pub fn data_buffer_address(&self, buffer: Handle) -> usize {
         let objects = self.objects();
-        objects.buffers.get(buffer).map_or(0, |buffer| buffer.address)
+        objects
+            .buffers
+            .get(buffer)
+            .map_or(0, |buffer| buffer.address)
     }
 
     /// `aclGetDataBufferSizeV2`; 0 for what is no data buffer.
@@ -117,7 +119,10 @@ impl Process {
     /// `aclmdlGetDatasetNumBuffers`; 0 for what is no dataset.
     pub fn dataset_n_buffers(&self, dataset: Handle) -> usize {
         let objects = self.objects();
-        objects.datasets.get(dataset).map_or(0, |known| known.entries.len())
+        objects
+            .datasets
+            .get(dataset)
+            .map_or(0, |known| known.entries.len())
     }
 
     /// `aclmdlGetDatasetBuffer`.

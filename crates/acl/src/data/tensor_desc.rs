@@ -92,12 +92,14 @@ impl Process {
 
     /// `aclGetTensorDescType`; -1 for what is no description.
     pub fn tensor_desc_data_type(&self, desc: Handle) -> i32 {
-        self.tensor_desc(desc, |desc| desc.data_type).unwrap_or(UNDEFINED)
+        self.tensor_desc(desc, |desc| desc.data_type)
+            .unwrap_or(UNDEFINED)
     }
 
     /// `aclGetTensorDescFormat`; -1 for what is no description.
     pub fn tensor_desc_format(&self, desc: Handle) -> i32 {
-        self.tensor_desc(desc, |desc| desc.format).unwrap_or(UNDEFINED)
+        self.tensor_desc(desc, |desc| desc.format)
+            .unwrap_or(UNDEFINED)
     }
 
     /// `aclGetTensorDescSize`: bytes; 0 where an extent is not known.

@@ -7,7 +7,7 @@ use opscope_engine::{Dim, LoadedModel, ModelSource, Signature, ValueInfo};
 use opscope_store::record::Operator;
 use opscope_tensor::{DType, Shape, Tensor};
 
-use crate::data_type::{self, FORMAT_ND, FORMAT_NCHW, UNDEFINED};
+use crate::data_type::{self, FORMAT_NCHW, FORMAT_ND, UNDEFINED};
 use crate::handle::Handle;
 use crate::process::lock;
 use crate::status::{API_NOT_SUPPORT, INVALID_PARAM, STORAGE_OVER_LIMIT};
@@ -65,7 +65,10 @@ impl Value {
             Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
             Dim::Named(_) | Dim::Unknown => -1,
         };
-        let dims = info.dims.as_ref().map(|dims| dims.iter().map(extent).collect());
+        let dims = info
+            .dims
+            .as_ref()
+            .map(|dims| dims.iter().map(extent).collect());
         let name = info.name.clone();
         let short_name = if name.len() < NAME_BYTES_MAX {
             name.clone()
@@ -93,7 +96,11 @@ impl Value {
     }
 
     fn format(&self) -> i32 {
-        if self.dims.len() == 4 { FORMAT_NCHW } else { FORMAT_ND }
+        if self.dims.len() == 4 {
+            FORMAT_NCHW
+        } else {
+            FORMAT_ND
+        }
     }
 
     fn is_called(&self, name: &str) -> bool {
@@ -110,7 +117,9 @@ impl Description {
     ) -> Description {
         let values = |infos: &[ValueInfo], side: &str| -> Vec<Value> {
             let infos = infos.iter().enumerate();
-            infos.map(|(i, info)| Value::new(info, model_id, side, i)).collect()
+            infos
+                .map(|(i, info)| Value::new(info, model_id, side, i))
+                .collect()
         };
         let inputs = values(&signature.inputs, "input");
         let n_axes: usize = inputs.iter().map(|value| value.dims.len()).sum();
@@ -147,7 +156,9 @@ impl Description {
     pub(crate) fn note_outputs(&self, outputs: &[Tensor]) {
         let dims = |tensor: &Tensor| {
             let extents = tensor.shape().iter();
-            extents.map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect()
+            extents
+                .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
+                .collect()
         };
         *lock(&self.latest_outputs) = Some(outputs.iter().map(dims).collect());
     }
@@ -309,18 +320,21 @@ impl Process {
 
     /// `aclmdlGetNumOutputs`; 0 for what is no filled description.
     pub fn n_outputs(&self, desc: Handle) -> usize {
-        self.description(desc).map_or(0, |known| known.outputs.len())
+        self.description(desc)
+            .map_or(0, |known| known.outputs.len())
     }
 
     /// `aclmdlGetInputSizeByIndex`: bytes; 0 if there is no such input, or an extent is open.
     pub fn input_size(&self, desc: Handle, index: usize) -> usize {
-        self.value(desc, Which::Input, index, Value::size).unwrap_or(0)
+        self.value(desc, Which::Input, index, Value::size)
+            .unwrap_or(0)
     }
 
     /// `aclmdlGetOutputSizeByIndex`: bytes; 0 if there is no such output, or its size is not known
     /// before it is computed.
     pub fn output_size(&self, desc: Handle, index: usize) -> usize {
-        self.value(desc, Which::Output, index, Value::size).unwrap_or(0)
+        self.value(desc, Which::Output, index, Value::size)
+            .unwrap_or(0)
     }
 
     /// `aclmdlGetInputDims` and `aclmdlGetInputDimsV2`.
@@ -329,7 +343,9 @@ impl Process {
     /// `INVALID_PARAM` if there is no such description or input, `STORAGE_OVER_LIMIT` for more axes
     /// than 128.
     pub fn input_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        self.description(desc).ok_or(INVALID_PARAM)?.dims(Which::Input, index)
+        self.description(desc)
+            .ok_or(INVALID_PARAM)?
+            .dims(Which::Input, index)
     }
 
     /// `aclmdlGetOutputDims`.
@@ -337,7 +353,9 @@ impl Process {
     /// # Errors
     /// As for [`Process::input_dims`].
     pub fn output_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        self.description(desc).ok_or(INVALID_PARAM)?.dims(Which::Output, index)
+        self.description(desc)
+            .ok_or(INVALID_PARAM)?
+            .dims(Which::Output, index)
     }
 
     /// `aclmdlGetCurOutputDims`: the extents that the latest execution gave.
@@ -347,7 +365,9 @@ impl Process {
     /// not been executed.
     pub fn current_output_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
         let description = self.description(desc).ok_or(INVALID_PARAM)?;
-        let value = description.value(Which::Output, index).ok_or(INVALID_PARAM)?;
+        let value = description
+            .value(Which::Output, index)
+            .ok_or(INVALID_PARAM)?;
         let latest = lock(&description.latest_outputs);
         match latest.as_ref().and_then(|latest| latest.get(index)) {
             Some(dims) => dims_of(value, dims),
@@ -398,24 +418,28 @@ impl Process {
 
     /// `aclmdlGetInputFormat`: NCHW with four axes, otherwise ND; -1 if there is no such input.
     pub fn input_format(&self, desc: Handle, index: usize) -> i32 {
-        self.value(desc, Which::Input, index, Value::format).unwrap_or(UNDEFINED)
+        self.value(desc, Which::Input, index, Value::format)
+            .unwrap_or(UNDEFINED)
     }
 
     /// `aclmdlGetOutputFormat`: as [`Process::input_format`].
     pub fn output_format(&self, desc: Handle, index: usize) -> i32 {
-        self.value(desc, Which::Output, index, Value::format).unwrap_or(UNDEFINED)
+        self.value(desc, Which::Output, index, Value::format)
+            .unwrap_or(UNDEFINED)
     }
 
     /// `aclmdlGetInputDataType`; -1 if there is no such input.
     pub fn input_data_type(&self, desc: Handle, index: usize) -> i32 {
         let number = |value: &Value| data_type::number(value.dtype);
-        self.value(desc, Which::Input, index, number).unwrap_or(UNDEFINED)
+        self.value(desc, Which::Input, index, number)
+            .unwrap_or(UNDEFINED)
     }
 
     /// `aclmdlGetOutputDataType`; -1 if there is no such output, or it is not known.
     pub fn output_data_type(&self, desc: Handle, index: usize) -> i32 {
         let number = |value: &Value| data_type::number(value.dtype);
-        self.value(desc, Which::Output, index, number).unwrap_or(UNDEFINED)
+        self.value(desc, Which::Output, index, number)
+            .unwrap_or(UNDEFINED)
     }
 
     /// `aclmdlGetOpAttr`: an operator's attribute. Only the names of the operators that it was fused
@@ -426,11 +450,17 @@ impl Process {
         op_name: &str,
         attribute: &str,
     ) -> Option<String> {
-        let description = self.description(desc).filter(|_| attribute == ORIGINAL_NAMES)?;
+        let description = self
+            .description(desc)
+            .filter(|_| attribute == ORIGINAL_NAMES)?;
         let mut operators = description.operators.iter();
         let operator = operators.find(|operator| operator.op_name == op_name)?;
         let names = operator.original_names.iter();
-        Some(names.map(|name| format!("[{}]{name}", name.len())).collect())
+        Some(
+            names
+                .map(|name| format!("[{}]{name}", name.len()))
+                .collect(),
+        )
     }
 
     /// `aclmdlGetTensorRealName`: the whole name of an input or output, given it or the short name
@@ -438,6 +468,8 @@ impl Process {
     pub fn real_name(&self, desc: Handle, name: &str) -> Option<String> {
         let description = self.description(desc)?;
         let mut values = description.inputs.iter().chain(&description.outputs);
-        values.find(|value| value.is_called(name)).map(|value| value.name.clone())
+        values
+            .find(|value| value.is_called(name))
+            .map(|value| value.name.clone())
     }
 }

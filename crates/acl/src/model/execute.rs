@@ -112,7 +112,8 @@ impl Process {
         let n_expected = model.signature.outputs.len();
         let n_found = outputs.slots.len();
         if n_found != n_expected {
-            let reason = format!("the model has {n_expected} outputs, {n_found} buffers were given");
+            let reason =
+                format!("the model has {n_expected} outputs, {n_found} buffers were given");
             return Err(self.unfit(&reason));
         }
         for (i, slot) in outputs.slots.iter().enumerate() {
@@ -168,9 +169,8 @@ impl Process {
         value: &ValueInfo,
         shape: Shape,
     ) -> Answer<Tensor> {
-        let unfit = |error: &dyn std::fmt::Display| {
-            self.unfit(&format!("input `{}`: {error}", value.name))
-        };
+        let unfit =
+            |error: &dyn std::fmt::Display| self.unfit(&format!("input `{}`: {error}", value.name));
         let n_bytes = shape.n_bytes(value.dtype).map_err(|error| unfit(&error))?;
         self.check_length("input", index, n_bytes, slot)?;
         let bytes = self.read_padded(slot.buffer, n_bytes)?;
@@ -185,7 +185,10 @@ impl Process {
         }
         let bytes = self.memory.read(buffer.address, n_there);
         let mut bytes = bytes.ok_or_else(|| {
-            self.unfit(&format!("{n_there} bytes at {:#x} cannot be read", buffer.address))
+            self.unfit(&format!(
+                "{n_there} bytes at {:#x} cannot be read",
+                buffer.address
+            ))
         })?;
         bytes.resize(n_bytes, 0);
         Ok(bytes)
@@ -234,14 +237,20 @@ impl Process {
         let there = &bytes[..bytes.len().min(buffer.size)];
         self.memory.write(buffer.address, there).ok_or_else(|| {
             let n = there.len();
-            self.unfit(&format!("{n} bytes at {:#x} cannot be written", buffer.address))
+            self.unfit(&format!(
+                "{n} bytes at {:#x} cannot be written",
+                buffer.address
+            ))
         })
     }
 
     /// Gives the dataset the shape of a result.
     fn describe_output(&self, dataset: Handle, index: usize, result: &Tensor) -> Answer {
-        let dims: Vec<i64> =
-            result.shape().iter().map(|&n| i64::try_from(n).unwrap_or(i64::MAX)).collect();
+        let dims: Vec<i64> = result
+            .shape()
+            .iter()
+            .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
+            .collect();
         let mut objects = self.objects();
         let known = objects.datasets.get_mut(dataset).ok_or(INVALID_PARAM)?;
         let Some(entry) = known.entries.get_mut(index) else {
@@ -308,8 +317,12 @@ impl Process {
                 return run_guarded(engine, inputs, None);
             }
         };
-        let graph_inputs: Vec<String> =
-            model.signature.inputs.iter().map(|value| value.name.clone()).collect();
+        let graph_inputs: Vec<String> = model
+            .signature
+            .inputs
+            .iter()
+            .map(|value| value.name.clone())
+            .collect();
         let (mut tap, _) = session.attach(&model.id, engine.operators(), &graph_inputs);
         tap.begin_step(step);
         let result = run_guarded(engine, inputs, Some(&tap));

@@ -79,7 +79,11 @@ impl Process {
             None => return Err(INVALID_PARAM),
         }
         if !description.is_dynamic() {
-            let placeholders = [&model_id.to_string(), "modelId", "the model has no open extents"];
+            let placeholders = [
+                &model_id.to_string(),
+                "modelId",
+                "the model has no open extents",
+            ];
             return Err(self.refuse(GE_PARAM_INVALID, "EH0001", &placeholders));
         }
         if let Some(dataset) = objects.datasets.get_mut(inputs) {

@@ -73,7 +73,9 @@ fn extents(
         })?;
         if !value.admits(&described) {
             let shape = value.shape_text();
-            return Err(format!("input `{name}` takes shape {shape}, described as {dims:?}"));
+            return Err(format!(
+                "input `{name}` takes shape {shape}, described as {dims:?}"
+            ));
         }
         return Ok(described.into_iter().map(Some).collect());
     }
@@ -94,8 +96,10 @@ fn gear_extents(
 ) -> Result<Vec<Vec<Option<usize>>>, String> {
     let n_axes = |value: &ValueInfo| value.dims.as_ref().map_or(0, Vec::len);
     let number = |n: u64| usize::try_from(n).ok();
-    let mut extents: Vec<Vec<Option<usize>>> =
-        inputs.iter().map(|value| vec![None; n_axes(value)]).collect();
+    let mut extents: Vec<Vec<Option<usize>>> = inputs
+        .iter()
+        .map(|value| vec![None; n_axes(value)])
+        .collect();
     match gear {
         None => {}
         Some(Gear::Batch(n)) => {
@@ -112,12 +116,17 @@ fn gear_extents(
             let n: usize = inputs.iter().map(n_axes).sum();
             if n != dims.len() {
                 let found = dims.len();
-                return Err(format!("the inputs have {n} axes together, {found} were set"));
+                return Err(format!(
+                    "the inputs have {n} axes together, {found} were set"
+                ));
             }
             let mut dims = dims.iter();
             for (value, axes) in inputs.iter().zip(&mut extents) {
-                for (declared, (axis, &n)) in
-                    value.dims.iter().flatten().zip(axes.iter_mut().zip(&mut dims))
+                for (declared, (axis, &n)) in value
+                    .dims
+                    .iter()
+                    .flatten()
+                    .zip(axes.iter_mut().zip(&mut dims))
                 {
                     *axis = usize::try_from(n).ok();
                     if matches!(declared, Dim::Fixed(fixed) if Some(*fixed) != *axis) {
@@ -137,7 +146,10 @@ fn complete(value: &ValueInfo, n_bytes: usize, extents: &[Option<usize>]) -> Res
     let n_open = extents.iter().filter(|extent| extent.is_none()).count();
     let too_large = |error: opscope_tensor::ShapeError| format!("input `{name}`: {error}");
     let with = |open: usize| {
-        let dims: Vec<usize> = extents.iter().map(|extent| extent.unwrap_or(open)).collect();
+        let dims: Vec<usize> = extents
+            .iter()
+            .map(|extent| extent.unwrap_or(open))
+            .collect();
         Shape::new(dims).map_err(too_large)
     };
     if n_open == 0 {
@@ -145,7 +157,9 @@ fn complete(value: &ValueInfo, n_bytes: usize, extents: &[Option<usize>]) -> Res
     }
     let shape = value.shape_text();
     if n_open > 1 {
-        return Err(format!("input `{name}` has the shape {shape}: set its open extents"));
+        return Err(format!(
+            "input `{name}` has the shape {shape}: set its open extents"
+        ));
     }
     let slice_bytes = with(1)?.n_bytes(value.dtype).map_err(too_large)?;
     if slice_bytes == 0 || n_bytes == 0 || !n_bytes.is_multiple_of(slice_bytes) {
@@ -176,7 +190,12 @@ mod tests {
         }
     }
 
-    type Case<'a> = (&'a str, &'a [&'a [&'a str]], &'a [(usize, Option<&'a [i64]>)], Option<Gear>);
+    type Case<'a> = (
+        &'a str,
+        &'a [&'a [&'a str]],
+        &'a [(usize, Option<&'a [i64]>)],
+        Option<Gear>,
+    );
 
     fn check((name, inputs, given, gear): Case<'_>, expected: Result<&[&[usize]], &str>) {
         let inputs: Vec<ValueInfo> = inputs.iter().map(|dims| value("x", dims)).collect();
@@ -200,35 +219,91 @@ mod tests {
 
     #[test]
     fn shapes_come_from_what_is_known() {
-        let size = Gear::Size { height: 5, width: 6 };
+        let size = Gear::Size {
+            height: 5,
+            width: 6,
+        };
         let dims = |dims: &[i64]| Some(Gear::Dims(dims.to_vec()));
-        check(("fixed", &[&["2", "3"]], &[(24, None)], None), Ok(&[&[2, 3]]));
+        check(
+            ("fixed", &[&["2", "3"]], &[(24, None)], None),
+            Ok(&[&[2, 3]]),
+        );
         check(("scalar", &[&[]], &[(4, None)], None), Ok(&[&[]]));
-        check(("by size", &[&["n", "3"]], &[(36, None)], None), Ok(&[&[3, 3]]));
-        check(("not full", &[&["n", "3"]], &[(35, None)], None), Err("do not fill"));
-        check(("empty", &[&["n", "0"]], &[(0, None)], None), Err("do not fill"));
-        check(("two open", &[&["n", "m"]], &[(36, None)], None), Err("set its open extents"));
-        check(("batch", &[&["n", "3"]], &[(999, None)], Some(Gear::Batch(7))), Ok(&[&[7, 3]]));
+        check(
+            ("by size", &[&["n", "3"]], &[(36, None)], None),
+            Ok(&[&[3, 3]]),
+        );
+        check(
+            ("not full", &[&["n", "3"]], &[(35, None)], None),
+            Err("do not fill"),
+        );
+        check(
+            ("empty", &[&["n", "0"]], &[(0, None)], None),
+            Err("do not fill"),
+        );
+        check(
+            ("two open", &[&["n", "m"]], &[(36, None)], None),
+            Err("set its open extents"),
+        );
+        check(
+            (
+                "batch",
+                &[&["n", "3"]],
+                &[(999, None)],
+                Some(Gear::Batch(7)),
+            ),
+            Ok(&[&[7, 3]]),
+        );
         check(
             ("size", &[&["1", "3", "h", "w"]], &[(0, None)], Some(size)),
             Ok(&[&[1, 3, 5, 6]]),
         );
         check(
-            ("by name", &[&["n", "m"], &["n"]], &[(24, None), (8, None)], dims(&[2, 3, 2])),
+            (
+                "by name",
+                &[&["n", "m"], &["n"]],
+                &[(24, None), (8, None)],
+                dims(&[2, 3, 2]),
+            ),
             Ok(&[&[2, 3], &[2]]),
         );
         check(
-            ("a name of another input", &[&["n"], &["n", "m"]], &[(8, None), (24, None)], None),
+            (
+                "a name of another input",
+                &[&["n"], &["n", "m"]],
+                &[(8, None), (24, None)],
+                None,
+            ),
             Ok(&[&[2], &[2, 3]]),
         );
         check(
             ("described", &[&["n", "m"]], &[(24, Some(&[2, 3]))], None),
             Ok(&[&[2, 3]]),
         );
-        check(("described wrong", &[&["n", "4"]], &[(24, Some(&[2, 3]))], None), Err("takes shape"));
-        check(("described open", &[&["n"]], &[(24, Some(&[-1]))], None), Err("not known"));
-        check(("fixed wrong", &[&["2", "m"]], &[(24, None)], dims(&[3, 3])), Err("takes shape"));
-        check(("too few", &[&["n", "m"]], &[(24, None)], dims(&[3])), Err("2 axes together"));
-        check(("negative", &[&["n"]], &[(24, None)], dims(&[-3])), Ok(&[&[6]]));
+        check(
+            (
+                "described wrong",
+                &[&["n", "4"]],
+                &[(24, Some(&[2, 3]))],
+                None,
+            ),
+            Err("takes shape"),
+        );
+        check(
+            ("described open", &[&["n"]], &[(24, Some(&[-1]))], None),
+            Err("not known"),
+        );
+        check(
+            ("fixed wrong", &[&["2", "m"]], &[(24, None)], dims(&[3, 3])),
+            Err("takes shape"),
+        );
+        check(
+            ("too few", &[&["n", "m"]], &[(24, None)], dims(&[3])),
+            Err("2 axes together"),
+        );
+        check(
+            ("negative", &[&["n"]], &[(24, None)], dims(&[-3])),
+            Ok(&[&[6]]),
+        );
     }
 }

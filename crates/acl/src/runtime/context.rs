@@ -6,9 +6,7 @@ use super::State;
 use super::stream::Stream;
 use crate::handle::Handle;
 use crate::process::lock;
-use crate::status::{
-    INVALID_PARAM, RT_CONTEXT_NULL, RT_INVALID_DEVICEID, RT_INVALID_HANDLE,
-};
+use crate::status::{INVALID_PARAM, RT_CONTEXT_NULL, RT_INVALID_DEVICEID, RT_INVALID_HANDLE};
 use crate::{Answer, Process};
 
 /// The only device.

@@ -33,7 +33,11 @@ impl Process {
             return Err(INVALID_PARAM);
         }
         let mut state = lock(&self.runtime.state);
-        state.events.remove(event).map(drop).ok_or(RT_INVALID_HANDLE)
+        state
+            .events
+            .remove(event)
+            .map(drop)
+            .ok_or(RT_INVALID_HANDLE)
     }
 
     /// `aclrtRecordEvent`: notes the time.

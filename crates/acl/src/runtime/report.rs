@@ -54,7 +54,12 @@ impl Process {
             }
             known.subscriber = Some(thread);
         }
-        state.subscribers.entry(thread).or_default().streams.push(stream);
+        state
+            .subscribers
+            .entry(thread)
+            .or_default()
+            .streams
+            .push(stream);
         Ok(())
     }
 

@@ -60,7 +60,8 @@ impl State {
         for subscriber in self.subscribers.values_mut() {
             subscriber.end_stream(stream);
         }
-        self.subscribers.retain(|_, subscriber| !subscriber.is_idle());
+        self.subscribers
+            .retain(|_, subscriber| !subscriber.is_idle());
     }
 }
 
@@ -72,7 +73,9 @@ impl Process {
     pub fn create_stream(&self) -> Answer<Handle> {
         let mut state = lock(&self.runtime.state);
         let context = state.current_context().ok_or(RT_CONTEXT_NULL)?;
-        Ok(state.streams.insert(self.handles.next(), Stream::of(context)))
+        Ok(state
+            .streams
+            .insert(self.handles.next(), Stream::of(context)))
     }
 
     /// `aclrtCreateStreamWithConfig`: priority and flags have no effect.
