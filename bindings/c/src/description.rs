@@ -195,63 +195,78 @@ extern "C" fn aclmdlGetOutputDataType(desc: Handle, index: usize) -> i32 {
     value(UNDEFINED, || process().output_data_type(desc, index))
 }
 
-// ---- Gears: the sizes that a model can be switched between
+// ---- Gears: the fixed set of sizes that a compiled model can be switched between. An ONNX model has
+// none: its open extents take any size.
 
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlGetDynamicBatch(desc: Handle, out: Out<Batch>) -> Code {
+/// Stores that there are no gears.
+fn no_gears<T>(
+    function: &'static str,
+    parameter: &'static str,
+    desc: Handle,
+    out: Out<T>,
+    nothing: T,
+) -> Code {
     call(|| {
         if out.is_null() {
-            return Err(null("aclmdlGetDynamicBatch", "batch"));
+            return Err(null(function, parameter));
         }
-        out.set(Batch::new(&process().dynamic_batches(desc)?)?);
+        check(function, desc)?;
+        out.set(nothing);
         Ok(())
     })
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlGetDynamicHW(desc: Handle, index: usize, out: Out<HeightWidth>) -> Code {
-    call(|| {
-        if out.is_null() {
-            return Err(null("aclmdlGetDynamicHW", "hw"));
-        }
-        out.set(HeightWidth::new(&process().dynamic_sizes(desc, index)?)?);
+fn check(function: &'static str, desc: Handle) -> Answer {
+    if desc == 0 {
+        return Err(null(function, "modelDesc"));
+    }
+    if process().is_desc(desc) {
         Ok(())
-    })
+    } else {
+        Err(status::INVALID_PARAM)
+    }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn aclmdlGetDynamicBatch(desc: Handle, out: Out<Batch>) -> Code {
+    no_gears("aclmdlGetDynamicBatch", "batch", desc, out, Batch::none())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn aclmdlGetDynamicHW(desc: Handle, _index: usize, out: Out<HeightWidth>) -> Code {
+    let none = HeightWidth::none();
+    no_gears("aclmdlGetDynamicHW", "hw", desc, out, none)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclmdlGetInputDynamicGearCount(
     desc: Handle,
-    index: usize,
+    _index: usize,
     count: Out<usize>,
 ) -> Code {
-    call(|| {
-        if count.is_null() {
-            return Err(null("aclmdlGetInputDynamicGearCount", "gearCount"));
-        }
-        count.set(process().n_dynamic_gears(desc, index)?);
-        Ok(())
-    })
+    no_gears(
+        "aclmdlGetInputDynamicGearCount",
+        "gearCount",
+        desc,
+        count,
+        0,
+    )
 }
 
+/// Room for no gear is enough.
 #[unsafe(no_mangle)]
 extern "C" fn aclmdlGetInputDynamicDims(
     desc: Handle,
-    index: usize,
+    _index: usize,
     out: Out<IoDims>,
-    count: usize,
+    _count: usize,
 ) -> Code {
+    const FUNCTION: &str = "aclmdlGetInputDynamicDims";
     call(|| {
         if out.is_null() {
-            return Err(null("aclmdlGetInputDynamicDims", "dims"));
+            return Err(null(FUNCTION, "dims"));
         }
-        let gears = process().dynamic_gears(desc, index)?;
-        if count < gears.len() {
-            return Err(status::INVALID_PARAM);
-        }
-        let gears = gears.iter().map(IoDims::new).collect::<Answer<Vec<_>>>()?;
-        out.set_all(gears);
-        Ok(())
+        check(FUNCTION, desc)
     })
 }
 

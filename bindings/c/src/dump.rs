@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use opscope_acl::{Chunk, DumpCallback, ExceptionTensor};
 
-use crate::border::{Code, call, null, process, value};
+use crate::border::{Code, call, process, value};
 use crate::kept::keep;
 use crate::layout::{DumpChunk, TensorInfo};
 use crate::pointer::{In, Out, Text};
@@ -114,7 +114,7 @@ extern "C" fn acldumpGetPath(kind: i32) -> *const c_char {
 extern "C" fn acldumpGetExceptionInfoPath(path: Out<c_char>, size: usize) -> Code {
     call(|| {
         if path.is_null() {
-            return Err(null("acldumpGetExceptionInfoPath", "path"));
+            return Err(process().null_pointer("acldumpGetExceptionInfoPath", "path"));
         }
         let text = process().exception_info_path(size)?;
         path.set_text(&text, size)
@@ -166,6 +166,7 @@ fn tensor(info: TensorInfo) -> ExceptionTensor {
         address: info.address,
         address_kind: info.address_kind,
         placement: info.placement,
+        args_offset: info.args_offset,
         shape_num: info.shape_num,
         origin_shape_num: info.origin_shape_num,
         shape: extents(info.shape_num, &info.shape),

@@ -28,9 +28,15 @@ mod none {
 
         fn load(
             &self,
-            _source: ModelSource<'_>,
+            source: ModelSource<'_>,
             _options: &LoadOptions,
         ) -> Result<Box<dyn LoadedModel>, EngineError> {
+            if let ModelSource::File(path) = source {
+                std::fs::metadata(path).map_err(|source| EngineError::Read {
+                    path: path.to_owned(),
+                    source,
+                })?;
+            }
             Err(EngineError::Engine {
                 engine: "libascendcl",
                 reason: "it was built without an engine to run models with; build it with \

@@ -53,9 +53,17 @@ pub(crate) struct IoDimsRange {
 
 impl IoDimsRange {
     pub(crate) fn new(ranges: &[(i64, i64)]) -> Answer<IoDimsRange> {
-        let pairs = ranges.iter().map(|&(least, most)| [least, most]);
-        let (count, ranges) = fill([0; 2], pairs)?;
-        Ok(IoDimsRange { count, ranges })
+        if ranges.len() > AXES_MAX {
+            return Err(status::STORAGE_OVER_LIMIT);
+        }
+        let mut out = IoDimsRange {
+            count: ranges.len(),
+            ranges: [[0; 2]; AXES_MAX],
+        };
+        for (to, &(least, most)) in out.ranges.iter_mut().zip(ranges) {
+            *to = [least, most];
+        }
+        Ok(out)
     }
 }
 
@@ -67,9 +75,11 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn new(sizes: &[u64]) -> Answer<Batch> {
-        let (count, sizes) = fill(0, sizes.iter().copied())?;
-        Ok(Batch { count, sizes })
+    pub(crate) fn none() -> Batch {
+        Batch {
+            count: 0,
+            sizes: [0; AXES_MAX],
+        }
     }
 }
 
@@ -81,26 +91,12 @@ pub(crate) struct HeightWidth {
 }
 
 impl HeightWidth {
-    pub(crate) fn new(sizes: &[[u64; 2]]) -> Answer<HeightWidth> {
-        let (count, sizes) = fill([0; 2], sizes.iter().copied())?;
-        Ok(HeightWidth { count, sizes })
+    pub(crate) fn none() -> HeightWidth {
+        HeightWidth {
+            count: 0,
+            sizes: [[0; 2]; AXES_MAX],
+        }
     }
-}
-
-/// A list that is as long as C's, and how many of it count.
-fn fill<T: Copy>(
-    nothing: T,
-    values: impl ExactSizeIterator<Item = T>,
-) -> Answer<(usize, [T; AXES_MAX])> {
-    let count = values.len();
-    if count > AXES_MAX {
-        return Err(status::STORAGE_OVER_LIMIT);
-    }
-    let mut list = [nothing; AXES_MAX];
-    for (to, value) in list.iter_mut().zip(values) {
-        *to = value;
-    }
-    Ok((count, list))
 }
 
 /// `acldumpChunk`, whose data begin before the structure ends.
@@ -154,8 +150,8 @@ mod tests {
         assert_eq!(size_of::<DumpChunk>(), 4120);
         assert_eq!(DumpChunk::DATA, 4116);
         assert_eq!(offset_of!(DumpChunk, offset), 4104);
-        assert_eq!(size_of::<TensorInfo>(), 464);
-        assert_eq!(offset_of!(TensorInfo, shape), 64);
+        assert_eq!(size_of::<TensorInfo>(), 456);
+        assert_eq!(offset_of!(TensorInfo, shape), 56);
     }
 
     #[test]
@@ -180,6 +176,6 @@ mod tests {
             IoDims::new(&dims(129)).map(|dims| dims.count),
             Err(status::STORAGE_OVER_LIMIT)
         );
-        assert!(Batch::new(&[1; 129]).is_err());
+        assert!(IoDimsRange::new(&[(1, 1); 129]).is_err());
     }
 }
