@@ -1,5 +1,6 @@
 //! One module for each command.
 
+pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod dump;
 pub(crate) mod msaccucmp;
