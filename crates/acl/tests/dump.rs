@@ -138,7 +138,8 @@ fn a_configuration_of_init_holds_until_the_end() {
 fn a_callback_gets_what_would_be_written() {
     let fixture = Fixture::new();
     let process = &fixture.process;
-    let seen: Arc<Mutex<Vec<(String, Vec<u8>, bool)>>> = Arc::default();
+    type Piece = (String, Vec<u8>, bool);
+    let seen: Arc<Mutex<Vec<Piece>>> = Arc::default();
     let sink = seen.clone();
     let callback: DumpCallback = Arc::new(move |chunk| {
         let piece = (

@@ -19,7 +19,7 @@ fn value(dims: &str) -> ValueInfo {
 }
 
 /// `given` is the number of bytes of each buffer, or the extents of its description in brackets.
-fn check(inputs: &str, given: &str, gear: Option<Gear>, expected: Result<&str, &str>) {
+fn check(inputs: &str, given: &str, gear: Option<&Gear>, expected: Result<&str, &str>) {
     let inputs: Vec<ValueInfo> = inputs.split('|').map(value).collect();
     let one = |text: &str| match text.strip_prefix('[') {
         None => Given {
@@ -32,7 +32,7 @@ fn check(inputs: &str, given: &str, gear: Option<Gear>, expected: Result<&str, &
         },
     };
     let given: Vec<Given> = given.split('|').map(one).collect();
-    let shapes = resolve(&inputs, &given, gear.as_ref());
+    let shapes = resolve(&inputs, &given, gear);
     let text = shapes.map(|shapes| {
         let shapes: Vec<String> = shapes.iter().map(ToString::to_string).collect();
         shapes.join("|")
@@ -60,19 +60,19 @@ fn set_by_the_program() {
         height: 5,
         width: 6,
     };
-    let dims = |dims: &[i64]| Some(Gear::Dims(dims.to_vec()));
-    check("n,3", "999", Some(Gear::Batch(7)), Ok("[7,3]"));
-    check("4,3", "48", Some(Gear::Batch(7)), Ok("[4,3]"));
-    check("1,3,h,w", "0", Some(size), Ok("[1,3,5,6]"));
-    check("n,m|n", "24|8", dims(&[2, 3, 2]), Ok("[2,3]|[2]"));
-    check("2,m", "24", dims(&[3, 3]), Err("takes shape"));
-    check("n,m", "24", dims(&[3]), Err("2 axes together"));
+    let dims = |dims: &[i64]| Gear::Dims(dims.to_vec());
+    check("n,3", "999", Some(&Gear::Batch(7)), Ok("[7,3]"));
+    check("4,3", "48", Some(&Gear::Batch(7)), Ok("[4,3]"));
+    check("1,3,h,w", "0", Some(&size), Ok("[1,3,5,6]"));
+    check("n,m|n", "24|8", Some(&dims(&[2, 3, 2])), Ok("[2,3]|[2]"));
+    check("2,m", "24", Some(&dims(&[3, 3])), Err("takes shape"));
+    check("n,m", "24", Some(&dims(&[3])), Err("2 axes together"));
     // A negative extent leaves the axis open.
-    check("n", "24", dims(&[-3]), Ok("[6]"));
+    check("n", "24", Some(&dims(&[-3])), Ok("[6]"));
     check(
         "n,m",
         "24",
-        Some(Gear::Batch(u64::MAX)),
+        Some(&Gear::Batch(u64::MAX)),
         Err("more elements than memory"),
     );
 }
