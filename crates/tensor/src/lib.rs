@@ -24,5 +24,5 @@ mod tensor;
 pub use dtype::{DType, ParseDTypeError};
 pub use layout::{Layout, ParseLayoutError};
 pub use shape::{Shape, ShapeError};
-pub use stats::{NonFinite, Stats, StatsError, non_finite, stats};
+pub use stats::{NonFinite, Stats, StatsError, has_non_finite, non_finite, stats};
 pub use tensor::{SharedBytes, Tensor, TensorError, TensorView};
