@@ -5,11 +5,14 @@ use proptest::prelude::*;
 
 use super::{ints, place, record, record_with_gaps, zeros};
 
+/// Status, number of elements, first element.
+type Found = Option<(u64, u64, usize)>;
+
 #[test]
 fn matrix_products_of_every_form() {
     let half = 1 << 30;
     let i32s = |dims: &[usize], values: &[i128]| ints(DType::I32, dims, values);
-    let cases: [(Tensor, Tensor, &[usize], Option<(u64, u64, usize)>); 6] = [
+    let cases: [(Tensor, Tensor, &[usize], Found); 6] = [
         (
             i32s(&[2], &[half, half]),
             i32s(&[2], &[1, 1]),
@@ -160,7 +163,7 @@ fn einsum_equations() {
     let big = 1 << 62;
     let i64s = |dims: &[usize], values: &[i128]| ints(DType::I64, dims, values);
     let matrix = || i64s(&[2, 2], &[big, big, 1, 1]);
-    let cases: [(&str, Vec<Tensor>, &[usize], Option<(u64, u64, usize)>); 7] = [
+    let cases: [(&str, Vec<Tensor>, &[usize], Found); 7] = [
         ("\"ij->i\"", vec![matrix()], &[2], Some((0x400, 1, 0))),
         ("\"ij->j\"", vec![matrix()], &[2], None),
         (
