@@ -4,11 +4,13 @@
 //! payload follow the public `DumpData` message and its readers.
 
 mod codes;
+mod exception_file;
 mod file;
 mod header;
 mod op_debug_file;
 
 pub use codes::{dtype_code, dtype_from_code, layout_code, layout_from_code};
+pub use exception_file::exception_prelude;
 pub use file::{DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, Piece, prelude};
 pub use header::{
     Attribute, BufferEntry, DimRange, DumpHeader, OriginalOp, SpaceEntry, TensorEntry,

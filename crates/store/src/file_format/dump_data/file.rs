@@ -209,7 +209,7 @@ pub(super) fn with_length(header: &DumpHeader) -> Vec<u8> {
     [&length[..], &header].concat()
 }
 
-fn entry(tensor: &Tensor) -> TensorEntry {
+pub(super) fn entry(tensor: &Tensor) -> TensorEntry {
     let dims: Vec<u64> = tensor.shape().iter().map(|&dim| dim as u64).collect();
     TensorEntry {
         data_type: dtype_code(tensor.dtype()),
@@ -292,7 +292,7 @@ mod tests {
         let model = ModelId {
             file_stem: "m".into(),
             graph_name: "g".into(),
-            load: 1,
+            load: Some(1),
             device: 0,
         };
         let operator = Operator {
