@@ -79,7 +79,7 @@ fn record_with_gaps(
     let model = ModelId {
         file_stem: "m".into(),
         graph_name: "g".into(),
-        load: 1,
+        load: Some(1),
         device: 0,
     };
     let present = |(i, tensor): (usize, Option<Tensor>)| Some((i, tensor?));
