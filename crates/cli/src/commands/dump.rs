@@ -1,6 +1,7 @@
 //! `opscope dump`.
 
 mod inputs;
+mod range;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -9,15 +10,16 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use opscope_capture::sink::{AclSink, StatsRow, StatsSink};
+use opscope_capture::sink::{AclSink, RangeSink, StatsRow, StatsSink};
 use opscope_capture::{Plan, Selected, Session, SessionOptions, Sink, Summary};
 use opscope_config::{Issue, Severity, dialect::acl};
 use opscope_engine::{EngineError, LoadedModel};
 use opscope_store::record::ModelId;
 
 use self::inputs::InputSource;
+use self::range::{NarrowFloat, Ranges};
 use crate::arguments::{ModeArguments, NamedFile, NamedShape, named_file, named_shape};
-use crate::exit::{Failure, INTERRUPTED, PARTIAL, USAGE};
+use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL, USAGE};
 use crate::progress;
 
 /// Most runs without the dump that the time is compared with.
@@ -33,12 +35,13 @@ const BASELINE_TIME_MAX: Duration = Duration::from_millis(300);
 #[command(after_help = "Examples:
   opscope dump net.onnx --input image=cat.npy --out dump
   opscope dump net.onnx --config acl.json --inputs samples.npz
-  opscope dump net.onnx --seed 0 --shape image:1,3,224,224 --stats")]
+  opscope dump net.onnx --seed 0 --shape image:1,3,224,224 --stats
+  opscope dump net.onnx --inputs samples.npz --as float16")]
 pub(crate) struct Arguments {
     /// The ONNX model
     model: PathBuf,
     /// What to dump and where: an `acl.json`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats", "narrow"])]
     config: Option<PathBuf>,
     /// Dump both sides of every operator into this directory; created if missing
     #[arg(long, value_name = "DIR", conflicts_with = "stats")]
@@ -46,6 +49,9 @@ pub(crate) struct Arguments {
     /// Write no tensors: print a table of every tensor's statistics
     #[arg(long)]
     stats: bool,
+    /// Tell which tensors would overflow in this dtype; may be repeated. Ends with 1 if one would
+    #[arg(long = "as", id = "narrow", value_name = "DTYPE")]
+    narrow: Vec<NarrowFloat>,
     /// A model input from a `.npy` file, or raw little-endian elements from a `.bin` file
     #[arg(long, value_name = "NAME=FILE", value_parser = named_file, help_heading = "Inputs")]
     input: Vec<NamedFile>,
@@ -103,6 +109,7 @@ pub(crate) struct Outcome {
     pub(crate) baseline: Option<Duration>,
     pub(crate) dump_dirs: Vec<PathBuf>,
     pub(crate) stats: Option<Vec<StatsRow>>,
+    pub(crate) ranges: Option<Ranges>,
 }
 
 /// Where the selected tensors go.
@@ -110,6 +117,42 @@ enum Target {
     Acl(Arc<AclSink>),
     Stats(Arc<StatsSink>),
     Nothing,
+}
+
+/// The target, behind a sink that looks at ranges if that is asked for.
+struct Sinks {
+    target: Target,
+    ranges: Option<Arc<RangeSink>>,
+}
+
+impl Sinks {
+    fn new(target: Target, narrow: &[NarrowFloat]) -> Sinks {
+        let targets = NarrowFloat::dtypes(narrow);
+        let next: Option<Arc<dyn Sink>> = match &target {
+            Target::Acl(sink) => Some(sink.clone()),
+            Target::Stats(sink) => Some(sink.clone()),
+            Target::Nothing => None,
+        };
+        let ranges = (!targets.is_empty()).then(|| Arc::new(RangeSink::new(targets, next)));
+        Sinks { target, ranges }
+    }
+
+    fn first(&self) -> Arc<dyn Sink> {
+        match (&self.ranges, &self.target) {
+            (Some(ranges), _) => ranges.clone(),
+            (None, Target::Acl(sink)) => sink.clone(),
+            (None, Target::Stats(sink)) => sink.clone(),
+            (None, Target::Nothing) => Arc::new(StatsSink::default()),
+        }
+    }
+
+    fn take_ranges(&self, narrow: &[NarrowFloat]) -> Option<Ranges> {
+        let sink = self.ranges.as_ref()?;
+        Some(Ranges {
+            targets: NarrowFloat::dtypes(narrow),
+            rows: sink.take(),
+        })
+    }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -124,6 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         None if arguments.stats => Target::Stats(Arc::default()),
         None => Target::Nothing,
     };
+    let sinks = Sinks::new(target, &arguments.narrow);
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),
@@ -131,15 +175,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         device: 0,
     };
     let baseline = baseline(arguments, &mut *model, &inputs)?;
-    let captured = capture(arguments, plan, &target, &id, &mut *model, &inputs, n_steps)?;
+    let captured = capture(arguments, plan, &sinks, &id, &mut *model, &inputs, n_steps)?;
     let outcome = Outcome {
         engine,
         n_steps: captured.n_steps,
         summary: captured.summary,
         time: captured.time,
         baseline,
-        dump_dirs: dump_dirs(&target, &id, captured.n_steps),
-        stats: if let Target::Stats(sink) = &target {
+        dump_dirs: dump_dirs(&sinks.target, &id, captured.n_steps),
+        ranges: sinks.take_ranges(&arguments.narrow),
+        stats: if let Target::Stats(sink) = &sinks.target {
             Some(sink.take())
         } else {
             None
@@ -168,15 +213,18 @@ fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> 
         let message = format!("{n} tensors could not be dumped: the engine has no bytes for them");
         return Err(Failure::message(PARTIAL, message));
     }
+    if outcome.ranges.is_some_and(|ranges| ranges.has_overflow()) {
+        return Err(Failure::silent(FOUND));
+    }
     Ok(())
 }
 
 /// What to keep, and where to write it.
 fn plan(arguments: &Arguments) -> Result<(Plan, Option<PathBuf>), Failure> {
     let Some(path) = &arguments.config else {
-        if arguments.out.is_none() && !arguments.stats {
+        if arguments.out.is_none() && !arguments.stats && arguments.narrow.is_empty() {
             let message = "nothing to do: no configuration and no place to dump to";
-            let hint = "give `--out DIR`, `--config acl.json` or `--stats`";
+            let hint = "give `--out DIR`, `--config acl.json`, `--stats` or `--as DTYPE`";
             return Err(Failure::message(USAGE, message).with_hint(hint));
         }
         return Ok((Plan::everything(), arguments.out.clone()));
@@ -298,7 +346,7 @@ struct Captured {
 fn capture(
     arguments: &Arguments,
     plan: Plan,
-    target: &Target,
+    sinks: &Sinks,
     id: &ModelId,
     model: &mut dyn LoadedModel,
     inputs: &InputSource,
@@ -308,18 +356,13 @@ fn capture(
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
         n_writers: arguments.writers.into(),
     };
-    let sink: Arc<dyn Sink> = match target {
-        Target::Acl(sink) => sink.clone(),
-        Target::Stats(sink) => sink.clone(),
-        Target::Nothing => Arc::new(StatsSink::default()),
-    };
-    let session = Session::start(plan, sink, options)
+    let session = Session::start(plan, sinks.first(), options)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
     let graph_inputs = model.signature().inputs.iter();
     let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
     let (mut tap, selected) =
         session.attach(&Arc::new(id.clone()), model.operators(), &graph_inputs);
-    warn_unmatched(&selected, id, model, target);
+    warn_unmatched(&selected, id, model, &sinks.target);
     let stop = session.stop_flag();
     // A second signal ends the process at once; without a handler the first one does.
     let _ = ctrlc::set_handler(move || {

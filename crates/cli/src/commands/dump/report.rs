@@ -17,6 +17,9 @@ pub(super) fn print(outcome: &Outcome) -> Result<(), Failure> {
     if let Some(rows) = &outcome.stats {
         writeln!(out, "{}\n", stats_table(rows))?;
     }
+    if let Some(ranges) = &outcome.ranges {
+        ranges.print_table(&mut out)?;
+    }
     let c = &outcome.summary.counters;
     let steps = format::count(outcome.n_steps, "step");
     writeln!(
@@ -31,7 +34,8 @@ pub(super) fn print(outcome: &Outcome) -> Result<(), Failure> {
         "tensors           {} offered, {} selected, {} written, {} dropped, {} failed",
         c.n_offered, c.n_selected, c.n_written, c.n_dropped, c.n_failed
     )?;
-    if outcome.stats.is_none() {
+    let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
+    if c.n_files > 0 || !writes_nothing {
         writeln!(
             out,
             "bytes             {} in {}",
@@ -46,6 +50,9 @@ pub(super) fn print(outcome: &Outcome) -> Result<(), Failure> {
         "first NaN or Inf  {}",
         first.map_or_else(|| "none".into(), non_finite)
     )?;
+    if let Some(ranges) = &outcome.ranges {
+        ranges.print_summary(&mut out)?;
+    }
     if let (Some(first), Some(last)) = (outcome.dump_dirs.first(), outcome.dump_dirs.last()) {
         let dir = if first == last {
             first
@@ -88,6 +95,9 @@ pub(super) fn print_json(outcome: &Outcome) -> Result<(), Failure> {
     });
     if let (Some(rows), Some(object)) = (&outcome.stats, result.as_object_mut()) {
         object.insert("stats".into(), rows.iter().map(stats_json).collect());
+    }
+    if let (Some(ranges), Some(object)) = (&outcome.ranges, result.as_object_mut()) {
+        object.insert("ranges".into(), ranges.to_json());
     }
     writeln!(stdout(), "{result:#}")?;
     Ok(())
