@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use opscope_capture::sink::MemorySink;
-use opscope_capture::{FirstOverflow, Plan, Purpose, Sides};
+use opscope_capture::{FirstOverflow, Plan, Purpose, Sides, Sink, Summary};
 use opscope_store::file_format::dump_data::DumpFile;
-use opscope_store::file_format::op_debug::OverflowRecord;
+use opscope_store::file_format::op_debug::{OverflowRecord, TaskInfo};
 
 use super::double::{execute, files, floats, lazy_sink, operator, with_session};
 
@@ -18,42 +18,31 @@ fn plan() -> Plan {
     }
 }
 
-#[test]
-fn two_files_for_each_operator_that_overflowed() {
-    let dir = tempfile::tempdir().unwrap();
+/// Three operators in two steps; the second one overflows in the second step.
+fn run(sink: Arc<dyn Sink>) -> Summary {
     let operators = [
         operator(3, "Neg", "fine", &["x"], &["y"]),
         operator(4, "Add", "a/b", &["y", "y"], &["z"]),
         // It hands on what was infinite before.
         operator(5, "Mul", "later", &["z"], &["w"]),
     ];
-    let sink = Arc::new(lazy_sink(dir.path()));
-    let summary = with_session(plan(), sink, &operators, &[], |tap| {
+    with_session(plan(), sink, &operators, &[], |tap| {
         for step in 0..2 {
             tap.begin_step(step);
-            let x = floats(&[f32::MAX]);
+            let x = [floats(&[f32::MAX])];
             let value = if step == 1 { f32::INFINITY } else { 0.0 };
-            let z = floats(&[value]);
-            execute(
-                tap,
-                &operators[0],
-                std::slice::from_ref(&x),
-                std::slice::from_ref(&x),
-            );
-            execute(
-                tap,
-                &operators[1],
-                &[x.clone(), x],
-                std::slice::from_ref(&z),
-            );
-            execute(
-                tap,
-                &operators[2],
-                std::slice::from_ref(&z),
-                std::slice::from_ref(&z),
-            );
+            let z = [floats(&[value])];
+            execute(tap, &operators[0], &x, &x);
+            execute(tap, &operators[1], &[x[0].clone(), x[0].clone()], &z);
+            execute(tap, &operators[2], &z, &z);
         }
-    });
+    })
+}
+
+#[test]
+fn two_files_for_each_operator_that_overflowed() {
+    let dir = tempfile::tempdir().unwrap();
+    let summary = run(Arc::new(lazy_sink(dir.path())));
     let files = files(dir.path());
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     assert_eq!(
@@ -64,21 +53,21 @@ fn two_files_for_each_operator_that_overflowed() {
         ]
     );
     let own = DumpFile::from_bytes(files[names[0]].clone()).unwrap();
-    assert_eq!(
-        (own.header().inputs.len(), own.header().outputs.len()),
-        (2, 1)
-    );
+    let (n_inputs, n_outputs) = (own.header().inputs.len(), own.header().outputs.len());
+    assert_eq!((n_inputs, n_outputs), (2, 1));
     let debug = DumpFile::from_bytes(files[names[1]].clone()).unwrap();
     let bytes = debug.tensors().next().unwrap().bytes;
     let OverflowRecord::Blocks(record) = OverflowRecord::decode(bytes).unwrap() else {
         panic!("not the first layout");
     };
-    let core = record.ai_core;
-    assert_eq!(
-        (core.task.model_id, core.task.task_id, core.task.stream_id),
-        (1, 4, 0)
-    );
-    assert_ne!(core.status, 0);
+    let TaskInfo {
+        model_id,
+        task_id,
+        stream_id,
+        ..
+    } = record.ai_core.task;
+    assert_eq!((model_id, task_id, stream_id), (1, 4, 0));
+    assert_ne!(record.ai_core.status, 0);
     let c = summary.counters;
     assert_eq!((c.n_operators_seen, c.n_operators_overflowed), (6, 1));
     assert_eq!(
@@ -91,7 +80,7 @@ fn two_files_for_each_operator_that_overflowed() {
         task_id: 4,
         op_type: "Add".into(),
         op_name: "a/b".into(),
-        status: core.status,
+        status: record.ai_core.status,
     };
     assert_eq!(summary.first_overflow, Some(expected));
 }
