@@ -1,10 +1,12 @@
 //! From `aclInit` to `aclFinalize`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use opscope_config::dialect::acl::ReportScope;
 
 use crate::configuration::{Accepted, Text};
+use crate::model::Model;
 use crate::process::lock;
 use crate::status::{
     DUMP_NOT_RUN, INVALID_PARAM, REPEAT_FINALIZE, REPEAT_INITIALIZE, UNINITIALIZE,
@@ -73,7 +75,9 @@ impl Process {
             let reason = "the process is finalised already";
             return Err(self.refuse(REPEAT_FINALIZE, "EP0008", &["aclFinalize", reason]));
         }
-        self.end(&mut life);
+        let registered = self.end(&mut life);
+        drop(life);
+        registered.iter().for_each(|model| model.wait());
         Ok(())
     }
 
@@ -93,7 +97,9 @@ impl Process {
                 )
             }
             1 => {
-                self.end(&mut life);
+                let registered = self.end(&mut life);
+                drop(life);
+                registered.iter().for_each(|model| model.wait());
                 (0, Ok(()))
             }
             _ => {
@@ -103,10 +109,11 @@ impl Process {
         }
     }
 
-    fn end(&self, life: &mut Life) {
+    /// Returns the models that were dumped.
+    fn end(&self, life: &mut Life) -> Vec<Arc<Model>> {
         life.n_inits = 0;
         life.is_finalized = true;
-        self.switch_dump_off();
+        self.switch_dump_off()
     }
 
     /// Whether models may be loaded and run.
