@@ -48,9 +48,14 @@ impl AclTree {
             }
         };
         Place {
-            dir: failure_root(&self.dump_path).join(record.model.device.to_string()),
+            dir: self.failure_dir(record.model.device),
             file_name,
         }
+    }
+
+    /// `{dump_path}/extra-info/data-dump/{device_id}`.
+    pub fn failure_dir(&self, device: u32) -> PathBuf {
+        failure_root(&self.dump_path).join(device.to_string())
     }
 }
 
