@@ -35,12 +35,11 @@ impl Process {
     /// first successful call; `PARSE_FILE`; `INVALID_PARAM` for `err_msg_mode`;
     /// `INVALID_DUMP_CONFIG`. After any but the first the process is not initialised.
     pub fn init(&self, config: Option<&Path>) -> Answer {
-        const NAME: &str = "aclInit";
         let mut life = lock(&self.life);
         if life.n_inits > 0 {
+            // Programs are told to ignore this answer, so nothing is reported.
             life.n_inits += 1;
-            let reason = "the process is initialised already";
-            return Err(self.refuse(REPEAT_INITIALIZE, "EP0008", &[NAME, reason]));
+            return Err(REPEAT_INITIALIZE);
         }
         let mut text = None;
         if let Some(path) = config.filter(|path| !path.as_os_str().is_empty()) {
