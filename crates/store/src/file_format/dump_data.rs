@@ -11,7 +11,9 @@ mod op_debug_file;
 
 pub use codes::{dtype_code, dtype_from_code, layout_code, layout_from_code};
 pub use exception_file::exception_prelude;
-pub use file::{DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, Piece, prelude};
+pub use file::{
+    DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, Piece, VERSION, prelude, with_length,
+};
 pub use header::{
     Attribute, BufferEntry, DimRange, DumpHeader, OriginalOp, SpaceEntry, TensorEntry,
 };

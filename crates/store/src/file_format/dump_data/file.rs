@@ -16,7 +16,7 @@ use crate::{FormatError, StoreError};
 /// Bytes of the length that precedes the header.
 pub const LENGTH_BYTES: u64 = 8;
 /// What the version field of every file says.
-pub(super) const VERSION: &str = "2.0";
+pub const VERSION: &str = "2.0";
 
 /// What a piece of the payload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -203,7 +203,7 @@ pub fn prelude(record: &Record) -> Vec<u8> {
 }
 
 /// The bytes of a header behind their length.
-pub(super) fn with_length(header: &DumpHeader) -> Vec<u8> {
+pub fn with_length(header: &DumpHeader) -> Vec<u8> {
     let header = header.encode();
     let length = (header.len() as u64).to_le_bytes();
     [&length[..], &header].concat()

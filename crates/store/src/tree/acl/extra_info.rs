@@ -1,6 +1,6 @@
 //! Where the dumps of failing operators go: `{dump_path}/extra-info/data-dump/{device_id}/`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{AclTree, Place, clean_name, stream_id};
 use crate::record::Record;
@@ -19,6 +19,16 @@ pub enum FailureFile {
     BriefMessage,
     /// `{op_type}.{op_name}.{task_id}.{time}`
     Named,
+}
+
+/// `{dump_path}/extra-info/data-dump`, with a directory for each device in it.
+pub fn failure_root(dump_path: &Path) -> PathBuf {
+    dump_path.join("extra-info").join("data-dump")
+}
+
+/// Name of a file with tensors that a program hands over itself, at `local_time` (17 digits).
+pub fn custom_file_name(name: &str, local_time: &str) -> String {
+    format!("{name}.custom.{local_time}")
 }
 
 impl AclTree {
@@ -45,14 +55,12 @@ impl AclTree {
 
     /// `{dump_path}/extra-info/data-dump/{device_id}`.
     pub fn failure_dir(&self, device: u32) -> PathBuf {
-        let dir = self.dump_path.join("extra-info").join("data-dump");
-        dir.join(device.to_string())
+        failure_root(&self.dump_path).join(device.to_string())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::Arc;
 
     use super::*;

@@ -1,0 +1,231 @@
+//! What a program may ask of a model.
+
+use std::sync::{Arc, Mutex};
+
+use opscope_engine::{Dim, LoadedModel, Signature, ValueInfo};
+use opscope_store::record::Operator;
+use opscope_tensor::{DType, Shape, Tensor};
+
+use crate::Answer;
+use crate::data_type::{FORMAT_NCHW, FORMAT_ND};
+use crate::process::lock;
+use crate::status::{INVALID_PARAM, STORAGE_OVER_LIMIT};
+
+/// The input that dynamic models have beside their own. It is found by name and not counted.
+const SHAPE_INPUT: &str = "ascend_mbatch_shape_data";
+/// Most axes of a value.
+const N_DIMS_MAX: usize = 128;
+/// A name of this many bytes or more is replaced.
+const NAME_BYTES_MAX: usize = 128;
+/// Extents of a value whose number of axes is not known.
+const UNKNOWN_RANK: i64 = -2;
+
+/// Name and extents, as in `aclmdlIODims`; -1 stands for an extent that is not known, a single -2 for
+/// an unknown number of axes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dims {
+    /// The name, or a short one in place of a long one: see [`Process::real_name`].
+    pub name: String,
+    /// The extents.
+    pub dims: Vec<i64>,
+}
+
+/// Inputs, outputs and operators of a model.
+pub(crate) struct Description {
+    pub(super) inputs: Vec<Value>,
+    pub(super) outputs: Vec<Value>,
+    /// The input with extents, if any extent is open.
+    shape_input: Option<Value>,
+    pub(super) operators: Vec<Arc<Operator>>,
+    /// Extents of the results of the latest execution.
+    pub(super) latest_outputs: Mutex<Option<Vec<Vec<i64>>>>,
+}
+
+/// An input or output.
+pub(super) struct Value {
+    pub(super) name: String,
+    pub(super) short_name: String,
+    pub(super) dtype: DType,
+    pub(super) dims: Vec<i64>,
+}
+
+/// A side of a model.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    Input,
+    Output,
+}
+
+impl Value {
+    fn new(info: &ValueInfo, model_id: Option<u32>, side: &str, index: usize) -> Value {
+        let extent = |dim: &Dim| match dim {
+            Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
+            Dim::Named(_) | Dim::Unknown => -1,
+        };
+        let dims = info
+            .dims
+            .as_ref()
+            .map(|dims| dims.iter().map(extent).collect());
+        let name = info.name.clone();
+        let short_name = if name.len() < NAME_BYTES_MAX {
+            name.clone()
+        } else {
+            let id = model_id.unwrap_or(0);
+            format!("acl_modelId_{id}_{side}_{index}")
+        };
+        Value {
+            name,
+            short_name,
+            dtype: info.dtype,
+            dims: dims.unwrap_or_else(|| vec![UNKNOWN_RANK]),
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.dims.iter().any(|&n| n < 0)
+    }
+
+    /// Bytes; 0 if they are not known.
+    pub(super) fn size(&self) -> usize {
+        let dims: Option<Vec<usize>> = self.dims.iter().map(|&n| usize::try_from(n).ok()).collect();
+        let shape = dims.and_then(|dims| Shape::new(dims).ok());
+        shape.map_or(0, |shape| shape.n_bytes(self.dtype).unwrap_or(0))
+    }
+
+    pub(super) fn format(&self) -> i32 {
+        if self.dims.len() == 4 {
+            FORMAT_NCHW
+        } else {
+            FORMAT_ND
+        }
+    }
+
+    pub(super) fn is_called(&self, name: &str) -> bool {
+        self.name == name || self.short_name == name
+    }
+}
+
+impl Description {
+    pub(crate) fn new(
+        model_id: Option<u32>,
+        signature: &Signature,
+        outputs: &[ValueInfo],
+        operators: Vec<Arc<Operator>>,
+    ) -> Description {
+        let values = |infos: &[ValueInfo], side: &str| -> Vec<Value> {
+            let infos = infos.iter().enumerate();
+            infos
+                .map(|(i, info)| Value::new(info, model_id, side, i))
+                .collect()
+        };
+        let inputs = values(&signature.inputs, "input");
+        let n_axes: usize = inputs.iter().map(|value| value.dims.len()).sum();
+        let shape_input = inputs.iter().any(Value::is_open).then(|| Value {
+            name: SHAPE_INPUT.to_owned(),
+            short_name: SHAPE_INPUT.to_owned(),
+            dtype: DType::I64,
+            dims: vec![i64::try_from(n_axes).unwrap_or(i64::MAX)],
+        });
+        Description {
+            inputs,
+            outputs: values(outputs, "output"),
+            shape_input,
+            operators,
+            latest_outputs: Mutex::default(),
+        }
+    }
+
+    /// Whether an input has an open extent.
+    pub(crate) fn is_dynamic(&self) -> bool {
+        self.shape_input.is_some()
+    }
+
+    pub(crate) fn n_inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Bytes of an output; 0 if they are not known before it is computed.
+    pub(crate) fn output_bytes(&self, index: usize) -> usize {
+        self.outputs.get(index).map_or(0, Value::size)
+    }
+
+    /// Notes the extents of an execution's results.
+    pub(crate) fn note_outputs(&self, outputs: &[Tensor]) {
+        let dims = |tensor: &Tensor| {
+            let extents = tensor.shape().iter();
+            extents
+                .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
+                .collect()
+        };
+        *lock(&self.latest_outputs) = Some(outputs.iter().map(dims).collect());
+    }
+
+    pub(super) fn value(&self, which: Which, index: usize) -> Option<&Value> {
+        match which {
+            Which::Input if index == self.inputs.len() => self.shape_input.as_ref(),
+            Which::Input => self.inputs.get(index),
+            Which::Output => self.outputs.get(index),
+        }
+    }
+
+    pub(super) fn index(&self, which: Which, name: &str) -> Option<usize> {
+        let values = match which {
+            Which::Input => &self.inputs,
+            Which::Output => &self.outputs,
+        };
+        let found = values.iter().position(|value| value.is_called(name));
+        let is_shape_input = which == Which::Input && name == SHAPE_INPUT && self.is_dynamic();
+        found.or(is_shape_input.then_some(self.inputs.len()))
+    }
+
+    pub(super) fn dims(&self, which: Which, index: usize) -> Answer<Dims> {
+        let value = self.value(which, index).ok_or(INVALID_PARAM)?;
+        dims_of(value, &value.dims)
+    }
+}
+
+pub(super) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
+    if dims.len() > N_DIMS_MAX {
+        return Err(STORAGE_OVER_LIMIT);
+    }
+    Ok(Dims {
+        name: value.short_name.clone(),
+        dims: dims.to_vec(),
+    })
+}
+
+/// A model's outputs. Where the file does not say what they are and every input is fixed, the model
+/// is executed once, with zeroes, to see; if that fails they stay unknown.
+pub(super) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
+    let signature = model.signature();
+    let outputs = signature.outputs.clone();
+    let is_open = |dims: &Option<Vec<Dim>>| {
+        let is_open = |dim: &Dim| !matches!(dim, Dim::Fixed(_));
+        dims.as_ref().is_none_or(|dims| dims.iter().any(is_open))
+    };
+    let is_known = |value: &ValueInfo| value.dtype != DType::Undefined && !is_open(&value.dims);
+    if outputs.iter().all(is_known) {
+        return outputs;
+    }
+    let zeroes = |value: &ValueInfo| {
+        let shape = opscope_engine::input::resolve_shape(value, None).ok()?;
+        let n_bytes = shape.n_bytes(value.dtype).ok()?;
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(n_bytes).ok()?;
+        bytes.resize(n_bytes, 0);
+        Tensor::from_vec(value.dtype, shape, bytes).ok()
+    };
+    let inputs: Option<Vec<Tensor>> = signature.inputs.iter().map(zeroes).collect();
+    let Some(results) = inputs.and_then(|inputs| model.run(&inputs, None).ok()) else {
+        return outputs;
+    };
+    let seen = |(declared, result): (ValueInfo, &Tensor)| ValueInfo {
+        dtype: result.dtype(),
+        dims: Some(result.shape().iter().map(|&n| Dim::Fixed(n)).collect()),
+        ..declared
+    };
+    if results.len() == outputs.len() {
+        return outputs.into_iter().zip(&results).map(seen).collect();
+    }
+    outputs
+}
