@@ -1,23 +1,28 @@
 //! `opscope dump`.
 
+mod findings;
 mod inputs;
 mod range;
 mod report;
+mod request;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use opscope_capture::sink::{AclSink, RangeSink, StatsRow, StatsSink};
-use opscope_capture::{Plan, Selected, Session, SessionOptions, Sink, Summary};
-use opscope_config::{Issue, Severity, dialect::acl};
-use opscope_engine::{EngineError, LoadedModel};
+use opscope_capture::sink::StatsRow;
+use opscope_capture::{Purpose, Selected, Session, SessionOptions, Summary};
+use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
-use self::inputs::InputSource;
 use self::range::{NarrowFloat, Ranges};
+use self::request::Target;
+
+pub(crate) use self::inputs::InputSource;
+pub(crate) use self::report::{print, print_json};
+pub(crate) use self::request::{Request, Sinks};
 use crate::arguments::{ModeArguments, NamedFile, NamedShape, named_file, named_shape};
 use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL, USAGE};
 use crate::progress;
@@ -40,6 +45,13 @@ const BASELINE_TIME_MAX: Duration = Duration::from_millis(300);
 pub(crate) struct Arguments {
     /// The ONNX model
     model: PathBuf,
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+/// How to run something, and what to keep of it.
+#[derive(clap::Args)]
+pub(crate) struct RunArguments {
     /// What to dump and where: an `acl.json`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats", "narrow"])]
     config: Option<PathBuf>,
@@ -92,7 +104,7 @@ pub(crate) struct Arguments {
     no_baseline: bool,
     /// Print the result as one JSON object
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
     modes: ModeArguments,
 }
@@ -101,6 +113,7 @@ pub(crate) struct Arguments {
 pub(crate) struct Outcome {
     pub(crate) engine: &'static str,
     pub(crate) model: ModelId,
+    pub(crate) purpose: Purpose,
     pub(crate) n_steps: u64,
     pub(crate) summary: Summary,
     /// Wall time of all steps until the last byte was handed to the operating system.
@@ -108,81 +121,66 @@ pub(crate) struct Outcome {
     /// Wall time of one step without the dump.
     pub(crate) baseline: Option<Duration>,
     pub(crate) dump_dirs: Vec<PathBuf>,
+    /// Where operators that failed are.
+    pub(crate) failure_dir: Option<PathBuf>,
     pub(crate) stats: Option<Vec<StatsRow>>,
     pub(crate) ranges: Option<Ranges>,
 }
 
-/// Where the selected tensors go.
-enum Target {
-    Acl(Arc<AclSink>),
-    Stats(Arc<StatsSink>),
-    Nothing,
-}
-
-/// The target, behind a sink that looks at ranges if that is asked for.
-struct Sinks {
-    target: Target,
-    ranges: Option<Arc<RangeSink>>,
-}
-
-impl Sinks {
-    fn new(target: Target, narrow: &[NarrowFloat]) -> Sinks {
-        let targets = NarrowFloat::dtypes(narrow);
-        let next: Option<Arc<dyn Sink>> = match &target {
-            Target::Acl(sink) => Some(sink.clone()),
-            Target::Stats(sink) => Some(sink.clone()),
-            Target::Nothing => None,
-        };
-        let ranges = (!targets.is_empty()).then(|| Arc::new(RangeSink::new(targets, next)));
-        Sinks { target, ranges }
-    }
-
-    fn first(&self) -> Arc<dyn Sink> {
-        match (&self.ranges, &self.target) {
-            (Some(ranges), _) => ranges.clone(),
-            (None, Target::Acl(sink)) => sink.clone(),
-            (None, Target::Stats(sink)) => sink.clone(),
-            (None, Target::Nothing) => Arc::new(StatsSink::default()),
-        }
-    }
-
-    fn take_ranges(&self, narrow: &[NarrowFloat]) -> Option<Ranges> {
-        let sink = self.ranges.as_ref()?;
-        Some(Ranges {
-            targets: NarrowFloat::dtypes(narrow),
-            rows: sink.take(),
-        })
-    }
+/// What to run.
+pub(crate) struct Subject {
+    pub(crate) engine: &'static str,
+    pub(crate) model: Box<dyn LoadedModel>,
+    /// What dumps call it.
+    pub(crate) id: ModelId,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (plan, dump_path) = plan(arguments)?;
-    let (engine, mut model) = load(arguments)?;
-    let inputs = InputSource::new(arguments, model.signature())?;
-    let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
-    // The first step's inputs are checked before anything is created.
-    inputs.step(0)?;
-    let target = match dump_path {
-        Some(path) => Target::Acl(Arc::new(create_sink(&path, arguments.modes)?)),
-        None if arguments.stats => Target::Stats(Arc::default()),
-        None => Target::Nothing,
-    };
-    let sinks = Sinks::new(target, &arguments.narrow);
+    let request = Request::new(&arguments.run)?;
+    let (engine, model) = load(ModelSource::File(&arguments.model), &arguments.run)?;
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),
         load: Some(1),
         device: 0,
     };
-    let baseline = baseline(arguments, &mut *model, &inputs)?;
-    let captured = capture(arguments, plan, &sinks, &id, &mut *model, &inputs, n_steps)?;
+    let mut subject = Subject { engine, model, id };
+    let inputs = InputSource::new(&arguments.run, subject.model.signature())?;
+    // The first step's inputs are checked before anything is created.
+    inputs.step(0)?;
+    let sinks = request.open(&arguments.run)?;
+    let (outcome, result) = run_one(&arguments.run, &request, &sinks, &mut subject, &inputs)?;
+    if arguments.run.json {
+        print_json(&outcome.to_json())?;
+    } else {
+        print(&outcome)?;
+    }
+    finish(outcome, result)
+}
+
+/// Runs `subject` for all its steps; the second result is how its last step ended.
+pub(crate) fn run_one(
+    arguments: &RunArguments,
+    request: &Request,
+    sinks: &Sinks,
+    subject: &mut Subject,
+    inputs: &InputSource,
+) -> Result<(Outcome, Result<(), Failure>), Failure> {
+    let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
+    let baseline = baseline(arguments, &mut *subject.model, inputs)?;
+    let captured = capture(arguments, request, sinks, subject, inputs, n_steps)?;
+    let id = subject.id.clone();
     let outcome = Outcome {
-        engine,
+        engine: subject.engine,
+        purpose: request.plan.purpose,
         n_steps: captured.n_steps,
-        summary: captured.summary,
         time: captured.time,
         baseline,
-        dump_dirs: dump_dirs(&sinks.target, &id, captured.n_steps),
+        dump_dirs: sinks.dump_dirs(&id, captured.n_steps),
+        failure_dir: sinks
+            .failure_dir(&id)
+            .filter(|_| captured.summary.counters.n_files > 0),
+        summary: captured.summary,
         ranges: sinks.take_ranges(&arguments.narrow),
         stats: if let Target::Stats(sink) = &sinks.target {
             Some(sink.take())
@@ -191,16 +189,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         },
         model: id,
     };
-    if arguments.json {
-        report::print_json(&outcome)?;
-    } else {
-        report::print(&outcome)?;
-    }
-    finish(outcome, captured.result)
+    Ok((outcome, captured.result))
 }
 
 /// Turns what went wrong while capturing into the command's end.
-fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> {
     result?;
     let counters = outcome.summary.counters;
     if let Some(error) = outcome.summary.first_error {
@@ -219,78 +212,28 @@ fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What to keep, and where to write it.
-fn plan(arguments: &Arguments) -> Result<(Plan, Option<PathBuf>), Failure> {
-    let Some(path) = &arguments.config else {
-        if arguments.out.is_none() && !arguments.stats && arguments.narrow.is_empty() {
-            let message = "nothing to do: no configuration and no place to dump to";
-            let hint = "give `--out DIR`, `--config acl.json`, `--stats` or `--as DTYPE`";
-            return Err(Failure::message(USAGE, message).with_hint(hint));
-        }
-        return Ok((Plan::everything(), arguments.out.clone()));
-    };
-    let text = opscope_config::read_text(path)?;
-    let current_dir = std::env::current_dir()
-        .map_err(|error| Failure::new(USAGE, anyhow!(error).context("no current directory")))?;
-    match acl::load(&text, &current_dir) {
-        Ok(config) => {
-            warn(path, &config.issues);
-            Ok(match config.dump {
-                Some(dump) => (dump.plan, Some(dump.dump_path)),
-                None => (Plan::nothing(), None),
-            })
-        }
-        Err(issues) => {
-            let n = issues
-                .iter()
-                .filter(|issue| issue.severity == Severity::Error)
-                .count();
-            warn(path, &issues);
-            let n = crate::format::count(n as u64, "error");
-            Err(Failure::message(
-                USAGE,
-                format!("the configuration is refused: {n}"),
-            ))
-        }
-    }
-}
-
-#[expect(clippy::print_stderr, reason = "issues go to standard error")]
-fn warn(path: &Path, issues: &[Issue]) {
-    for issue in issues {
-        eprintln!("{}:{issue}", path.display());
-    }
-}
-
 #[cfg(feature = "tract")]
-fn load(arguments: &Arguments) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
+pub(crate) fn load(
+    source: ModelSource<'_>,
+    arguments: &RunArguments,
+) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
     use opscope_engine::onnx::Tract;
-    use opscope_engine::{Engine, LoadOptions, ModelSource};
+    use opscope_engine::{Engine, LoadOptions};
 
     let n_threads = arguments
         .threads
         .map_or_else(opscope_analysis::default_jobs, usize::from);
-    let model = Tract.load(
-        ModelSource::File(&arguments.model),
-        &LoadOptions { n_threads },
-    )?;
+    let model = Tract.load(source, &LoadOptions { n_threads })?;
     Ok((Tract.name(), model))
 }
 
 #[cfg(not(feature = "tract"))]
-fn load(_arguments: &Arguments) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
+pub(crate) fn load(
+    _source: ModelSource<'_>,
+    _arguments: &RunArguments,
+) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
     let message = "this build has no engine to run models with";
     Err(Failure::message(USAGE, message).with_hint("build it with `--features tract`"))
-}
-
-/// Creates `{dump_path}/{time}`; when the second is taken by another dump, the next free one.
-fn create_sink(dump_path: &Path, modes: ModeArguments) -> Result<AclSink, Failure> {
-    let now = jiff::Zoned::now();
-    let times = (0..3600).map(|seconds| {
-        let time = now.saturating_add(jiff::Span::new().seconds(seconds));
-        time.strftime("%Y%m%d%H%M%S").to_string()
-    });
-    AclSink::create(dump_path, times, modes.modes()).map_err(|error| Failure::new(USAGE, error))
 }
 
 /// The file name after the last `/`, cut at the last `.`.
@@ -306,7 +249,7 @@ fn file_stem(path: &Path) -> String {
 /// A model that fails here is run again under the dump, so that what it computes up to the failure is
 /// kept.
 fn baseline(
-    arguments: &Arguments,
+    arguments: &RunArguments,
     model: &mut dyn LoadedModel,
     inputs: &InputSource,
 ) -> Result<Option<Duration>, Failure> {
@@ -344,11 +287,10 @@ struct Captured {
 }
 
 fn capture(
-    arguments: &Arguments,
-    plan: Plan,
+    arguments: &RunArguments,
+    request: &Request,
     sinks: &Sinks,
-    id: &ModelId,
-    model: &mut dyn LoadedModel,
+    subject: &mut Subject,
     inputs: &InputSource,
     n_steps: u64,
 ) -> Result<Captured, Failure> {
@@ -356,20 +298,15 @@ fn capture(
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
         n_writers: arguments.writers.into(),
     };
-    let session = Session::start(plan, sinks.first(), options)
+    let model = &mut subject.model;
+    let session = Session::start(request.plan.clone(), sinks.first(), options)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
     let graph_inputs = model.signature().inputs.iter();
     let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
-    let (mut tap, selected) =
-        session.attach(&Arc::new(id.clone()), model.operators(), &graph_inputs);
-    warn_unmatched(&selected, id, model, &sinks.target);
-    let stop = session.stop_flag();
-    // A second signal ends the process at once; without a handler the first one does.
-    let _ = ctrlc::set_handler(move || {
-        if stop.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
-        }
-    });
+    let id = Arc::new(subject.id.clone());
+    let (mut tap, selected) = session.attach(&id, model.operators(), &graph_inputs);
+    warn_unmatched(&selected, &id, &**model, &sinks.target);
+    stop_on_signal(session.stop_flag());
     let watch = session.watch();
     let mut n_steps_begun = 0;
     let n_operators = model.operators().len() as u64 * n_steps;
@@ -393,6 +330,25 @@ fn capture(
         n_steps: n_steps_begun,
         result,
     })
+}
+
+/// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at once.
+fn stop_on_signal(flag: Arc<AtomicBool>) {
+    static CURRENT: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    static HANDLER: Once = Once::new();
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(flag);
+    HANDLER.call_once(|| {
+        // Without a handler the first signal ends the process.
+        let _ = ctrlc::set_handler(|| {
+            let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_second = current
+                .as_ref()
+                .is_none_or(|flag| flag.swap(true, Ordering::Relaxed));
+            if is_second {
+                std::process::exit(INTERRUPTED.into());
+            }
+        });
+    });
 }
 
 fn at_step(error: EngineError, step: u64) -> Failure {
@@ -428,14 +384,4 @@ fn warn_unmatched(selected: &Selected, id: &ModelId, model: &dyn LoadedModel, ta
             .unwrap_or_default();
         eprintln!("opscope: warning: the model has no operator `{name}`{hint}");
     }
-}
-
-/// The directories of the steps that wrote anything.
-fn dump_dirs(target: &Target, id: &ModelId, n_steps: u64) -> Vec<PathBuf> {
-    let Target::Acl(sink) = target else {
-        return Vec::new();
-    };
-    let model_dir = sink.tree().model_dir(id);
-    let step_dirs = (0..n_steps).map(|step| model_dir.join(step.to_string()));
-    step_dirs.filter(|dir| dir.is_dir()).collect()
 }

@@ -182,8 +182,7 @@ impl Writer {
     /// An integer or enumeration field; nothing if it is 0.
     pub fn varint(&mut self, number: u32, value: u64) {
         if value != 0 {
-            self.raw_varint(u64::from(number) << 3);
-            self.raw_varint(value);
+            self.varint_always(number, value);
         }
     }
 
@@ -210,7 +209,20 @@ impl Writer {
         }
     }
 
-    fn bytes(&mut self, number: u32, bytes: &[u8]) {
+    /// An integer field, present even when it is 0.
+    pub fn varint_always(&mut self, number: u32, value: u64) {
+        self.raw_varint(u64::from(number) << 3);
+        self.raw_varint(value);
+    }
+
+    /// A float field, present even when it is 0.
+    pub fn float(&mut self, number: u32, value: f32) {
+        self.raw_varint(u64::from(number) << 3 | 5);
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// A field of bytes, present even when it is empty.
+    pub fn bytes(&mut self, number: u32, bytes: &[u8]) {
         self.raw_varint(u64::from(number) << 3 | 2);
         self.raw_varint(bytes.len() as u64);
         self.0.extend_from_slice(bytes);

@@ -1,5 +1,7 @@
 //! Where the dumps of failing operators go: `{dump_path}/extra-info/data-dump/{device_id}/`.
 
+use std::path::PathBuf;
+
 use super::{AclTree, Place, clean_name, stream_id};
 use crate::record::Record;
 
@@ -35,11 +37,16 @@ impl AclTree {
                 format!("{op_type}.{op_name}.{task_id}.{local_time}")
             }
         };
-        let dir = self.dump_path.join("extra-info").join("data-dump");
         Place {
-            dir: dir.join(record.model.device.to_string()),
+            dir: self.failure_dir(record.model.device),
             file_name,
         }
+    }
+
+    /// `{dump_path}/extra-info/data-dump/{device_id}`.
+    pub fn failure_dir(&self, device: u32) -> PathBuf {
+        let dir = self.dump_path.join("extra-info").join("data-dump");
+        dir.join(device.to_string())
     }
 }
 

@@ -1,0 +1,427 @@
+//! Descriptions of operators in JSON.
+//!
+//! One object, or a list of them as the vendor's model converter takes it:
+//!
+//! ```json
+//! [{"op": "Add",
+//!   "input_desc": [{"format": "ND", "shape": [8, 16], "type": "int32"},
+//!                  {"format": "ND", "shape": [8, 16], "type": "int32"}],
+//!   "output_desc": [{"format": "ND", "shape": [8, 16], "type": "int32"}],
+//!   "attr": [{"name": "axis", "type": "int", "value": 1}]}]
+//! ```
+//!
+//! `docs/single-operator.md` lists every key. Keys that concern devices only are passed over.
+
+use opscope_tensor::{DType, Shape, Tensor};
+use serde_json::{Map, Value};
+
+use super::{Attribute, OPSET_DEFAULT, Operand, OperatorError, SingleOperator};
+use crate::Dim;
+
+/// Most operators in one description.
+pub const N_OPERATORS_MAX: usize = 10_000;
+/// Most inputs, outputs or attributes of one operator.
+const N_OPERANDS_MAX: usize = 1024;
+
+/// Reads one operator or a list of them.
+///
+/// # Errors
+/// [`OperatorError`] with the place and what was expected there.
+pub fn read_json(text: &str) -> Result<Vec<SingleOperator>, OperatorError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let root: Value = serde_json::from_str(text).map_err(|error| {
+        let reason = error.to_string();
+        OperatorError::Syntax {
+            line: error.line(),
+            column: error.column(),
+            reason: reason
+                .split(" at line ")
+                .next()
+                .unwrap_or(&reason)
+                .to_owned(),
+        }
+    })?;
+    match &root {
+        Value::Array(items) if items.is_empty() => Err(error("", "the list names no operator")),
+        Value::Array(items) if items.len() > N_OPERATORS_MAX => Err(error(
+            "",
+            format!("{} operators, at most {N_OPERATORS_MAX}", items.len()),
+        )),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| operator(item, &format!("/{i}")))
+            .collect(),
+        item => Ok(vec![operator(item, "")?]),
+    }
+}
+
+fn operator(value: &Value, at: &str) -> Result<SingleOperator, OperatorError> {
+    let object = as_object(value, at)?;
+    let (key, op_type) = first(object, &["op", "op_type", "type"])
+        .ok_or_else(|| error(at, "`op`, the operator's type, is missing"))?;
+    let op_type = as_text(op_type, &format!("{at}/{key}"))?;
+    if op_type.is_empty() {
+        return Err(error(
+            &format!("{at}/{key}"),
+            "the operator's type is empty",
+        ));
+    }
+    let op_name = match object.get("name") {
+        Some(name) => as_text(name, &format!("{at}/name"))?,
+        None => op_type,
+    };
+    let opset = match object.get("opset") {
+        Some(value) => value
+            .as_i64()
+            .filter(|version| (1..=1000).contains(version))
+            .ok_or_else(|| {
+                error(
+                    &format!("{at}/opset"),
+                    "expected the number of an operator set",
+                )
+            })?,
+        None => OPSET_DEFAULT,
+    };
+    let inputs = operands(object, &["input_desc", "inputs"], "x", at)?;
+    let mut outputs = operands(object, &["output_desc", "outputs"], "y", at)?;
+    if outputs.is_empty() {
+        let dtype = inputs
+            .iter()
+            .flatten()
+            .next()
+            .map_or(DType::F32, |input| input.dtype);
+        outputs.push(Some(Operand {
+            name: "y0".into(),
+            dtype,
+            dims: None,
+            constant: None,
+        }));
+    }
+    Ok(SingleOperator {
+        op_type: op_type.to_owned(),
+        op_name: op_name.to_owned(),
+        opset,
+        inputs,
+        outputs,
+        attributes: attributes(object, at)?,
+    })
+}
+
+fn operands(
+    object: &Map<String, Value>,
+    keys: &[&str],
+    prefix: &str,
+    at: &str,
+) -> Result<Vec<Option<Operand>>, OperatorError> {
+    let Some((key, value)) = first(object, keys) else {
+        return Ok(Vec::new());
+    };
+    let at = format!("{at}/{key}");
+    let items = as_array(value, &at)?;
+    let mut operands: Vec<Option<Operand>> = Vec::with_capacity(items.len());
+    for (i, item) in items.iter().enumerate() {
+        let at = format!("{at}/{i}");
+        let operand = operand(item, &format!("{prefix}{i}"), &at)?;
+        let is_taken = |known: &Operand| operand.as_ref().is_some_and(|o| o.name == known.name);
+        if operands.iter().flatten().any(is_taken) {
+            return Err(error(
+                &format!("{at}/name"),
+                "another operand has this name already",
+            ));
+        }
+        operands.push(operand);
+    }
+    Ok(operands)
+}
+
+/// `None` for a place that is left out, which the vendor marks by the format `RESERVED`.
+fn operand(value: &Value, name: &str, at: &str) -> Result<Option<Operand>, OperatorError> {
+    let object = as_object(value, at)?;
+    let is_reserved = |key: &str, word: &str| {
+        let text = object.get(key).and_then(Value::as_str);
+        text.is_some_and(|text| text.eq_ignore_ascii_case(word))
+    };
+    if is_reserved("format", "RESERVED") || is_reserved("type", "UNDEFINED") {
+        return Ok(None);
+    }
+    let name = match object.get("name") {
+        Some(given) => as_text(given, &format!("{at}/name"))?,
+        None => name,
+    };
+    let (key, given) = first(object, &["type", "dtype", "data_type"])
+        .ok_or_else(|| error(at, "`type`, the dtype of the elements, is missing"))?;
+    let type_at = format!("{at}/{key}");
+    let text = as_text(given, &type_at)?;
+    let dtype = dtype(text).ok_or_else(|| {
+        error(
+            &type_at,
+            format!("found `{text}`, expected a dtype such as float16 or int32"),
+        )
+    })?;
+    let dims = match object.get("shape") {
+        Some(shape) => Some(dims(shape, &format!("{at}/shape"))?),
+        None => None,
+    };
+    let is_constant = object
+        .get("is_const")
+        .is_some_and(|v| v.as_bool() == Some(true));
+    let constant = match (object.get("const_value"), is_constant) {
+        (Some(value), _) => Some(constant(
+            value,
+            dtype,
+            dims.as_deref(),
+            &format!("{at}/const_value"),
+        )?),
+        (None, true) => return Err(error(at, "`is_const` is set and `const_value` is missing")),
+        (None, false) => None,
+    };
+    Ok(Some(Operand {
+        name: name.to_owned(),
+        dtype,
+        dims,
+        constant,
+    }))
+}
+
+fn dims(value: &Value, at: &str) -> Result<Vec<Dim>, OperatorError> {
+    let dim = |(i, value): (usize, &Value)| match value.as_i64() {
+        Some(-1) => Ok(Dim::Unknown),
+        Some(n) if n >= 0 => usize::try_from(n)
+            .map(Dim::Fixed)
+            .map_err(|_| error(at, "too large")),
+        _ => Err(error(
+            &format!("{at}/{i}"),
+            format!("found {value}, expected an extent or -1"),
+        )),
+    };
+    as_array(value, at)?.iter().enumerate().map(dim).collect()
+}
+
+/// A constant's elements, in C order, as one number or a list.
+fn constant(
+    value: &Value,
+    dtype: DType,
+    dims: Option<&[Dim]>,
+    at: &str,
+) -> Result<Tensor, OperatorError> {
+    let mut numbers = Vec::new();
+    flatten(value, at, &mut numbers)?;
+    let fixed = dims.map(|dims| {
+        let extent = |dim: &Dim| {
+            if let Dim::Fixed(n) = dim {
+                Some(*n)
+            } else {
+                None
+            }
+        };
+        dims.iter().map(extent).collect::<Option<Vec<usize>>>()
+    });
+    let dims = match fixed {
+        Some(Some(dims)) => dims,
+        Some(None) => return Err(error(at, "a constant needs a shape without -1")),
+        None if value.is_array() => vec![numbers.len()],
+        None => Vec::new(),
+    };
+    let shape = Shape::new(dims).map_err(|reason| error(at, reason.to_string()))?;
+    let mut bytes = Vec::with_capacity(numbers.len() * 8);
+    for number in &numbers {
+        append(&mut bytes, number, dtype).ok_or_else(|| {
+            error(
+                at,
+                format!("`{number}` is not a value of the dtype {dtype}"),
+            )
+        })?;
+    }
+    Tensor::from_vec(dtype, shape, bytes).map_err(|reason| error(at, reason.to_string()))
+}
+
+fn flatten<'a>(
+    value: &'a Value,
+    at: &str,
+    numbers: &mut Vec<&'a Value>,
+) -> Result<(), OperatorError> {
+    match value {
+        Value::Array(items) => items.iter().try_for_each(|item| flatten(item, at, numbers)),
+        Value::Number(_) | Value::Bool(_) => {
+            numbers.push(value);
+            Ok(())
+        }
+        _ => Err(error(at, "expected numbers")),
+    }
+}
+
+/// Appends one element; `None` if the dtype cannot hold the number.
+fn append(bytes: &mut Vec<u8>, value: &Value, dtype: DType) -> Option<()> {
+    let float = value.as_f64().or_else(|| value.as_bool().map(f64::from));
+    let int = value.as_i64().or_else(|| value.as_bool().map(i64::from));
+    match dtype {
+        DType::F32 => bytes.extend((float? as f32).to_le_bytes()),
+        DType::F64 => bytes.extend(float?.to_le_bytes()),
+        DType::F16 => bytes.extend(half::f16::from_f64(float?).to_le_bytes()),
+        DType::BF16 => bytes.extend(half::bf16::from_f64(float?).to_le_bytes()),
+        DType::Bool => bytes.push(u8::from(int? != 0)),
+        DType::I8 => bytes.extend(i8::try_from(int?).ok()?.to_le_bytes()),
+        DType::U8 => bytes.extend(u8::try_from(int?).ok()?.to_le_bytes()),
+        DType::I16 => bytes.extend(i16::try_from(int?).ok()?.to_le_bytes()),
+        DType::U16 => bytes.extend(u16::try_from(int?).ok()?.to_le_bytes()),
+        DType::I32 => bytes.extend(i32::try_from(int?).ok()?.to_le_bytes()),
+        DType::U32 => bytes.extend(u32::try_from(int?).ok()?.to_le_bytes()),
+        DType::I64 => bytes.extend(int?.to_le_bytes()),
+        DType::U64 => bytes.extend(value.as_u64()?.to_le_bytes()),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Attributes come as a list of objects with name, type and value, or as one object of values.
+fn attributes(
+    object: &Map<String, Value>,
+    at: &str,
+) -> Result<Vec<(String, Attribute)>, OperatorError> {
+    let Some((key, value)) = first(object, &["attr", "attrs", "attributes"]) else {
+        return Ok(Vec::new());
+    };
+    let at = format!("{at}/{key}");
+    if let Value::Object(values) = value {
+        let read = |(name, value): (&String, &Value)| {
+            Ok((name.clone(), attribute(value, "", &format!("{at}/{name}"))?))
+        };
+        return values.iter().map(read).collect();
+    }
+    let read = |(i, item): (usize, &Value)| {
+        let at = format!("{at}/{i}");
+        let item = as_object(item, &at)?;
+        let name = item
+            .get("name")
+            .ok_or_else(|| error(&at, "`name` is missing"))?;
+        let kind = item
+            .get("type")
+            .map_or(Ok(""), |kind| as_text(kind, &format!("{at}/type")))?;
+        let value = item
+            .get("value")
+            .ok_or_else(|| error(&at, "`value` is missing"))?;
+        let name = as_text(name, &format!("{at}/name"))?;
+        Ok((
+            name.to_owned(),
+            attribute(value, kind, &format!("{at}/value"))?,
+        ))
+    };
+    as_array(value, &at)?.iter().enumerate().map(read).collect()
+}
+
+/// A value of the kind that its description names, or else of the kind that it looks like.
+fn attribute(value: &Value, kind: &str, at: &str) -> Result<Attribute, OperatorError> {
+    let wrong = || {
+        error(
+            at,
+            format!("found {value}, expected a value of the type `{kind}`"),
+        )
+    };
+    let int = |v: &Value| v.as_i64().or_else(|| v.as_bool().map(i64::from));
+    let float = |v: &Value| v.as_f64().map(|number| number as f32);
+    let text = |v: &Value| v.as_str().map(str::to_owned);
+    let items = || {
+        value
+            .as_array()
+            .filter(|items| items.len() <= N_OPERANDS_MAX * 64)
+    };
+    let ints = || items()?.iter().map(int).collect::<Option<Vec<i64>>>();
+    let floats = || items()?.iter().map(float).collect::<Option<Vec<f32>>>();
+    let texts = || items()?.iter().map(text).collect::<Option<Vec<String>>>();
+    let read = match kind {
+        "" => int(value)
+            .map(Attribute::Int)
+            .or_else(|| float(value).map(Attribute::Float))
+            .or_else(|| text(value).map(Attribute::Text))
+            .or_else(|| ints().map(Attribute::Ints))
+            .or_else(|| floats().map(Attribute::Floats))
+            .or_else(|| texts().map(Attribute::Texts)),
+        "bool" | "int" => int(value).map(Attribute::Int),
+        "float" => float(value).map(Attribute::Float),
+        "string" => text(value).map(Attribute::Text),
+        "data_type" => int(value)
+            .map(Attribute::Int)
+            .or_else(|| text(value).map(Attribute::Text)),
+        "list_int" | "list_bool" => ints().map(Attribute::Ints),
+        "list_float" => floats().map(Attribute::Floats),
+        "list_string" => texts().map(Attribute::Texts),
+        other => {
+            return Err(error(
+                at,
+                format!(
+                    "the type `{other}` cannot be an ONNX attribute; expected bool, int, float, string, \
+                     data_type or list_ of bool, int, float, string"
+                ),
+            ));
+        }
+    };
+    read.ok_or_else(wrong)
+}
+
+/// A dtype by our name or by the vendor's.
+pub(super) fn dtype(name: &str) -> Option<DType> {
+    let lower = name.to_ascii_lowercase();
+    let name = lower.trim_start_matches("dt_").trim_start_matches("acl_");
+    match name {
+        "float" | "fp32" => Some(DType::F32),
+        "fp16" | "half" => Some(DType::F16),
+        "double" => Some(DType::F64),
+        "bf16" => Some(DType::BF16),
+        _ => name.parse().ok(),
+    }
+}
+
+fn first<'a>(object: &'a Map<String, Value>, keys: &[&'a str]) -> Option<(&'a str, &'a Value)> {
+    keys.iter().find_map(|key| Some((*key, object.get(*key)?)))
+}
+
+fn as_object<'a>(value: &'a Value, at: &str) -> Result<&'a Map<String, Value>, OperatorError> {
+    value
+        .as_object()
+        .ok_or_else(|| error(at, format!("found {}, expected an object", kind(value))))
+}
+
+fn as_array<'a>(value: &'a Value, at: &str) -> Result<&'a Vec<Value>, OperatorError> {
+    let items = value
+        .as_array()
+        .ok_or_else(|| error(at, format!("found {}, expected a list", kind(value))))?;
+    if items.len() > N_OPERANDS_MAX {
+        return Err(error(
+            at,
+            format!("{} entries, at most {N_OPERANDS_MAX}", items.len()),
+        ));
+    }
+    Ok(items)
+}
+
+fn as_text<'a>(value: &'a Value, at: &str) -> Result<&'a str, OperatorError> {
+    value
+        .as_str()
+        .ok_or_else(|| error(at, format!("found {}, expected text", kind(value))))
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+fn error(at: &str, reason: impl Into<String>) -> OperatorError {
+    OperatorError::Value {
+        pointer: if at.is_empty() {
+            "/".to_owned()
+        } else {
+            at.to_owned()
+        },
+        reason: reason.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

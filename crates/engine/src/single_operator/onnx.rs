@@ -1,0 +1,145 @@
+//! The wire form of a one-node ONNX model.
+//!
+//! Field numbers are those of `onnx.proto3`.
+
+use opscope_store::file_format::protobuf::Writer;
+use opscope_tensor::{DType, Tensor};
+
+use super::{Attribute, Operand, OperatorError, SingleOperator};
+use crate::Dim;
+
+/// Version of the file format that carries every operator set that engines know.
+const IR_VERSION: u64 = 8;
+/// What the graph and the model's maker are called.
+const PRODUCER: &str = "opscope";
+
+pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError> {
+    let operands = operator.inputs.iter().chain(&operator.outputs).flatten();
+    for operand in operands {
+        code(operand.dtype).ok_or_else(|| {
+            operator.inexpressible(format!("ONNX has no dtype `{}`", operand.dtype))
+        })?;
+    }
+    if operator.outputs.iter().flatten().next().is_none() {
+        return Err(operator.inexpressible("it has no outputs"));
+    }
+    let mut model = Writer::default();
+    model.varint(1, IR_VERSION);
+    model.string(2, PRODUCER);
+    model.message(7, |graph| write_graph(graph, operator));
+    model.message(8, |opset| opset.varint(2, operator.opset.unsigned_abs()));
+    Ok(model.into_bytes())
+}
+
+fn write_graph(graph: &mut Writer, operator: &SingleOperator) {
+    graph.message(1, |node| write_node(node, operator));
+    graph.string(2, &operator.op_type);
+    for input in operator.inputs.iter().flatten() {
+        match &input.constant {
+            Some(tensor) => graph.message(5, |out| write_tensor(out, &input.name, tensor)),
+            None => graph.message(11, |out| write_value(out, input)),
+        }
+    }
+    for output in operator.outputs.iter().flatten() {
+        graph.message(12, |out| write_value(out, output));
+    }
+}
+
+fn write_node(node: &mut Writer, operator: &SingleOperator) {
+    let name = |operand: &Option<Operand>| operand.as_ref().map_or("", |o| &o.name).to_owned();
+    for input in &operator.inputs {
+        node.bytes(1, name(input).as_bytes());
+    }
+    for output in &operator.outputs {
+        node.bytes(2, name(output).as_bytes());
+    }
+    node.string(3, &operator.op_name);
+    node.string(4, &operator.op_type);
+    for (name, value) in &operator.attributes {
+        node.message(5, |out| write_attribute(out, name, value));
+    }
+}
+
+fn write_attribute(out: &mut Writer, name: &str, value: &Attribute) {
+    out.string(1, name);
+    match value {
+        Attribute::Float(number) => out.float(2, *number),
+        Attribute::Int(number) => out.varint(3, number.cast_unsigned()),
+        Attribute::Text(text) => out.bytes(4, text.as_bytes()),
+        Attribute::Floats(numbers) => numbers.iter().for_each(|&number| out.float(7, number)),
+        Attribute::Ints(numbers) => {
+            let numbers: Vec<u64> = numbers
+                .iter()
+                .map(|number| number.cast_unsigned())
+                .collect();
+            out.packed_u64(8, &numbers);
+        }
+        Attribute::Texts(texts) => texts.iter().for_each(|text| out.bytes(9, text.as_bytes())),
+    }
+    out.varint(20, kind(value));
+}
+
+/// The number that names an attribute's kind.
+fn kind(value: &Attribute) -> u64 {
+    match value {
+        Attribute::Float(_) => 1,
+        Attribute::Int(_) => 2,
+        Attribute::Text(_) => 3,
+        Attribute::Floats(_) => 6,
+        Attribute::Ints(_) => 7,
+        Attribute::Texts(_) => 8,
+    }
+}
+
+fn write_value(out: &mut Writer, operand: &Operand) {
+    out.string(1, &operand.name);
+    out.message(2, |r#type| {
+        r#type.message(1, |tensor| {
+            tensor.varint(1, code(operand.dtype).unwrap_or(0));
+            if let Some(dims) = &operand.dims {
+                tensor.message(2, |shape| {
+                    for dim in dims {
+                        shape.message(1, |out| match dim {
+                            // An extent of zero must be there, other than defaults elsewhere.
+                            Dim::Fixed(n) => out.varint_always(1, *n as u64),
+                            Dim::Named(name) => out.string(2, name),
+                            Dim::Unknown => {}
+                        });
+                    }
+                });
+            }
+        });
+    });
+}
+
+fn write_tensor(out: &mut Writer, name: &str, tensor: &Tensor) {
+    let dims: Vec<u64> = tensor.shape().dims().iter().map(|&n| n as u64).collect();
+    out.packed_u64(1, &dims);
+    out.varint(2, code(tensor.dtype()).unwrap_or(0));
+    out.string(8, name);
+    out.bytes(9, tensor.bytes());
+}
+
+/// ONNX's number for a dtype.
+pub(super) fn code(dtype: DType) -> Option<u64> {
+    Some(match dtype {
+        DType::F32 => 1,
+        DType::U8 => 2,
+        DType::I8 => 3,
+        DType::U16 => 4,
+        DType::I16 => 5,
+        DType::I32 => 6,
+        DType::I64 => 7,
+        DType::Bool => 9,
+        DType::F16 => 10,
+        DType::F64 => 11,
+        DType::U32 => 12,
+        DType::U64 => 13,
+        DType::C64 => 14,
+        DType::C128 => 15,
+        DType::BF16 => 16,
+        DType::F8E4M3FN => 17,
+        DType::F8E5M2 => 19,
+        _ => return None,
+    })
+}

@@ -1,0 +1,78 @@
+//! One-node models, run by the engine.
+
+#![cfg(feature = "tract")]
+
+use opscope_engine::onnx::Tract;
+use opscope_engine::single_operator::read_json;
+use opscope_engine::{Engine, LoadOptions, ModelSource};
+use opscope_tensor::{DType, Shape, Tensor};
+
+fn f32s(dims: &[usize], values: &[f32]) -> Tensor {
+    let bytes = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    Tensor::from_vec(DType::F32, Shape::new(dims).unwrap(), bytes).unwrap()
+}
+
+/// Runs the operator that `text` describes and compares its first output.
+fn check(text: &str, inputs: &[Tensor], expected: &Tensor) {
+    let operator = read_json(text).unwrap().remove(0);
+    let bytes = operator.to_onnx().unwrap();
+    let options = LoadOptions { n_threads: 1 };
+    let mut model = Tract.load(ModelSource::Memory(&bytes), &options).unwrap();
+    assert_eq!(model.operators()[0].op_name, operator.op_name);
+    let outputs = model.run(inputs, None).unwrap();
+    assert_eq!(outputs[0].dtype(), expected.dtype(), "{text}");
+    assert_eq!(outputs[0].shape(), expected.shape(), "{text}");
+    assert_eq!(outputs[0].bytes(), expected.bytes(), "{text}");
+}
+
+#[test]
+fn operators_of_both_vocabularies() {
+    let two = f32s(&[2], &[1.0, 6.0]);
+    check(
+        r#"{"op": "RealDiv", "input_desc": [
+            {"format": "ND", "shape": [2], "type": "float"},
+            {"format": "ND", "shape": [2], "type": "float", "const_value": [2, 3]}],
+            "output_desc": [{"format": "ND", "shape": [2], "type": "float"}]}"#,
+        std::slice::from_ref(&two),
+        &f32s(&[2], &[0.5, 2.0]),
+    );
+    let matrix = f32s(&[2, 2], &[1.0, 2.0, 3.0, 4.0]);
+    check(
+        r#"{"op": "MatMulV2", "input_desc": [
+            {"shape": [2, 2], "type": "float"}, {"shape": [2, 2], "type": "float"}],
+            "attr": [{"name": "transpose_x1", "type": "bool", "value": true}]}"#,
+        &[matrix.clone(), matrix.clone()],
+        &f32s(&[2, 2], &[10.0, 14.0, 14.0, 20.0]),
+    );
+    check(
+        r#"{"op": "TransposeD", "input_desc": [{"shape": [2, 2], "type": "float"}],
+            "attr": [{"name": "perm", "type": "list_int", "value": [1, 0]}]}"#,
+        &[matrix],
+        &f32s(&[2, 2], &[1.0, 3.0, 2.0, 4.0]),
+    );
+    let bytes = vec![1, 6];
+    check(
+        r#"{"op": "Cast", "input_desc": [{"shape": [2], "type": "float32"}],
+            "output_desc": [{"type": "int8"}], "attr": [{"name": "dst_type", "type": "int", "value": 2}]}"#,
+        &[two],
+        &Tensor::from_vec(DType::I8, Shape::new([2]).unwrap(), bytes).unwrap(),
+    );
+}
+
+#[test]
+fn what_onnx_cannot_say() {
+    let texts = [
+        r#"{"op": "Add", "input_desc": [{"shape": [2], "type": "hifloat8"}]}"#,
+        r#"{"op": "Cast", "input_desc": [{"shape": [2], "type": "float"}],
+            "attr": [{"name": "dst_type", "type": "int", "value": 99}]}"#,
+        r#"{"op": "Conv2D", "input_desc": [{"shape": [1, 2, 2, 1], "type": "float"}],
+            "attr": [{"name": "data_format", "type": "string", "value": "NHWC"}]}"#,
+    ];
+    for text in texts {
+        let operator = read_json(text).unwrap().remove(0);
+        assert!(operator.to_onnx().is_err(), "{text}");
+    }
+}
