@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 from generators.control_flow import control_flow, loop, scan
-from generators.corner_cases import dtypes, multi_io, nan, non_finite
+from generators.corner_cases import dtypes, multi_io, nan, non_finite, overflow_six
 from generators.graph import Generated
 from generators.resnet import resnet18
 from generators.transformer import transformer
@@ -26,6 +26,7 @@ SMALL_MODELS: tuple[Callable[[], Generated], ...] = (
     scan,
     nan,
     non_finite,
+    overflow_six,
     dtypes,
 )
 

@@ -18,6 +18,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "opscope-capture",
             "opscope-config",
             "opscope-engine",
+            "opscope-acl",
         ],
     ),
     (
@@ -27,22 +28,42 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "opscope-config",
             "opscope-engine",
             "opscope-analysis",
+            "opscope-acl",
         ],
     ),
     (
         "opscope-capture",
-        &["opscope-config", "opscope-engine", "opscope-analysis"],
+        &[
+            "opscope-config",
+            "opscope-engine",
+            "opscope-analysis",
+            "opscope-acl",
+        ],
     ),
-    ("opscope-config", &["opscope-engine", "opscope-analysis"]),
+    (
+        "opscope-config",
+        &["opscope-engine", "opscope-analysis", "opscope-acl"],
+    ),
+    (
+        "opscope-engine",
+        &["opscope-config", "opscope-analysis", "opscope-acl"],
+    ),
     (
         "opscope-analysis",
-        &["opscope-capture", "opscope-config", "opscope-engine"],
+        &[
+            "opscope-capture",
+            "opscope-config",
+            "opscope-engine",
+            "opscope-acl",
+        ],
     ),
+    ("opscope-acl", &["opscope-analysis"]),
 ];
 /// Files that may hold `unsafe`.
 const UNSAFE_FILES: &[&str] = &[
     "bindings/c/src/log.rs",
     "bindings/c/src/pointer.rs",
+    "crates/acl/src/memory.rs",
     "crates/store/src/file_bytes.rs",
     "crates/tensor/src/convert/layout/turn.rs",
     "crates/tensor/src/convert/layout/turn/tests.rs",

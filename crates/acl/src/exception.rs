@@ -10,7 +10,7 @@ use opscope_capture::{FailureDetail, Plan};
 use opscope_config::dialect::acl::{self, AclDump, Mode};
 use opscope_engine::EngineError;
 use opscope_store::record::Operator;
-use opscope_store::tree::acl::STREAM_ID;
+use opscope_store::tree::acl::{STREAM_ID, failure_root};
 use rustix::fs::{Access, access};
 
 pub use self::custom::ExceptionTensor;
@@ -18,9 +18,6 @@ use crate::model::Capture;
 use crate::process::lock;
 use crate::status::{FAILURE, INTERNAL_ERROR, INVALID_PARAM, RT_AICPU_EXCEPTION};
 use crate::{Answer, Process};
-
-/// Where such dumps lie below their place.
-const DIRECTORIES: [&str; 2] = ["extra-info", "data-dump"];
 
 /// The dump of operators that fail. It is configured once in a process.
 #[derive(Debug)]
@@ -60,9 +57,7 @@ impl ExceptionDump {
     }
 
     fn root(&self) -> PathBuf {
-        DIRECTORIES
-            .iter()
-            .fold(self.place.clone(), |dir, name| dir.join(name))
+        failure_root(&self.place)
     }
 
     /// Creates `{place}/extra-info/data-dump/`; its resolved path.

@@ -1,10 +1,12 @@
 //! From `aclInit` to `aclFinalize`.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use opscope_config::dialect::acl::ReportScope;
 
 use crate::configuration::{Accepted, Text};
+use crate::model::Model;
 use crate::process::lock;
 use crate::status::{
     DUMP_NOT_RUN, INVALID_PARAM, REPEAT_FINALIZE, REPEAT_INITIALIZE, UNINITIALIZE,
@@ -33,12 +35,11 @@ impl Process {
     /// first successful call; `PARSE_FILE`; `INVALID_PARAM` for `err_msg_mode`;
     /// `INVALID_DUMP_CONFIG`. After any but the first the process is not initialised.
     pub fn init(&self, config: Option<&Path>) -> Answer {
-        const NAME: &str = "aclInit";
         let mut life = lock(&self.life);
         if life.n_inits > 0 {
+            // Programs are told to ignore this answer, so nothing is reported.
             life.n_inits += 1;
-            let reason = "the process is initialised already";
-            return Err(self.refuse(REPEAT_INITIALIZE, "EP0008", &[NAME, reason]));
+            return Err(REPEAT_INITIALIZE);
         }
         let mut text = None;
         if let Some(path) = config.filter(|path| !path.as_os_str().is_empty()) {
@@ -73,7 +74,9 @@ impl Process {
             let reason = "the process is finalised already";
             return Err(self.refuse(REPEAT_FINALIZE, "EP0008", &["aclFinalize", reason]));
         }
-        self.end(&mut life);
+        let registered = self.end(&mut life);
+        drop(life);
+        registered.iter().for_each(|model| model.wait());
         Ok(())
     }
 
@@ -93,7 +96,9 @@ impl Process {
                 )
             }
             1 => {
-                self.end(&mut life);
+                let registered = self.end(&mut life);
+                drop(life);
+                registered.iter().for_each(|model| model.wait());
                 (0, Ok(()))
             }
             _ => {
@@ -103,10 +108,11 @@ impl Process {
         }
     }
 
-    fn end(&self, life: &mut Life) {
+    /// Returns the models that were dumped.
+    fn end(&self, life: &mut Life) -> Vec<Arc<Model>> {
         life.n_inits = 0;
         life.is_finalized = true;
-        self.switch_dump_off();
+        self.switch_dump_off()
     }
 
     /// Whether models may be loaded and run.

@@ -373,3 +373,51 @@ fn programs_keep_tensors_of_their_own() {
     assert_eq!(save(Some("mine"), None), refused);
     assert_eq!(save(Some("mine"), Some(&[])), refused);
 }
+
+#[test]
+fn a_later_mode_replaces_an_earlier_one() {
+    let fixture = Fixture::new();
+    let process = &fixture.process;
+    fixture.begin_dump("\"dump_list\": [{\"layer\": [\"b\"]}]");
+    let model = fixture.load("net.onnx", "chain");
+    fixture.set_dump("\"dump_debug\": \"on\"");
+    // Both are on until the end of the dump; models follow the latest.
+    assert!(process.dump_path(4).is_some() && process.dump_path(5).is_some());
+    fixture.execute(model, [1.0, 2.0]).unwrap();
+    assert!(fixture.dumped().is_empty());
+    fixture.execute(model, [3e38, 2.0]).unwrap();
+    let files = fixture.dumped();
+    // `b` only passes the infinity on.
+    let expected =
+        ["Opdebug.Node_OpDebug.0.0", "Twice.a.0.0"].map(|file| format!("0/0/net/1/1/{file}"));
+    assert_eq!(files, expected);
+    process.finalize_dump().unwrap();
+    assert!(process.dump_path(4).is_none() && process.dump_path(5).is_none());
+}
+
+#[test]
+fn executions_of_several_threads_are_all_dumped() {
+    let fixture = Fixture::new();
+    fixture.begin_dump("\"dump_list\": [{\"layer\": [\"b\"]}]");
+    let models = [
+        fixture.load("m.onnx", "chain"),
+        fixture.load("n.onnx", "chain"),
+    ];
+    let five = |model| {
+        for _ in 0..5 {
+            fixture.execute(model, [1.0, 2.0]).unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        for model in [models[0], models[1], models[0], models[1]] {
+            let five = &five;
+            scope.spawn(move || five(model));
+        }
+    });
+    fixture.process.finalize_dump().unwrap();
+    let mut expected: Vec<String> = Vec::new();
+    for (name, id) in [("m", 1), ("n", 2)] {
+        expected.extend((0..10).map(|step| format!("0/0/{name}/{id}/{step}/Next.b.1.0")));
+    }
+    assert_eq!(fixture.dumped(), expected);
+}

@@ -4,11 +4,26 @@
 //! its place is a pure function over one execution with both sides present: [`detect`]. The rules,
 //! one for each bit of the register, are in `docs/overflow.md`.
 
+mod contract;
+mod conv;
+mod convert;
+mod einsum;
+mod elementwise;
 mod float;
+mod float_bits;
+mod floats;
+mod integer;
+mod integers;
+mod matmul;
 mod operators;
+mod reduce;
+mod tally;
+mod walk;
 
 use opscope_store::file_format::op_debug::{AiCore, BlockRecord, StatusCause, TaskInfo};
 use opscope_store::record::Record;
+
+use self::operators::{Kind, kind};
 
 /// What overflowed in one execution of one operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +53,14 @@ pub struct Place {
 /// reported that such an input could explain. Values that were infinite or NaN before are handed on,
 /// not overflowed. Operators that only move, choose or make up values never overflow.
 pub fn detect(record: &Record) -> Option<Overflow> {
-    Overflow::from_places(float::places(record))
+    let mut places = match kind(&record.operator) {
+        Kind::Moves => return None,
+        Kind::Converts => convert::place(record).into_iter().collect(),
+        Kind::Accumulates => float::places(record, StatusCause::CubeAccumulate),
+        Kind::Computes => float::places(record, StatusCause::Float),
+    };
+    places.extend(integer::place(record));
+    Overflow::from_places(places)
 }
 
 impl Overflow {

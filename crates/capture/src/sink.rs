@@ -2,6 +2,7 @@
 
 mod acl;
 mod memory;
+mod range;
 mod stats;
 
 use std::ops::Add;
@@ -16,6 +17,7 @@ use crate::overflow::Overflow;
 
 pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 pub use memory::MemorySink;
+pub use range::{RangeRow, RangeSink};
 pub use stats::{StatsRow, StatsSink};
 
 /// Takes records, from several threads at once and in any order.

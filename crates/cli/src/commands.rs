@@ -4,6 +4,7 @@ pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod dump;
 pub(crate) mod msaccucmp;
+pub(crate) mod op;
 pub(crate) mod overflow;
 pub(crate) mod show;
 

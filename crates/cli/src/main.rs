@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{config, convert, dump, msaccucmp, overflow, show};
+use crate::commands::{config, convert, dump, msaccucmp, op, overflow, show};
 use crate::exit::Failure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
@@ -27,7 +27,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    Dump(dump::Arguments),
+    Dump(Box<dump::Arguments>),
+    Op(Box<op::Arguments>),
     Config(config::Arguments),
     Convert(convert::Arguments),
     Show(show::Arguments),
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     silence_caught_panics();
     let result = match cli.command {
         Command::Dump(arguments) => dump::run(&arguments),
+        Command::Op(arguments) => op::run(&arguments),
         Command::Config(arguments) => config::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),

@@ -14,7 +14,7 @@ impl Damage {
     fn new() -> Damage {
         let dir = tempfile::tempdir().unwrap();
         let whole = fs::read(digits("digits_cnn.onnx")).unwrap();
-        let files: [(&str, &[u8]); 8] = [
+        let files: [(&str, &[u8]); 7] = [
             ("truncated.onnx", &whole[..whole.len() / 2]),
             ("text.onnx", b"this is no model"),
             ("empty.onnx", b""),
@@ -22,10 +22,6 @@ impl Damage {
             ("broken.npy", b"\x93NUMPY\x01\x00\x05\x00{}"),
             ("broken.npz", b"PK"),
             ("broken.json", b"{\n \"dump\": {,}\n}"),
-            (
-                "scene.json",
-                b"{\"dump\": {\"dump_path\": \".\", \"dump_scene\": \"watcher\"}}",
-            ),
         ];
         for (name, bytes) in files {
             fs::write(dir.path().join(name), bytes).unwrap();
@@ -156,10 +152,6 @@ fn configurations() {
         (
             "broken.json",
             "broken.json:2:11: error EP0004: not valid JSON",
-        ),
-        (
-            "scene.json",
-            "asks for watched operators, which is not supported yet",
         ),
         ("short.bin", "not valid JSON"),
     ];

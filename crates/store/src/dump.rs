@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::StoreError;
 use crate::atomic_file::TEMPORARY_PREFIX;
-use crate::file_format::mapping_csv;
-use crate::tree::acl::DumpFileName;
+use crate::file_format::{mapping_csv, stats_csv};
+use crate::tree::acl::{DumpFileName, TRACE_SUFFIX};
 
 /// Deepest nesting of directories that is followed.
 pub const DEPTH_MAX: usize = 64;
@@ -45,7 +45,8 @@ pub struct Listing {
 
 /// Lists the dump files below `dir`, following no symbolic links to directories.
 ///
-/// Passed over: `mapping.csv`, hidden files and temporary files. A directory that cannot be read is
+/// Passed over: `mapping.csv`, hidden files and temporary files, tables of statistics and texts about
+/// failures. A directory that cannot be read is
 /// noted in [`Listing::errors`] and the others are listed all the same.
 pub fn list(dir: &Path) -> Listing {
     let mut listing = Listing::default();
@@ -80,6 +81,9 @@ fn walk(dir: &Path, depth: usize, listing: &mut Listing) {
             Ok(_) => match std::fs::metadata(&path) {
                 Ok(metadata) if metadata.is_file() => {
                     let real_name = real_names.get(&file_name).cloned().unwrap_or(file_name);
+                    if is_without_tensors(&real_name) {
+                        continue;
+                    }
                     let name = DumpFileName::parse(&real_name);
                     listing.entries.push(Entry {
                         path,
@@ -94,6 +98,14 @@ fn walk(dir: &Path, depth: usize, listing: &mut Listing) {
             Err(error) => listing.errors.push(StoreError::io("read", &path)(error)),
         }
     }
+}
+
+/// Whether a file is named like a dump file but for a suffix that says it holds no tensors.
+fn is_without_tensors(name: &str) -> bool {
+    [stats_csv::FILE_NAME_SUFFIX, TRACE_SUFFIX]
+        .iter()
+        .filter_map(|suffix| name.strip_suffix(suffix))
+        .any(|name| DumpFileName::parse(name).is_some())
 }
 
 /// The real names that `mapping.csv` in `dir` gives; empty if there is none.
@@ -140,6 +152,8 @@ mod tests {
             "2/77",
             "2/.hidden",
             "2/x.txt",
+            "2/A.a.9.0.5.csv",
+            "2/A.a.9.5.txt",
         ] {
             let path = dir.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -12,17 +12,20 @@
 //! | [`TensorView`] | the same, borrowed |
 //! | [`convert::dtype::decode`] | the same values in a dtype that numpy can hold |
 //! | [`convert::layout::Plan`] | the same elements in the order of another layout |
+//! | [`RangeLoss`] | what would overflow, vanish or become subnormal in a narrower dtype |
 //! | [`Stats`] | minimum, maximum, mean, L2 norm and the counts of NaN and infinities |
 
 pub mod convert;
 mod dtype;
 mod layout;
+mod range;
 mod shape;
 mod stats;
 mod tensor;
 
 pub use dtype::{DType, ParseDTypeError};
 pub use layout::{Layout, ParseLayoutError};
+pub use range::{Largest, RangeLoss, is_wider_range, range_loss};
 pub use shape::{Shape, ShapeError};
-pub use stats::{NonFinite, Stats, StatsError, non_finite, stats};
+pub use stats::{NonFinite, Stats, StatsError, has_non_finite, non_finite, stats};
 pub use tensor::{SharedBytes, Tensor, TensorError, TensorView};

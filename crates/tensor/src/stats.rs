@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::{DType, TensorView};
 
-pub use non_finite::{NonFinite, non_finite};
+pub use non_finite::{NonFinite, has_non_finite, non_finite};
 
 /// Numbers that describe one tensor's elements.
 ///

@@ -116,6 +116,28 @@ def non_finite() -> Generated:
     return Generated(graph.model(), {"sample": {"x": values, "image": image}})
 
 
+def overflow_six() -> Generated:
+    """One operator for each way to overflow, reading ordinary numbers, among operators that do not."""
+    graph = Graph("overflow_six")
+    x = graph.input("x", np.float32, [1, 4])
+    counts = graph.input("counts", np.int32, [4])
+    graph.output(graph.node("Neg", [counts], "/negate/Neg"), np.int32, [4])
+    one = graph.initializer("one", np.array(1, np.int32))
+    graph.output(graph.node("Add", [counts, one], "/count/Add"), np.int32, [4])
+    graph.output(graph.node("Exp", [x], "/grow/Exp"), np.float32, [1, 4])
+    graph.output(graph.node("Cast", [x], "/to_byte/Cast", to=tensor_type(np.uint8)), np.uint8, [1, 4])
+    thousand = graph.initializer("thousand", np.array(1000, np.float32))
+    scaled = graph.node("Mul", [x, thousand], "/scale/Mul")
+    graph.output(graph.node("Cast", [scaled], "/to_half/Cast", to=tensor_type(np.float16)), np.float16, [1, 4])
+    # Every product is finite, the sum of the last two in the first column is not.
+    weights = graph.initializer("weights", np.array([[1, 1], [1, 1], [3e36, 1], [3e37, 1]], np.float32))
+    graph.output(graph.node("MatMul", [x, weights], "/project/MatMul"), np.float32, [1, 2])
+    graph.output(graph.node("Sub", [counts, counts], "/cancel/Sub"), np.int32, [4])
+    info = np.iinfo(np.int32)
+    inputs = {"x": np.array([[-3, 0.5, 100, 2]], np.float32), "counts": np.array([info.min, info.max, 0, 7], np.int32)}
+    return Generated(graph.model(), {"sample": inputs})
+
+
 def dtypes() -> Generated:
     """Each dtype's extremes through Identity, and small values through a Cast to every dtype in turn."""
     graph = Graph("dtypes")

@@ -6,6 +6,7 @@ use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::dump_data::{
     Attribute, DumpHeader, SpaceEntry, TensorEntry, VERSION, dtype_code, with_length,
 };
+use opscope_store::tree::acl::custom_file_name;
 
 use crate::data_type;
 use crate::status::INVALID_PARAM;
@@ -87,7 +88,7 @@ impl Process {
         let (header, payload) = self.collect(file_name, user_tag, tensors)?;
         let time = jiff::Zoned::now();
         let time = format!("{}{:03}", time.strftime("%Y%m%d%H%M%S"), time.millisecond());
-        let path = dir.join(format!("{file_name}.custom.{time}"));
+        let path = dir.join(custom_file_name(file_name, &time));
         let prelude = with_length(&header);
         let mut parts: Vec<&[u8]> = vec![&prelude];
         parts.extend(payload.iter().map(Vec::as_slice));

@@ -2,44 +2,93 @@
 
 use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
-use opscope_tensor::{TensorView, non_finite};
+use opscope_tensor::{DType, Shape, Tensor, TensorView, has_non_finite};
 
 use super::Place;
-use super::operators::{Kind, kind};
+use super::float_bits::FloatBits;
+use super::operators::attributes_may_be_non_finite;
+use super::tally::Tally;
 
-/// Outputs that hold Inf or NaN while no input does.
-pub(super) fn places(record: &Record) -> Vec<Place> {
-    let cause = match kind(&record.operator.op_type) {
-        Kind::Moves => return Vec::new(),
-        Kind::Converts => StatusCause::ToF16,
-        Kind::Accumulates => StatusCause::CubeAccumulate,
-        Kind::Computes => StatusCause::Float,
-    };
+/// Outputs that hold Inf or NaN while no input and no attribute does.
+pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<Place> {
     let outputs = record.outputs.iter();
-    let places: Vec<Place> = outputs
-        .filter_map(|(output, tensor)| place(cause, *output, tensor.view()))
+    let outputs: Vec<&(usize, Tensor)> = outputs
+        .filter(|(output, tensor)| !is_masked(record, *output) && has_non_finite(tensor.view()))
         .collect();
     // Inputs are read only when there is something to explain.
-    if places.is_empty() || !inputs_are_finite(record) {
+    if outputs.is_empty() || !starts_finite(record) {
         return Vec::new();
     }
-    places
+    let place = |(output, tensor): &(usize, Tensor)| {
+        let tally: Tally = non_finite_elements(tensor.view()).into_iter().collect();
+        tally.place(cause, *output)
+    };
+    outputs.into_iter().filter_map(place).collect()
 }
 
-fn place(cause: StatusCause, output: usize, tensor: TensorView<'_>) -> Option<Place> {
-    let counts = non_finite(tensor);
-    counts.any().then(|| Place {
-        cause,
-        output,
-        n_elements: counts.n_nan + counts.n_pos_inf + counts.n_neg_inf,
-        first_element: 0,
-    })
-}
-
-/// Whether every input is here and finite.
-fn inputs_are_finite(record: &Record) -> bool {
+/// Whether everything that the operator starts from is here and finite, and there is any of it.
+///
+/// A reduction over nothing gives an infinity or NaN by definition, so an operator whose
+/// floating-point inputs are all empty computes nothing.
+fn starts_finite(record: &Record) -> bool {
     let names = record.operator.inputs.iter();
     let n_named = names.filter(|name| !name.is_empty()).count();
-    let mut inputs = record.inputs.iter();
-    record.inputs.len() >= n_named && inputs.all(|(_, tensor)| !non_finite(tensor.view()).any())
+    let inputs = || record.inputs.iter().map(|(_, tensor)| tensor);
+    let is_number = |tensor: &Tensor| is_float_or_complex(tensor.dtype());
+    record.inputs.len() >= n_named
+        && inputs().any(|tensor| is_number(tensor) && !tensor.bytes().is_empty())
+        && !inputs().any(|tensor| has_non_finite(tensor.view()))
+        && !attributes_may_be_non_finite(&record.operator)
+}
+
+fn is_float_or_complex(dtype: DType) -> bool {
+    dtype.is_float() || matches!(dtype, DType::C32 | DType::C64 | DType::C128)
+}
+
+/// Whether an output of an attention is not finite by design: its scores show what is masked as
+/// -Inf, and a query that may look at nothing has no result.
+fn is_masked(record: &Record, output: usize) -> bool {
+    const SCORES: usize = 3;
+    const MASK: usize = 3;
+    if record.operator.op_type != "Attention" {
+        return false;
+    }
+    let mask = record.inputs.iter().find(|(i, _)| *i == MASK);
+    let masks_all = |(_, mask): &(usize, Tensor)| {
+        let n = mask.shape().last().copied().unwrap_or(1).max(1);
+        let mut rows = mask.bytes().chunks(n);
+        mask.dtype() == DType::Bool && rows.any(|row| row.iter().all(|&b| b == 0))
+    };
+    output == SCORES || mask.is_some_and(masks_all)
+}
+
+/// The positions of the elements that are not finite. A complex element is one element.
+pub(super) fn non_finite_elements(tensor: TensorView<'_>) -> Vec<usize> {
+    let part = match tensor.dtype {
+        DType::C32 => DType::F16,
+        DType::C64 => DType::F32,
+        DType::C128 => DType::F64,
+        dtype => dtype,
+    };
+    let Some(float) = FloatBits::of(part) else {
+        let is_bad = |i: &usize| is_non_finite_byte(tensor.dtype, tensor.bytes[*i]);
+        return (0..tensor.bytes.len()).filter(is_bad).collect();
+    };
+    let n_parts = if part == tensor.dtype { 1 } else { 2 };
+    let mut elements = float.positions(tensor.bytes, |number| !float.is_finite(number));
+    elements.iter_mut().for_each(|i| *i /= n_parts);
+    elements.dedup();
+    elements
+}
+
+/// The same for formats that are no sign and magnitude.
+fn is_non_finite_byte(dtype: DType, byte: u8) -> bool {
+    let shape = Shape::scalar();
+    dtype.bytes() == Some(1)
+        && has_non_finite(TensorView {
+            dtype,
+            shape: &shape,
+            layout: opscope_tensor::Layout::Nd,
+            bytes: &[byte],
+        })
 }

@@ -1,4 +1,6 @@
-//! What each operator does to numbers.
+//! What operators do to floating-point numbers, and what their attributes say.
+
+use opscope_store::record::Operator;
 
 /// How an operator comes by the numbers in its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,34 +16,166 @@ pub(super) enum Kind {
 }
 
 /// Operators that move, choose or make up values.
+///
+/// `If` is here because the operators of its branches are looked at one by one, `ReduceMax`, `MaxPool`
+/// and their like because they give an infinity where there is nothing to choose from, tree ensembles
+/// and encoders because what they give out stands in attributes.
 const MOVING: &[&str] = &[
     "ArgMax",
     "ArgMin",
+    "ArrayFeatureExtractor",
+    "Bernoulli",
     "BitCast",
+    "BlackmanWindow",
+    "CategoryMapper",
+    "CenterCropPad",
+    "Clip",
+    "Compress",
+    "Concat",
+    "ConcatFromSequence",
     "Constant",
+    "ConstantFill",
     "ConstantOfShape",
+    "DepthToSpace",
+    "DictVectorizer",
+    "Expand",
+    "ExpandDims",
+    "EyeLike",
+    "FeatureVectorizer",
+    "Flatten",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "GlobalMaxPool",
+    "HammingWindow",
+    "HannWindow",
+    "Hardmax",
     "Identity",
     "If",
+    "ImageDecoder",
+    "Imputer",
     "IsInf",
     "IsNaN",
+    "LabelEncoder",
+    "Max",
+    "MaxPool",
+    "MaxRoiPool",
+    "MaxUnpool",
+    "MelWeightMatrix",
+    "Min",
+    "Multinomial",
+    "NonMaxSuppression",
+    "NonZero",
+    "OneHot",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
     "Pad",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "ReduceMax",
+    "ReduceMin",
+    "Reshape",
+    "ReverseSequence",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
     "Shape",
+    "Size",
+    "Slice",
+    "SpaceToDepth",
+    "Split",
+    "SplitToSequence",
+    "Squeeze",
+    "TensorScatter",
+    "TfIdfVectorizer",
+    "Tile",
+    "TopK",
+    "Transpose",
+    "TreeEnsemble",
+    "TreeEnsembleClassifier",
+    "TreeEnsembleRegressor",
+    "Trilu",
+    "Unique",
+    "Unsqueeze",
     "Where",
+    "ZipMap",
 ];
 
-const CONVERTING: &[&str] = &["Cast", "CastLike"];
+/// Parts of the names of operators that accumulate products, in every operator set:
+/// `QLinearMatMul`, `FusedConv`, `GroupQueryAttention`, `DeformConv`.
+const ACCUMULATING: &[&str] = &[
+    "Attention",
+    "Conv",
+    "Einsum",
+    "GRU",
+    "Gemm",
+    "LSTM",
+    "MatMul",
+    "MoE",
+    "RNN",
+];
 
-const ACCUMULATING: &[&str] = &["Conv", "ConvTranspose", "Gemm", "MatMul"];
-
-/// The kind of operators of this type.
-pub(super) fn kind(op_type: &str) -> Kind {
-    if MOVING.contains(&op_type) {
+/// What `operator` does.
+pub(super) fn kind(operator: &Operator) -> Kind {
+    let op_type = operator.op_type.as_str();
+    let is_scatter = matches!(op_type, "Scatter" | "ScatterElements" | "ScatterND");
+    if MOVING.contains(&op_type) || (is_scatter && !reduces_by_arithmetic(operator)) {
         Kind::Moves
-    } else if CONVERTING.contains(&op_type) {
+    } else if matches!(op_type, "Cast" | "CastLike" | "QuantizeLinear") {
         Kind::Converts
-    } else if ACCUMULATING.contains(&op_type) {
+    } else if ACCUMULATING.iter().any(|part| op_type.contains(part)) {
         Kind::Accumulates
     } else {
         Kind::Computes
     }
+}
+
+fn reduces_by_arithmetic(operator: &Operator) -> bool {
+    matches!(text(operator, "reduction"), Some("\"add\"" | "\"mul\""))
+}
+
+/// Whether an attribute holds a number that is not finite, or may: long lists are cut and tensors
+/// left out where attributes become text.
+pub(super) fn attributes_may_be_non_finite(operator: &Operator) -> bool {
+    operator.attributes.iter().any(|(_, value)| {
+        let value = value.as_str();
+        if value.starts_with('"') || value.starts_with("[\"") {
+            return false;
+        }
+        let is_cut = value.starts_with('[') && value.contains('…');
+        let is_word = |c: char| c.is_ascii_alphanumeric();
+        let mut words = value.split(|c| !is_word(c));
+        let is_graph = value.starts_with("graph ");
+        is_cut
+            || value.starts_with("tensor[")
+            || (!is_graph && words.any(|word| matches!(word, "inf" | "NaN")))
+    })
+}
+
+/// An attribute as it stands.
+pub(super) fn text<'a>(operator: &'a Operator, name: &str) -> Option<&'a str> {
+    let mut attributes = operator.attributes.iter();
+    attributes
+        .find(|(known, _)| known == name)
+        .map(|(_, value)| value.as_str())
+}
+
+/// An attribute that is an integer.
+pub(super) fn int(operator: &Operator, name: &str) -> Option<i64> {
+    text(operator, name)?.parse().ok()
+}
+
+/// An attribute that is a list of integers, written out in full.
+pub(super) fn ints(operator: &Operator, name: &str) -> Option<Vec<i64>> {
+    let list = text(operator, name)?.strip_prefix('[')?.strip_suffix(']')?;
+    if list.is_empty() {
+        return Some(Vec::new());
+    }
+    list.split(", ").map(|item| item.parse().ok()).collect()
 }

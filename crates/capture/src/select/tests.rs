@@ -175,20 +175,18 @@ fn check_exclusions(
 fn whole_operators_are_excluded_by_name_or_type_under_either_name_of_the_model() {
     let all = NOTHING_EXCLUDED;
     let without_add = &all[1..];
-    let cases: [(Option<&str>, OperatorKey, &[&str], &[&str]); 7] = [
-        (None, by_name("add"), without_add, &[]),
-        (None, by_type("Add"), without_add, &[]),
-        (Some("file"), by_type("Add"), without_add, &[]),
-        (Some("graph"), by_name("add"), without_add, &[]),
-        // Another model's exclusions neither act nor are missed; names are exact.
-        (Some("other"), by_name("add"), &all, &[]),
-        (Some("other"), by_name("gone"), &all, &[]),
-        (None, by_name("Add"), &all, &["Add"]),
-    ];
-    for (model, operators, expected, unmatched) in cases {
+    let check = |model, operators, expected: &[&str], unmatched: &[&str]| {
         let excluded = vec![exclude(model, operators, None)];
         check_exclusions(excluded, Purpose::Values, expected, unmatched);
-    }
+    };
+    check(None, by_name("add"), without_add, &[]);
+    check(None, by_type("Add"), without_add, &[]);
+    check(Some("file"), by_type("Add"), without_add, &[]);
+    check(Some("graph"), by_name("add"), without_add, &[]);
+    // Another model's exclusions neither act nor are missed; names are exact.
+    check(Some("other"), by_name("add"), &all, &[]);
+    check(Some("other"), by_name("gone"), &all, &[]);
+    check(None, by_name("Add"), &all, &["Add"]);
 }
 
 #[test]

@@ -1,23 +1,30 @@
 //! `opscope dump`.
 
+mod findings;
 mod inputs;
+mod range;
 mod report;
+mod request;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use opscope_capture::sink::{AclSink, Content, StatsRow, StatsSink};
-use opscope_capture::{Plan, Purpose, Selected, Session, SessionOptions, Sink, Summary};
-use opscope_config::{Issue, Severity, dialect::acl};
-use opscope_engine::{EngineError, LoadedModel};
+use opscope_capture::sink::StatsRow;
+use opscope_capture::{Purpose, Selected, Session, SessionOptions, Summary};
+use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
-use self::inputs::InputSource;
+use self::range::{NarrowFloat, Ranges};
+use self::request::Target;
+
+pub(crate) use self::inputs::InputSource;
+pub(crate) use self::report::{print, print_json};
+pub(crate) use self::request::{Request, Sinks};
 use crate::arguments::{ModeArguments, NamedFile, NamedShape, named_file, named_shape};
-use crate::exit::{Failure, INTERRUPTED, PARTIAL, USAGE};
+use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL, USAGE};
 use crate::progress;
 
 /// Most runs without the dump that the time is compared with.
@@ -33,12 +40,20 @@ const BASELINE_TIME_MAX: Duration = Duration::from_millis(300);
 #[command(after_help = "Examples:
   opscope dump net.onnx --input image=cat.npy --out dump
   opscope dump net.onnx --config acl.json --inputs samples.npz
-  opscope dump net.onnx --seed 0 --shape image:1,3,224,224 --stats")]
+  opscope dump net.onnx --seed 0 --shape image:1,3,224,224 --stats
+  opscope dump net.onnx --inputs samples.npz --as float16")]
 pub(crate) struct Arguments {
     /// The ONNX model
     model: PathBuf,
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+/// How to run something, and what to keep of it.
+#[derive(clap::Args)]
+pub(crate) struct RunArguments {
     /// What to dump and where: an `acl.json`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats", "narrow"])]
     config: Option<PathBuf>,
     /// Dump both sides of every operator into this directory; created if missing
     #[arg(long, value_name = "DIR", conflicts_with = "stats")]
@@ -46,6 +61,9 @@ pub(crate) struct Arguments {
     /// Write no tensors: print a table of every tensor's statistics
     #[arg(long)]
     stats: bool,
+    /// Tell which tensors would overflow in this dtype; may be repeated. Ends with 1 if one would
+    #[arg(long = "as", id = "narrow", value_name = "DTYPE")]
+    narrow: Vec<NarrowFloat>,
     /// A model input from a `.npy` file, or raw little-endian elements from a `.bin` file
     #[arg(long, value_name = "NAME=FILE", value_parser = named_file, help_heading = "Inputs")]
     input: Vec<NamedFile>,
@@ -86,7 +104,7 @@ pub(crate) struct Arguments {
     no_baseline: bool,
     /// Print the result as one JSON object
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     #[command(flatten)]
     modes: ModeArguments,
 }
@@ -95,6 +113,7 @@ pub(crate) struct Arguments {
 pub(crate) struct Outcome {
     pub(crate) engine: &'static str,
     pub(crate) model: ModelId,
+    pub(crate) purpose: Purpose,
     pub(crate) n_steps: u64,
     pub(crate) summary: Summary,
     /// Wall time of all steps until the last byte was handed to the operating system.
@@ -102,60 +121,79 @@ pub(crate) struct Outcome {
     /// Wall time of one step without the dump.
     pub(crate) baseline: Option<Duration>,
     pub(crate) dump_dirs: Vec<PathBuf>,
+    /// Where operators that failed are.
+    pub(crate) failure_dir: Option<PathBuf>,
     pub(crate) stats: Option<Vec<StatsRow>>,
+    pub(crate) ranges: Option<Ranges>,
 }
 
-/// Where the selected tensors go.
-enum Target {
-    Acl(Arc<AclSink>),
-    Stats(Arc<StatsSink>),
-    Nothing,
+/// What to run.
+pub(crate) struct Subject {
+    pub(crate) engine: &'static str,
+    pub(crate) model: Box<dyn LoadedModel>,
+    /// What dumps call it.
+    pub(crate) id: ModelId,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (plan, places) = plan(arguments)?;
-    let (engine, mut model) = load(arguments)?;
-    let inputs = InputSource::new(arguments, model.signature())?;
-    let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
-    // The first step's inputs are checked before anything is created.
-    inputs.step(0)?;
-    let target = match &places[..] {
-        [] if arguments.stats => Target::Stats(Arc::default()),
-        [] => Target::Nothing,
-        places => Target::Acl(Arc::new(create_sink(places, arguments.modes)?)),
-    };
+    let request = Request::new(&arguments.run)?;
+    let (engine, model) = load(ModelSource::File(&arguments.model), &arguments.run)?;
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),
         load: Some(1),
         device: 0,
     };
-    let baseline = baseline(arguments, &mut *model, &inputs)?;
-    let captured = capture(arguments, plan, &target, &id, &mut *model, &inputs, n_steps)?;
+    let mut subject = Subject { engine, model, id };
+    let inputs = InputSource::new(&arguments.run, subject.model.signature())?;
+    // The first step's inputs are checked before anything is created.
+    inputs.step(0)?;
+    let sinks = request.open(&arguments.run)?;
+    let (outcome, result) = run_one(&arguments.run, &request, &sinks, &mut subject, &inputs)?;
+    if arguments.run.json {
+        print_json(&outcome.to_json())?;
+    } else {
+        print(&outcome)?;
+    }
+    finish(outcome, result)
+}
+
+/// Runs `subject` for all its steps; the second result is how its last step ended.
+pub(crate) fn run_one(
+    arguments: &RunArguments,
+    request: &Request,
+    sinks: &Sinks,
+    subject: &mut Subject,
+    inputs: &InputSource,
+) -> Result<(Outcome, Result<(), Failure>), Failure> {
+    let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
+    let baseline = baseline(arguments, &mut *subject.model, inputs)?;
+    let captured = capture(arguments, request, sinks, subject, inputs, n_steps)?;
+    let id = subject.id.clone();
     let outcome = Outcome {
-        engine,
+        engine: subject.engine,
+        purpose: request.plan.purpose,
         n_steps: captured.n_steps,
-        summary: captured.summary,
         time: captured.time,
         baseline,
-        dump_dirs: dump_dirs(&target, &id, captured.n_steps),
-        stats: if let Target::Stats(sink) = &target {
+        dump_dirs: sinks.dump_dirs(&id, captured.n_steps),
+        failure_dir: sinks
+            .failure_dir(&id)
+            .filter(|_| captured.summary.counters.n_files > 0),
+        summary: captured.summary,
+        ranges: sinks.take_ranges(&arguments.narrow),
+        stats: if let Target::Stats(sink) = &sinks.target {
             Some(sink.take())
         } else {
             None
         },
         model: id,
     };
-    if arguments.json {
-        report::print_json(&outcome)?;
-    } else {
-        report::print(&outcome)?;
-    }
-    finish(outcome, captured.result)
+    Ok((outcome, captured.result))
 }
 
 /// Turns what went wrong while capturing into the command's end.
-fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> {
     result?;
     let counters = outcome.summary.counters;
     if let Some(error) = outcome.summary.first_error {
@@ -168,113 +206,34 @@ fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> 
         let message = format!("{n} tensors could not be dumped: the engine has no bytes for them");
         return Err(Failure::message(PARTIAL, message));
     }
+    if outcome.ranges.is_some_and(|ranges| ranges.has_overflow()) {
+        return Err(Failure::silent(FOUND));
+    }
     Ok(())
 }
 
-/// What to keep, and the places to write it to, of which the first usable one is meant.
-fn plan(arguments: &Arguments) -> Result<(Plan, Vec<PathBuf>), Failure> {
-    let Some(path) = &arguments.config else {
-        if arguments.out.is_none() && !arguments.stats {
-            let message = "nothing to do: no configuration and no place to dump to";
-            let hint = "give `--out DIR`, `--config acl.json` or `--stats`";
-            return Err(Failure::message(USAGE, message).with_hint(hint));
-        }
-        let places = arguments.out.iter().cloned().collect();
-        return Ok((Plan::everything(), places));
-    };
-    let text = opscope_config::read_text(path)?;
-    let env = super::environment()?;
-    let loaded = opscope_config::check_nesting(&text)
-        .map_err(|issue| vec![*issue])
-        .and_then(|()| acl::load(&text, &env));
-    match loaded {
-        Ok(config) => {
-            warn(path, &config.issues);
-            match config.dump {
-                Some(dump) => {
-                    refuse_unfinished(&dump)?;
-                    Ok((dump.plan, dump.places))
-                }
-                None => Ok((Plan::nothing(), Vec::new())),
-            }
-        }
-        Err(issues) => {
-            let n = issues
-                .iter()
-                .filter(|issue| issue.severity == Severity::Error)
-                .count();
-            warn(path, &issues);
-            let n = crate::format::count(n as u64, "error");
-            Err(Failure::message(
-                USAGE,
-                format!("the configuration is refused: {n}"),
-            ))
-        }
-    }
-}
-
-/// Dumps that the plan describes and that a run does not make yet.
-fn refuse_unfinished(dump: &acl::AclDump) -> Result<(), Failure> {
-    let what = match (dump.plan.purpose, &dump.content) {
-        (Purpose::Values, Content::Tensors) => return Ok(()),
-        (Purpose::Values, Content::Statistics(_)) => "files of statistics",
-        (Purpose::Watch, _) => "watched operators",
-        (Purpose::Overflow, _) => "overflows",
-        (Purpose::Failures(_), _) => "operators that fail",
-    };
-    let message = format!("the configuration asks for {what}, which is not supported yet");
-    Err(Failure::message(USAGE, message))
-}
-
-#[expect(clippy::print_stderr, reason = "issues go to standard error")]
-fn warn(path: &Path, issues: &[Issue]) {
-    for issue in issues {
-        eprintln!("{}:{issue}", path.display());
-    }
-}
-
 #[cfg(feature = "tract")]
-fn load(arguments: &Arguments) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
+pub(crate) fn load(
+    source: ModelSource<'_>,
+    arguments: &RunArguments,
+) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
     use opscope_engine::onnx::Tract;
-    use opscope_engine::{Engine, LoadOptions, ModelSource};
+    use opscope_engine::{Engine, LoadOptions};
 
     let n_threads = arguments
         .threads
         .map_or_else(opscope_analysis::default_jobs, usize::from);
-    let model = Tract.load(
-        ModelSource::File(&arguments.model),
-        &LoadOptions { n_threads },
-    )?;
+    let model = Tract.load(source, &LoadOptions { n_threads })?;
     Ok((Tract.name(), model))
 }
 
 #[cfg(not(feature = "tract"))]
-fn load(_arguments: &Arguments) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
+pub(crate) fn load(
+    _source: ModelSource<'_>,
+    _arguments: &RunArguments,
+) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
     let message = "this build has no engine to run models with";
     Err(Failure::message(USAGE, message).with_hint("build it with `--features tract`"))
-}
-
-/// Creates `{dump_path}/{time}` in the first place where that succeeds; when the second is taken by
-/// another dump, the next free one.
-fn create_sink(places: &[PathBuf], modes: ModeArguments) -> Result<AclSink, Failure> {
-    let now = jiff::Zoned::now();
-    let mut first_error = None;
-    for place in places {
-        let times = (0..3600).map(|seconds| {
-            let time = now.saturating_add(jiff::Span::new().seconds(seconds));
-            time.strftime("%Y%m%d%H%M%S").to_string()
-        });
-        match AclSink::create(place, times, modes.modes()) {
-            Ok(sink) => return Ok(sink),
-            Err(error) => {
-                first_error.get_or_insert(error);
-            }
-        }
-    }
-    Err(match first_error {
-        Some(error) => Failure::new(USAGE, error),
-        None => Failure::message(USAGE, "there is no place to dump to"),
-    })
 }
 
 /// The file name after the last `/`, cut at the last `.`.
@@ -290,7 +249,7 @@ fn file_stem(path: &Path) -> String {
 /// A model that fails here is run again under the dump, so that what it computes up to the failure is
 /// kept.
 fn baseline(
-    arguments: &Arguments,
+    arguments: &RunArguments,
     model: &mut dyn LoadedModel,
     inputs: &InputSource,
 ) -> Result<Option<Duration>, Failure> {
@@ -328,11 +287,10 @@ struct Captured {
 }
 
 fn capture(
-    arguments: &Arguments,
-    plan: Plan,
-    target: &Target,
-    id: &ModelId,
-    model: &mut dyn LoadedModel,
+    arguments: &RunArguments,
+    request: &Request,
+    sinks: &Sinks,
+    subject: &mut Subject,
     inputs: &InputSource,
     n_steps: u64,
 ) -> Result<Captured, Failure> {
@@ -340,25 +298,15 @@ fn capture(
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
         n_writers: arguments.writers.into(),
     };
-    let sink: Arc<dyn Sink> = match target {
-        Target::Acl(sink) => sink.clone(),
-        Target::Stats(sink) => sink.clone(),
-        Target::Nothing => Arc::new(StatsSink::default()),
-    };
-    let session = Session::start(plan, sink, options)
+    let model = &mut subject.model;
+    let session = Session::start(request.plan.clone(), sinks.first(), options)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
     let graph_inputs = model.signature().inputs.iter();
     let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
-    let (mut tap, selected) =
-        session.attach(&Arc::new(id.clone()), model.operators(), &graph_inputs);
-    warn_unmatched(&selected, id, model, target);
-    let stop = session.stop_flag();
-    // A second signal ends the process at once; without a handler the first one does.
-    let _ = ctrlc::set_handler(move || {
-        if stop.swap(true, Ordering::Relaxed) {
-            std::process::exit(INTERRUPTED.into());
-        }
-    });
+    let id = Arc::new(subject.id.clone());
+    let (mut tap, selected) = session.attach(&id, model.operators(), &graph_inputs);
+    warn_unmatched(&selected, &id, &**model, &sinks.target);
+    stop_on_signal(session.stop_flag());
     let watch = session.watch();
     let mut n_steps_begun = 0;
     let n_operators = model.operators().len() as u64 * n_steps;
@@ -382,6 +330,25 @@ fn capture(
         n_steps: n_steps_begun,
         result,
     })
+}
+
+/// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at once.
+fn stop_on_signal(flag: Arc<AtomicBool>) {
+    static CURRENT: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    static HANDLER: Once = Once::new();
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(flag);
+    HANDLER.call_once(|| {
+        // Without a handler the first signal ends the process.
+        let _ = ctrlc::set_handler(|| {
+            let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_second = current
+                .as_ref()
+                .is_none_or(|flag| flag.swap(true, Ordering::Relaxed));
+            if is_second {
+                std::process::exit(INTERRUPTED.into());
+            }
+        });
+    });
 }
 
 fn at_step(error: EngineError, step: u64) -> Failure {
@@ -417,14 +384,4 @@ fn warn_unmatched(selected: &Selected, id: &ModelId, model: &dyn LoadedModel, ta
             .unwrap_or_default();
         eprintln!("opscope: warning: the model has no operator `{name}`{hint}");
     }
-}
-
-/// The directories of the steps that wrote anything.
-fn dump_dirs(target: &Target, id: &ModelId, n_steps: u64) -> Vec<PathBuf> {
-    let Target::Acl(sink) = target else {
-        return Vec::new();
-    };
-    let model_dir = sink.tree().model_dir(id);
-    let step_dirs = (0..n_steps).map(|step| model_dir.join(step.to_string()));
-    step_dirs.filter(|dir| dir.is_dir()).collect()
 }

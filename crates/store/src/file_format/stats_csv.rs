@@ -116,16 +116,13 @@ fn row(
     let shape = shape_text(tensor.shape());
     // Writing to a string cannot fail.
     let _ = write!(text, "{side},{index},{n_bytes},{dtype},{layout},{shape},");
-    let needs_mean = cells
-        .iter()
-        .any(|cell| matches!(cell, Cell::Statistic(Column::Average)));
     if is_plain {
         match cells::plain(tensor) {
             Some(computed) => push_cells(text, cells, computed.n_elements, Some(&computed)),
             None => text.push_str(NO_CELLS),
         }
     } else {
-        let computed = cells::any(tensor, needs_mean);
+        let computed = cells::any(tensor);
         let n_elements = tensor.shape().n_elements() as u64;
         push_cells(text, cells, n_elements, computed.as_ref());
     }
@@ -189,7 +186,7 @@ impl Cells {
         match column {
             Column::Max => self.max.to_string(),
             Column::Min => self.min.to_string(),
-            Column::Average => general(self.average),
+            Column::Average => self.average.clone(),
             Column::NanCount => self.n_nan.to_string(),
             Column::NegativeInfCount => self.n_neg_inf.to_string(),
             Column::PositiveInfCount => self.n_pos_inf.to_string(),

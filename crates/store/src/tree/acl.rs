@@ -19,7 +19,7 @@ mod long_name;
 
 use std::path::{Path, PathBuf};
 
-pub use extra_info::{FailureFile, TRACE_SUFFIX};
+pub use extra_info::{FailureFile, TRACE_SUFFIX, custom_file_name, failure_root};
 pub use file_name::{DumpFileName, SubTask};
 pub use long_name::{FILE_NAME_BYTES_MAX, hash_file_name, hash_name};
 

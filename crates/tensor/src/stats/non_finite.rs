@@ -22,8 +22,8 @@ impl NonFinite {
 
 /// Counts the NaN and infinite elements of `tensor`.
 ///
-/// Types that cannot hold any, and types whose numbers this crate does not decode, give zeros. A
-/// complex element counts once for each of its two parts.
+/// Types that cannot hold any, and types narrower than a byte, give zeros. A complex element counts
+/// once for each of its two parts.
 pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
     let bytes = tensor.bytes;
     match tensor.dtype {
@@ -31,8 +31,39 @@ pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
         DType::F64 | DType::C128 => count::<8>(bytes, u64::from_le_bytes, 63, 52),
         DType::F16 | DType::C32 => count::<2>(bytes, |b| u16::from_le_bytes(b).into(), 15, 10),
         DType::BF16 => count::<2>(bytes, |b| u16::from_le_bytes(b).into(), 15, 7),
+        DType::F8E5M2 => count::<1>(bytes, |[b]| b.into(), 7, 2),
+        DType::F8E4M3FN => nan_codes(bytes, |b| b & 0x7f == 0x7f),
+        DType::F8E8M0 => nan_codes(bytes, |b| b == 0xff),
+        DType::HiF8 => NonFinite {
+            n_pos_inf: n_codes(bytes, |b| b == 0x6f),
+            n_neg_inf: n_codes(bytes, |b| b == 0xef),
+            ..nan_codes(bytes, |b| b == 0x80)
+        },
         _ => NonFinite::default(),
     }
+}
+
+/// Bytes that [`has_non_finite`] looks at before it decides; a multiple of every element's width.
+const SCAN_BYTES: usize = 1 << 16;
+
+fn nan_codes(bytes: &[u8], is_nan: impl Fn(u8) -> bool) -> NonFinite {
+    NonFinite {
+        n_nan: n_codes(bytes, is_nan),
+        ..NonFinite::default()
+    }
+}
+
+fn n_codes(bytes: &[u8], is_it: impl Fn(u8) -> bool) -> u64 {
+    bytes.iter().map(|&byte| u64::from(is_it(byte))).sum()
+}
+
+/// Whether any element of `tensor` is NaN or infinite, by the same rules as [`non_finite`]. Stops at
+/// the first block of elements that holds one.
+pub fn has_non_finite(tensor: TensorView<'_>) -> bool {
+    tensor
+        .bytes
+        .chunks(SCAN_BYTES)
+        .any(|bytes| non_finite(TensorView { bytes, ..tensor }).any())
 }
 
 /// Counts by bit pattern: exponent all ones, and a mantissa that is zero for an infinity.
@@ -128,5 +159,39 @@ mod tests {
         let found = of(DType::BF16, &[0xc0, 0x7f, 0x80, 0xff]);
         assert_eq!((found.n_nan, found.n_neg_inf), (1, 1));
         assert!(!of(DType::I32, &[0xff; 8]).any());
+    }
+
+    /// The decoder's values are the reference.
+    #[test]
+    fn every_8_bit_pattern_is_classed_as_it_is_decoded() {
+        use crate::convert::dtype::decode;
+
+        let one = Shape::new([1]).unwrap();
+        for dtype in [DType::F8E5M2, DType::F8E4M3FN, DType::F8E8M0, DType::HiF8] {
+            for byte in 0..=u8::MAX {
+                let code = [byte];
+                let decoded = decode(dtype, &one, &code).unwrap();
+                let expected = of(decoded.dtype, &decoded.bytes);
+                assert_eq!(of(dtype, &code), expected, "{dtype} {byte:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_in_the_last_place_is_seen() {
+        let mut bytes = vec![0; 3 * SCAN_BYTES + 8];
+        let shape = Shape::new([bytes.len() / 8]).unwrap();
+        let has = |bytes: &[u8]| {
+            has_non_finite(TensorView {
+                dtype: DType::F64,
+                shape: &shape,
+                layout: Layout::Nd,
+                bytes,
+            })
+        };
+        assert!(!has(&bytes));
+        let end = bytes.len() - 8;
+        bytes[end..].copy_from_slice(&f64::NEG_INFINITY.to_le_bytes());
+        assert!(has(&bytes));
     }
 }

@@ -9,13 +9,13 @@ use opscope_engine::{InputError, Signature, ValueInfo};
 use opscope_store::file_format::{npy, npz};
 use opscope_tensor::{Shape, Tensor};
 
-use super::Arguments;
+use super::RunArguments;
 use crate::exit::{Failure, UNREADABLE, USAGE};
 
 type Named = BTreeMap<String, Tensor>;
 
 /// Inputs for every step, made when they are needed.
-pub(super) struct InputSource {
+pub(crate) struct InputSource {
     signature: Signature,
     shapes: BTreeMap<String, Shape>,
     seed: Option<u64>,
@@ -34,8 +34,8 @@ enum InputSet {
 
 impl InputSource {
     /// Looks at the options; files of later steps are opened when their step comes.
-    pub(super) fn new(
-        arguments: &Arguments,
+    pub(crate) fn new(
+        arguments: &RunArguments,
         signature: &Signature,
     ) -> Result<InputSource, Failure> {
         let mut shapes = BTreeMap::new();
@@ -69,12 +69,12 @@ impl InputSource {
     }
 
     /// Number of different sets of inputs; steps take them in turn.
-    pub(super) fn n_sets(&self) -> u64 {
+    pub(crate) fn n_sets(&self) -> u64 {
         self.sets.len() as u64
     }
 
     /// The inputs of a step in the model's order, checked.
-    pub(super) fn step(&self, step: u64) -> Result<Vec<Tensor>, Failure> {
+    pub(crate) fn step(&self, step: u64) -> Result<Vec<Tensor>, Failure> {
         let index = usize::try_from(step % self.n_sets()).unwrap_or(0);
         let mut given = match &self.sets[index] {
             InputSet::Given(given) => given.clone(),

@@ -12,10 +12,13 @@ use crate::exit::Failure;
 use crate::format;
 
 /// The closing table.
-pub(super) fn print(outcome: &Outcome) -> Result<(), Failure> {
+pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
     let mut out = stdout().lock();
     if let Some(rows) = &outcome.stats {
         writeln!(out, "{}\n", stats_table(rows))?;
+    }
+    if let Some(ranges) = &outcome.ranges {
+        ranges.print_table(&mut out)?;
     }
     let c = &outcome.summary.counters;
     let steps = format::count(outcome.n_steps, "step");
@@ -31,7 +34,8 @@ pub(super) fn print(outcome: &Outcome) -> Result<(), Failure> {
         "tensors           {} offered, {} selected, {} written, {} dropped, {} failed",
         c.n_offered, c.n_selected, c.n_written, c.n_dropped, c.n_failed
     )?;
-    if outcome.stats.is_none() {
+    let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
+    if c.n_files > 0 || !writes_nothing {
         writeln!(
             out,
             "bytes             {} in {}",
@@ -46,6 +50,10 @@ pub(super) fn print(outcome: &Outcome) -> Result<(), Failure> {
         "first NaN or Inf  {}",
         first.map_or_else(|| "none".into(), non_finite)
     )?;
+    if let Some(ranges) = &outcome.ranges {
+        ranges.print_summary(&mut out)?;
+    }
+    outcome.print_findings(&mut out)?;
     if let (Some(first), Some(last)) = (outcome.dump_dirs.first(), outcome.dump_dirs.last()) {
         let dir = if first == last {
             first
@@ -57,40 +65,53 @@ pub(super) fn print(outcome: &Outcome) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same as one JSON object.
-pub(super) fn print_json(outcome: &Outcome) -> Result<(), Failure> {
-    let c = &outcome.summary.counters;
-    let mut result = json!({
-        "engine": outcome.engine,
-        "model": {
-            "name": outcome.model.file_stem,
-            "graph": outcome.model.graph_name,
-            "id": outcome.model.load,
-            "device": outcome.model.device,
-        },
-        "steps": outcome.n_steps,
-        "operators_seen": c.n_operators_seen,
-        "operators_dumped": c.n_operators_written,
-        "records": {
-            "offered": c.n_offered,
-            "selected": c.n_selected,
-            "written": c.n_written,
-            "dropped": c.n_dropped,
-            "failed": c.n_failed,
-        },
-        "files": c.n_files,
-        "bytes_selected": c.n_bytes_selected,
-        "bytes_written": c.n_bytes_written,
-        "seconds": outcome.time.as_secs_f64(),
-        "seconds_per_step_without_dump": outcome.baseline.map(|time| time.as_secs_f64()),
-        "first_non_finite": outcome.summary.first_non_finite.as_ref().map(non_finite_json),
-        "dump_dirs": outcome.dump_dirs,
-    });
-    if let (Some(rows), Some(object)) = (&outcome.stats, result.as_object_mut()) {
-        object.insert("stats".into(), rows.iter().map(stats_json).collect());
-    }
+/// Prints one JSON object.
+pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
     writeln!(stdout(), "{result:#}")?;
     Ok(())
+}
+
+impl Outcome {
+    /// The same as a JSON object.
+    pub(crate) fn to_json(&self) -> Value {
+        let c = &self.summary.counters;
+        let mut result = json!({
+            "engine": self.engine,
+            "model": {
+                "name": self.model.file_stem,
+                "graph": self.model.graph_name,
+                "id": self.model.load,
+                "device": self.model.device,
+            },
+            "steps": self.n_steps,
+            "operators_seen": c.n_operators_seen,
+            "operators_dumped": c.n_operators_written,
+            "records": {
+                "offered": c.n_offered,
+                "selected": c.n_selected,
+                "written": c.n_written,
+                "dropped": c.n_dropped,
+                "failed": c.n_failed,
+            },
+            "files": c.n_files,
+            "bytes_selected": c.n_bytes_selected,
+            "bytes_written": c.n_bytes_written,
+            "seconds": self.time.as_secs_f64(),
+            "seconds_per_step_without_dump": self.baseline.map(|time| time.as_secs_f64()),
+            "first_non_finite": self.summary.first_non_finite.as_ref().map(non_finite_json),
+            "dump_dirs": self.dump_dirs,
+        });
+        if let Some(object) = result.as_object_mut() {
+            if let Some(rows) = &self.stats {
+                object.insert("stats".into(), rows.iter().map(stats_json).collect());
+            }
+            if let Some(ranges) = &self.ranges {
+                object.insert("ranges".into(), ranges.to_json());
+            }
+            object.extend(self.finding_json());
+        }
+        result
+    }
 }
 
 fn times(outcome: &Outcome) -> String {

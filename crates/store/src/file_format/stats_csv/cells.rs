@@ -1,24 +1,32 @@
 //! The numbers of one row.
 //!
 //! Maximum and minimum begin with the first element and give way to what is greater or smaller, so a
-//! NaN in first place stays and elsewhere never counts. The average is the running mean
-//! `mean += (x - mean) / n` in double precision, element after element: files are compared by their
-//! digits, and another order of summation would print others. Each element waits for the one before
-//! it there; everything else in the loop is done while it waits.
+//! NaN in first place stays and elsewhere never counts, and of zeros of both signs the first one
+//! stays. The average is the one of [`mean`].
+
+mod element;
+mod mean;
 
 use std::fmt;
 
-use half::f16;
 use opscope_tensor::convert::dtype::decode;
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, Layout, NonFinite, Shape, Tensor, TensorView, non_finite};
 
+use self::element::Element;
+use self::mean::Sums;
 use super::number::general;
+
+/// Elements that are decoded at once.
+const BLOCK: usize = 1024;
+/// Partial results side by side, so that a vector unit can carry them.
+const LANES: usize = 8;
 
 /// What a row says about the elements of a tensor.
 pub(super) struct Cells {
     pub(super) max: Number,
     pub(super) min: Number,
-    pub(super) average: f64,
+    /// As it is printed.
+    pub(super) average: String,
     pub(super) sum_of_squares: f64,
     pub(super) n_elements: u64,
     pub(super) n_nan: u64,
@@ -47,12 +55,11 @@ impl fmt::Display for Number {
 /// The cells of the plain table; `None` for types that it leaves empty and for tensors without
 /// elements.
 pub(super) fn plain(tensor: &Tensor) -> Option<Cells> {
-    of_bytes::<true>(tensor.dtype(), tensor.bytes())
+    of_bytes(tensor.dtype(), tensor.bytes())
 }
 
-/// The cells of a table of chosen columns, for every type whose elements are numbers. The average
-/// is left at 0 unless it is needed.
-pub(super) fn any(tensor: &Tensor, needs_mean: bool) -> Option<Cells> {
+/// The cells of a table of chosen columns, for every type whose elements are numbers.
+pub(super) fn any(tensor: &Tensor) -> Option<Cells> {
     let dtype = tensor.dtype();
     // Opaque bytes decode to themselves, but they are no numbers.
     if matches!(
@@ -62,112 +69,106 @@ pub(super) fn any(tensor: &Tensor, needs_mean: bool) -> Option<Cells> {
         return None;
     }
     let decoded = decode(dtype, tensor.shape(), tensor.bytes()).ok()?;
-    if needs_mean {
-        of_bytes::<true>(decoded.dtype, &decoded.bytes)
-    } else {
-        of_bytes::<false>(decoded.dtype, &decoded.bytes)
-    }
+    of_bytes(decoded.dtype, &decoded.bytes)
 }
 
-fn of_bytes<const MEAN: bool>(dtype: DType, bytes: &[u8]) -> Option<Cells> {
+fn of_bytes(dtype: DType, bytes: &[u8]) -> Option<Cells> {
+    // Only floats hold what is not finite, and their bits tell without a look at their values.
+    let counts = non_finite(TensorView {
+        dtype,
+        shape: &Shape::scalar(),
+        layout: Layout::Nd,
+        bytes,
+    });
     match dtype {
-        DType::F32 => over::<4, _, MEAN>(bytes, f32::from_le_bytes),
-        DType::F64 => over::<8, _, MEAN>(bytes, f64::from_le_bytes),
-        DType::F16 => over::<2, _, MEAN>(bytes, |b| f16::from_le_bytes(b).to_f32()),
-        DType::I8 => over::<1, _, MEAN>(bytes, i8::from_le_bytes),
-        DType::U8 => over::<1, _, MEAN>(bytes, u8::from_le_bytes),
-        DType::Bool => over::<1, _, MEAN>(bytes, |b| u8::from(b[0] != 0)),
-        DType::I16 => over::<2, _, MEAN>(bytes, i16::from_le_bytes),
-        DType::U16 => over::<2, _, MEAN>(bytes, u16::from_le_bytes),
-        DType::I32 => over::<4, _, MEAN>(bytes, i32::from_le_bytes),
-        DType::U32 => over::<4, _, MEAN>(bytes, u32::from_le_bytes),
-        DType::I64 => over::<8, _, MEAN>(bytes, i64::from_le_bytes),
-        DType::U64 => over::<8, _, MEAN>(bytes, u64::from_le_bytes),
+        DType::F32 => over::<f32>(bytes, counts),
+        DType::F64 => over::<f64>(bytes, counts),
+        DType::F16 => over::<half::f16>(bytes, counts),
+        DType::I8 => over::<i8>(bytes, counts),
+        DType::U8 => over::<u8>(bytes, counts),
+        DType::Bool => over::<bool>(bytes, counts),
+        DType::I16 => over::<i16>(bytes, counts),
+        DType::U16 => over::<u16>(bytes, counts),
+        DType::I32 => over::<i32>(bytes, counts),
+        DType::U32 => over::<u32>(bytes, counts),
+        DType::I64 => over::<i64>(bytes, counts),
+        DType::U64 => over::<u64>(bytes, counts),
         _ => None,
     }
 }
 
-/// The loop. Bytes after the last whole element are passed over.
-#[inline(always)]
-fn over<const WIDTH: usize, T: Element, const MEAN: bool>(
-    bytes: &[u8],
-    element: impl Fn([u8; WIDTH]) -> T,
-) -> Option<Cells> {
-    let elements = bytes.as_chunks::<WIDTH>().0;
-    let first = element(*elements.first()?);
-    let (mut max, mut min) = (first, first);
-    let (mut mean, mut sum_of_squares) = (0.0_f64, 0.0_f64);
-    let (mut n_nan, mut n_neg_inf, mut n_pos_inf) = (0, 0, 0);
-    let mut n = 0.0_f64;
-    for &bytes in elements {
-        let x = element(bytes);
-        max = if x > max { x } else { max };
-        min = if x < min { x } else { min };
-        let value = x.to_f64();
-        if T::IS_FLOAT {
-            n_nan += u64::from(value.is_nan());
-            n_pos_inf += u64::from(value == f64::INFINITY);
-            n_neg_inf += u64::from(value == f64::NEG_INFINITY);
+/// Bytes after the last whole element are passed over.
+fn over<E: Element>(bytes: &[u8], counts: NonFinite) -> Option<Cells> {
+    let first = *E::blocks(bytes).next()?.as_slice().first()?;
+    let mut max = [first; LANES];
+    let mut min = [first; LANES];
+    let mut sums = Sums::default();
+    for block in E::blocks(bytes) {
+        let (groups, rest) = block.as_slice().as_chunks::<LANES>();
+        for group in groups {
+            for lane in 0..LANES {
+                max[lane] = greater(max[lane], group[lane]);
+                min[lane] = smaller(min[lane], group[lane]);
+            }
         }
-        if MEAN {
-            n += 1.0;
-            mean += (value - mean) / n;
+        for &x in rest {
+            max[0] = greater(max[0], x);
+            min[0] = smaller(min[0], x);
         }
-        sum_of_squares += value * value;
+        sums.add(block.as_slice(), E::value);
     }
-    // Infinities of one sign make the mean NaN on the way; the table says what it tends to.
-    let average = match (n_neg_inf > 0, n_pos_inf > 0) {
-        (true, false) => f64::NEG_INFINITY,
-        (false, true) => f64::INFINITY,
-        _ => mean,
+    let max = first_zero::<E>(bytes, max.into_iter().reduce(greater)?);
+    let min = first_zero::<E>(bytes, min.into_iter().reduce(smaller)?);
+    let average = match (counts.n_neg_inf > 0, counts.n_pos_inf > 0) {
+        // Infinities of one sign make the mean NaN on the way; the table says what it tends to.
+        (true, false) => general(f64::NEG_INFINITY),
+        (false, true) => general(f64::INFINITY),
+        (true, true) => general(f64::NAN),
+        (false, false) if counts.n_nan > 0 => general(f64::NAN),
+        (false, false) => {
+            let magnitude = E::value(max).abs().max(E::value(min).abs());
+            sums.mean_text(magnitude)
+                .unwrap_or_else(|| general(running_mean::<E>(bytes)))
+        }
     };
     Some(Cells {
-        max: max.number(),
-        min: min.number(),
+        max: E::number(max),
+        min: E::number(min),
         average,
-        sum_of_squares,
-        n_elements: elements.len() as u64,
-        n_nan,
-        n_neg_inf,
-        n_pos_inf,
+        sum_of_squares: sums.of_squares(),
+        n_elements: (bytes.len() / E::WIDTH) as u64,
+        n_nan: counts.n_nan,
+        n_neg_inf: counts.n_neg_inf,
+        n_pos_inf: counts.n_pos_inf,
     })
 }
 
-/// An element that can be compared, added and printed.
-trait Element: Copy + PartialOrd {
-    /// Whether it can be NaN or infinite.
-    const IS_FLOAT: bool;
-
-    fn to_f64(self) -> f64;
-
-    fn number(self) -> Number;
+/// The average by its rule, element after element.
+fn running_mean<E: Element>(bytes: &[u8]) -> f64 {
+    let (mut mean, mut n) = (0.0_f64, 0.0_f64);
+    for block in E::blocks(bytes) {
+        for &x in block.as_slice() {
+            n += 1.0;
+            mean += (E::value(x) - mean) / n;
+        }
+    }
+    mean
 }
 
-macro_rules! elements {
-    ($($type:ty: $is_float:literal, $variant:ident($wide:ty);)*) => {
-        $(impl Element for $type {
-            const IS_FLOAT: bool = $is_float;
-
-            fn to_f64(self) -> f64 {
-                self as f64
-            }
-
-            fn number(self) -> Number {
-                Number::$variant(self as $wide)
-            }
-        })*
-    };
+fn greater<T: PartialOrd>(kept: T, x: T) -> T {
+    if x > kept { x } else { kept }
 }
 
-elements! {
-    f32: true, Float(f64);
-    f64: true, Float(f64);
-    i8: false, Signed(i64);
-    u8: false, Unsigned(u64);
-    i16: false, Signed(i64);
-    u16: false, Unsigned(u64);
-    i32: false, Signed(i64);
-    u32: false, Unsigned(u64);
-    i64: false, Signed(i64);
-    u64: false, Unsigned(u64);
+fn smaller<T: PartialOrd>(kept: T, x: T) -> T {
+    if x < kept { x } else { kept }
+}
+
+/// The first of the elements that are zero, if `extreme` is one of them: they may differ in sign.
+fn first_zero<E: Element>(bytes: &[u8], extreme: E::Value) -> E::Value {
+    if E::value(extreme) != 0.0 {
+        return extreme;
+    }
+    let is_zero = |x: &E::Value| E::value(*x) == 0.0;
+    let found = E::blocks(bytes).find_map(|block| block.as_slice().iter().copied().find(is_zero));
+    found.unwrap_or(extreme)
 }

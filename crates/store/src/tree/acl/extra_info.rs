@@ -1,5 +1,7 @@
 //! Where the dumps of failing operators go: `{dump_path}/extra-info/data-dump/{device_id}/`.
 
+use std::path::{Path, PathBuf};
+
 use super::{AclTree, Place, clean_name, stream_id};
 use crate::record::Record;
 
@@ -19,6 +21,16 @@ pub enum FailureFile {
     Named,
 }
 
+/// `{dump_path}/extra-info/data-dump`, with a directory for each device in it.
+pub fn failure_root(dump_path: &Path) -> PathBuf {
+    dump_path.join("extra-info").join("data-dump")
+}
+
+/// Name of a file with tensors that a program hands over itself, at `local_time` (17 digits).
+pub fn custom_file_name(name: &str, local_time: &str) -> String {
+    format!("{name}.custom.{local_time}")
+}
+
 impl AclTree {
     /// The place of `record`, whose operator failed at `local_time`.
     pub fn failure_place(&self, record: &Record, file: FailureFile, local_time: &str) -> Place {
@@ -35,17 +47,20 @@ impl AclTree {
                 format!("{op_type}.{op_name}.{task_id}.{local_time}")
             }
         };
-        let dir = self.dump_path.join("extra-info").join("data-dump");
         Place {
-            dir: dir.join(record.model.device.to_string()),
+            dir: self.failure_dir(record.model.device),
             file_name,
         }
+    }
+
+    /// `{dump_path}/extra-info/data-dump/{device_id}`.
+    pub fn failure_dir(&self, device: u32) -> PathBuf {
+        failure_root(&self.dump_path).join(device.to_string())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
     use std::sync::Arc;
 
     use super::*;

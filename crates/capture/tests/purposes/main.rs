@@ -1,0 +1,9 @@
+//! What a plan's purposes leave behind, from the tap to the files.
+
+mod double;
+mod failures;
+mod graph_inputs;
+mod overflow;
+mod statistics;
+mod to_function;
+mod watch;

@@ -1,0 +1,170 @@
+//! What a run under a purpose found: overflows, failures, overwritten memory.
+
+use std::io::Write;
+
+use opscope_capture::{FirstOverflow, Overwrite, Purpose};
+use opscope_store::file_format::op_debug::causes;
+use serde_json::{Map, Value, json};
+
+use super::Outcome;
+use crate::exit::Failure;
+use crate::format;
+
+/// Most changed ranges of one value that the table names.
+const N_RANGES_SHOWN: usize = 3;
+
+impl Outcome {
+    /// The lines of the closing table, and the table of overwritten values.
+    pub(super) fn print_findings(&self, out: &mut impl Write) -> Result<(), Failure> {
+        match self.purpose {
+            Purpose::Values => {}
+            Purpose::Overflow => {
+                let n = self.summary.counters.n_operators_overflowed;
+                let first = self.summary.first_overflow.as_ref();
+                let first =
+                    first.map_or_else(String::new, |f| format!("; the first: {}", overflow(f)));
+                writeln!(
+                    out,
+                    "overflows         {}{first}",
+                    format::count(n, "operator")
+                )?;
+            }
+            Purpose::Failures(_) => match &self.failure_dir {
+                Some(dir) => writeln!(out, "failed operator   {}", dir.display())?,
+                None => writeln!(out, "failed operator   none")?,
+            },
+            Purpose::Watch => self.print_overwrites(out)?,
+        }
+        Ok(())
+    }
+
+    fn print_overwrites(&self, out: &mut impl Write) -> Result<(), Failure> {
+        let n = self.summary.n_overwrites;
+        writeln!(
+            out,
+            "overwritten       {}",
+            format::count(n, "watched value")
+        )?;
+        if self.summary.overwrites.is_empty() {
+            return Ok(());
+        }
+        let header = [
+            "step",
+            "after",
+            "operator",
+            "output of",
+            "slot",
+            "bytes",
+            "element",
+            "before",
+            "now",
+        ];
+        let right = ["step", "element"];
+        let rows = self.summary.overwrites.iter().map(|overwrite| {
+            vec![
+                overwrite.step.to_string(),
+                overwrite.seen_after.op_type.clone(),
+                overwrite.seen_after.op_name.clone(),
+                overwrite.watched.op_name.clone(),
+                format!("output.{}", overwrite.output),
+                ranges(overwrite),
+                overwrite.first_element.to_string(),
+                overwrite.before.clone(),
+                overwrite.after.clone(),
+            ]
+        });
+        let table = format::table(&header, &right, rows.collect()).trim_fmt();
+        writeln!(out, "\n{table}\n")?;
+        if n > self.summary.overwrites.len() as u64 {
+            writeln!(out, "{} more", n - self.summary.overwrites.len() as u64)?;
+        }
+        Ok(())
+    }
+
+    /// The members of the JSON object that only some purposes have.
+    pub(super) fn finding_json(&self) -> Map<String, Value> {
+        let mut members = Map::new();
+        match self.purpose {
+            Purpose::Values => {}
+            Purpose::Overflow => {
+                let n = self.summary.counters.n_operators_overflowed;
+                members.insert("operators_overflowed".into(), n.into());
+                let first = self.summary.first_overflow.as_ref().map(overflow_json);
+                members.insert("first_overflow".into(), first.into());
+            }
+            Purpose::Failures(_) => {
+                members.insert("failure_dir".into(), json!(self.failure_dir));
+            }
+            Purpose::Watch => {
+                members.insert("n_overwrites".into(), self.summary.n_overwrites.into());
+                let list = self.summary.overwrites.iter().map(overwrite_json).collect();
+                members.insert("overwrites".into(), list);
+            }
+        }
+        members
+    }
+}
+
+fn cause_names(status: u64) -> String {
+    let names: Vec<&str> = causes(status).iter().map(|c| c.description()).collect();
+    names.join(" + ")
+}
+
+fn overflow(first: &FirstOverflow) -> String {
+    let FirstOverflow {
+        step,
+        op_type,
+        op_name,
+        status,
+        ..
+    } = first;
+    format!(
+        "{op_type} `{op_name}`, step {step}: {status:#x} = {}",
+        cause_names(*status)
+    )
+}
+
+fn overflow_json(first: &FirstOverflow) -> Value {
+    json!({
+        "step": first.step,
+        "task_id": first.task_id,
+        "op_type": first.op_type,
+        "op_name": first.op_name,
+        "status": first.status,
+        "causes": cause_names(first.status),
+    })
+}
+
+/// The changed bytes, such as `0..4, 16..24 and 7 more`.
+fn ranges(overwrite: &Overwrite) -> String {
+    let shown = overwrite.ranges.iter().take(N_RANGES_SHOWN);
+    let shown: Vec<String> = shown
+        .map(|range| format!("{}..{}", range.start, range.end))
+        .collect();
+    let n_more = overwrite.n_ranges.saturating_sub(shown.len() as u64);
+    let more = if n_more > 0 {
+        format!(" and {n_more} more")
+    } else {
+        String::new()
+    };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn overwrite_json(overwrite: &Overwrite) -> Value {
+    let ranges: Vec<[u64; 2]> = overwrite.ranges.iter().map(|r| [r.start, r.end]).collect();
+    json!({
+        "step": overwrite.step,
+        "seen_after": overwrite.seen_after.op_name,
+        "seen_after_type": overwrite.seen_after.op_type,
+        "seen_after_task_id": overwrite.seen_after.task_id,
+        "watched": overwrite.watched.op_name,
+        "watched_type": overwrite.watched.op_type,
+        "output": overwrite.output,
+        "byte_ranges": ranges,
+        "n_byte_ranges": overwrite.n_ranges,
+        "n_bytes": overwrite.n_bytes,
+        "first_element": overwrite.first_element,
+        "before": overwrite.before,
+        "after": overwrite.after,
+    })
+}

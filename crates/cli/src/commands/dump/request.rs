@@ -1,0 +1,238 @@
+//! What a run is asked to keep, and where that goes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use opscope_capture::sink::{AclSink, RangeSink, Sink, StatsSink};
+use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Steps};
+use opscope_config::{Issue, Severity, dialect::acl};
+use opscope_store::StoreError;
+use opscope_store::record::ModelId;
+
+use super::RunArguments;
+use super::range::{NarrowFloat, Ranges};
+use crate::arguments::ModeArguments;
+use crate::exit::{Failure, USAGE};
+
+/// How many seconds after now are tried as names of a dump's directory.
+const N_TIMES_MAX: i64 = 3600;
+
+/// What to keep, and the places to write it to.
+pub(crate) struct Request {
+    /// What to keep of models.
+    pub(super) plan: Plan,
+    /// Whether operators that run on their own are kept.
+    has_single_operators: bool,
+    content: opscope_capture::sink::Content,
+    /// The first usable one is meant; none if nothing is written.
+    places: Vec<PathBuf>,
+}
+
+/// Where the selected tensors go.
+pub(super) enum Target {
+    Acl(Arc<AclSink>),
+    Stats(Arc<StatsSink>),
+    Nothing,
+}
+
+/// The target, behind a sink that looks at ranges if that is asked for.
+pub(crate) struct Sinks {
+    pub(super) target: Target,
+    ranges: Option<Arc<RangeSink>>,
+}
+
+impl Request {
+    /// Reads the configuration, or takes the options' word.
+    pub(crate) fn new(arguments: &RunArguments) -> Result<Request, Failure> {
+        let content = opscope_capture::sink::Content::Tensors;
+        let Some(path) = &arguments.config else {
+            if arguments.out.is_none() && !arguments.stats && arguments.narrow.is_empty() {
+                let message = "nothing to do: no configuration and no place to dump to";
+                let hint = "give `--out DIR`, `--config acl.json`, `--stats` or `--as DTYPE`";
+                return Err(Failure::message(USAGE, message).with_hint(hint));
+            }
+            return Ok(Request {
+                plan: Plan::everything(),
+                has_single_operators: true,
+                content,
+                places: arguments.out.iter().cloned().collect(),
+            });
+        };
+        Ok(match read(path)? {
+            Some(dump) => Request {
+                plan: dump.plan,
+                has_single_operators: dump.has_single_operators,
+                content: dump.content,
+                places: dump.places,
+            },
+            None => Request {
+                plan: Plan::nothing(),
+                has_single_operators: false,
+                content,
+                places: Vec::new(),
+            },
+        })
+    }
+
+    /// The same for operators that run on their own: which models are meant is of no interest then.
+    pub(crate) fn for_single_operators(self) -> Request {
+        let is_kept = match self.plan.purpose {
+            Purpose::Values => self.has_single_operators,
+            Purpose::Overflow | Purpose::Failures(_) => true,
+            Purpose::Watch => false,
+        };
+        let plan = if is_kept {
+            Plan {
+                models: ModelSelection::Every(OperatorSelection::every()),
+                excluded: Vec::new(),
+                steps: Steps::every(),
+                has_graph_inputs: false,
+                ..self.plan
+            }
+        } else {
+            Plan::nothing()
+        };
+        Request { plan, ..self }
+    }
+
+    /// Whether nothing will be kept whatever runs.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.plan.models == ModelSelection::None
+    }
+
+    /// Opens what the tensors go to.
+    pub(crate) fn open(&self, arguments: &RunArguments) -> Result<Sinks, Failure> {
+        let target = match &self.places[..] {
+            [] if arguments.stats => Target::Stats(Arc::default()),
+            [] => Target::Nothing,
+            places => Target::Acl(Arc::new(self.create_sink(places, arguments.modes)?)),
+        };
+        Ok(Sinks::new(target, &arguments.narrow))
+    }
+
+    /// A sink at the first place that is usable. Where files may never come, no directory is made for
+    /// them before they do.
+    fn create_sink(&self, places: &[PathBuf], modes: ModeArguments) -> Result<AclSink, Failure> {
+        let is_lazy = matches!(self.plan.purpose, Purpose::Overflow | Purpose::Failures(_));
+        let mut first_error: Option<StoreError> = None;
+        for place in places {
+            let sink = if is_lazy {
+                usable(place, modes)
+                    .map(|()| AclSink::lazy(place, &free_time(place), modes.modes()))
+            } else {
+                AclSink::create(place, times(), modes.modes())
+            };
+            match sink {
+                Ok(sink) => return Ok(sink.with_content(self.content.clone())),
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        let error = first_error.map_or_else(|| anyhow!("no place to dump to"), Into::into);
+        Err(Failure::new(USAGE, error))
+    }
+}
+
+impl Sinks {
+    fn new(target: Target, narrow: &[NarrowFloat]) -> Sinks {
+        let targets = NarrowFloat::dtypes(narrow);
+        let next: Option<Arc<dyn Sink>> = match &target {
+            Target::Acl(sink) => Some(sink.clone()),
+            Target::Stats(sink) => Some(sink.clone()),
+            Target::Nothing => None,
+        };
+        let ranges = (!targets.is_empty()).then(|| Arc::new(RangeSink::new(targets, next)));
+        Sinks { target, ranges }
+    }
+
+    /// What a session writes to.
+    pub(super) fn first(&self) -> Arc<dyn Sink> {
+        match (&self.ranges, &self.target) {
+            (Some(ranges), _) => ranges.clone(),
+            (None, Target::Acl(sink)) => sink.clone(),
+            (None, Target::Stats(sink)) => sink.clone(),
+            (None, Target::Nothing) => Arc::new(StatsSink::default()),
+        }
+    }
+
+    pub(super) fn take_ranges(&self, narrow: &[NarrowFloat]) -> Option<Ranges> {
+        let sink = self.ranges.as_ref()?;
+        Some(Ranges {
+            targets: NarrowFloat::dtypes(narrow),
+            rows: sink.take(),
+        })
+    }
+
+    /// The directories that steps of `id` wrote to.
+    pub(super) fn dump_dirs(&self, id: &ModelId, n_steps: u64) -> Vec<PathBuf> {
+        let Target::Acl(sink) = &self.target else {
+            return Vec::new();
+        };
+        let mut dirs: Vec<PathBuf> = (0..n_steps)
+            .map(|step| sink.tree().step_dir(id, step))
+            .collect();
+        dirs.dedup();
+        dirs.retain(|dir| dir.is_dir());
+        dirs
+    }
+
+    /// The directory of operators that failed, if there is one.
+    pub(super) fn failure_dir(&self, id: &ModelId) -> Option<PathBuf> {
+        let Target::Acl(sink) = &self.target else {
+            return None;
+        };
+        Some(sink.tree().failure_dir(id.device)).filter(|dir| dir.is_dir())
+    }
+}
+
+/// Reads a configuration; tells what there is to tell about it.
+fn read(path: &Path) -> Result<Option<acl::AclDump>, Failure> {
+    let text = opscope_config::read_text(path)?;
+    let env = crate::commands::environment()?;
+    let loaded = opscope_config::check_nesting(&text)
+        .map_err(|issue| vec![*issue])
+        .and_then(|()| acl::load(&text, &env));
+    let issues = match loaded {
+        Ok(config) => {
+            tell(path, &config.issues);
+            return Ok(config.dump);
+        }
+        Err(issues) => issues,
+    };
+    tell(path, &issues);
+    let is_error = |issue: &&Issue| issue.severity == Severity::Error;
+    let n = issues.iter().filter(is_error).count();
+    let n = crate::format::count(n as u64, "error");
+    let message = format!("the configuration is refused: {n}");
+    Err(Failure::message(USAGE, message))
+}
+
+#[expect(clippy::print_stderr, reason = "issues go to standard error")]
+fn tell(path: &Path, issues: &[Issue]) {
+    for issue in issues {
+        eprintln!("{}:{issue}", path.display());
+    }
+}
+
+/// Creates the place unless it is there.
+fn usable(place: &Path, modes: ModeArguments) -> Result<(), StoreError> {
+    opscope_store::atomic_file::Creator::new(modes.modes()).create_dir(place)
+}
+
+/// Names of a dump's directory: the second that it is now, and those that follow.
+fn times() -> impl Iterator<Item = String> {
+    let now = jiff::Zoned::now();
+    (0..N_TIMES_MAX).map(move |seconds| {
+        let time = now.saturating_add(jiff::Span::new().seconds(seconds));
+        time.strftime("%Y%m%d%H%M%S").to_string()
+    })
+}
+
+fn free_time(place: &Path) -> String {
+    let mut times = times();
+    times
+        .find(|time| !place.join(time).exists())
+        .unwrap_or_default()
+}

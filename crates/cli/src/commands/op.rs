@@ -1,0 +1,115 @@
+//! `opscope op`.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use opscope_engine::ModelSource;
+use opscope_engine::single_operator::{OperatorError, SingleOperator, read_json};
+use opscope_store::record::ModelId;
+use serde_json::{Value, json};
+
+use super::dump::{self, InputSource, Outcome, Request, RunArguments, Sinks, Subject};
+use crate::exit::{Failure, UNREADABLE, USAGE};
+
+/// Run single operators, described in JSON, and dump what they read and write
+///
+/// The description is one object or a list of them: `op`, `input_desc`, `output_desc` and `attr` as the
+/// vendor's model converter takes them. Files appear under `{dump_path}/{time}/{device}`.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope op add.json --seed 0 --out dump
+  opscope op matmul.json --input x0=a.npy --input x1=b.npy --config acl.json
+  opscope op softmax.json --seed 0 --stats")]
+pub(crate) struct Arguments {
+    /// The description
+    description: PathBuf,
+    #[command(flatten)]
+    run: RunArguments,
+}
+
+/// One operator, ready to run.
+struct Prepared {
+    subject: Subject,
+    inputs: InputSource,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let request = Request::new(&arguments.run)?.for_single_operators();
+    warn_if_nothing(&request);
+    let text = opscope_config::read_text(&arguments.description)?;
+    let path = arguments.description.display();
+    let wrong = |error: OperatorError| {
+        let code = if matches!(error, OperatorError::Syntax { .. }) {
+            UNREADABLE
+        } else {
+            USAGE
+        };
+        Failure::new(code, anyhow!(error).context(format!("`{path}`")))
+    };
+    let operators = read_json(&text).map_err(wrong)?;
+    // Everything is loaded and checked before anything is created.
+    let prepared = operators
+        .iter()
+        .map(|operator| prepare(operator, &arguments.run, &wrong))
+        .collect::<Result<Vec<_>, _>>()?;
+    let sinks = request.open(&arguments.run)?;
+    let mut ends = Vec::new();
+    for one in prepared {
+        let end = run_one(one, &arguments.run, &request, &sinks)?;
+        let has_failed = end.1.is_err();
+        ends.push(end);
+        if has_failed {
+            break;
+        }
+    }
+    report(&ends, arguments.run.json)?;
+    ends.into_iter()
+        .try_for_each(|(outcome, result)| dump::finish(outcome, result))
+}
+
+type End = (Outcome, Result<(), Failure>);
+
+fn run_one(
+    mut one: Prepared,
+    arguments: &RunArguments,
+    request: &Request,
+    sinks: &Sinks,
+) -> Result<End, Failure> {
+    dump::run_one(arguments, request, sinks, &mut one.subject, &one.inputs)
+}
+
+fn prepare(
+    operator: &SingleOperator,
+    arguments: &RunArguments,
+    wrong: &impl Fn(OperatorError) -> Failure,
+) -> Result<Prepared, Failure> {
+    let bytes = operator.to_onnx().map_err(wrong)?;
+    let (engine, model) = dump::load(ModelSource::Memory(&bytes), arguments)?;
+    let inputs = InputSource::new(arguments, model.signature())?;
+    inputs.step(0)?;
+    let id = ModelId::default();
+    let subject = Subject { engine, model, id };
+    Ok(Prepared { subject, inputs })
+}
+
+fn report(ends: &[End], is_json: bool) -> Result<(), Failure> {
+    if !is_json {
+        return ends
+            .iter()
+            .try_for_each(|(outcome, _)| dump::print(outcome));
+    }
+    if let [(only, _)] = ends {
+        return dump::print_json(&only.to_json());
+    }
+    let operators: Vec<Value> = ends.iter().map(|(outcome, _)| outcome.to_json()).collect();
+    dump::print_json(&json!({ "operators": operators }))
+}
+
+#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
+fn warn_if_nothing(request: &Request) {
+    if request.is_nothing() {
+        eprintln!(
+            "opscope: warning: the configuration selects no single operators; `dump_op_switch` is off"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! The fake engine under plans that look for what went wrong.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use opscope_capture::sink::{AclSink, MemorySink};
+use opscope_capture::{
+    FailureDetail, ModelSelection, OperatorSelection, Plan, Purpose, Session, SessionOptions, Sink,
+    Summary,
+};
+use opscope_engine::fake::FakeModel;
+use opscope_engine::{EngineError, LoadedModel, Signature};
+use opscope_store::atomic_file::Modes;
+use opscope_store::dump;
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::record::ModelId;
+use opscope_tensor::{DType, Shape, Tensor};
+
+fn run(mut model: FakeModel, plan: Plan, sink: Arc<dyn Sink>) -> (Summary, Option<EngineError>) {
+    let session = Session::start(plan, sink, SessionOptions::default()).unwrap();
+    let id = ModelId {
+        file_stem: "net".into(),
+        load: Some(1),
+        ..ModelId::default()
+    };
+    let (tap, _) = session.attach(&Arc::new(id), model.operators(), &[]);
+    let error = model.run(&[], Some(&tap)).err();
+    (session.finish(), error)
+}
+
+fn bytes(values: &[u8]) -> Tensor {
+    let shape = Shape::new([values.len()]).unwrap();
+    Tensor::from_vec(DType::U8, shape, values.to_vec()).unwrap()
+}
+
+#[test]
+fn an_operator_that_writes_into_another_ones_output_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("buffer");
+    // Large files are mapped: a tensor over one is memory that changes when the file does.
+    let content = vec![1; 1 << 17];
+    std::fs::write(&path, &content).unwrap();
+    let shape = Shape::new([content.len()]).unwrap();
+    let mapped = Arc::new(FileBytes::open(&path).unwrap());
+    let live = Tensor::new(DType::U8, shape, mapped).unwrap();
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    let model = FakeModel::new(Signature::default())
+        .with("Relu", "victim", &[], &["a"], move |_| {
+            Ok(vec![live.clone()])
+        })
+        .with("Add", "innocent", &["a"], &["b"], |_| Ok(vec![bytes(&[0])]))
+        .with("Mul", "culprit", &["b"], &["c"], move |_| {
+            file.write_all_at(&[9], 100)
+                .map_err(|error| error.to_string())?;
+            Ok(vec![bytes(&[0])])
+        });
+    let plan = Plan {
+        purpose: Purpose::Watch,
+        models: ModelSelection::Every(OperatorSelection {
+            watched: vec!["victim".into()],
+            ..OperatorSelection::every()
+        }),
+        ..Plan::everything()
+    };
+    let sink = Arc::new(MemorySink::default());
+    let (summary, error) = run(model, plan, sink.clone());
+    assert!(error.is_none());
+    let records = sink.take();
+    let hundredth: Vec<_> = records
+        .iter()
+        .map(|r| (r.operator.op_name.as_str(), r.outputs[0].1.bytes()[100]))
+        .collect();
+    assert_eq!(
+        hundredth,
+        [
+            ("victim", 1),
+            ("innocent_To_victim", 1),
+            ("culprit_To_victim", 9)
+        ]
+    );
+    let [overwrite] = &summary.overwrites[..] else {
+        panic!("{:?}", summary.overwrites);
+    };
+    assert_eq!(overwrite.seen_after.op_name, "culprit");
+    assert_eq!((overwrite.first_element, overwrite.n_bytes), (100, 1));
+}
+
+#[test]
+fn an_operator_that_fails_leaves_its_inputs() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = FakeModel::new(Signature::default())
+        .with("Relu", "fine", &[], &["a"], |_| Ok(vec![bytes(&[1, 2])]))
+        .with("Add", "broken", &["a"], &["b"], |_| Err("no".into()));
+    let plan = Plan {
+        purpose: Purpose::Failures(FailureDetail::Normal),
+        ..Plan::everything()
+    };
+    let sink = AclSink::lazy(dir.path(), "20240102030405", Modes::default());
+    let (summary, error) = run(model, plan, Arc::new(sink));
+    assert!(matches!(error, Some(EngineError::Operator { .. })));
+    assert_eq!(
+        (summary.counters.n_selected, summary.counters.n_written),
+        (1, 1)
+    );
+    let entries = dump::list(dir.path()).entries;
+    assert_eq!(entries.len(), 1);
+    assert!(entries[0].real_name.starts_with("Add.broken.1."));
+}
