@@ -4,6 +4,7 @@
 
 mod bench;
 mod command;
+mod install_c;
 mod python;
 mod tidy;
 
@@ -25,6 +26,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   check   formatting, lints and invariants only
   e2e     the comparison with ONNX Runtime only
   bench   benchmarks; every one checks its answer
+  install-c --prefix DIR
+          builds the C library and copies it and its headers into DIR
 ";
 
 fn main() -> ExitCode {
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         "check" => check(),
         "e2e" => end_to_end(),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
+        "install-c" => install_c::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

@@ -1,0 +1,175 @@
+//! Dumps: when they are taken, where they go, and the callback that takes them instead of the disk.
+
+use std::ffi::c_char;
+use std::mem::{align_of, offset_of, size_of};
+use std::path::Path;
+use std::sync::Arc;
+
+use opscope_acl::{Chunk, DumpCallback, ExceptionTensor};
+
+use crate::border::{Code, call, process, value};
+use crate::kept::keep;
+use crate::layout::{DumpChunk, TensorInfo};
+use crate::pointer::{In, Out, Text};
+
+/// The most bytes of a file that one chunk carries.
+const CHUNK_BYTES_MAX: usize = 16 << 20;
+
+#[unsafe(no_mangle)]
+extern "C" fn aclmdlInitDump() -> Code {
+    call(|| process().init_dump())
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn aclmdlSetDump(path: Text) -> Code {
+    call(|| process().set_dump(path.path()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn aclmdlFinalizeDump() -> Code {
+    call(|| process().finalize_dump())
+}
+
+// ---- The callback
+
+type Callback = extern "C" fn(*const DumpChunk, i32) -> i32;
+
+#[unsafe(no_mangle)]
+extern "C" fn acldumpRegCallback(callback: Option<Callback>, flag: i32) -> Code {
+    call(|| {
+        let callback = callback.map(|callback| {
+            let pass_on = move |chunk: &Chunk<'_>| pass_on(callback, chunk);
+            Arc::new(pass_on) as DumpCallback
+        });
+        process().register_callback(callback, flag)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn acldumpUnregCallback() {
+    value((), || process().unregister_callback());
+}
+
+/// Hands a piece of a file to C, in as many chunks as it takes. Answers with the first number that is
+/// not 0.
+fn pass_on(callback: Callback, piece: &Chunk<'_>) -> i32 {
+    let mut answer = 0;
+    let mut rest = piece.bytes;
+    loop {
+        let (bytes, behind) = rest.split_at(rest.len().min(CHUNK_BYTES_MAX));
+        rest = behind;
+        let chunk = AlignedChunk::new(piece.file_name, bytes, piece.is_last && rest.is_empty());
+        let size = i32::try_from(size_of::<DumpChunk>() + bytes.len()).unwrap_or(i32::MAX);
+        let given = callback(chunk.pointer(), size);
+        if answer == 0 {
+            answer = given;
+        }
+        if rest.is_empty() {
+            return answer;
+        }
+    }
+}
+
+/// A chunk as it lies in memory.
+struct AlignedChunk {
+    /// With room in front, so that the chunk can begin where C wants it to.
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+impl AlignedChunk {
+    fn new(file_name: &str, data: &[u8], is_last: bool) -> AlignedChunk {
+        let size = size_of::<DumpChunk>() + data.len();
+        let mut bytes = vec![0; size + align_of::<DumpChunk>()];
+        let start = bytes.as_ptr().align_offset(align_of::<DumpChunk>());
+        let mut put = |offset: usize, part: &[u8]| {
+            bytes[start + offset..][..part.len()].copy_from_slice(part);
+        };
+        let name = file_name.as_bytes();
+        let n_bytes = u32::try_from(data.len()).unwrap_or(u32::MAX);
+        let is_last = u32::from(is_last);
+        put(0, &name[..name.len().min(DumpChunk::NAME_BYTES_MAX)]);
+        put(offset_of!(DumpChunk, n_bytes), &n_bytes.to_ne_bytes());
+        put(offset_of!(DumpChunk, is_last), &is_last.to_ne_bytes());
+        // -1: behind what came before.
+        put(offset_of!(DumpChunk, offset), &(-1_i64).to_ne_bytes());
+        put(DumpChunk::DATA, data);
+        AlignedChunk { bytes, start }
+    }
+
+    fn pointer(&self) -> *const DumpChunk {
+        self.bytes[self.start..].as_ptr().cast()
+    }
+}
+
+// ---- Places
+
+#[unsafe(no_mangle)]
+extern "C" fn acldumpGetPath(kind: i32) -> *const c_char {
+    let path = value(None, || process().dump_path(kind));
+    keep(0, format!("dump_path.{kind}"), path)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn acldumpGetExceptionInfoPath(path: Out<c_char>, size: usize) -> Code {
+    call(|| {
+        if path.is_null() {
+            return Err(process().null_pointer("acldumpGetExceptionInfoPath", "path"));
+        }
+        let text = process().exception_info_path(size)?;
+        path.set_text(&text, size)
+    })
+}
+
+// ---- Operators
+
+#[unsafe(no_mangle)]
+extern "C" fn aclopStartDumpArgs(kinds: u32, path: Text) -> Code {
+    call(|| process().start_dump_args(kinds, path.path()))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn aclopStopDumpArgs(kinds: u32) -> Code {
+    call(|| process().stop_dump_args(kinds))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn acldumpSaveExceptionInfo(
+    file_name: Text,
+    user_tag: Text,
+    tensors: In<TensorInfo>,
+    n_tensors: usize,
+) -> Code {
+    call(|| {
+        let file_name = file_name.path().map(Path::to_string_lossy);
+        let user_tag = user_tag.name()?;
+        let list = if tensors.is_null() {
+            None
+        } else {
+            let list = tensors.list(n_tensors)?;
+            Some(list.into_iter().map(tensor).collect::<Vec<_>>())
+        };
+        process().save_exception_info(file_name.as_deref(), user_tag, list.as_deref())
+    })
+}
+
+fn tensor(info: TensorInfo) -> ExceptionTensor {
+    let extents = |n: u32, list: &[u64]| {
+        let n = usize::try_from(n).unwrap_or(usize::MAX).min(list.len());
+        list[..n].to_vec()
+    };
+    ExceptionTensor {
+        kind: info.kind,
+        size: info.size,
+        format: info.format,
+        data_type: info.data_type,
+        address: info.address,
+        address_kind: info.address_kind,
+        placement: info.placement,
+        args_offset: info.args_offset,
+        shape_num: info.shape_num,
+        origin_shape_num: info.origin_shape_num,
+        shape: extents(info.shape_num, &info.shape),
+        origin_shape: extents(info.origin_shape_num, &info.origin_shape),
+    }
+}

@@ -1,0 +1,98 @@
+//! Texts that C gets a pointer to.
+//!
+//! A text is kept for the object that it belongs to, until the object is destroyed or the text
+//! changes, so that a program may hold the names of all inputs at once. Error reports are kept for
+//! the thread, until it asks again.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::{CString, c_char};
+use std::ptr;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use opscope_acl::Handle;
+
+/// Texts by name, of each object. Texts of no object are kept for 0.
+static KEPT: LazyLock<Mutex<HashMap<Handle, HashMap<String, CString>>>> =
+    LazyLock::new(Mutex::default);
+
+thread_local! {
+    static REPORT: RefCell<Option<CString>> = const { RefCell::new(None) };
+}
+
+/// Keeps a text of `object` under a name; null for `None`.
+pub(crate) fn keep(object: Handle, name: String, text: Option<String>) -> *const c_char {
+    let Some(text) = text else {
+        return ptr::null();
+    };
+    let text = c_text(text);
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = kept.entry(object).or_default().entry(name);
+    let kept = kept
+        .and_modify(|kept| {
+            if *kept != text {
+                kept.clone_from(&text);
+            }
+        })
+        .or_insert(text);
+    kept.as_ptr()
+}
+
+/// As [`keep`], with the empty text for `None`.
+pub(crate) fn keep_or_empty(object: Handle, name: String, text: Option<String>) -> *const c_char {
+    if text.is_none() {
+        return c"".as_ptr();
+    }
+    keep(object, name, text)
+}
+
+/// Lets go of the texts of an object.
+pub(crate) fn forget(object: Handle) {
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    kept.remove(&object);
+}
+
+/// Keeps a report for this thread.
+pub(crate) fn keep_report(report: Option<String>) -> *const c_char {
+    REPORT.with_borrow_mut(|kept| {
+        *kept = report.map(c_text);
+        kept.as_ref().map_or(ptr::null(), |text| text.as_ptr())
+    })
+}
+
+/// A text up to its first NUL, which is where C takes it to end.
+fn c_text(text: String) -> CString {
+    let mut bytes = text.into_bytes();
+    if let Some(end) = bytes.iter().position(|&byte| byte == 0) {
+        bytes.truncate(end);
+    }
+    CString::new(bytes).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+
+    use super::*;
+
+    #[test]
+    fn a_text_stays_where_it_is_until_it_changes() {
+        let keep = |text: &str| keep(usize::MAX, "name".to_owned(), Some(text.to_owned()));
+        let first = keep("conv");
+        assert_eq!(keep("conv"), first);
+        assert_ne!(keep("relu\0hidden"), first);
+        let kept = KEPT.lock().unwrap();
+        assert_eq!(kept[&usize::MAX]["name"].as_c_str(), c"relu");
+        drop(kept);
+        forget(usize::MAX);
+        assert!(!KEPT.lock().unwrap().contains_key(&usize::MAX));
+    }
+
+    #[test]
+    fn nothing_is_null() {
+        assert!(keep(0, "nothing".to_owned(), None).is_null());
+        assert!(keep_report(None).is_null());
+        let empty = keep_or_empty(0, "nothing".to_owned(), None);
+        assert_eq!(empty, <CStr>::as_ptr(c""));
+    }
+}

@@ -1,0 +1,181 @@
+//! Structures as C lays them out.
+
+use std::ffi::c_char;
+
+use opscope_acl::{Answer, Dims, status};
+
+/// Most axes of a tensor, and the size of most lists.
+pub(crate) const AXES_MAX: usize = 128;
+/// Bytes of a tensor's name, with its NUL.
+const NAME_SIZE: usize = 128;
+
+/// `aclmdlIODims`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct IoDims {
+    name: [c_char; NAME_SIZE],
+    count: usize,
+    dims: [i64; AXES_MAX],
+}
+
+impl IoDims {
+    /// # Errors
+    /// `STORAGE_OVER_LIMIT` for more axes than there is room for.
+    pub(crate) fn new(dims: &Dims) -> Answer<IoDims> {
+        let mut out = IoDims {
+            name: [0; NAME_SIZE],
+            count: dims.dims.len(),
+            dims: [0; AXES_MAX],
+        };
+        let room = out.dims.get_mut(..dims.dims.len());
+        let room = room.ok_or(status::STORAGE_OVER_LIMIT)?;
+        room.copy_from_slice(&dims.dims);
+        // The last byte stays 0.
+        let name = dims.name.bytes().take(NAME_SIZE - 1);
+        for (to, byte) in out.name.iter_mut().zip(name) {
+            *to = byte.cast_signed() as c_char;
+        }
+        Ok(out)
+    }
+
+    /// The extents, if their number is possible.
+    pub(crate) fn dims(&self) -> Answer<&[i64]> {
+        self.dims.get(..self.count).ok_or(status::INVALID_PARAM)
+    }
+}
+
+/// `aclmdlIODimsRange`
+#[repr(C)]
+pub(crate) struct IoDimsRange {
+    count: usize,
+    ranges: [[i64; 2]; AXES_MAX],
+}
+
+impl IoDimsRange {
+    pub(crate) fn new(ranges: &[(i64, i64)]) -> Answer<IoDimsRange> {
+        if ranges.len() > AXES_MAX {
+            return Err(status::STORAGE_OVER_LIMIT);
+        }
+        let mut out = IoDimsRange {
+            count: ranges.len(),
+            ranges: [[0; 2]; AXES_MAX],
+        };
+        for (to, &(least, most)) in out.ranges.iter_mut().zip(ranges) {
+            *to = [least, most];
+        }
+        Ok(out)
+    }
+}
+
+/// `aclmdlBatch`
+#[repr(C)]
+pub(crate) struct Batch {
+    count: usize,
+    sizes: [u64; AXES_MAX],
+}
+
+impl Batch {
+    pub(crate) fn none() -> Batch {
+        Batch {
+            count: 0,
+            sizes: [0; AXES_MAX],
+        }
+    }
+}
+
+/// `aclmdlHW`
+#[repr(C)]
+pub(crate) struct HeightWidth {
+    count: usize,
+    sizes: [[u64; 2]; AXES_MAX],
+}
+
+impl HeightWidth {
+    pub(crate) fn none() -> HeightWidth {
+        HeightWidth {
+            count: 0,
+            sizes: [[0; 2]; AXES_MAX],
+        }
+    }
+}
+
+/// `acldumpChunk`, whose data begin before the structure ends.
+#[repr(C)]
+pub(crate) struct DumpChunk {
+    name: [c_char; DumpChunk::NAME_BYTES_MAX + 1],
+    pub(crate) n_bytes: u32,
+    pub(crate) is_last: u32,
+    pub(crate) offset: i64,
+    flag: i32,
+}
+
+impl DumpChunk {
+    /// The longest name, without its NUL.
+    pub(crate) const NAME_BYTES_MAX: usize = 4095;
+    /// Where the data begin.
+    pub(crate) const DATA: usize = std::mem::offset_of!(DumpChunk, flag) + 4;
+}
+
+/// `acldumpTensorInfo`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct TensorInfo {
+    pub(crate) kind: i32,
+    pub(crate) size: usize,
+    pub(crate) format: i32,
+    pub(crate) data_type: i32,
+    pub(crate) address: usize,
+    pub(crate) address_kind: i32,
+    pub(crate) placement: i32,
+    pub(crate) args_offset: u32,
+    pub(crate) shape_num: u32,
+    pub(crate) origin_shape_num: u32,
+    pub(crate) shape: [u64; 25],
+    pub(crate) origin_shape: [u64; 25],
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::*;
+
+    /// What a C compiler says of the headers; `tests/programs/layout.c` compares these with them.
+    #[test]
+    fn sizes_are_those_of_the_headers() {
+        assert_eq!(size_of::<IoDims>(), 128 + 8 + 128 * 8);
+        assert_eq!(size_of::<IoDimsRange>(), 8 + 128 * 16);
+        assert_eq!(size_of::<Batch>(), 8 + 128 * 8);
+        assert_eq!(size_of::<HeightWidth>(), 8 + 128 * 16);
+        assert_eq!(size_of::<DumpChunk>(), 4120);
+        assert_eq!(DumpChunk::DATA, 4116);
+        assert_eq!(offset_of!(DumpChunk, offset), 4104);
+        assert_eq!(size_of::<TensorInfo>(), 456);
+        assert_eq!(offset_of!(TensorInfo, shape), 56);
+    }
+
+    #[test]
+    fn a_long_name_is_cut_and_ends() {
+        let dims = Dims {
+            name: "x".repeat(200),
+            dims: vec![1, -1],
+        };
+        let out = IoDims::new(&dims).unwrap();
+        assert_eq!(out.name.iter().position(|&byte| byte == 0), Some(127));
+        assert_eq!(out.dims(), Ok(&[1, -1][..]));
+    }
+
+    #[test]
+    fn more_axes_than_room_are_refused() {
+        let dims = |n| Dims {
+            name: String::new(),
+            dims: vec![1; n],
+        };
+        assert!(IoDims::new(&dims(128)).is_ok());
+        assert_eq!(
+            IoDims::new(&dims(129)).map(|dims| dims.count),
+            Err(status::STORAGE_OVER_LIMIT)
+        );
+        assert!(IoDimsRange::new(&[(1, 1); 129]).is_err());
+    }
+}

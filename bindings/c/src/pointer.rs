@@ -1,0 +1,180 @@
+//! Addresses that come from C.
+//!
+//! These types are parameters of exported functions and have no constructor in Rust, so every value
+//! was passed by a C caller, who promises what C interfaces ask for: an address is null, or valid for
+//! what the function says it reads or writes there for as long as the call lasts. Null and misaligned
+//! addresses are checked here; the rest of that promise cannot be.
+
+use std::borrow::Cow;
+use std::ffi::{OsStr, c_char};
+use std::mem::size_of;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use opscope_acl::{Answer, Status, status};
+
+/// The most that is read of a path: one byte more than the operating system accepts, so that a longer
+/// one is refused there.
+const PATH_BYTES_MAX: usize = 4097;
+/// The most that is read of another text.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// Where one result goes.
+#[repr(transparent)]
+pub(crate) struct Out<T>(*mut T);
+
+impl<T> Clone for Out<T> {
+    fn clone(&self) -> Out<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Out<T> {}
+
+impl<T> Out<T> {
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// Stores a result.
+    pub(crate) fn set(self, value: T) {
+        if !self.0.is_null() {
+            // SAFETY: not null, and the caller's promise; unaligned stores are asked for.
+            unsafe { self.0.write_unaligned(value) }
+        }
+    }
+
+    /// Stores several results one after the other; the caller promises room for that many.
+    pub(crate) fn set_all(self, values: impl IntoIterator<Item = T>) {
+        if self.0.is_null() {
+            return;
+        }
+        for (i, value) in values.into_iter().enumerate() {
+            // SAFETY: not null, and the caller's promise of room for all of them.
+            unsafe { self.0.add(i).write_unaligned(value) }
+        }
+    }
+}
+
+impl Out<c_char> {
+    /// Stores a text with its NUL, if that fits `size` bytes.
+    pub(crate) fn set_text(self, text: &str, size: usize) -> Answer {
+        if text.len() >= size {
+            return Err(status::INVALID_PARAM);
+        }
+        let bytes = text.bytes().chain([0]);
+        self.set_all(bytes.map(u8::cast_signed).map(|byte| byte as c_char));
+        Ok(())
+    }
+}
+
+/// One or several values to read.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct In<T>(*const T);
+
+impl<T: Copy> In<T> {
+    pub(crate) fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The value, or `None` for null.
+    pub(crate) fn get(self) -> Option<T> {
+        // SAFETY: not null, and the caller's promise; unaligned loads are asked for.
+        (!self.0.is_null()).then(|| unsafe { self.0.read_unaligned() })
+    }
+
+    /// `n` values; of null, none but an empty list.
+    pub(crate) fn list(self, n: usize) -> Answer<Vec<T>> {
+        if n == 0 {
+            return Ok(Vec::new());
+        }
+        let fits = n
+            .checked_mul(size_of::<T>())
+            .is_some_and(|size| isize::try_from(size).is_ok());
+        if self.0.is_null() || !fits {
+            return Err(status::INVALID_PARAM);
+        }
+        // Read one by one, because C may hand out addresses that Rust calls misaligned.
+        // SAFETY: not null, and the caller's promise of `n` values.
+        Ok((0..n)
+            .map(|i| unsafe { self.0.add(i).read_unaligned() })
+            .collect())
+    }
+}
+
+impl In<u8> {
+    /// `n` bytes as they lie there, for the length of the call.
+    pub(crate) fn bytes<'a>(self, n: usize) -> Answer<&'a [u8]> {
+        if self.0.is_null() || isize::try_from(n).is_err() {
+            return Err(status::INVALID_PARAM);
+        }
+        // SAFETY: not null, bytes are always aligned, the size fits, and the caller's promise.
+        Ok(unsafe { std::slice::from_raw_parts(self.0, n) })
+    }
+
+    /// The text whose address lies here, as options pass one.
+    pub(crate) fn text_behind(self, size: usize) -> Answer<Text> {
+        if size != size_of::<*const c_char>() {
+            return Err(status::INVALID_PARAM);
+        }
+        let address = In(self.0.cast::<*const c_char>()).get();
+        address.map(Text).ok_or(status::INVALID_PARAM)
+    }
+}
+
+/// A text that ends with a NUL.
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+pub(crate) struct Text(*const c_char);
+
+impl Text {
+    /// The bytes up to the NUL or `max`; `None` for null.
+    fn bytes<'a>(self, max: usize) -> Option<&'a [u8]> {
+        let start = self.0.cast::<u8>();
+        if start.is_null() {
+            return None;
+        }
+        // SAFETY: not null, and the caller's promise that a text lies there: no byte behind the NUL
+        // is read.
+        let n = (0..max).take_while(|&i| unsafe { start.add(i).read() } != 0);
+        let n = n.count();
+        // SAFETY: these bytes have just been read.
+        Some(unsafe { std::slice::from_raw_parts(start, n) })
+    }
+
+    /// As a path; `None` for null.
+    pub(crate) fn path<'a>(self) -> Option<&'a Path> {
+        let bytes = self.bytes(PATH_BYTES_MAX)?;
+        Some(Path::new(OsStr::from_bytes(bytes)))
+    }
+
+    /// As a name or value; `None` for null.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` if it is not UTF-8 or has no end within a mebibyte.
+    pub(crate) fn name<'a>(self) -> Answer<Option<&'a str>> {
+        let Some(bytes) = self.bytes(TEXT_BYTES_MAX) else {
+            return Ok(None);
+        };
+        if bytes.len() == TEXT_BYTES_MAX {
+            return Err(status::INVALID_PARAM);
+        }
+        let text = str::from_utf8(bytes).map_err(|_| status::INVALID_PARAM)?;
+        Ok(Some(text))
+    }
+
+    /// A name that has to be there; `null` makes the status otherwise.
+    ///
+    /// # Errors
+    /// As [`Text::name`].
+    pub(crate) fn required<'a>(self, null: impl FnOnce() -> Status) -> Answer<&'a str> {
+        self.name()?.ok_or_else(null)
+    }
+
+    /// For messages: what is no text is replaced.
+    pub(crate) fn lossy<'a>(self) -> Cow<'a, str> {
+        self.bytes(TEXT_BYTES_MAX)
+            .map_or(Cow::Borrowed(""), String::from_utf8_lossy)
+    }
+}

@@ -1,0 +1,21 @@
+/* Prints the sizes of structures and the places of their parts, as a C compiler sees them. */
+#include <stdio.h>
+
+#include "acl/acl.h"
+#include "acl/acl_op_compiler.h"
+
+int main(void)
+{
+    printf("aclmdlIODims %zu\n", sizeof(aclmdlIODims));
+    printf("aclmdlIODimsRange %zu\n", sizeof(aclmdlIODimsRange));
+    printf("aclmdlBatch %zu\n", sizeof(aclmdlBatch));
+    printf("aclmdlHW %zu\n", sizeof(aclmdlHW));
+    printf("acldumpChunk %zu\n", sizeof(acldumpChunk));
+    printf("acldumpChunk.offset %zu\n", offsetof(acldumpChunk, offset));
+    printf("acldumpChunk.dataBuf %zu\n", offsetof(acldumpChunk, dataBuf));
+    printf("acldumpTensorInfo %zu\n", sizeof(acldumpTensorInfo));
+    printf("acldumpTensorInfo.shape %zu\n", offsetof(acldumpTensorInfo, shape));
+    printf("aclDataType %zu\n", sizeof(aclDataType));
+    printf("aclrtMemMallocPolicy %zu\n", sizeof(aclrtMemMallocPolicy));
+    return ACL_SUCCESS;
+}

@@ -1,0 +1,149 @@
+//! Programs in C and C++, compiled against the headers and the library that was built for the tests.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// The root of the project.
+pub(crate) fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The directory of the headers.
+pub(crate) fn headers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("include")
+}
+
+/// The directory of the library: cargo builds it beside the tests, which depend on it.
+pub(crate) fn library_dir() -> PathBuf {
+    let test = std::env::current_exe().expect("the test has a path");
+    let dir = test.parent().expect("the test has a directory");
+    let library = dir.join("libascendcl.so");
+    assert!(library.is_file(), "{} was not built", library.display());
+    dir.to_owned()
+}
+
+/// A program that was compiled into a directory of its own.
+pub(crate) struct Program {
+    path: PathBuf,
+    dir: tempfile::TempDir,
+}
+
+/// What a program wrote, once it has ended well.
+pub(crate) struct Said {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Program {
+    /// Compiles `tests/programs/{source}` with all warnings as errors.
+    pub(crate) fn compile(source: &str) -> Program {
+        let dir = tempfile::tempdir().expect("a directory for the program");
+        let path = dir.path().join("program");
+        let library_dir = library_dir();
+        let is_cpp = source.ends_with(".cpp");
+        let (compiler, standard) = if is_cpp {
+            ("g++", "-std=c++11")
+        } else {
+            ("gcc", "-std=c99")
+        };
+        let mut command = Command::new(compiler);
+        command
+            .args([standard, "-Wall", "-Wextra", "-Werror"])
+            .arg(format!("-I{}", headers().display()))
+            .arg(programs().join(source))
+            .arg(format!("-L{}", library_dir.display()))
+            .arg(format!("-Wl,-rpath,{}", library_dir.display()))
+            .args(["-lascendcl", "-lpthread", "-o"])
+            .arg(&path);
+        if !is_cpp {
+            command.arg("-pedantic");
+        }
+        succeed(&mut command);
+        Program { path, dir }
+    }
+
+    /// A directory that is there as long as the program is.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Writes a file beside the program.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.dir().join(name);
+        std::fs::write(&path, content).expect("a file beside the program");
+        path
+    }
+
+    /// Runs the program in its directory; it has to end well.
+    pub(crate) fn run<A: AsRef<OsStr>>(&self, arguments: &[A]) -> Said {
+        said(succeed(self.command().args(arguments)))
+    }
+
+    /// As [`Program::run`], with a text on its standard input.
+    pub(crate) fn run_with(&self, input: &str) -> Said {
+        let mut child = self
+            .command()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut stdin = child.stdin.take().expect("it has an input");
+        stdin.write_all(input.as_bytes()).expect("it reads");
+        drop(stdin);
+        let output = child.wait_with_output().expect("the program ends");
+        assert_well(&self.path.display().to_string(), &output);
+        said(output)
+    }
+
+    /// The program, with nothing in its environment that changes what is dumped and logged.
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.current_dir(self.dir());
+        for name in [
+            "ASCEND_DUMP_PATH",
+            "ASCEND_WORK_PATH",
+            "NPU_COLLECT_PATH",
+            "ASCEND_GLOBAL_LOG_LEVEL",
+            "ASCEND_SLOG_PRINT_TO_STDOUT",
+        ] {
+            command.env_remove(name);
+        }
+        command
+    }
+}
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs")
+}
+
+fn said(output: Output) -> Said {
+    let text = |bytes| String::from_utf8(bytes).expect("it writes text");
+    Said {
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// Runs a command that has to end well. A compiler that is missing is a failure, with its name.
+pub(crate) fn succeed(command: &mut Command) -> Output {
+    let name = command.get_program().display().to_string();
+    let output = command.output();
+    let output = output.unwrap_or_else(|error| panic!("cannot start `{name}`: {error}"));
+    assert_well(&name, &output);
+    output
+}
+
+fn assert_well(name: &str, output: &Output) {
+    assert!(
+        output.status.success(),
+        "{name}: {}\n{}{}",
+        output.status,
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+}

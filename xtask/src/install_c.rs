@@ -1,0 +1,106 @@
+//! `cargo xtask install-c`: the C library and its headers in a directory that programs are built
+//! against.
+//!
+//! The places are those of an NPU toolkit, so that build files written for one find everything with
+//! `DDK_PATH` and `NPU_HOST_LIB` set to the directory.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use crate::command::{self, cargo, root};
+
+const LIBRARY: &str = "libascendcl.so";
+/// Other libraries that programs name: their functions are in ours.
+const OTHER_NAMES: &[&str] = &["libascend_dump.so", "libacl_op_compiler.so"];
+
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let [option, prefix] = arguments else {
+        bail!("usage: cargo xtask install-c --prefix DIR");
+    };
+    if option != "--prefix" {
+        bail!("`{option}` is no option of install-c; expected `--prefix DIR`");
+    }
+    let build = cargo(&["build", "--release", "--package", "opscope-c", "--locked"]);
+    command::run("C library", build)?;
+    install(&built()?, Path::new(prefix))
+}
+
+/// Where cargo puts what it builds for release.
+fn built() -> Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR");
+    let target = target.map_or_else(|| "target".into(), PathBuf::from);
+    let dir = root().join(target).join("release");
+    if !dir.join(LIBRARY).is_file() {
+        bail!("`{}` has no {LIBRARY}", dir.display());
+    }
+    Ok(dir)
+}
+
+fn install(built: &Path, prefix: &Path) -> Result<()> {
+    let libraries = prefix.join("lib64");
+    create(&libraries)?;
+    for name in [LIBRARY, "libascendcl.a"] {
+        copy(&built.join(name), &libraries.join(name))?;
+    }
+    for name in OTHER_NAMES {
+        link(LIBRARY, &libraries.join(name))?;
+    }
+    // Programs are linked against `lib64/stub` on machines without an NPU.
+    link(".", &libraries.join("stub"))?;
+    link("lib64", &prefix.join("lib"))?;
+    for name in ["runtime", "acllib"] {
+        link(".", &prefix.join(name))?;
+    }
+    copy_headers(&root().join("bindings/c/include"), &prefix.join("include"))?;
+    eprintln!("installed into {}", prefix.display());
+    Ok(())
+}
+
+fn copy_headers(from: &Path, to: &Path) -> Result<()> {
+    create(to)?;
+    for entry in fs::read_dir(from).with_context(|| format!("`{}`", from.display()))? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_headers(&entry.path(), &target)?;
+        } else {
+            copy(&entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}
+
+fn create(dir: &Path) -> Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("cannot create `{}`", dir.display()))
+}
+
+/// Copies a file. A program that has the old one open keeps it.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    remove(to)?;
+    fs::copy(from, to)
+        .map(|_| ())
+        .with_context(|| format!("cannot copy `{}` to `{}`", from.display(), to.display()))
+}
+
+fn link(to: &str, path: &Path) -> Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
+        bail!(
+            "`{}` is a directory; a link is needed there",
+            path.display()
+        );
+    }
+    remove(path)?;
+    symlink(to, path).with_context(|| format!("cannot create `{}`", path.display()))
+}
+
+fn remove(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error).with_context(|| format!("cannot replace `{}`", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
