@@ -1,0 +1,11 @@
+//! `opscope.acl.op`: single operators.
+
+mod attribute;
+mod execute;
+
+use pyo3::prelude::*;
+
+pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    attribute::fill(module)?;
+    execute::fill(module)
+}
