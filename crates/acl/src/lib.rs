@@ -6,9 +6,33 @@
 //! instead of a pointer and a length. Objects that the interface hands out behind pointers are
 //! [`Handle`]s: numbers that are looked up and never followed, so a wrong, destroyed or invented one
 //! gives a code. A binding translates types and nothing else.
+//!
+//! `docs/acl/process.md` says what holds when, and where this differs from the vendor's library.
 
-mod skeleton;
+mod callback;
+mod configuration;
+mod data;
+mod data_type;
+mod dump;
+mod dump_args;
+mod exception;
+mod handle;
+mod life_cycle;
+mod log;
+mod memory;
+mod message;
+mod model;
+mod operator;
+mod process;
+mod runtime;
 pub mod status;
-pub use skeleton::*;
 
+pub use callback::{Chunk, DumpCallback};
+pub use data_type::{data_type_size, float_to_float16, float16_to_float};
+pub use exception::{ExceptionCallback, ExceptionInfo, ExceptionTensor};
+pub use handle::Handle;
+pub use model::{ConfigValue, Dims};
+pub use operator::AttributeValue;
+pub use process::{Process, SharedEngine};
+pub use runtime::Work;
 pub use status::{Answer, Status};

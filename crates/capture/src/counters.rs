@@ -8,17 +8,26 @@ use opscope_tensor::NonFinite;
 /// Counts of one session. A *record* here is one tensor of one operator execution: one slot.
 ///
 /// `n_selected` is always `n_written + n_dropped + n_failed`.
+///
+/// Tensors that have a record of their own beside their operator's, such as graph inputs and what
+/// watched values hold later, count as offered and selected once more. Under
+/// [`Purpose::Overflow`](crate::Purpose::Overflow) and
+/// [`Purpose::Failures`](crate::Purpose::Failures) the tensors of operators that overflowed or failed
+/// are the selected ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Operator executions that an engine showed.
     pub n_operators_seen: u64,
     /// Operator executions of which at least one tensor was written.
     pub n_operators_written: u64,
+    /// Operator executions whose arithmetic overflowed; counted under
+    /// [`Purpose::Overflow`](crate::Purpose::Overflow) only.
+    pub n_operators_overflowed: u64,
     /// Tensors that those operators read and produced.
     pub n_offered: u64,
     /// Tensors that the plan selected.
     pub n_selected: u64,
-    /// Tensors that the sink took.
+    /// Tensors that the sink took. It writes no file for a record whose tensors are all empty.
     pub n_written: u64,
     /// Selected tensors that never reached the sink: the operator failed, the session was ended, or
     /// the engine holds the value in a form without bytes, such as text.
@@ -52,6 +61,21 @@ pub struct FirstNonFinite {
     pub counts: NonFinite,
 }
 
+/// The first operator, in execution order, whose arithmetic overflowed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstOverflow {
+    /// Execution of the model.
+    pub step: u64,
+    /// Position of the operator in the model.
+    pub task_id: u32,
+    /// The operator's type.
+    pub op_type: String,
+    /// The operator's name.
+    pub op_name: String,
+    /// The status bits that say what overflowed.
+    pub status: u64,
+}
+
 macro_rules! live_counters {
     ($($field:ident),* $(,)?) => {
         /// [`Counters`] that several threads add to.
@@ -67,7 +91,7 @@ macro_rules! live_counters {
 }
 
 live_counters! {
-    n_operators_seen, n_operators_written, n_offered, n_selected, n_written, n_dropped, n_failed,
+    n_operators_seen, n_operators_written, n_operators_overflowed, n_offered, n_selected, n_written, n_dropped, n_failed,
     n_files, n_bytes_selected, n_bytes_written,
 }
 

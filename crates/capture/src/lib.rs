@@ -10,7 +10,11 @@
 //! without a bound other than the sink's own speed, and counts everything it does not write.
 
 mod counters;
+mod failure;
+pub mod overflow;
+mod overwrite;
 mod plan;
+mod probe;
 mod queue;
 mod select;
 mod session;
@@ -18,12 +22,15 @@ pub mod sink;
 mod tap;
 mod writer;
 
-pub use counters::{Counters, FirstNonFinite};
+pub use counters::{Counters, FirstNonFinite, FirstOverflow};
+pub use failure::{Failure, FailureTrace};
+pub use overwrite::Overwrite;
 pub use plan::{
     Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
     Purpose, Sides, Steps,
 };
-pub use select::{Selected, select};
+pub use probe::Probe;
+pub use select::{GraphInput, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Sink, SinkError, Written};
-pub use tap::{Probe, Tap};
+pub use tap::Tap;

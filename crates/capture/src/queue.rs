@@ -5,10 +5,36 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::record::Record;
 
+use crate::Failure;
+
 /// What a record costs beside its tensors.
 const RECORD_OVERHEAD_BYTES: u64 = 1 << 10;
 
-/// Records in order, with the position at which each operator was executed.
+/// A record on its way to the sink.
+pub(crate) struct Job {
+    /// Its place among all records, by the order in which operators were executed.
+    pub(crate) order: Order,
+    pub(crate) record: Record,
+    pub(crate) work: Work,
+}
+
+/// The number of an operator in the order of execution, and of a record among those that belong to
+/// that operator.
+pub(crate) type Order = (u64, u32);
+
+/// What is to be done with a record.
+pub(crate) enum Work {
+    /// Writing it.
+    Write,
+    /// Writing it; it belongs to an operator that has, or may have, another record.
+    WriteBeside,
+    /// Writing it if its arithmetic overflowed.
+    WriteOverflow,
+    /// Writing it as that of an operator that failed.
+    WriteFailure(Failure),
+}
+
+/// Records in order.
 pub(crate) struct Queue {
     bytes_max: u64,
     state: Mutex<State>,
@@ -18,7 +44,7 @@ pub(crate) struct Queue {
 
 #[derive(Default)]
 struct State {
-    items: VecDeque<(u64, Record)>,
+    items: VecDeque<Job>,
     bytes: u64,
     is_closed: bool,
 }
@@ -34,9 +60,9 @@ impl Queue {
     }
 
     /// Adds a record; waits while the queue is full. A record larger than the whole budget is taken
-    /// once the queue is empty. Gives the record back if the queue is closed.
-    pub(crate) fn push(&self, order: u64, record: Record) -> Result<(), Record> {
-        let bytes = cost(&record);
+    /// once the queue is empty. Returns `false`, and forgets the record, if the queue is closed.
+    pub(crate) fn push(&self, job: Job) -> bool {
+        let bytes = cost(&job.record);
         let mut state = self.lock();
         while !state.is_closed && !state.items.is_empty() && state.bytes + bytes > self.bytes_max {
             state = self
@@ -45,21 +71,21 @@ impl Queue {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         if state.is_closed {
-            return Err(record);
+            return false;
         }
         state.bytes += bytes;
-        state.items.push_back((order, record));
+        state.items.push_back(job);
         drop(state);
         self.has_work.notify_one();
-        Ok(())
+        true
     }
 
     /// Takes the oldest record; waits while there is none. `None` once the queue is closed and empty.
-    pub(crate) fn pop(&self) -> Option<(u64, Record)> {
+    pub(crate) fn pop(&self) -> Option<Job> {
         let mut state = self.lock();
         loop {
-            if let Some((order, record)) = state.items.pop_front() {
-                return Some((order, record));
+            if let Some(job) = state.items.pop_front() {
+                return Some(job);
             }
             if state.is_closed {
                 return None;

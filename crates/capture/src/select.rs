@@ -1,60 +1,249 @@
 //! Matching a plan against a loaded model.
 
-use std::collections::HashSet;
+mod exclude;
+mod ranges;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use opscope_store::record::{ModelId, Operator};
+use opscope_store::record::{ModelId, Operator, Side};
 
-use crate::{ModelSelection, OperatorSelection, Plan};
+use self::exclude::Exclusions;
+use crate::{ModelSelection, NameRange, OperatorSelection, Plan, Purpose, Sides};
+
+/// The type of a record that holds a graph input.
+const GRAPH_INPUT_TYPE: &str = "Data";
+/// How the types of operators begin that talk to other devices.
+const COLLECTIVE_PREFIX: &str = "Hcom";
 
 /// What a plan keeps of one model.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
-    /// For each task id, whether the operator is kept.
-    pub by_task: Vec<bool>,
-    /// Operator names that the plan lists and the model lacks, in the plan's order.
+    /// The operators of which anything is kept, by task id.
+    pub kept: HashMap<u32, Arc<Kept>>,
+    /// Names of operators that the plan gives and the model lacks: listed ones in the plan's order,
+    /// then ends of ranges, watched ones, excluded ones. None is said twice.
     pub unmatched: Vec<String>,
     /// Whether the plan has a rule for this model at all.
     pub is_model_matched: bool,
 }
 
-/// Matches `plan` against a model with these operators.
-pub fn select(plan: &Plan, model: &ModelId, operators: &[Arc<Operator>]) -> Selected {
-    let n_tasks = operators
-        .iter()
-        .map(|op| op.task_id as usize + 1)
-        .max()
-        .unwrap_or(0);
-    let mut by_task = vec![false; n_tasks];
+/// What a plan keeps of one operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Positions of the inputs in the operator's own record.
+    pub inputs: Vec<usize>,
+    /// Positions of the outputs in the operator's own record.
+    pub outputs: Vec<usize>,
+    /// Graph inputs that have a record of their own.
+    pub graph_inputs: Vec<GraphInput>,
+    /// What the operator has to do with watched ones.
+    pub role: Role,
+}
+
+/// A graph input that is kept under an operator that reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphInput {
+    /// Where the operator reads it; the first place if there are several.
+    pub position: usize,
+    /// What its record says: the type `Data`, the input's name, the reader's task.
+    pub operator: Arc<Operator>,
+}
+
+/// What an operator has to do with watched ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing: the plan watches none.
+    #[default]
+    None,
+    /// Its outputs are watched.
+    Watched,
+    /// It may overwrite watched outputs, so they are looked at after it. Collective operators leave
+    /// no record of that.
+    Suspect {
+        /// Whether it is collective.
+        is_collective: bool,
+    },
+}
+
+/// Matches `plan` against a model with these operators, in order of execution. `graph_inputs` are
+/// the names of the values that a caller of the model provides.
+///
+/// Operators that produce nothing are never kept, except by [`Purpose::Failures`].
+pub fn select(
+    plan: &Plan,
+    model: &ModelId,
+    operators: &[Arc<Operator>],
+    graph_inputs: &[String],
+) -> Selected {
+    let Some(rule) = rule_for(&plan.models, model) else {
+        return Selected::default();
+    };
     let mut unmatched = Vec::new();
-    let rule = rule_for(&plan.models, model);
-    match rule {
-        None => {}
-        Some(OperatorSelection { names: None, .. }) => by_task.fill(true),
-        Some(OperatorSelection {
-            names: Some(names), ..
-        }) => {
-            let wanted: HashSet<&str> = names.iter().map(String::as_str).collect();
-            let mut found = HashSet::new();
-            for operator in operators
-                .iter()
-                .filter(|op| wanted.contains(op.op_name.as_str()))
-            {
-                by_task[operator.task_id as usize] = true;
-                found.insert(operator.op_name.as_str());
-            }
-            unmatched = names
-                .iter()
-                .filter(|n| !found.contains(n.as_str()))
-                .cloned()
-                .collect();
+    let is_selected = matching(rule, operators, &mut unmatched);
+    let is_watched = watched(plan, rule, operators, &mut unmatched);
+    let exclusions = Exclusions::new(plan, model);
+    exclusions.add_unmatched(operators, graph_inputs, &mut unmatched);
+    let graph_inputs = graph_inputs_kept(plan, graph_inputs);
+    let tells_failures = matches!(plan.purpose, Purpose::Failures(_));
+    let mut kept = HashMap::new();
+    for (i, operator) in operators.iter().enumerate() {
+        let role = match (plan.purpose, is_watched[i]) {
+            (Purpose::Watch, true) => Role::Watched,
+            (Purpose::Watch, false) => Role::Suspect {
+                is_collective: operator.op_type.starts_with(COLLECTIVE_PREFIX),
+            },
+            _ => Role::None,
+        };
+        let is_kept = (is_selected[i] || is_watched[i])
+            && (tells_failures || !is_without_outputs(operator))
+            && !exclusions.whole(operator);
+        if !is_kept {
+            continue;
+        }
+        let entry = keep(plan, operator, role, &exclusions, &graph_inputs);
+        // A failure is told even of an operator that has no tensors.
+        if entry.n_slots() > 0 || role != Role::None || tells_failures {
+            kept.insert(operator.task_id, Arc::new(entry));
         }
     }
+    let mut said = HashSet::new();
+    unmatched.retain(|name| said.insert(name.clone()));
     Selected {
-        by_task,
+        kept,
         unmatched,
-        is_model_matched: rule.is_some(),
+        is_model_matched: true,
     }
+}
+
+fn keep(
+    plan: &Plan,
+    operator: &Operator,
+    role: Role,
+    exclusions: &Exclusions<'_>,
+    graph_inputs: &BTreeSet<&str>,
+) -> Kept {
+    let sides = match (plan.purpose, role) {
+        (Purpose::Values, _) => Some(plan.sides),
+        (Purpose::Overflow | Purpose::Failures(_), _) => Some(Sides::Both),
+        (Purpose::Watch, Role::Watched) => Some(Sides::Outputs),
+        (Purpose::Watch, _) => None,
+    };
+    let positions = |side, names: &[String]| -> Vec<usize> {
+        let present = names
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| !name.is_empty());
+        present
+            .map(|(i, _)| i)
+            .filter(|&i| !exclusions.slot(operator, side, i))
+            .collect()
+    };
+    let mut kept = Kept {
+        role,
+        ..Kept::default()
+    };
+    if sides.is_some_and(Sides::inputs) {
+        kept.inputs = positions(Side::Input, &operator.inputs);
+    }
+    if sides.is_some_and(Sides::outputs) {
+        kept.outputs = positions(Side::Output, &operator.outputs);
+    }
+    let mut seen = HashSet::new();
+    for (position, name) in operator.inputs.iter().enumerate() {
+        if graph_inputs.contains(name.as_str()) && seen.insert(name) {
+            let operator = Operator {
+                task_id: operator.task_id,
+                op_type: GRAPH_INPUT_TYPE.to_owned(),
+                op_name: name.clone(),
+                outputs: vec![name.clone()],
+                ..Operator::default()
+            };
+            if !exclusions.whole(&operator) && !exclusions.slot(&operator, Side::Output, 0) {
+                let operator = Arc::new(operator);
+                kept.graph_inputs.push(GraphInput { position, operator });
+            }
+        }
+    }
+    kept
+}
+
+impl Kept {
+    /// Number of tensors in the operator's own record and in those of graph inputs.
+    pub fn n_slots(&self) -> u64 {
+        (self.inputs.len() + self.outputs.len() + self.graph_inputs.len()) as u64
+    }
+}
+
+/// Which graph inputs have records of their own.
+fn graph_inputs_kept<'a>(plan: &Plan, names: &'a [String]) -> BTreeSet<&'a str> {
+    let are_kept = plan.purpose == Purpose::Values && plan.has_graph_inputs && plan.sides.outputs();
+    let names = names.iter().filter(|name| are_kept && !name.is_empty());
+    names.map(String::as_str).collect()
+}
+
+fn is_without_outputs(operator: &Operator) -> bool {
+    operator.outputs.iter().all(String::is_empty)
+}
+
+/// For each operator, whether the rule names it or a range holds it.
+fn matching(
+    rule: &OperatorSelection,
+    operators: &[Arc<Operator>],
+    unmatched: &mut Vec<String>,
+) -> Vec<bool> {
+    if rule.is_every() {
+        return vec![true; operators.len()];
+    }
+    let names = rule.names.as_deref().unwrap_or_default();
+    let mut is_selected = by_name(names, operators, unmatched);
+    for range in &rule.ranges {
+        ranges::mark(range, operators, &mut is_selected);
+    }
+    let ends = |range: &NameRange| [range.begin.clone(), range.end.clone()];
+    let ends: Vec<String> = rule.ranges.iter().flat_map(ends).collect();
+    let known: HashSet<&str> = operators.iter().map(|op| op.op_name.as_str()).collect();
+    unmatched.extend(
+        ends.into_iter()
+            .filter(|name| !known.contains(name.as_str())),
+    );
+    is_selected
+}
+
+/// For each operator, whether it is watched.
+fn watched(
+    plan: &Plan,
+    rule: &OperatorSelection,
+    operators: &[Arc<Operator>],
+    unmatched: &mut Vec<String>,
+) -> Vec<bool> {
+    if plan.purpose != Purpose::Watch {
+        return vec![false; operators.len()];
+    }
+    by_name(&rule.watched, operators, unmatched)
+}
+
+/// For each operator, whether its name or that of an operator it was fused from is listed.
+fn by_name(
+    names: &[String],
+    operators: &[Arc<Operator>],
+    unmatched: &mut Vec<String>,
+) -> Vec<bool> {
+    let wanted: HashSet<&str> = names.iter().map(String::as_str).collect();
+    let mut found = HashSet::new();
+    let mut is_named = Vec::with_capacity(operators.len());
+    for operator in operators {
+        let own = std::iter::once(&operator.op_name).chain(&operator.original_names);
+        let hits: Vec<&str> = own
+            .map(String::as_str)
+            .filter(|name| wanted.contains(name))
+            .collect();
+        is_named.push(!hits.is_empty());
+        found.extend(hits);
+    }
+    let missing = names.iter().filter(|name| !found.contains(name.as_str()));
+    unmatched.extend(missing.cloned());
+    is_named
 }
 
 fn rule_for<'a>(models: &'a ModelSelection, model: &ModelId) -> Option<&'a OperatorSelection> {
@@ -62,7 +251,7 @@ fn rule_for<'a>(models: &'a ModelSelection, model: &ModelId) -> Option<&'a Opera
         rules
             .iter()
             .rev()
-            .find(|(name, _)| name == wanted)
+            .find(|(name, _)| !wanted.is_empty() && name == wanted)
             .map(|(_, rule)| rule)
     };
     match models {
@@ -75,78 +264,4 @@ fn rule_for<'a>(models: &'a ModelSelection, model: &ModelId) -> Option<&'a Opera
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn operators(names: &[&str]) -> Vec<Arc<Operator>> {
-        let operator = |(i, name): (usize, &&str)| {
-            Arc::new(Operator {
-                task_id: i as u32,
-                op_type: "T".into(),
-                op_name: (*name).to_owned(),
-                inputs: vec![],
-                outputs: vec![],
-                ..Operator::default()
-            })
-        };
-        names.iter().enumerate().map(operator).collect()
-    }
-
-    fn check(models: ModelSelection, by_task: &[bool], unmatched: &[&str], is_model_matched: bool) {
-        let plan = Plan {
-            models,
-            ..Plan::everything()
-        };
-        let model = ModelId {
-            file_stem: "file".into(),
-            graph_name: "graph".into(),
-            load: 1,
-            device: 0,
-        };
-        let selected = select(&plan, &model, &operators(&["a", "b", "a"]));
-        let unmatched = unmatched.iter().map(|name| (*name).to_owned()).collect();
-        let expected = Selected {
-            by_task: by_task.to_vec(),
-            unmatched,
-            is_model_matched,
-        };
-        assert_eq!(selected, expected);
-    }
-
-    #[test]
-    fn rules_and_names() {
-        let named = |names: &[&str]| OperatorSelection::named(names.iter().copied());
-        let rule = |model: &str, names: &[&str]| (model.to_owned(), named(names));
-        check(ModelSelection::None, &[false; 3], &[], false);
-        check(
-            ModelSelection::Every(OperatorSelection::every()),
-            &[true; 3],
-            &[],
-            true,
-        );
-        check(
-            ModelSelection::Every(named(&["a", "z", "A"])),
-            &[true, false, true],
-            &["z", "A"],
-            true,
-        );
-        check(
-            ModelSelection::Named(vec![rule("graph", &["a"]), rule("file", &["b"])]),
-            &[false, true, false],
-            &[],
-            true,
-        );
-        check(
-            ModelSelection::Named(vec![rule("graph", &["b"]), rule("graph", &["a"])]),
-            &[true, false, true],
-            &[],
-            true,
-        );
-        check(
-            ModelSelection::Named(vec![rule("other", &["a"])]),
-            &[false; 3],
-            &[],
-            false,
-        );
-    }
-}
+mod tests;

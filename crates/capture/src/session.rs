@@ -1,14 +1,18 @@
 //! A stretch of time in which models are captured.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use opscope_store::record::{ModelId, Operator};
 
 use crate::counters::LiveCounters;
-use crate::queue::Queue;
-use crate::{Counters, FirstNonFinite, Plan, Selected, Sink, SinkError, Tap, select, writer};
+use crate::overwrite::Overwrites;
+use crate::queue::{Order, Queue};
+use crate::{
+    Counters, FirstNonFinite, FirstOverflow, Overwrite, Plan, Selected, Sink, SinkError, Tap,
+    select, writer,
+};
 
 /// How much a session may hold and use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +59,14 @@ pub struct Summary {
     pub first_non_finite: Option<FirstNonFinite>,
     /// The first refusal of the sink; [`Counters::n_failed`] says how many there were.
     pub first_error: Option<SinkError>,
+    /// The first operator whose arithmetic overflowed; [`Counters::n_operators_overflowed`] says how
+    /// many there were.
+    pub first_overflow: Option<FirstOverflow>,
+    /// Watched values that changed after their operator had run, by order of execution; the first
+    /// 1000.
+    pub overwrites: Vec<Overwrite>,
+    /// How many changes there were.
+    pub n_overwrites: u64,
 }
 
 pub(crate) struct Shared {
@@ -64,7 +76,11 @@ pub(crate) struct Shared {
     pub(crate) counters: LiveCounters,
     pub(crate) is_stopped: Arc<AtomicBool>,
     pub(crate) first_error: Mutex<Option<SinkError>>,
-    pub(crate) first_non_finite: Mutex<Option<(u64, FirstNonFinite)>>,
+    pub(crate) first_non_finite: Mutex<Option<(Order, FirstNonFinite)>>,
+    pub(crate) first_overflow: Mutex<Option<(Order, FirstOverflow)>>,
+    pub(crate) overwrites: Mutex<Overwrites>,
+    /// The latest time stamp that was given out.
+    pub(crate) last_timestamp_us: AtomicU64,
 }
 
 impl Session {
@@ -85,6 +101,9 @@ impl Session {
             is_stopped: Arc::default(),
             first_error: Mutex::default(),
             first_non_finite: Mutex::default(),
+            first_overflow: Mutex::default(),
+            overwrites: Mutex::default(),
+            last_timestamp_us: AtomicU64::new(0),
         });
         let mut session = Session {
             shared,
@@ -106,11 +125,11 @@ impl Session {
         &self,
         model: &Arc<ModelId>,
         operators: &[Arc<Operator>],
-        _graph_inputs: &[String],
+        graph_inputs: &[String],
     ) -> (Tap, Selected) {
-        let selected = select(&self.shared.plan, model, operators);
+        let selected = select(&self.shared.plan, model, operators, graph_inputs);
         (
-            Tap::new(self.shared.clone(), model.clone(), selected.by_task.clone()),
+            Tap::new(self.shared.clone(), model.clone(), selected.clone()),
             selected,
         )
     }
@@ -130,22 +149,16 @@ impl Session {
     pub fn finish(mut self) -> Summary {
         self.end_writers();
         let shared = &self.shared;
-        let take_error = || {
-            shared
-                .first_error
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take()
-        };
-        let first_non_finite = shared
-            .first_non_finite
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let (overwrites, n_overwrites) = lock(&shared.overwrites).take();
+        let first_non_finite = lock(&shared.first_non_finite).take();
+        let first_overflow = lock(&shared.first_overflow).take();
         Summary {
             counters: shared.counters.snapshot(),
             first_non_finite: first_non_finite.map(|(_, first)| first),
-            first_error: take_error(),
+            first_error: lock(&shared.first_error).take(),
+            first_overflow: first_overflow.map(|(_, first)| first),
+            overwrites,
+            n_overwrites,
         }
     }
 
@@ -163,4 +176,9 @@ impl Drop for Session {
         self.shared.is_stopped.store(true, Ordering::Relaxed);
         self.end_writers();
     }
+}
+
+/// What is behind these locks is replaced whole, so a panic cannot leave it half-changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,12 +4,17 @@ mod acl;
 mod memory;
 mod stats;
 
+use std::ops::Add;
+
 use opscope_store::StoreError;
 use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::Record;
 use thiserror::Error;
 
-pub use acl::AclSink;
+use crate::Failure;
+use crate::overflow::Overflow;
+
+pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 pub use memory::MemorySink;
 pub use stats::{StatsRow, StatsSink};
 
@@ -20,6 +25,22 @@ pub trait Sink: Send + Sync {
     /// # Errors
     /// [`SinkError`] if nothing of the record was kept; the session counts it as failed.
     fn write(&self, record: &Record) -> Result<Written, SinkError>;
+
+    /// Keeps `record`, whose operator overflowed, and how.
+    ///
+    /// # Errors
+    /// As for [`Sink::write`].
+    fn write_overflow(&self, record: &Record, _overflow: &Overflow) -> Result<Written, SinkError> {
+        self.write(record)
+    }
+
+    /// Keeps `record`, whose operator failed, and why. Called on the engine's thread.
+    ///
+    /// # Errors
+    /// As for [`Sink::write`].
+    fn write_failure(&self, record: &Record, _failure: &Failure) -> Result<Written, SinkError> {
+        self.write(record)
+    }
 }
 
 /// What to write of a tensor.
@@ -38,6 +59,17 @@ pub struct Written {
     pub n_files: u64,
     /// Bytes kept, headers included.
     pub n_bytes: u64,
+}
+
+impl Add for Written {
+    type Output = Written;
+
+    fn add(self, other: Written) -> Written {
+        Written {
+            n_files: self.n_files + other.n_files,
+            n_bytes: self.n_bytes + other.n_bytes,
+        }
+    }
 }
 
 /// Why a sink refused a record.

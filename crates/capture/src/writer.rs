@@ -7,37 +7,49 @@ use opscope_store::record::Record;
 use opscope_tensor::non_finite;
 
 use crate::counters::add;
-use crate::queue::cost;
+use crate::overflow::Overflow;
+use crate::queue::{Job, Order, Work, cost};
 use crate::session::Shared;
-use crate::{FirstNonFinite, SinkError};
+use crate::{FirstNonFinite, FirstOverflow, SinkError, Written, overflow};
 
 /// Writes records until the queue is closed and empty.
 pub(crate) fn run(shared: &Shared) {
-    while let Some((order, record)) = shared.queue.pop() {
-        let bytes = cost(&record);
-        write(shared, order, &record);
-        drop(record);
+    while let Some(job) = shared.queue.pop() {
+        let bytes = cost(&job.record);
+        write(shared, &job);
+        drop(job);
         shared.queue.release(bytes);
     }
 }
 
-fn write(shared: &Shared, order: u64, record: &Record) {
+/// Does the work of one job and counts what became of it.
+pub(crate) fn write(shared: &Shared, job: &Job) {
+    let record = &job.record;
     // A sink that panics must not take the host's thread, or the other records, with it.
-    let result = catch_unwind(AssertUnwindSafe(|| {
-        note_non_finite(shared, order, record);
-        shared.sink.write(record)
-    }));
+    let result = catch_unwind(AssertUnwindSafe(|| hand_over(shared, job)));
     let result = result.unwrap_or_else(|panic| Err(SinkError::Panicked(panic_text(&*panic))));
     let counters = &shared.counters;
+    let n_slots = record.n_slots();
+    if let Ok(None) = result {
+        return;
+    }
+    // These are selected by what they turned out to be.
+    if let Work::WriteOverflow | Work::WriteFailure(_) = job.work {
+        add(&counters.n_selected, n_slots);
+        add(&counters.n_bytes_selected, record.n_bytes());
+    }
     match result {
-        Ok(written) => {
-            add(&counters.n_operators_written, 1);
-            add(&counters.n_written, record.n_slots());
+        Ok(None) => {}
+        Ok(Some(written)) => {
+            if !matches!(job.work, Work::WriteBeside) {
+                add(&counters.n_operators_written, 1);
+            }
+            add(&counters.n_written, n_slots);
             add(&counters.n_files, written.n_files);
             add(&counters.n_bytes_written, written.n_bytes);
         }
         Err(error) => {
-            add(&counters.n_failed, record.n_slots());
+            add(&counters.n_failed, n_slots);
             let mut first = shared
                 .first_error
                 .lock()
@@ -47,8 +59,56 @@ fn write(shared: &Shared, order: u64, record: &Record) {
     }
 }
 
+/// Gives the record to the sink, unless there is no reason to: `None`.
+fn hand_over(shared: &Shared, job: &Job) -> Result<Option<Written>, SinkError> {
+    let Job {
+        order,
+        record,
+        work,
+    } = job;
+    let sink = &shared.sink;
+    let written = match work {
+        Work::Write | Work::WriteBeside => {
+            note_non_finite(shared, *order, record);
+            sink.write(record)?
+        }
+        Work::WriteFailure(failure) => {
+            note_non_finite(shared, *order, record);
+            sink.write_failure(record, failure)?
+        }
+        Work::WriteOverflow => {
+            let Some(overflow) = overflow::detect(record) else {
+                return Ok(None);
+            };
+            note_overflow(shared, *order, record, &overflow);
+            note_non_finite(shared, *order, record);
+            sink.write_overflow(record, &overflow)?
+        }
+    };
+    Ok(Some(written))
+}
+
+/// Counts an operator whose arithmetic overflowed, and remembers the earliest.
+fn note_overflow(shared: &Shared, order: Order, record: &Record, overflow: &Overflow) {
+    add(&shared.counters.n_operators_overflowed, 1);
+    let mut first = shared
+        .first_overflow
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if first.as_ref().is_none_or(|(earlier, _)| order < *earlier) {
+        let first_overflow = FirstOverflow {
+            step: record.step,
+            task_id: record.operator.task_id,
+            op_type: record.operator.op_type.clone(),
+            op_name: record.operator.op_name.clone(),
+            status: overflow.status,
+        };
+        *first = Some((order, first_overflow));
+    }
+}
+
 /// Remembers the earliest operator, in execution order, that holds NaN or an infinity.
-fn note_non_finite(shared: &Shared, order: u64, record: &Record) {
+fn note_non_finite(shared: &Shared, order: Order, record: &Record) {
     let found = record.slots().find_map(|(side, index, tensor)| {
         let counts = non_finite(tensor.view());
         counts.any().then_some((side, index, counts))

@@ -17,7 +17,7 @@ fn record(op_name: &str, timestamp_us: u64) -> Record {
         model: Arc::new(ModelId {
             file_stem: "net".into(),
             graph_name: "g".into(),
-            load: 1,
+            load: Some(1),
             device: 0,
         }),
         operator: Arc::new(Operator {

@@ -27,7 +27,7 @@ fn model() -> Arc<ModelId> {
     Arc::new(ModelId {
         file_stem: "m".into(),
         graph_name: "g".into(),
-        load: 1,
+        load: Some(1),
         device: 0,
     })
 }

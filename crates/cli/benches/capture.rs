@@ -178,7 +178,7 @@ fn id() -> Arc<ModelId> {
     Arc::new(ModelId {
         file_stem: "m".into(),
         graph_name: "g".into(),
-        load: 1,
+        load: Some(1),
         device: 0,
     })
 }

@@ -71,11 +71,12 @@ pub struct Signature {
     pub inputs: Vec<ValueInfo>,
     /// Graph inputs that the file itself gives a value; they cannot be set.
     pub initialised_inputs: Vec<String>,
-    /// Names of the results, in order.
-    pub outputs: Vec<String>,
+    /// The results, in order. What the file does not say of one is [`DType::Undefined`] or `None`;
+    /// nothing holds the engine to what it does say.
+    pub outputs: Vec<ValueInfo>,
 }
 
-/// A model input as the file declares it.
+/// A model's input or output as the file declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueInfo {
     /// Its name.

@@ -113,7 +113,7 @@ impl LoadedModel for FakeModel {
             .signature
             .outputs
             .iter()
-            .filter_map(|name| values.get(name).cloned())
+            .filter_map(|value| values.get(&value.name).cloned())
             .collect())
     }
 }

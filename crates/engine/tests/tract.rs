@@ -44,7 +44,7 @@ fn capture(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> (Vec<Tensor>, Vec<
     let id = ModelId {
         file_stem: "m".into(),
         graph_name: "g".into(),
-        load: 1,
+        load: Some(1),
         device: 0,
     };
     let (tap, _) = session.attach(&Arc::new(id), model.operators(), &[]);
@@ -113,7 +113,7 @@ fn a_stopped_run_says_so() {
     let id = ModelId {
         file_stem: "m".into(),
         graph_name: "g".into(),
-        load: 1,
+        load: Some(1),
         device: 0,
     };
     let (tap, _) = session.attach(&Arc::new(id), model.operators(), &[]);

@@ -43,14 +43,15 @@ impl Side {
 }
 
 /// A loaded model, as a dump names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelId {
     /// The file name without directory and last suffix.
     pub file_stem: String,
     /// The name that the graph carries inside the file.
     pub graph_name: String,
-    /// Number of the load in this process, counted from 1.
-    pub load: u32,
+    /// Number of the load in this process, counted from 1. `None` stands for operators that run on
+    /// their own: there is no model then, and both names are empty.
+    pub load: Option<u32>,
     /// Device that runs it; the CPU is 0.
     pub device: u32,
 }

@@ -1,24 +1,40 @@
-//! A sink that writes the AscendCL tree: one tensor file for each operator execution.
+//! A sink that writes the AscendCL tree: one file for each operator execution.
+
+mod failure_text;
+mod outlet;
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Arc;
 
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
-use opscope_store::file_format::{dump_data, mapping_csv};
+use opscope_store::file_format::op_debug::OverflowRecord;
+use opscope_store::file_format::{dump_data, stats_csv};
 use opscope_store::record::Record;
-use opscope_store::tree::acl::{AclTree, hash_name};
+use opscope_store::tree::acl::{
+    AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
+};
 
-use super::{Sink, SinkError, Written};
+use self::outlet::Outlet;
+use super::{Content, Sink, SinkError, Written};
+use crate::overflow::Overflow;
+use crate::{Failure, FailureDetail};
+
+pub use outlet::{CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 
 /// How often a taken name is tried again with a later time stamp.
 const N_NAME_ATTEMPTS: u64 = 1000;
 
-/// Writes below `{dump_path}/{time}`.
+/// Writes below `{dump_path}/{time}`, failing operators below `{dump_path}/extra-info/data-dump`; or
+/// hands the same bytes with the same paths to a function and writes nothing.
+///
+/// A record whose tensors are all empty has no file.
 pub struct AclSink {
     tree: AclTree,
-    creator: Creator,
-    mapping: Mutex<()>,
+    content: Content,
+    outlet: Outlet,
 }
 
 impl AclSink {
@@ -43,59 +59,70 @@ impl AclSink {
                 break;
             }
         }
-        Ok(AclSink {
-            tree,
-            creator,
-            mapping: Mutex::new(()),
-        })
+        Ok(AclSink::new(tree, Outlet::files(creator)))
     }
 
-    /// The directories that `model` writes to.
+    /// Creates nothing until there is something to write.
+    pub fn lazy(dump_path: &Path, time: &str, modes: Modes) -> AclSink {
+        AclSink::new(
+            AclTree::new(dump_path, time),
+            Outlet::files(Creator::new(modes)),
+        )
+    }
+
+    /// Writes nothing: `function` gets what would be written, in chunks that name the file by its
+    /// absolute path. Files come one after the other, never two at once.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if `dump_path` is relative and the current directory is not known.
+    pub fn to_function(
+        dump_path: &Path,
+        time: &str,
+        function: Arc<ChunkFunction>,
+    ) -> Result<AclSink, StoreError> {
+        let absolute = std::path::absolute(dump_path).map_err(|source| StoreError::Io {
+            action: "resolve",
+            path: dump_path.to_owned(),
+            source,
+        })?;
+        Ok(AclSink::new(
+            AclTree::new(&absolute, time),
+            Outlet::function(function),
+        ))
+    }
+
+    fn new(tree: AclTree, outlet: Outlet) -> AclSink {
+        AclSink {
+            tree,
+            content: Content::Tensors,
+            outlet,
+        }
+    }
+
+    /// The same sink with something else to write of each tensor. Failing operators are written with
+    /// their tensors whatever this says.
+    #[must_use]
+    pub fn with_content(self, content: Content) -> AclSink {
+        AclSink { content, ..self }
+    }
+
+    /// The directories that models write to.
     pub fn tree(&self) -> &AclTree {
         &self.tree
     }
 
-    /// Writes the file unless its name is taken; returns whether it did.
-    fn try_write(
+    /// Puts a file at the first of `places` that is free; says which one that is.
+    fn put(
         &self,
         record: &Record,
-        timestamp_us: u64,
         parts: &[&[u8]],
-    ) -> Result<bool, StoreError> {
-        let place = self.tree.place(record, timestamp_us);
-        let Some(short_name) = hash_name(&place.dir, &place.file_name) else {
-            return self
-                .creator
-                .create_file(&place.dir.join(&place.file_name), parts);
-        };
-        self.creator.create_dir(&place.dir)?;
-        // The line goes first: a name without a file misleads nobody, a file without a name is lost.
-        // Lines are appended whole, and the lock keeps them in the order of their files.
-        let guard = self.mapping.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = place.dir.join(&short_name);
-        if path.exists() {
-            return Ok(false);
-        }
-        let line = mapping_csv::line(&short_name, &place.file_name);
-        self.creator
-            .append_line(&place.dir.join(mapping_csv::FILE_NAME), &line)?;
-        drop(guard);
-        self.creator.create_file(&path, parts)
-    }
-}
-
-impl Sink for AclSink {
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
-        let prelude = dump_data::prelude(record);
-        let mut parts: Vec<&[u8]> = vec![&prelude];
-        parts.extend(record.slots().map(|(_, _, tensor)| tensor.bytes()));
-        let n_bytes = parts.iter().map(|part| part.len() as u64).sum();
+        short_name: fn(&Place) -> Option<String>,
+        places: impl Fn(u64) -> Place,
+    ) -> Result<(Written, u64), SinkError> {
         for attempt in 0..N_NAME_ATTEMPTS {
-            if self.try_write(record, record.timestamp_us + attempt, &parts)? {
-                return Ok(Written {
-                    n_files: 1,
-                    n_bytes,
-                });
+            let place = places(attempt);
+            if let Some(written) = self.outlet.put(&place, short_name(&place), parts)? {
+                return Ok((written, attempt));
             }
         }
         let name = &record.operator.op_name;
@@ -103,4 +130,92 @@ impl Sink for AclSink {
             "no free file name for operator `{name}`"
         )))
     }
+}
+
+impl Sink for AclSink {
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        if record.n_bytes() == 0 {
+            return Ok(Written::default());
+        }
+        let stamp = |attempt| record.timestamp_us.saturating_add(attempt);
+        let (written, _) = match &self.content {
+            Content::Tensors => {
+                let prelude = dump_data::prelude(record);
+                let parts = parts(&prelude, record);
+                let places = |attempt| self.tree.place(record, stamp(attempt));
+                self.put(record, &parts, short_name, places)?
+            }
+            Content::Statistics(columns) => {
+                let text = stats_csv::encode(record, columns);
+                let places = |attempt| {
+                    let mut place = self.tree.place(record, stamp(attempt));
+                    place.file_name.push_str(stats_csv::FILE_NAME_SUFFIX);
+                    place
+                };
+                self.put(record, &[text.as_bytes()], short_name, places)?
+            }
+        };
+        Ok(written)
+    }
+
+    /// The overflow record goes first: when it cannot be written, nothing is kept of the operator.
+    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+        let model_id = record.model.load.unwrap_or(UNKNOWN_ID);
+        let (stream_id, task_id) = (stream_id(&record.model), record.operator.task_id);
+        let block = overflow.to_record(model_id.into(), stream_id.into(), task_id.into());
+        let bytes = dump_data::op_debug_file(&OverflowRecord::Blocks(block), record.timestamp_us);
+        let places = |attempt| {
+            let timestamp_us = record.timestamp_us.saturating_add(attempt);
+            self.tree.op_debug_place(record, timestamp_us)
+        };
+        let (written, _) = self.put(record, &[&bytes], short_name, places)?;
+        Ok(written + self.write(record)?)
+    }
+
+    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+        let message = failure_text::message(record, failure);
+        let (file, op_name) = match failure.detail {
+            FailureDetail::Brief if self.outlet.is_function() => (FailureFile::BriefMessage, ""),
+            FailureDetail::Brief => (FailureFile::Brief, ""),
+            FailureDetail::Normal | FailureDetail::Full => {
+                (FailureFile::Named, record.operator.op_name.as_str())
+            }
+        };
+        let prelude = dump_data::exception_prelude(record, op_name, &message);
+        let places = |attempt: u64| {
+            let timestamp_us = record.timestamp_us.saturating_add(attempt * 1000);
+            let time = local_time(timestamp_us);
+            self.tree.failure_place(record, file, &time)
+        };
+        let short = |place: &Place| hash_file_name(&place.file_name);
+        let (written, taken) = self.put(record, &parts(&prelude, record), short, places)?;
+        let Some(trace) = &failure.trace else {
+            return Ok(written);
+        };
+        let text = failure_text::with_trace(&message, record, trace);
+        let places = |attempt| {
+            let mut place = places(taken + attempt);
+            place.file_name.push_str(TRACE_SUFFIX);
+            place
+        };
+        let (beside, _) = self.put(record, &[text.as_bytes()], short, places)?;
+        Ok(written + beside)
+    }
+}
+
+fn parts<'a>(prelude: &'a [u8], record: &'a Record) -> Vec<&'a [u8]> {
+    let tensors = record.slots().map(|(_, _, tensor)| tensor.bytes());
+    std::iter::once(prelude).chain(tensors).collect()
+}
+
+fn short_name(place: &Place) -> Option<String> {
+    hash_name(&place.dir, &place.file_name)
+}
+
+/// `YYYYMMDDHHMMSSmmm` on the clock of the place where the program runs.
+fn local_time(timestamp_us: u64) -> String {
+    let microseconds = i64::try_from(timestamp_us).unwrap_or(i64::MAX);
+    let timestamp = Timestamp::from_microsecond(microseconds).unwrap_or(Timestamp::MAX);
+    let time = timestamp.to_zoned(TimeZone::system());
+    format!("{}{:03}", time.strftime("%Y%m%d%H%M%S"), time.millisecond())
 }

@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),
-        load: 1,
+        load: Some(1),
         device: 0,
     };
     let baseline = baseline(arguments, &mut *model, &inputs)?;

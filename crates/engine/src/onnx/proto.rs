@@ -98,9 +98,18 @@ pub(super) fn signature(graph: &GraphProto) -> Result<Signature, String> {
         outputs: graph
             .output
             .iter()
-            .map(|value| value.name.clone())
+            .map(|value| value_info(value).unwrap_or_else(|_| untyped(&value.name)))
             .collect(),
     })
+}
+
+/// A value of which only the name is known.
+fn untyped(name: &str) -> ValueInfo {
+    ValueInfo {
+        name: name.to_owned(),
+        dtype: DType::Undefined,
+        dims: None,
+    }
 }
 
 /// The version of the standard operator set; 0 if the file names none.

@@ -4,14 +4,20 @@
 //! payload follow the public `DumpData` message and its readers.
 
 mod codes;
+mod exception_file;
 mod file;
 mod header;
+mod op_debug_file;
 
 pub use codes::{dtype_code, dtype_from_code, layout_code, layout_from_code};
-pub use file::{DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, Piece, prelude};
+pub use exception_file::exception_prelude;
+pub use file::{
+    DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, Piece, VERSION, prelude, with_length,
+};
 pub use header::{
     Attribute, BufferEntry, DimRange, DumpHeader, OriginalOp, SpaceEntry, TensorEntry,
 };
+pub use op_debug_file::op_debug_file;
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "DumpData";

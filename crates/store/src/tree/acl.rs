@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! {dump_path}/{time}/{device_id}/{model_name}/{model_id}/{data_index}/{file}
+//! {dump_path}/{time}/{device_id}/{file}                 operators that run on their own
 //! {file} = {op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}
 //! ```
 //!
@@ -12,22 +13,27 @@
 //! decimal libstdc++ `std::hash` of the full path, and `mapping.csv` in the same directory keeps the
 //! real name.
 
+mod extra_info;
 mod file_name;
 mod long_name;
 
 use std::path::{Path, PathBuf};
 
+pub use extra_info::{FailureFile, TRACE_SUFFIX};
 pub use file_name::{DumpFileName, SubTask};
-pub use long_name::{FILE_NAME_BYTES_MAX, hash_name};
+pub use long_name::{FILE_NAME_BYTES_MAX, hash_file_name, hash_name};
 
 use crate::record::{ModelId, Record};
 
 /// The stream that engines without streams report.
 pub const STREAM_ID: u32 = 0;
+/// A task or stream that nobody knows, as of an operator that runs on its own.
+pub const UNKNOWN_ID: u32 = 65535;
 
 /// Where one accepted configuration writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclTree {
+    dump_path: PathBuf,
     root: PathBuf,
 }
 
@@ -44,6 +50,7 @@ impl AclTree {
     /// The tree below `dump_path` of a configuration accepted at `time` (`YYYYMMDDHHMMSS`).
     pub fn new(dump_path: &Path, time: &str) -> AclTree {
         AclTree {
+            dump_path: dump_path.to_owned(),
             root: dump_path.join(time),
         }
     }
@@ -53,8 +60,13 @@ impl AclTree {
         &self.root
     }
 
-    /// `{dump_path}/{time}/{device_id}/{model_name}/{model_id}`.
+    /// `{dump_path}/{time}/{device_id}/{model_name}/{model_id}`; of operators that run on their own
+    /// `{dump_path}/{time}/{device_id}`.
     pub fn model_dir(&self, model: &ModelId) -> PathBuf {
+        let device_dir = self.root.join(model.device.to_string());
+        let Some(load) = model.load else {
+            return device_dir;
+        };
         let name = if model.file_stem.is_empty() {
             &model.graph_name
         } else {
@@ -64,10 +76,16 @@ impl AclTree {
             name if name.is_empty() => "_".to_owned(),
             name => long_name::shorten_component(name),
         };
-        self.root
-            .join(model.device.to_string())
-            .join(name)
-            .join(model.load.to_string())
+        device_dir.join(name).join(load.to_string())
+    }
+
+    /// The directory of one execution of `model`.
+    pub fn step_dir(&self, model: &ModelId, step: u64) -> PathBuf {
+        let model_dir = self.model_dir(model);
+        match model.load {
+            Some(_) => model_dir.join(step.to_string()),
+            None => model_dir,
+        }
     }
 
     /// Directory and file name of `record`, stamped with `timestamp_us`.
@@ -77,14 +95,46 @@ impl AclTree {
             op_type: clean_name(&operator.op_type),
             op_name: clean_name(&operator.op_name),
             task_id: operator.task_id,
-            stream_id: Some(STREAM_ID),
+            stream_id: Some(stream_id(&record.model)),
             timestamp: timestamp_us.to_string(),
             sub_task: None,
         };
         Place {
-            dir: self.model_dir(&record.model).join(record.step.to_string()),
+            dir: self.step_dir(&record.model, record.step),
             file_name: file_name.to_string(),
         }
+    }
+
+    /// Directory and file name of the overflow record of `record`'s operator, stamped with
+    /// `timestamp_us`.
+    pub fn op_debug_place(&self, record: &Record, timestamp_us: u64) -> Place {
+        let task_id = record.operator.task_id;
+        Place {
+            dir: self.step_dir(&record.model, record.step),
+            file_name: op_debug_file_name(task_id, stream_id(&record.model), timestamp_us),
+        }
+    }
+}
+
+/// The name of the file that carries the overflow record of a task:
+/// `Opdebug.Node_OpDebug.{task_id}.{stream_id}.{timestamp}`, stamped with `timestamp_us`.
+pub fn op_debug_file_name(task_id: u32, stream_id: u32, timestamp_us: u64) -> String {
+    let name = DumpFileName {
+        op_type: "Opdebug".to_owned(),
+        op_name: "Node_OpDebug".to_owned(),
+        task_id,
+        stream_id: Some(stream_id),
+        timestamp: timestamp_us.to_string(),
+        sub_task: None,
+    };
+    name.to_string()
+}
+
+/// The stream that operators of `model` report.
+pub fn stream_id(model: &ModelId) -> u32 {
+    match model.load {
+        Some(_) => STREAM_ID,
+        None => UNKNOWN_ID,
     }
 }
 
@@ -104,6 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::file_format::op_debug;
     use crate::record::Operator;
 
     fn record(model: &str, op_type: &str, op_name: &str) -> Record {
@@ -111,7 +162,7 @@ mod tests {
             model: Arc::new(ModelId {
                 file_stem: model.into(),
                 graph_name: "graph".into(),
-                load: 1,
+                load: Some(1),
                 device: 0,
             }),
             operator: Arc::new(Operator {
@@ -140,6 +191,26 @@ mod tests {
         assert_eq!(place.file_name, "Conv._a_b_c_d_e:f.7.0.1700000000000100");
         let place = tree.place(&record("", "T", "n"), 1);
         assert_eq!(place.dir, Path::new("/d/20240102030405/0/graph/1/3"));
+    }
+
+    #[test]
+    fn an_operator_on_its_own_has_no_model_directories() {
+        let tree = AclTree::new(Path::new("/d"), "20240102030405");
+        let mut record = record("", "Add", "add");
+        record.model = Arc::new(ModelId {
+            device: 2,
+            ..ModelId::default()
+        });
+        let place = tree.place(&record, 9);
+        assert_eq!(place.dir, Path::new("/d/20240102030405/2"));
+        assert_eq!(place.file_name, "Add.add.7.65535.9");
+    }
+
+    #[test]
+    fn name_of_an_overflow_record() {
+        let name = op_debug_file_name(57, 563, 1_634_155_934_600_000);
+        assert_eq!(name, "Opdebug.Node_OpDebug.57.563.1634155934600000");
+        assert!(op_debug::is_record_name(&name));
     }
 
     proptest! {

@@ -16,7 +16,7 @@ use crate::{FormatError, StoreError};
 /// Bytes of the length that precedes the header.
 pub const LENGTH_BYTES: u64 = 8;
 /// What the version field of every file says.
-const VERSION: &str = "2.0";
+pub const VERSION: &str = "2.0";
 
 /// What a piece of the payload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -199,12 +199,17 @@ pub fn prelude(record: &Record) -> Vec<u8> {
         op_name: record.operator.op_name.clone(),
         ..DumpHeader::default()
     };
+    with_length(&header)
+}
+
+/// The bytes of a header behind their length.
+pub fn with_length(header: &DumpHeader) -> Vec<u8> {
     let header = header.encode();
     let length = (header.len() as u64).to_le_bytes();
     [&length[..], &header].concat()
 }
 
-fn entry(tensor: &Tensor) -> TensorEntry {
+pub(super) fn entry(tensor: &Tensor) -> TensorEntry {
     let dims: Vec<u64> = tensor.shape().iter().map(|&dim| dim as u64).collect();
     TensorEntry {
         data_type: dtype_code(tensor.dtype()),
@@ -287,7 +292,7 @@ mod tests {
         let model = ModelId {
             file_stem: "m".into(),
             graph_name: "g".into(),
-            load: 1,
+            load: Some(1),
             device: 0,
         };
         let operator = Operator {

@@ -20,6 +20,11 @@ pub fn hash_name(dir: &Path, file_name: &str) -> Option<String> {
     Some(std_hash(path.as_os_str().as_encoded_bytes()).to_string())
 }
 
+/// [`hash_name`] as the writer of failing operators has it, which leaves the directory out.
+pub fn hash_file_name(file_name: &str) -> Option<String> {
+    (file_name.len() > FILE_NAME_BYTES_MAX).then(|| std_hash(file_name.as_bytes()).to_string())
+}
+
 /// A directory name cut to what the file system accepts, told apart by its hash.
 ///
 /// CANN leaves this case to the file system, which refuses it.

@@ -1,0 +1,176 @@
+//! Buffers of the program's, and lists of them.
+
+use crate::handle::Handle;
+use crate::status::INVALID_PARAM;
+use crate::{Answer, Process};
+
+/// An address and a length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Buffer {
+    pub(crate) address: usize,
+    pub(crate) size: usize,
+}
+
+/// The inputs or outputs of an execution, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Dataset {
+    pub(crate) entries: Vec<Entry>,
+    /// The extents that were set for the executions to come.
+    pub(crate) gear: Option<Gear>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) buffer: Handle,
+    /// A description of its own; 0 without one.
+    pub(crate) tensor_desc: Handle,
+}
+
+/// What stands for the extents that a model leaves open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Gear {
+    /// The first axis of every input.
+    Batch(u64),
+    /// The third and fourth axis of the images among the inputs.
+    Size { height: u64, width: u64 },
+    /// All axes of all inputs, one after the other.
+    Dims(Vec<i64>),
+}
+
+impl Process {
+    /// `aclCreateDataBuffer`: notes an address; nothing is read. See `memory` for what addresses
+    /// have to be.
+    pub fn create_data_buffer(&self, address: usize, size: usize) -> Handle {
+        let handle = self.handles.next();
+        self.objects()
+            .buffers
+            .insert(handle, Buffer { address, size })
+    }
+
+    /// `aclDestroyDataBuffer`: forgets the address; the memory stays.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null and for what is no data buffer, or no longer.
+    pub fn destroy_data_buffer(&self, buffer: Handle) -> Answer {
+        let removed = self.objects().buffers.remove(buffer);
+        removed.map(drop).ok_or(INVALID_PARAM)
+    }
+
+    /// `aclGetDataBufferAddr`; 0 for what is no data buffer.
+    pub fn data_buffer_address(&self, buffer: Handle) -> usize {
+        let objects = self.objects();
+        objects
+            .buffers
+            .get(buffer)
+            .map_or(0, |buffer| buffer.address)
+    }
+
+    /// `aclGetDataBufferSizeV2`; 0 for what is no data buffer.
+    pub fn data_buffer_size(&self, buffer: Handle) -> usize {
+        let objects = self.objects();
+        objects.buffers.get(buffer).map_or(0, |buffer| buffer.size)
+    }
+
+    /// `aclUpdateDataBuffer`.
+    ///
+    /// # Errors
+    /// As for [`Process::destroy_data_buffer`].
+    pub fn update_data_buffer(&self, buffer: Handle, address: usize, size: usize) -> Answer {
+        let mut objects = self.objects();
+        let known = objects.buffers.get_mut(buffer).ok_or(INVALID_PARAM)?;
+        *known = Buffer { address, size };
+        Ok(())
+    }
+
+    /// `aclmdlCreateDataset`.
+    pub fn create_dataset(&self) -> Handle {
+        let handle = self.handles.next();
+        self.objects().datasets.insert(handle, Dataset::default())
+    }
+
+    /// `aclmdlDestroyDataset`: the buffers in it stay, its descriptions end.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null and for what is no dataset, or no longer.
+    pub fn destroy_dataset(&self, dataset: Handle) -> Answer {
+        let mut objects = self.objects();
+        let removed = objects.datasets.remove(dataset).ok_or(INVALID_PARAM)?;
+        for entry in removed.entries {
+            objects.tensor_descs.remove(entry.tensor_desc);
+        }
+        Ok(())
+    }
+
+    /// `aclmdlAddDatasetBuffer`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` if either is null or not what it should be.
+    pub fn add_dataset_buffer(&self, dataset: Handle, buffer: Handle) -> Answer {
+        let mut objects = self.objects();
+        objects.buffers.get(buffer).ok_or(INVALID_PARAM)?;
+        let known = objects.datasets.get_mut(dataset).ok_or(INVALID_PARAM)?;
+        known.entries.push(Entry {
+            buffer,
+            tensor_desc: 0,
+        });
+        Ok(())
+    }
+
+    /// `aclmdlGetDatasetNumBuffers`; 0 for what is no dataset.
+    pub fn dataset_n_buffers(&self, dataset: Handle) -> usize {
+        let objects = self.objects();
+        objects
+            .datasets
+            .get(dataset)
+            .map_or(0, |known| known.entries.len())
+    }
+
+    /// `aclmdlGetDatasetBuffer`.
+    pub fn dataset_buffer(&self, dataset: Handle, index: usize) -> Option<Handle> {
+        let objects = self.objects();
+        let entry = objects.datasets.get(dataset)?.entries.get(index)?;
+        Some(entry.buffer)
+    }
+
+    /// `aclmdlSetDatasetTensorDesc`: gives the buffer at `index` a copy of a description, which says
+    /// the shape of the executions to come. The null handle takes it away.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` if dataset or description are not what they should be, or there is no such
+    /// buffer.
+    pub fn set_dataset_tensor_desc(&self, dataset: Handle, desc: Handle, index: usize) -> Answer {
+        let mut objects = self.objects();
+        let copy = match desc {
+            0 => None,
+            desc => Some(objects.tensor_descs.get(desc).ok_or(INVALID_PARAM)?.clone()),
+        };
+        let known = objects.datasets.get_mut(dataset).ok_or(INVALID_PARAM)?;
+        let entry = known.entries.get_mut(index).ok_or(INVALID_PARAM)?;
+        let own = entry.tensor_desc;
+        match copy {
+            None => {
+                entry.tensor_desc = 0;
+                objects.tensor_descs.remove(own);
+            }
+            Some(copy) => {
+                // A program may hold the handle of the copy before: it stays.
+                let is_alive = own != 0 && objects.tensor_descs.get(own).is_some();
+                let own = if is_alive { own } else { self.handles.next() };
+                objects.tensor_descs.insert(own, copy);
+                if let Some(known) = objects.datasets.get_mut(dataset) {
+                    known.entries[index].tensor_desc = own;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `aclmdlGetDatasetTensorDesc`: the description of the buffer at `index`, which ends with the
+    /// dataset. After an execution those of outputs say the shapes that came out.
+    pub fn dataset_tensor_desc(&self, dataset: Handle, index: usize) -> Option<Handle> {
+        let objects = self.objects();
+        let entry = objects.datasets.get(dataset)?.entries.get(index)?;
+        let desc = entry.tensor_desc;
+        objects.tensor_descs.get(desc).map(|_| desc)
+    }
+}

@@ -1,0 +1,194 @@
+//! The dump that is in force, and which part each model has in it.
+
+mod sink;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use opscope_capture::Plan;
+use opscope_capture::sink::Content;
+use opscope_config::dialect::acl::{AclDump, Mode};
+
+use crate::exception::ExceptionDump;
+use crate::model::Model;
+use crate::process::lock;
+use crate::{Answer, Process};
+
+/// How many seconds are tried for a directory that no other dump has.
+const N_TIMES: i64 = 3600;
+/// `acldumpType`: dumps of values, and of overflows.
+const DATA_DUMP: i32 = 4;
+const OVERFLOW_DUMP: i32 = 5;
+
+/// What was configured. Several modes may be switched on one after the other; models follow the
+/// latest.
+#[derive(Default)]
+pub(crate) struct Dump {
+    /// What models follow that are loaded now.
+    current: Option<Arc<Settings>>,
+    /// The latest dump of values, watched or not.
+    values: Option<Arc<Settings>>,
+    /// The latest dump of overflows.
+    overflows: Option<Arc<Settings>>,
+    /// The dump of operators that fail.
+    pub(crate) failures: Option<ExceptionDump>,
+    /// Directories of earlier configurations of this process, which may not exist.
+    taken: HashSet<PathBuf>,
+}
+
+/// A configuration that was accepted.
+pub(crate) struct Settings {
+    pub(crate) mode: Mode,
+    pub(crate) plan: Plan,
+    pub(crate) content: Content,
+    pub(crate) has_single_operators: bool,
+    pub(crate) dump_path: PathBuf,
+    /// `{time}`: when it was accepted.
+    pub(crate) time: String,
+}
+
+/// A model's part in the dump.
+#[derive(Default)]
+pub(crate) struct Registration {
+    /// What was in force when the model was loaded; `None` if nothing was. Decides for good which
+    /// operators are kept.
+    selected_by: Option<Arc<Settings>>,
+    /// What is kept of the next execution.
+    current: Option<(Plan, Arc<Settings>)>,
+}
+
+impl Registration {
+    fn at_load(current: Option<&Arc<Settings>>) -> Registration {
+        Registration {
+            selected_by: current.cloned(),
+            current: current.map(|settings| (settings.plan.clone(), settings.clone())),
+        }
+    }
+
+    /// Follows a configuration that was accepted after the model was loaded: with its place, time,
+    /// mode, sides, steps and content, but the operators that the model was loaded with.
+    fn follow(&mut self, settings: &Arc<Settings>) {
+        let Some(at_load) = &self.selected_by else {
+            return;
+        };
+        let mut plan = settings.plan.clone();
+        // The selection of another mode says nothing about this one.
+        if at_load.mode == settings.mode {
+            plan.models = at_load.plan.models.clone();
+            plan.excluded = at_load.plan.excluded.clone();
+        }
+        self.current = Some((plan, settings.clone()));
+    }
+
+    /// What to keep of the next execution.
+    pub(crate) fn current(&self) -> Option<(Plan, Arc<Settings>)> {
+        self.current.clone()
+    }
+}
+
+impl Process {
+    /// Puts an accepted configuration in force.
+    pub(crate) fn configure_dump(&self, accepted: AclDump) -> Answer {
+        let mut dump = lock(&self.dump);
+        if let Mode::Failures(_) = accepted.mode {
+            return self.configure_exception_dump(&mut dump.failures, accepted);
+        }
+        let dump_path = accepted.places.into_iter().next().unwrap_or_default();
+        let settings = Arc::new(Settings {
+            mode: accepted.mode,
+            plan: accepted.plan,
+            content: accepted.content,
+            has_single_operators: accepted.has_single_operators,
+            time: dump.free_time(&dump_path),
+            dump_path,
+        });
+        let of_mode = match settings.mode {
+            Mode::Overflow => &mut dump.overflows,
+            _ => &mut dump.values,
+        };
+        *of_mode = Some(settings.clone());
+        dump.current = Some(settings.clone());
+        for model in lock(&self.models).by_id.values() {
+            lock(&model.registration).follow(&settings);
+        }
+        Ok(())
+    }
+
+    /// Switches every dump off. Returns the models that were dumped.
+    pub(crate) fn switch_dump_off(&self) -> Vec<Arc<Model>> {
+        let mut dump = lock(&self.dump);
+        dump.current = None;
+        dump.values = None;
+        dump.overflows = None;
+        if let Some(failures) = &mut dump.failures {
+            failures.switch_off();
+        }
+        let models = lock(&self.models);
+        let mut registered = Vec::new();
+        for model in models.by_id.values() {
+            if lock(&model.registration).current.take().is_some() {
+                registered.push(model.clone());
+            }
+        }
+        registered
+    }
+
+    /// Makes a loaded model known and gives it its part in the dump, in one step: the model follows
+    /// either the configuration before a concurrent change or the one after it.
+    pub(crate) fn register_model(&self, build: impl FnOnce(u32, Registration) -> Model) -> u32 {
+        let dump = lock(&self.dump);
+        let mut models = lock(&self.models);
+        models.n_loaded += 1;
+        let id = models.n_loaded;
+        let model = build(id, Registration::at_load(dump.current.as_ref()));
+        models.by_id.insert(id, Arc::new(model));
+        id
+    }
+
+    /// The configuration that operators outside a model follow.
+    pub(crate) fn single_operator_dump(&self) -> Option<Arc<Settings>> {
+        let dump = lock(&self.dump);
+        let current = dump.current.as_ref();
+        current
+            .filter(|settings| settings.has_single_operators)
+            .cloned()
+    }
+
+    /// `acldumpGetPath`: where the dump of a kind goes, with a `/` at the end; `None` if none of that
+    /// kind is on. The directory of dumps of failing operators is created.
+    pub fn dump_path(&self, kind: i32) -> Option<String> {
+        let dump = lock(&self.dump);
+        let settings = match kind {
+            DATA_DUMP => dump.values.as_ref(),
+            OVERFLOW_DUMP => dump.overflows.as_ref(),
+            1..=3 => return dump.failures.as_ref()?.create_root(self),
+            _ => None,
+        }?;
+        let root = settings.dump_path.join(&settings.time);
+        Some(format!("{}/", root.display()))
+    }
+}
+
+impl Dump {
+    /// The local time, or the next second whose directory below `dump_path` is free.
+    fn free_time(&mut self, dump_path: &Path) -> String {
+        let now = jiff::Zoned::now();
+        let mut times = (0..N_TIMES).map(|seconds| {
+            let time = now.saturating_add(jiff::Span::new().seconds(seconds));
+            time.strftime("%Y%m%d%H%M%S").to_string()
+        });
+        let first = times.next().unwrap_or_default();
+        let is_free = |time: &String| {
+            let root = dump_path.join(time);
+            !self.taken.contains(&root) && !root.exists()
+        };
+        let time = if is_free(&first) {
+            first
+        } else {
+            times.find(is_free).unwrap_or(first)
+        };
+        self.taken.insert(dump_path.join(&time));
+        time
+    }
+}

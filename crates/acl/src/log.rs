@@ -1,0 +1,44 @@
+//! What the library says on standard error, and from which severity on.
+
+use std::fmt;
+
+/// Environment variable with the lowest severity that is shown: 0 debug, 1 info, 2 warning, 3 error,
+/// 4 nothing.
+const LEVEL: &str = "ASCEND_GLOBAL_LOG_LEVEL";
+/// Errors only, as the vendor's library does.
+const LEVEL_DEFAULT: u32 = 3;
+const WARNING: u32 = 2;
+const ERROR: u32 = 3;
+
+/// A log on standard error.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Log {
+    level: u32,
+}
+
+impl Log {
+    /// A log with the severity that the environment asks for.
+    pub(crate) fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Log {
+        let level = variable(LEVEL).and_then(|text| text.trim().parse().ok());
+        Log {
+            level: level.unwrap_or(LEVEL_DEFAULT),
+        }
+    }
+
+    /// Something may not be what the user expects.
+    pub(crate) fn warning(self, text: impl fmt::Display) {
+        self.line(WARNING, "warning", &text);
+    }
+
+    /// Something that the user asked for was not done, and no return code says so.
+    pub(crate) fn error(self, text: impl fmt::Display) {
+        self.line(ERROR, "error", &text);
+    }
+
+    #[expect(clippy::print_stderr, reason = "standard error is where it goes")]
+    fn line(self, severity: u32, name: &str, text: &dyn fmt::Display) {
+        if severity >= self.level {
+            eprintln!("opscope: {name}: {text}");
+        }
+    }
+}

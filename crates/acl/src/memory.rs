@@ -1,0 +1,280 @@
+//! Memory that the interface gives out, and the only place that follows an address.
+//!
+//! Addresses come from programs written in C or Python, which may also pass memory of their own. For
+//! memory that was allocated here every access is checked against the allocation: its bounds, and
+//! that it was not freed. For any other address the caller's word has to do, as it has in C: the
+//! functions of the interface that take an address require that it is null, lies in an allocation of
+//! this process, or may be read or written for the given length. Bindings pass that on to their
+//! callers; nothing in this crate makes up an address.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::status::{INVALID_PARAM, RT_MEMORY_ALLOCATION, RT_PARAM_INVALID};
+use crate::{Answer, Process};
+
+/// Allocations begin at multiples of this many bytes, which suits every operator.
+const ALIGNMENT: usize = 512;
+/// Copies know these directions; all memory is the host's, so they are the same.
+const N_COPY_KINDS: i32 = 8;
+
+/// Who may free an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Device,
+    Host,
+}
+
+#[derive(Debug)]
+struct Allocation {
+    /// What the allocator gave: `address` is the first multiple of the alignment in it.
+    base: usize,
+    layout: Layout,
+    /// Bytes from `address` on.
+    size: usize,
+    kind: Kind,
+}
+
+/// The allocations of a process, by address.
+#[derive(Debug, Default)]
+pub(crate) struct Memory(RwLock<BTreeMap<usize, Allocation>>);
+
+/// Where an access may go.
+#[derive(Debug, PartialEq, Eq)]
+enum Access {
+    /// Inside an allocation, or in memory of the caller's.
+    Fine,
+    /// Beyond the end of an allocation or of the address space, or null.
+    Bad,
+}
+
+type Allocations = BTreeMap<usize, Allocation>;
+
+impl Memory {
+    /// Keeps every allocation alive while it is held; copies on several threads share it.
+    fn keep(&self) -> RwLockReadGuard<'_, Allocations> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self) -> RwLockWriteGuard<'_, Allocations> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn allocate(&self, size: usize, kind: Kind) -> Answer<usize> {
+        if size == 0 {
+            return Err(INVALID_PARAM);
+        }
+        // The system gives zeroed memory without touching it for small alignments only.
+        let layout = size
+            .checked_add(ALIGNMENT)
+            .and_then(|size| Layout::from_size_align(size, align_of::<u64>()).ok())
+            .ok_or(RT_MEMORY_ALLOCATION)?;
+        // SAFETY: the layout has a size other than 0.
+        let base = unsafe { alloc_zeroed(layout) } as usize;
+        if base == 0 {
+            return Err(RT_MEMORY_ALLOCATION);
+        }
+        let address = base.next_multiple_of(ALIGNMENT);
+        let allocation = Allocation {
+            base,
+            layout,
+            size,
+            kind,
+        };
+        self.change().insert(address, allocation);
+        Ok(address)
+    }
+
+    fn release(&self, address: usize, kind: Kind) -> Answer {
+        if address == 0 {
+            return Err(INVALID_PARAM);
+        }
+        let mut allocations = self.change();
+        let is_known = allocations
+            .get(&address)
+            .is_some_and(|known| known.kind == kind);
+        let Some(allocation) = is_known.then(|| allocations.remove(&address)).flatten() else {
+            return Err(RT_PARAM_INVALID);
+        };
+        // SAFETY: the table held this base and layout, so `alloc_zeroed` gave it and nobody has
+        // freed it; copies keep the table from changing, so none is under way.
+        unsafe { dealloc(allocation.base as *mut u8, allocation.layout) };
+        Ok(())
+    }
+
+    /// Reads `count` bytes; `None` where the access would leave an allocation or is null.
+    pub(crate) fn read(&self, address: usize, count: usize) -> Option<Vec<u8>> {
+        if count == 0 {
+            return Some(Vec::new());
+        }
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(count).ok()?;
+        let allocations = self.keep();
+        if check(&allocations, address, count) == Access::Bad {
+            return None;
+        }
+        // SAFETY: the range is inside an allocation, which the guard keeps alive, or the caller has
+        // promised that it can be read. `address` is not null and the range does not wrap.
+        let source = unsafe { std::slice::from_raw_parts(address as *const u8, count) };
+        bytes.extend_from_slice(source);
+        Some(bytes)
+    }
+
+    /// Writes `bytes`; `None` where the access would leave an allocation or is null.
+    pub(crate) fn write(&self, address: usize, bytes: &[u8]) -> Option<()> {
+        if bytes.is_empty() {
+            return Some(());
+        }
+        let allocations = self.keep();
+        if check(&allocations, address, bytes.len()) == Access::Bad {
+            return None;
+        }
+        // SAFETY: as for `read`, for writing; `bytes` is borrowed memory of this library's, which no
+        // allocation overlaps.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
+        }
+        Some(())
+    }
+
+    fn copy(&self, to: usize, from: usize, count: usize) -> Option<()> {
+        let allocations = self.keep();
+        for address in [to, from] {
+            if check(&allocations, address, count) == Access::Bad {
+                return None;
+            }
+        }
+        // SAFETY: both ranges have been checked or promised; they may overlap.
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, count) };
+        Some(())
+    }
+
+    fn fill(&self, to: usize, value: u8, count: usize) -> Option<()> {
+        let allocations = self.keep();
+        if check(&allocations, to, count) == Access::Bad {
+            return None;
+        }
+        // SAFETY: the range has been checked or promised.
+        unsafe { std::ptr::write_bytes(to as *mut u8, value, count) };
+        Some(())
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        let allocations = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
+        for allocation in allocations.into_values() {
+            // SAFETY: as in `release`; the process that gave out the address ends with the table.
+            unsafe { dealloc(allocation.base as *mut u8, allocation.layout) };
+        }
+    }
+}
+
+fn check(allocations: &Allocations, address: usize, count: usize) -> Access {
+    let end = address.checked_add(count);
+    let Some(end) = end.filter(|_| address != 0 && isize::try_from(count).is_ok()) else {
+        return Access::Bad;
+    };
+    let before = allocations.range((Bound::Unbounded, Bound::Excluded(end)));
+    match before.last() {
+        // The allocation that begins nearest before the range's end either ends before the range
+        // begins, or has to hold all of it.
+        Some((start, known)) if start + known.size > address => {
+            if *start <= address && end <= start + known.size {
+                Access::Fine
+            } else {
+                Access::Bad
+            }
+        }
+        _ => Access::Fine,
+    }
+}
+
+impl Process {
+    /// `aclrtMalloc`. The memory is zero. Every `policy` gives the same memory: the host's.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for 0 bytes, `RT_MEMORY_ALLOCATION` if there is no memory.
+    pub fn malloc(&self, size: usize, _policy: u32) -> Answer<usize> {
+        self.memory.allocate(size, Kind::Device)
+    }
+
+    /// `aclrtMallocHost`.
+    ///
+    /// # Errors
+    /// As for [`Process::malloc`].
+    pub fn malloc_host(&self, size: usize) -> Answer<usize> {
+        self.memory.allocate(size, Kind::Host)
+    }
+
+    /// `aclrtFree`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` for an address that [`Process::malloc`] did not
+    /// give or that was freed.
+    pub fn free(&self, address: usize) -> Answer {
+        self.memory.release(address, Kind::Device)
+    }
+
+    /// `aclrtFreeHost`.
+    ///
+    /// # Errors
+    /// As for [`Process::free`].
+    pub fn free_host(&self, address: usize) -> Answer {
+        self.memory.release(address, Kind::Host)
+    }
+
+    /// `aclrtMemcpy`. The ranges may overlap; 0 bytes are always copied.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` if more is to be copied than fits, if a range
+    /// leaves its allocation, or if `kind` is none.
+    pub fn memcpy(&self, to: usize, to_max: usize, from: usize, count: usize, kind: i32) -> Answer {
+        if count == 0 {
+            return Ok(());
+        }
+        if to == 0 || from == 0 {
+            return Err(INVALID_PARAM);
+        }
+        if count > to_max || !(0..N_COPY_KINDS).contains(&kind) {
+            return Err(RT_PARAM_INVALID);
+        }
+        self.memory.copy(to, from, count).ok_or(RT_PARAM_INVALID)
+    }
+
+    /// `aclrtMemset`, with the lowest byte of `value`.
+    ///
+    /// # Errors
+    /// As for [`Process::memcpy`].
+    pub fn memset(&self, to: usize, to_max: usize, value: i32, count: usize) -> Answer {
+        if count == 0 {
+            return Ok(());
+        }
+        if to == 0 {
+            return Err(INVALID_PARAM);
+        }
+        if count > to_max {
+            return Err(RT_PARAM_INVALID);
+        }
+        let [value, ..] = value.to_le_bytes();
+        self.memory.fill(to, value, count).ok_or(RT_PARAM_INVALID)
+    }
+
+    /// Reads bytes at an address; for bindings that hand memory to their language.
+    ///
+    /// # Errors
+    /// `RT_PARAM_INVALID` for null, or if the range leaves its allocation.
+    pub fn read_memory(&self, address: usize, count: usize) -> Answer<Vec<u8>> {
+        self.memory.read(address, count).ok_or(RT_PARAM_INVALID)
+    }
+
+    /// Writes bytes at an address.
+    ///
+    /// # Errors
+    /// As for [`Process::read_memory`].
+    pub fn write_memory(&self, address: usize, bytes: &[u8]) -> Answer {
+        self.memory.write(address, bytes).ok_or(RT_PARAM_INVALID)
+    }
+}

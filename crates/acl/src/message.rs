@@ -1,0 +1,251 @@
+//! What `aclGetRecentErrMsg` tells: reports with a code, a title and hints.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+
+/// Most reports that wait to be read; older ones go.
+const N_REPORTS_MAX: usize = 64;
+/// Most threads with reports that nobody has read; those of the thread that was quiet longest go.
+const N_THREADS_MAX: usize = 1024;
+/// What stands before lines that continue a report.
+const INDENT: &str = "        ";
+
+/// What happened, in the user's terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Report {
+    code: &'static str,
+    head: String,
+}
+
+/// A code's title, its message with `{}` for each placeholder, and hints that may be empty.
+struct Wording {
+    code: &'static str,
+    title: &'static str,
+    message: &'static str,
+    cause: &'static str,
+    solution: &'static str,
+}
+
+const WORDINGS: &[Wording] = &[
+    Wording {
+        code: "EP0001",
+        title: "Config_Error",
+        message: "The content of configuration item `{}` in `{}` is invalid: {}.",
+        cause: "The item is missing, empty or of the wrong type.",
+        solution: "Correct the item in the configuration file.",
+    },
+    Wording {
+        code: "EP0002",
+        title: "Config_Error",
+        message: "Value `{}` of configuration item `{}` in `{}` is invalid. Expected: {}.",
+        cause: "",
+        solution: "Set the item to one of the expected values.",
+    },
+    Wording {
+        code: "EP0003",
+        title: "Config_Error",
+        message: "Value `{}` of configuration item `{}` in `{}` is invalid: {}.",
+        cause: "",
+        solution: "Correct the value in the configuration file.",
+    },
+    Wording {
+        code: "EP0004",
+        title: "File_Operation_Error_Parse",
+        message: "File `{}` cannot be parsed: {}.",
+        cause: "The file is no JSON text, or it is nested too deeply.",
+        solution: "Check the file's syntax.",
+    },
+    Wording {
+        code: "EP0005",
+        title: "Config_Error",
+        message: "Items of the configuration `{}` exclude each other: {}.",
+        cause: "",
+        solution: "Remove one of the items that exclude each other.",
+    },
+    Wording {
+        code: "EP0006",
+        title: "Invalid_Argument",
+        message: "{}: value `{}` of parameter `{}` is invalid: {}.",
+        cause: "",
+        solution: "Call the function again with a valid value.",
+    },
+    Wording {
+        code: "EP0007",
+        title: "Invalid_Argument_Null_Pointer",
+        message: "{}: parameter `{}` is a null pointer.",
+        cause: "",
+        solution: "Call the function again with a valid pointer.",
+    },
+    Wording {
+        code: "EP0008",
+        title: "Invalid_Argument_API_Call_Sequence",
+        message: "{} was called out of order: {}.",
+        cause: "",
+        solution: "Check the order of the calls.",
+    },
+    Wording {
+        code: "EH0001",
+        title: "Invalid_Argument",
+        message: "Value `{}` of parameter `{}` is invalid: {}.",
+        cause: "",
+        solution: "Call the function again with a valid value.",
+    },
+    Wording {
+        code: "EH0002",
+        title: "Invalid_Argument_Null_Pointer",
+        message: "{}: parameter `{}` is a null pointer.",
+        cause: "",
+        solution: "Call the function again with a valid pointer.",
+    },
+    Wording {
+        code: "EH0003",
+        title: "Invalid_Path",
+        message: "Path `{}` is invalid: {}.",
+        cause: "Nothing is there, or it may not be read.",
+        solution: "Check the path and the permissions along it.",
+    },
+    Wording {
+        code: "EH0004",
+        title: "Invalid_File",
+        message: "File `{}` is invalid: {}.",
+        cause: "The file is damaged, or of another kind.",
+        solution: "Check the file.",
+    },
+];
+/// Title of reports about what went wrong inside.
+const INNER: Wording = Wording {
+    code: "E19999",
+    title: "Inner_Error",
+    message: "{}.",
+    cause: "",
+    solution: "",
+};
+
+impl Report {
+    /// A report with the placeholders of its code, in order. A code that is not in the table is
+    /// reported as an inner error with the placeholders in a row.
+    pub(crate) fn new(code: &'static str, placeholders: &[&str]) -> Report {
+        let wording = WORDINGS.iter().find(|wording| wording.code == code);
+        let joined = placeholders.join(": ");
+        match wording {
+            Some(wording) => Report::worded(wording, placeholders),
+            None => Report::worded(&INNER, &[&joined]),
+        }
+    }
+
+    /// A report of what went wrong inside, in the failing part's own words.
+    pub(crate) fn inner(text: &str) -> Report {
+        Report::worded(&INNER, &[text])
+    }
+
+    fn worded(wording: &Wording, placeholders: &[&str]) -> Report {
+        let now = jiff::Zoned::now();
+        let mut head = format!(
+            "[PID: {}] {}.{:03}.{:03} {}({}): ",
+            std::process::id(),
+            now.strftime("%Y-%m-%d-%H:%M:%S"),
+            now.millisecond(),
+            now.microsecond(),
+            wording.title,
+            wording.code,
+        );
+        let mut placeholders = placeholders.iter();
+        for (i, part) in wording.message.split("{}").enumerate() {
+            if i > 0 {
+                head.push_str(placeholders.next().unwrap_or(&""));
+            }
+            head.push_str(part);
+        }
+        for (label, hint) in [
+            ("Possible Cause", wording.cause),
+            ("Solution", wording.solution),
+        ] {
+            if !hint.is_empty() {
+                let _ = write!(head, "\n{INDENT}{label}: {hint}");
+            }
+        }
+        Report {
+            code: wording.code,
+            head,
+        }
+    }
+
+    /// The code, such as `EP0001`.
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+}
+
+/// Reports that nobody has read yet.
+#[derive(Default)]
+pub(crate) struct Reports(Mutex<Waiting>);
+
+#[derive(Default)]
+struct Waiting {
+    is_shared: bool,
+    /// The common list; used where `is_shared`.
+    common: VecDeque<Report>,
+    of_thread: HashMap<ThreadId, (u64, VecDeque<Report>)>,
+    n_reports: u64,
+}
+
+impl Reports {
+    /// Keeps reports in one list for the whole process from now on, or in one for each thread.
+    pub(crate) fn share(&self, is_shared: bool) {
+        self.lock().is_shared = is_shared;
+    }
+
+    pub(crate) fn push(&self, report: Report) {
+        let mut waiting = self.lock();
+        waiting.n_reports += 1;
+        let n_reports = waiting.n_reports;
+        let list = if waiting.is_shared {
+            &mut waiting.common
+        } else {
+            let of_thread = &mut waiting.of_thread;
+            let me = thread::current().id();
+            if of_thread.len() >= N_THREADS_MAX && !of_thread.contains_key(&me) {
+                let quietest = of_thread.iter().min_by_key(|(_, (last, _))| *last);
+                if let Some(quietest) = quietest.map(|(thread, _)| *thread) {
+                    of_thread.remove(&quietest);
+                }
+            }
+            let (last, list) = of_thread.entry(me).or_default();
+            *last = n_reports;
+            list
+        };
+        if list.len() == N_REPORTS_MAX {
+            list.pop_front();
+        }
+        list.push_back(report);
+    }
+
+    /// The text of what is waiting, the newest report first; `None` if nothing is. Nothing waits
+    /// afterwards.
+    pub(crate) fn take(&self) -> Option<String> {
+        let mut waiting = self.lock();
+        let mut reports = if waiting.is_shared {
+            std::mem::take(&mut waiting.common)
+        } else {
+            waiting.of_thread.remove(&thread::current().id())?.1
+        };
+        drop(waiting);
+        let newest = reports.pop_back()?;
+        let mut text = newest.head;
+        text.push('\n');
+        if !reports.is_empty() {
+            let _ = writeln!(text, "{INDENT}TraceBack (most recent call last):");
+            for report in &reports {
+                let first_line = report.head.lines().next().unwrap_or_default();
+                let _ = writeln!(text, "{INDENT}{first_line}");
+            }
+        }
+        Some(text)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,94 @@
+//! Setting the extents that a model leaves open.
+
+use crate::Answer;
+use crate::Process;
+use crate::data::Gear;
+use crate::handle::Handle;
+use crate::status::{GE_PARAM_INVALID, INVALID_PARAM};
+
+impl Process {
+    /// `aclmdlSetDynamicBatchSize`: `n` stands for the first axis of every input where it is open, in
+    /// executions with the dataset `inputs` from now on.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for 0, for what is no dataset, and if there is no buffer at `index` or it has
+    /// no address; `GE_EXEC_MODEL_ID_INVALID`; `GE_PARAM_INVALID` for a model without open extents.
+    pub fn set_dynamic_batch_size(
+        &self,
+        model_id: u32,
+        inputs: Handle,
+        index: usize,
+        n: u64,
+    ) -> Answer {
+        if n == 0 {
+            return Err(INVALID_PARAM);
+        }
+        self.set_gear(model_id, inputs, index, Gear::Batch(n))
+    }
+
+    /// `aclmdlSetDynamicHWSize`: height and width of the inputs with four axes, where they are open.
+    ///
+    /// # Errors
+    /// As for [`Process::set_dynamic_batch_size`].
+    pub fn set_dynamic_hw_size(
+        &self,
+        model_id: u32,
+        inputs: Handle,
+        index: usize,
+        height: u64,
+        width: u64,
+    ) -> Answer {
+        if height == 0 || width == 0 {
+            return Err(INVALID_PARAM);
+        }
+        self.set_gear(model_id, inputs, index, Gear::Size { height, width })
+    }
+
+    /// `aclmdlSetInputDynamicDims`: the extents of all inputs, one input after the other.
+    ///
+    /// # Errors
+    /// As for [`Process::set_dynamic_batch_size`].
+    pub fn set_input_dynamic_dims(
+        &self,
+        model_id: u32,
+        inputs: Handle,
+        index: usize,
+        dims: &[i64],
+    ) -> Answer {
+        if dims.is_empty() {
+            return Err(INVALID_PARAM);
+        }
+        self.set_gear(model_id, inputs, index, Gear::Dims(dims.to_vec()))
+    }
+
+    fn set_gear(&self, model_id: u32, inputs: Handle, index: usize, gear: Gear) -> Answer {
+        self.check_executor("open extents were set")?;
+        let description = self.model(model_id)?.description.clone();
+        let mut objects = self.objects();
+        let dataset = objects.datasets.get(inputs).ok_or(INVALID_PARAM)?;
+        match dataset.entries.get(index) {
+            Some(entry) => {
+                let buffer = objects.buffers.get(entry.buffer).ok_or(INVALID_PARAM)?;
+                if buffer.address == 0 {
+                    return Err(INVALID_PARAM);
+                }
+            }
+            // Where the program has no buffer for the input that stands for the extents, none is
+            // needed.
+            None if index == description.n_inputs() => {}
+            None => return Err(INVALID_PARAM),
+        }
+        if !description.is_dynamic() {
+            let placeholders = [
+                &model_id.to_string(),
+                "modelId",
+                "the model has no open extents",
+            ];
+            return Err(self.refuse(GE_PARAM_INVALID, "EH0001", &placeholders));
+        }
+        if let Some(dataset) = objects.datasets.get_mut(inputs) {
+            dataset.gear = Some(gear);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,309 @@
+//! The shapes of one execution's inputs.
+//!
+//! An input's shape is, in this order: what the program has said with a tensor description; what the
+//! file fixes; what the program has set for open extents; what another input has for an extent of the
+//! same name; and, if one extent is left, what the size of the buffer gives.
+
+use std::collections::HashMap;
+
+use opscope_engine::{Dim, ValueInfo};
+use opscope_tensor::Shape;
+
+use crate::data::Gear;
+
+/// What a program gives for an input.
+pub(super) struct Given {
+    /// Bytes of its buffer.
+    pub(super) n_bytes: usize,
+    /// Its tensor description's extents.
+    pub(super) dims: Option<Vec<i64>>,
+}
+
+/// The shape of every input.
+///
+/// # Errors
+/// Which input has none, and why.
+pub(super) fn resolve(
+    inputs: &[ValueInfo],
+    given: &[Given],
+    gear: Option<&Gear>,
+) -> Result<Vec<Shape>, String> {
+    let geared = gear_extents(inputs, gear)?;
+    let mut named: HashMap<&str, usize> = HashMap::new();
+    let mut known: Vec<Vec<Option<usize>>> = Vec::new();
+    for ((value, given), geared) in inputs.iter().zip(given).zip(geared) {
+        let extents = extents(value, given, geared)?;
+        for (dim, extent) in value.dims.iter().flatten().zip(&extents) {
+            if let (Dim::Named(name), Some(extent)) = (dim, extent) {
+                named.entry(name).or_insert(*extent);
+            }
+        }
+        known.push(extents);
+    }
+    let mut shapes = Vec::new();
+    for ((value, given), mut extents) in inputs.iter().zip(given).zip(known) {
+        let dims = value.dims.as_deref().unwrap_or_default();
+        for (dim, extent) in dims.iter().zip(&mut extents) {
+            if let Dim::Named(name) = dim {
+                *extent = extent.or(named.get(name.as_str()).copied());
+            }
+        }
+        let shape = complete(value, given.n_bytes, &extents)?;
+        for (dim, extent) in dims.iter().zip(shape.iter()) {
+            if let Dim::Named(name) = dim {
+                named.entry(name).or_insert(*extent);
+            }
+        }
+        shapes.push(shape);
+    }
+    Ok(shapes)
+}
+
+/// What is known of an input's extents before other inputs and its buffer are looked at.
+fn extents(
+    value: &ValueInfo,
+    given: &Given,
+    geared: Vec<Option<usize>>,
+) -> Result<Vec<Option<usize>>, String> {
+    let name = &value.name;
+    if let Some(dims) = &given.dims {
+        let described: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
+        let described = described.ok_or_else(|| {
+            format!("the description of input `{name}` has the extents {dims:?}: one is not known")
+        })?;
+        if !value.admits(&described) {
+            let shape = value.shape_text();
+            return Err(format!(
+                "input `{name}` takes shape {shape}, described as {dims:?}"
+            ));
+        }
+        return Ok(described.into_iter().map(Some).collect());
+    }
+    let dims = value.dims.as_ref().ok_or_else(|| {
+        format!("input `{name}` may have any shape: give it a tensor description")
+    })?;
+    let extent = |(dim, geared): (&Dim, Option<usize>)| match dim {
+        Dim::Fixed(n) => Some(*n),
+        Dim::Named(_) | Dim::Unknown => geared,
+    };
+    Ok(dims.iter().zip(geared).map(extent).collect())
+}
+
+/// What a gear says of every axis of every input.
+fn gear_extents(
+    inputs: &[ValueInfo],
+    gear: Option<&Gear>,
+) -> Result<Vec<Vec<Option<usize>>>, String> {
+    let n_axes = |value: &ValueInfo| value.dims.as_ref().map_or(0, Vec::len);
+    let number = |n: u64| usize::try_from(n).ok();
+    let mut extents: Vec<Vec<Option<usize>>> = inputs
+        .iter()
+        .map(|value| vec![None; n_axes(value)])
+        .collect();
+    match gear {
+        None => {}
+        Some(Gear::Batch(n)) => {
+            for first in extents.iter_mut().filter_map(|axes| axes.first_mut()) {
+                *first = number(*n);
+            }
+        }
+        Some(Gear::Size { height, width }) => {
+            for axes in extents.iter_mut().filter(|axes| axes.len() == 4) {
+                (axes[2], axes[3]) = (number(*height), number(*width));
+            }
+        }
+        Some(Gear::Dims(dims)) => {
+            let n: usize = inputs.iter().map(n_axes).sum();
+            if n != dims.len() {
+                let found = dims.len();
+                return Err(format!(
+                    "the inputs have {n} axes together, {found} were set"
+                ));
+            }
+            let mut dims = dims.iter();
+            for (value, axes) in inputs.iter().zip(&mut extents) {
+                for (declared, (axis, &n)) in value
+                    .dims
+                    .iter()
+                    .flatten()
+                    .zip(axes.iter_mut().zip(&mut dims))
+                {
+                    *axis = usize::try_from(n).ok();
+                    if matches!(declared, Dim::Fixed(fixed) if Some(*fixed) != *axis) {
+                        let (name, shape) = (&value.name, value.shape_text());
+                        return Err(format!("input `{name}` takes shape {shape}, not {n} there"));
+                    }
+                }
+            }
+        }
+    }
+    Ok(extents)
+}
+
+/// Finds the one extent that is left, if one is, from the number of bytes.
+fn complete(value: &ValueInfo, n_bytes: usize, extents: &[Option<usize>]) -> Result<Shape, String> {
+    let name = &value.name;
+    let n_open = extents.iter().filter(|extent| extent.is_none()).count();
+    let too_large = |error: opscope_tensor::ShapeError| format!("input `{name}`: {error}");
+    let with = |open: usize| {
+        let dims: Vec<usize> = extents
+            .iter()
+            .map(|extent| extent.unwrap_or(open))
+            .collect();
+        Shape::new(dims).map_err(too_large)
+    };
+    if n_open == 0 {
+        return with(0);
+    }
+    let shape = value.shape_text();
+    if n_open > 1 {
+        return Err(format!(
+            "input `{name}` has the shape {shape}: set its open extents"
+        ));
+    }
+    let slice_bytes = with(1)?.n_bytes(value.dtype).map_err(too_large)?;
+    if slice_bytes == 0 || n_bytes == 0 || !n_bytes.is_multiple_of(slice_bytes) {
+        return Err(format!(
+            "input `{name}` has the shape {shape}, which {n_bytes} bytes do not fill: set its open \
+             extent"
+        ));
+    }
+    with(n_bytes / slice_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_tensor::DType;
+
+    use super::*;
+
+    fn value(name: &str, dims: &[&str]) -> ValueInfo {
+        let dim = |text: &&str| match text.parse() {
+            Ok(n) => Dim::Fixed(n),
+            Err(_) if *text == "?" => Dim::Unknown,
+            Err(_) => Dim::Named((*text).to_owned()),
+        };
+        ValueInfo {
+            name: name.to_owned(),
+            dtype: DType::F32,
+            dims: Some(dims.iter().map(dim).collect()),
+        }
+    }
+
+    type Case<'a> = (
+        &'a str,
+        &'a [&'a [&'a str]],
+        &'a [(usize, Option<&'a [i64]>)],
+        Option<Gear>,
+    );
+
+    fn check((name, inputs, given, gear): Case<'_>, expected: Result<&[&[usize]], &str>) {
+        let inputs: Vec<ValueInfo> = inputs.iter().map(|dims| value("x", dims)).collect();
+        let given: Vec<Given> = given
+            .iter()
+            .map(|(n_bytes, dims)| Given {
+                n_bytes: *n_bytes,
+                dims: dims.map(<[i64]>::to_vec),
+            })
+            .collect();
+        let shapes = resolve(&inputs, &given, gear.as_ref());
+        match (shapes, expected) {
+            (Ok(shapes), Ok(expected)) => {
+                let shapes: Vec<&[usize]> = shapes.iter().map(Shape::dims).collect();
+                assert_eq!(shapes, expected, "{name}");
+            }
+            (Err(error), Err(part)) => assert!(error.contains(part), "{name}: {error}"),
+            (shapes, _) => panic!("{name}: {shapes:?}"),
+        }
+    }
+
+    #[test]
+    fn shapes_come_from_what_is_known() {
+        let size = Gear::Size {
+            height: 5,
+            width: 6,
+        };
+        let dims = |dims: &[i64]| Some(Gear::Dims(dims.to_vec()));
+        check(
+            ("fixed", &[&["2", "3"]], &[(24, None)], None),
+            Ok(&[&[2, 3]]),
+        );
+        check(("scalar", &[&[]], &[(4, None)], None), Ok(&[&[]]));
+        check(
+            ("by size", &[&["n", "3"]], &[(36, None)], None),
+            Ok(&[&[3, 3]]),
+        );
+        check(
+            ("not full", &[&["n", "3"]], &[(35, None)], None),
+            Err("do not fill"),
+        );
+        check(
+            ("empty", &[&["n", "0"]], &[(0, None)], None),
+            Err("do not fill"),
+        );
+        check(
+            ("two open", &[&["n", "m"]], &[(36, None)], None),
+            Err("set its open extents"),
+        );
+        check(
+            (
+                "batch",
+                &[&["n", "3"]],
+                &[(999, None)],
+                Some(Gear::Batch(7)),
+            ),
+            Ok(&[&[7, 3]]),
+        );
+        check(
+            ("size", &[&["1", "3", "h", "w"]], &[(0, None)], Some(size)),
+            Ok(&[&[1, 3, 5, 6]]),
+        );
+        check(
+            (
+                "by name",
+                &[&["n", "m"], &["n"]],
+                &[(24, None), (8, None)],
+                dims(&[2, 3, 2]),
+            ),
+            Ok(&[&[2, 3], &[2]]),
+        );
+        check(
+            (
+                "a name of another input",
+                &[&["n"], &["n", "m"]],
+                &[(8, None), (24, None)],
+                None,
+            ),
+            Ok(&[&[2], &[2, 3]]),
+        );
+        check(
+            ("described", &[&["n", "m"]], &[(24, Some(&[2, 3]))], None),
+            Ok(&[&[2, 3]]),
+        );
+        check(
+            (
+                "described wrong",
+                &[&["n", "4"]],
+                &[(24, Some(&[2, 3]))],
+                None,
+            ),
+            Err("takes shape"),
+        );
+        check(
+            ("described open", &[&["n"]], &[(24, Some(&[-1]))], None),
+            Err("not known"),
+        );
+        check(
+            ("fixed wrong", &[&["2", "m"]], &[(24, None)], dims(&[3, 3])),
+            Err("takes shape"),
+        );
+        check(
+            ("too few", &[&["n", "m"]], &[(24, None)], dims(&[3])),
+            Err("2 axes together"),
+        );
+        check(
+            ("negative", &[&["n"]], &[(24, None)], dims(&[-3])),
+            Ok(&[&[6]]),
+        );
+    }
+}

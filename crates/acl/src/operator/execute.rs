@@ -1,0 +1,294 @@
+//! One operator as a model of one node, run and dumped.
+
+use std::sync::{Arc, Mutex};
+
+use opscope_capture::overflow::Overflow;
+use opscope_capture::{
+    Failure, ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sink, SinkError,
+    Steps, Written,
+};
+use opscope_engine::single_operator::{Operand, SingleOperator};
+use opscope_engine::{Dim, EngineError, LoadOptions, LoadedModel, ModelSource};
+use opscope_store::record::{ModelId, Operator, Record};
+use opscope_store::tree::acl::UNKNOWN_ID;
+use opscope_tensor::{DType, Tensor};
+
+use super::Prepared;
+use crate::data::{Buffer, TensorDesc};
+use crate::data_type::{self, UNDEFINED};
+use crate::handle::Handle;
+use crate::model::{Capture, run_guarded};
+use crate::status::{
+    GE_PARAM_INVALID, INVALID_PARAM, OP_ATTR_NOT_MATCH, OP_LOAD_FAILED, OP_NOT_FOUND, UNINITIALIZE,
+    UNSUPPORTED_DATA_TYPE,
+};
+use crate::{Answer, Process};
+
+/// Most inputs or outputs of an operator.
+const N_OPERANDS_MAX: usize = 1 << 16;
+
+impl Process {
+    pub(super) fn prepare(
+        &self,
+        op_type: &str,
+        inputs: &[Handle],
+        outputs: &[Handle],
+        attributes: Handle,
+    ) -> Answer<Prepared> {
+        if !self.is_initialized() {
+            return Err(self.inner_error(UNINITIALIZE, "an operator was used before aclInit"));
+        }
+        if op_type.is_empty() || inputs.len().max(outputs.len()) > N_OPERANDS_MAX {
+            return Err(INVALID_PARAM);
+        }
+        let objects = self.objects();
+        let descs = |handles: &[Handle]| -> Answer<Vec<TensorDesc>> {
+            let desc = |handle: &Handle| objects.tensor_descs.get(*handle).cloned();
+            handles
+                .iter()
+                .map(|handle| desc(handle).ok_or(INVALID_PARAM))
+                .collect()
+        };
+        let (inputs, outputs) = (descs(inputs)?, descs(outputs)?);
+        let attributes = match attributes {
+            0 => Vec::new(),
+            handle => {
+                let attributes = objects.op_attributes.get(handle).ok_or(INVALID_PARAM)?;
+                attributes.lower().map_err(|name| {
+                    let reason = "a list of lists has no counterpart in ONNX";
+                    self.refuse(OP_ATTR_NOT_MATCH, "EH0001", &[&name, "attr", reason])
+                })?
+            }
+        };
+        drop(objects);
+        let operator = SingleOperator {
+            op_type: op_type.to_owned(),
+            op_name: String::new(),
+            opset: opscope_engine::single_operator::OPSET_DEFAULT,
+            inputs: self.operands("x", &inputs, true)?,
+            outputs: self.operands("y", &outputs, false)?,
+            attributes,
+        };
+        let bytes = operator
+            .to_onnx()
+            .map_err(|error| self.inner_error(OP_ATTR_NOT_MATCH, &error.to_string()))?;
+        let source = ModelSource::Memory(&bytes);
+        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let engine = self
+            .engine
+            .load(source, &LoadOptions { n_threads })
+            .map_err(|error| {
+                let status = match error {
+                    EngineError::Unsupported { .. } => OP_NOT_FOUND,
+                    _ => OP_LOAD_FAILED,
+                };
+                self.inner_error(status, &error.to_string())
+            })?;
+        Ok(Prepared {
+            inputs,
+            outputs,
+            engine: Mutex::new(engine),
+        })
+    }
+
+    /// Descriptions as an engine takes them. One without a type is an operand that is left out.
+    fn operands(
+        &self,
+        prefix: &str,
+        descs: &[TensorDesc],
+        is_input: bool,
+    ) -> Answer<Vec<Option<Operand>>> {
+        let operand = |(i, desc): (usize, &TensorDesc)| {
+            if desc.data_type == UNDEFINED {
+                return Ok(None);
+            }
+            let dtype = data_type::dtype(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
+            // What an operator produces follows from what it reads.
+            let dims = match is_input {
+                true => Some(
+                    self.input_shape(desc)?
+                        .iter()
+                        .map(|&n| Dim::Fixed(n))
+                        .collect(),
+                ),
+                false => None,
+            };
+            Ok(Some(Operand {
+                name: format!("{prefix}{i}"),
+                dtype,
+                dims,
+                constant: self.constant(desc, dtype)?,
+            }))
+        };
+        descs.iter().enumerate().map(operand).collect()
+    }
+
+    fn input_shape(&self, desc: &TensorDesc) -> Answer<opscope_tensor::Shape> {
+        desc.shape().ok_or_else(|| {
+            let dims = format!("{:?}", desc.dims);
+            let reason = "an input needs known extents that fit memory";
+            self.refuse(INVALID_PARAM, "EH0001", &[&dims, "inputDesc", reason])
+        })
+    }
+
+    fn constant(&self, desc: &TensorDesc, dtype: DType) -> Answer<Option<Tensor>> {
+        let Some(bytes) = &desc.constant else {
+            return Ok(None);
+        };
+        let tensor = Tensor::from_vec(dtype, self.input_shape(desc)?, bytes.clone());
+        tensor.map(Some).map_err(|error| {
+            let reason = error.to_string();
+            self.refuse(INVALID_PARAM, "EH0001", &["constant", "inputDesc", &reason])
+        })
+    }
+
+    pub(super) fn run_prepared(
+        &self,
+        prepared: &Prepared,
+        inputs: &[Handle],
+        outputs: &[Handle],
+    ) -> Answer {
+        if inputs.len() != prepared.inputs.len() || outputs.len() != prepared.outputs.len() {
+            return Err(INVALID_PARAM);
+        }
+        let buffers = |handles: &[Handle]| -> Answer<Vec<Buffer>> {
+            let objects = self.objects();
+            let buffer = |handle: &Handle| objects.buffers.get(*handle).copied();
+            handles
+                .iter()
+                .map(|handle| buffer(handle).ok_or(INVALID_PARAM))
+                .collect()
+        };
+        let (inputs, output_buffers) = (buffers(inputs)?, buffers(outputs)?);
+        let mut tensors = Vec::new();
+        for (desc, buffer) in prepared.inputs.iter().zip(inputs) {
+            if desc.data_type != UNDEFINED && desc.constant.is_none() {
+                tensors.push(self.read_operand(desc, buffer)?);
+            }
+        }
+        let mut engine = prepared.engine();
+        let results = self.run_alone(&mut **engine, &tensors).map_err(|error| {
+            self.call_exception_callback(engine.operators(), &error);
+            self.engine_error(&error)
+        })?;
+        let present = prepared.outputs.iter().enumerate();
+        let present = present.filter(|(_, desc)| desc.data_type != UNDEFINED);
+        for ((i, desc), result) in present.zip(&results) {
+            if data_type::number(result.dtype()) != desc.data_type {
+                let (found, said) = (result.dtype(), desc.data_type);
+                let text = format!("output {i} is {found}, described as type {said}");
+                return Err(self.inner_error(GE_PARAM_INVALID, &text));
+            }
+            self.check_buffer_and_write(i, outputs[i], output_buffers[i], result.bytes())?;
+        }
+        Ok(())
+    }
+
+    fn read_operand(&self, desc: &TensorDesc, buffer: Buffer) -> Answer<Tensor> {
+        let dtype = data_type::dtype(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
+        let shape = self.input_shape(desc)?;
+        let n_bytes = shape.n_bytes(dtype).map_err(|_| UNSUPPORTED_DATA_TYPE)?;
+        self.check_operand_length(n_bytes, buffer)?;
+        let bytes = self.read_padded(buffer, n_bytes)?;
+        Tensor::from_vec(dtype, shape, bytes).map_err(|_| INVALID_PARAM)
+    }
+
+    fn check_operand_length(&self, n_bytes: usize, buffer: Buffer) -> Answer {
+        if buffer.size >= n_bytes {
+            return Ok(());
+        }
+        let text = format!(
+            "an input takes {n_bytes} bytes, its buffer has {}",
+            buffer.size
+        );
+        Err(self.inner_error(GE_PARAM_INVALID, &text))
+    }
+
+    /// Runs a model of one node under the dumps that want operators outside models.
+    fn run_alone(
+        &self,
+        engine: &mut dyn LoadedModel,
+        inputs: &[Tensor],
+    ) -> Result<Vec<Tensor>, EngineError> {
+        let values = self.single_operator_dump().and_then(|settings| {
+            let plan = Plan {
+                models: ModelSelection::Every(OperatorSelection::every()),
+                // Steps count executions of a model, and graph inputs belong to one.
+                steps: Steps::every(),
+                has_graph_inputs: false,
+                ..settings.plan.clone()
+            };
+            let sink = self.dump_sink(&settings)?;
+            Some(Capture { plan, sink })
+        });
+        let failures = self.failure_capture();
+        let (first, second) = match values {
+            Some(values) => (Some(values), failures),
+            None => (failures, None),
+        };
+        let result = self.run_captured_alone(engine, inputs, first);
+        if let (Err(EngineError::Operator { .. }), Some(failures)) = (&result, second) {
+            let _ = self.run_captured_alone(engine, inputs, Some(failures));
+        }
+        result
+    }
+
+    fn run_captured_alone(
+        &self,
+        engine: &mut dyn LoadedModel,
+        inputs: &[Tensor],
+        capture: Option<Capture>,
+    ) -> Result<Vec<Tensor>, EngineError> {
+        let Some(Capture { plan, sink }) = capture else {
+            return run_guarded(engine, inputs, None);
+        };
+        let options = SessionOptions {
+            n_writers: 1,
+            ..SessionOptions::default()
+        };
+        let session = match Session::start(plan, Arc::new(Alone(sink)), options) {
+            Ok(session) => session,
+            Err(error) => {
+                self.dump_failed(&format!("no thread could be started to write it: {error}"));
+                return run_guarded(engine, inputs, None);
+            }
+        };
+        let no_model = Arc::new(ModelId::default());
+        let (tap, _) = session.attach(&no_model, engine.operators(), &[]);
+        let result = run_guarded(engine, inputs, Some(&tap));
+        drop(tap);
+        self.check_written(&session.finish());
+        result
+    }
+}
+
+/// A sink for operators that have no place in a model: their task is not known.
+struct Alone(Arc<dyn Sink>);
+
+impl Alone {
+    fn without_task(record: &Record) -> Record {
+        let operator = Operator {
+            task_id: UNKNOWN_ID,
+            ..(*record.operator).clone()
+        };
+        Record {
+            operator: Arc::new(operator),
+            ..record.clone()
+        }
+    }
+}
+
+impl Sink for Alone {
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        self.0.write(&Alone::without_task(record))
+    }
+
+    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+        self.0
+            .write_overflow(&Alone::without_task(record), overflow)
+    }
+
+    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+        self.0.write_failure(&Alone::without_task(record), failure)
+    }
+}

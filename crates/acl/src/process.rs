@@ -1,0 +1,158 @@
+//! What the interface keeps between calls.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use opscope_config::Environment;
+use opscope_engine::Engine;
+
+use crate::callback::DumpCallback;
+use crate::data::Objects;
+use crate::dump::Dump;
+use crate::exception::ExceptionCallback;
+use crate::handle::Handles;
+use crate::life_cycle::Life;
+use crate::log::Log;
+use crate::memory::Memory;
+use crate::message::{Report, Reports};
+use crate::model::Model;
+use crate::runtime::Runtime;
+use crate::{Status, status};
+
+/// An engine that models are loaded with.
+pub type SharedEngine = Arc<dyn Engine + Send + Sync>;
+
+/// Everything that AscendCL keeps between calls. A program has one, [`Process::global`]; tests have
+/// many.
+///
+/// Its methods may be called from any thread. Where order matters, between `aclmdlSetDump` and
+/// loading a model for example, calls take effect one after the other; no lock is held while a model
+/// runs or files are written, but for the model's own.
+///
+/// Locks are taken in the order of the fields.
+pub struct Process {
+    pub(crate) engine: SharedEngine,
+    pub(crate) handles: Handles,
+    pub(crate) log: Log,
+    pub(crate) environment: Surroundings,
+    pub(crate) life: Mutex<Life>,
+    pub(crate) dump: Mutex<Dump>,
+    pub(crate) models: Mutex<Models>,
+    pub(crate) objects: Mutex<Objects>,
+    pub(crate) runtime: Runtime,
+    pub(crate) callback: Mutex<Option<DumpCallback>>,
+    pub(crate) exception_callback: Mutex<Option<ExceptionCallback>>,
+    pub(crate) is_dumping_args: Mutex<bool>,
+    pub(crate) memory: Memory,
+    pub(crate) reports: Reports,
+}
+
+/// Where a process finds the environment that configurations depend on.
+#[derive(Clone, Debug)]
+pub(crate) enum Surroundings {
+    /// The program's, looked up for each configuration: the current directory may change.
+    Program,
+    /// A given one.
+    Given(Environment),
+}
+
+/// The loaded models.
+#[derive(Default)]
+pub(crate) struct Models {
+    pub(crate) by_id: BTreeMap<u32, Arc<Model>>,
+    /// How many were loaded so far: the id of the latest.
+    pub(crate) n_loaded: u32,
+}
+
+static GLOBAL: OnceLock<Process> = OnceLock::new();
+
+impl Process {
+    /// A process of its own, in the environment of the program.
+    pub fn new(engine: SharedEngine) -> Process {
+        let variable = |name: &str| std::env::var(name).ok();
+        Process::start(
+            engine,
+            Surroundings::Program,
+            Log::from_environment(variable),
+        )
+    }
+
+    /// A process of its own, in the given environment.
+    pub fn with_environment(engine: SharedEngine, environment: Environment) -> Process {
+        let log = Log::from_environment(|_| None);
+        Process::start(engine, Surroundings::Given(environment), log)
+    }
+
+    /// The one that the bindings of a program share. `engine` is asked once, by the first caller.
+    pub fn global(engine: impl FnOnce() -> SharedEngine) -> &'static Process {
+        GLOBAL.get_or_init(|| Process::new(engine()))
+    }
+
+    fn start(engine: SharedEngine, environment: Surroundings, log: Log) -> Process {
+        let process = Process {
+            engine,
+            handles: Handles::new(),
+            log,
+            environment,
+            life: Mutex::default(),
+            dump: Mutex::default(),
+            models: Mutex::default(),
+            objects: Mutex::default(),
+            runtime: Runtime::default(),
+            callback: Mutex::default(),
+            exception_callback: Mutex::default(),
+            is_dumping_args: Mutex::default(),
+            memory: Memory::default(),
+            reports: Reports::default(),
+        };
+        process.start_environment_dump();
+        process
+    }
+
+    /// The environment as it is now.
+    pub(crate) fn environment(&self) -> std::io::Result<Environment> {
+        match &self.environment {
+            Surroundings::Program => Environment::of_process().map(Environment::with_literal_home),
+            Surroundings::Given(environment) => Ok(environment.clone()),
+        }
+    }
+
+    /// Reports, and gives the status on, so that a check is one expression.
+    pub(crate) fn refuse(
+        &self,
+        status: Status,
+        code: &'static str,
+        placeholders: &[&str],
+    ) -> Status {
+        self.reports.push(Report::new(code, placeholders));
+        status
+    }
+
+    /// Reports what went wrong inside, in the failing part's words.
+    pub(crate) fn inner_error(&self, status: Status, text: &str) -> Status {
+        self.reports.push(Report::inner(text));
+        status
+    }
+
+    /// For bindings: reports that `parameter` of `function` is a null pointer.
+    pub fn null_argument(&self, function: &str, parameter: &str) -> Status {
+        self.refuse(status::INVALID_PARAM, "EH0002", &[function, parameter])
+    }
+
+    /// The same for the functions of the dump interface, which have a code of their own for it.
+    pub fn null_pointer(&self, function: &str, parameter: &str) -> Status {
+        self.refuse(status::INVALID_PARAM, "EP0007", &[function, parameter])
+    }
+
+    /// `aclGetRecentErrMsg`: what went wrong since the last call, the newest report first; `None` if
+    /// nothing did. Reports belong to the thread that caused them, unless the configuration of
+    /// `aclInit` makes them common (`err_msg_mode`).
+    pub fn recent_error(&self) -> Option<String> {
+        self.reports.take()
+    }
+}
+
+/// A lock whose data are sound after a panic elsewhere: every change is made in one step.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,68 @@
+//! What is told about an operator that failed.
+
+use std::backtrace::Backtrace;
+use std::fmt;
+
+use crate::FailureDetail;
+
+/// Why, and in which circumstances, an operator failed.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// How much is to be told.
+    pub detail: FailureDetail,
+    /// What the engine said.
+    pub reason: String,
+    /// The circumstances; only with [`FailureDetail::Full`].
+    pub trace: Option<FailureTrace>,
+}
+
+/// Where the program and the model were when an operator failed.
+#[derive(Clone, Debug)]
+pub struct FailureTrace {
+    /// Position of the operator in the execution of the step, counted from 0.
+    pub position_in_step: u64,
+    /// Operators that the session had seen before it.
+    pub n_operators_before: u64,
+    /// Lines about the memory of the process, as the operating system words them.
+    pub memory: Vec<String>,
+    /// Calls that led to the failure, or why they are not known.
+    pub backtrace: String,
+}
+
+impl FailureTrace {
+    /// Looks at the process as it is now. Slow: it resolves the names of functions.
+    pub(crate) fn capture(position_in_step: u64, n_operators_before: u64) -> FailureTrace {
+        FailureTrace {
+            position_in_step,
+            n_operators_before,
+            memory: memory_lines(),
+            backtrace: Backtrace::force_capture().to_string(),
+        }
+    }
+}
+
+impl fmt::Display for FailureTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "position in step: {}", self.position_in_step)?;
+        writeln!(f, "operators before: {}", self.n_operators_before)?;
+        for line in &self.memory {
+            writeln!(f, "{line}")?;
+        }
+        write!(f, "\nbacktrace:\n{}", self.backtrace)
+    }
+}
+
+/// What Linux tells about the size of the process; nothing where there is no such file.
+fn memory_lines() -> Vec<String> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let is_told = |line: &&str| {
+        ["VmPeak:", "VmSize:", "VmHWM:", "VmRSS:"]
+            .iter()
+            .any(|name| line.starts_with(name))
+    };
+    status
+        .lines()
+        .filter(is_told)
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
+}

@@ -1,0 +1,69 @@
+//! Whether an operator's arithmetic overflowed, told from what it read and what it produced.
+//!
+//! An accelerator keeps a status register; a CPU has none that survives an operator. What stands in
+//! its place is a pure function over one execution with both sides present: [`detect`]. The rules,
+//! one for each bit of the register, are in `docs/overflow.md`.
+
+mod float;
+mod operators;
+
+use opscope_store::file_format::op_debug::{AiCore, BlockRecord, StatusCause, TaskInfo};
+use opscope_store::record::Record;
+
+/// What overflowed in one execution of one operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overflow {
+    /// The bits of the status register, all causes together; never 0.
+    pub status: u64,
+    /// Where it happened, at most once for each cause and output.
+    pub places: Vec<Place>,
+}
+
+/// Elements of one output that overflowed for the same cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Why.
+    pub cause: StatusCause,
+    /// Position among the operator's outputs.
+    pub output: usize,
+    /// How many elements.
+    pub n_elements: u64,
+    /// Which is the first, counted through the output in memory order.
+    pub first_element: usize,
+}
+
+/// Tells whether the arithmetic of an operator overflowed.
+///
+/// `record` must hold both sides: what an input that is not there held is unknown, and nothing is
+/// reported that such an input could explain. Values that were infinite or NaN before are handed on,
+/// not overflowed. Operators that only move, choose or make up values never overflow.
+pub fn detect(record: &Record) -> Option<Overflow> {
+    Overflow::from_places(float::places(record))
+}
+
+impl Overflow {
+    fn from_places(places: Vec<Place>) -> Option<Overflow> {
+        let status = places
+            .iter()
+            .fold(0, |status, place| status | place.cause.bit());
+        (status != 0).then_some(Overflow { status, places })
+    }
+
+    /// The record that a device would leave: first layout, the AI Core block filled. Addresses,
+    /// kinds of task and block numbers have no meaning here and are 0.
+    pub fn to_record(&self, model_id: u64, stream_id: u64, task_id: u64) -> BlockRecord {
+        BlockRecord {
+            ai_core: AiCore {
+                task: TaskInfo {
+                    model_id,
+                    stream_id,
+                    task_id,
+                    ..TaskInfo::default()
+                },
+                status: self.status,
+                ..AiCore::default()
+            },
+            ..BlockRecord::default()
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Finding who overwrites memory that is still in use.
+//!
+//! A watched operator's outputs are copied when it has run. After every operator that is looked
+//! after, the memory is compared with the copy. What is compared is the memory itself, through the
+//! reference that the engine gave; it stays valid for as long as the value is watched, which is until
+//! the step ends. Beside the queue this takes one copy of each watched value.
+
+mod difference;
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use opscope_store::record::{Operator, Record};
+use opscope_tensor::Tensor;
+
+use self::difference::Difference;
+
+/// Most changes that are remembered; all are counted.
+const N_OVERWRITES_MAX: usize = 1000;
+
+/// A watched value that changed after its operator had run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Overwrite {
+    /// Execution of the model.
+    pub step: u64,
+    /// The operator after which the change was seen. Operators that the plan does not select are not
+    /// looked after, so one of those that ran since the last look may have made it.
+    pub seen_after: Arc<Operator>,
+    /// The operator whose output changed.
+    pub watched: Arc<Operator>,
+    /// Which of its outputs.
+    pub output: usize,
+    /// The bytes of elements that changed, neighbours joined; the first ones if there are many.
+    pub ranges: Vec<Range<u64>>,
+    /// How many such ranges there are.
+    pub n_ranges: u64,
+    /// Bytes in all of them.
+    pub n_bytes: u64,
+    /// The first element that changed, counted through the tensor in memory order.
+    pub first_element: u64,
+    /// Its value before, as text; hexadecimal bytes where the type has no numbers.
+    pub before: String,
+    /// Its value now.
+    pub after: String,
+}
+
+/// The changes that a session saw.
+#[derive(Default)]
+pub(crate) struct Overwrites {
+    list: Vec<(u64, Overwrite)>,
+    n_total: u64,
+}
+
+/// The watched values of the current step.
+#[derive(Default)]
+pub(crate) struct Watcher {
+    has_any: AtomicBool,
+    values: Mutex<Vec<Value>>,
+}
+
+/// What a watched operator's outputs hold now.
+pub(crate) struct Look {
+    pub(crate) watched: Arc<Operator>,
+    pub(crate) outputs: Vec<(usize, Tensor)>,
+}
+
+struct Value {
+    operator: Arc<Operator>,
+    outputs: Vec<Output>,
+}
+
+struct Output {
+    index: usize,
+    /// The engine's memory.
+    live: Tensor,
+    /// What it held when it was last looked at.
+    copy: Tensor,
+}
+
+impl Watcher {
+    /// Whether no watched operator has run in this step.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.has_any.load(Ordering::Relaxed)
+    }
+
+    /// Lets go of all values: a step has begun.
+    pub(crate) fn clear(&self) {
+        self.values().clear();
+        self.has_any.store(false, Ordering::Relaxed);
+    }
+
+    /// Watches the outputs of `record` from now on; returns copies of them.
+    pub(crate) fn watch(&self, record: &Record) -> Vec<(usize, Tensor)> {
+        let outputs: Vec<Output> = record
+            .outputs
+            .iter()
+            .filter_map(|(index, live)| {
+                Some(Output {
+                    index: *index,
+                    live: live.clone(),
+                    copy: copy(live)?,
+                })
+            })
+            .collect();
+        let copies = copies(&outputs);
+        let mut values = self.values();
+        values.retain(|value| value.operator.task_id != record.operator.task_id);
+        values.push(Value {
+            operator: record.operator.clone(),
+            outputs,
+        });
+        self.has_any.store(true, Ordering::Relaxed);
+        copies
+    }
+
+    /// Looks at every value but those of the operator of `record`, which has just run as number
+    /// `order`. What changed since the last look goes to `found`.
+    pub(crate) fn look(&self, record: &Record, order: u64, found: &Mutex<Overwrites>) -> Vec<Look> {
+        let mut looks = Vec::new();
+        for value in self.values().iter_mut() {
+            if value.operator.task_id == record.operator.task_id {
+                continue;
+            }
+            for output in &mut value.outputs {
+                let Some(difference) = output.refresh() else {
+                    continue;
+                };
+                let overwrite = Overwrite {
+                    step: record.step,
+                    seen_after: record.operator.clone(),
+                    watched: value.operator.clone(),
+                    output: output.index,
+                    ranges: difference.ranges,
+                    n_ranges: difference.n_ranges,
+                    n_bytes: difference.n_bytes,
+                    first_element: difference.first_element,
+                    before: difference.before,
+                    after: difference.after,
+                };
+                let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+                found.add(order, overwrite);
+            }
+            looks.push(Look {
+                watched: value.operator.clone(),
+                outputs: copies(&value.outputs),
+            });
+        }
+        looks
+    }
+
+    fn values(&self) -> MutexGuard<'_, Vec<Value>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Output {
+    /// Takes a new copy if the memory changed, and says how.
+    fn refresh(&mut self) -> Option<Difference> {
+        if self.live.bytes() == self.copy.bytes() {
+            return None;
+        }
+        let now = copy(&self.live)?;
+        let difference = Difference::between(self.copy.view(), now.view())?;
+        self.copy = now;
+        Some(difference)
+    }
+}
+
+impl Overwrites {
+    fn add(&mut self, order: u64, overwrite: Overwrite) {
+        self.n_total += 1;
+        if self.list.len() < N_OVERWRITES_MAX {
+            self.list.push((order, overwrite));
+        }
+    }
+
+    /// The changes by order of execution, and how many there were.
+    pub(crate) fn take(&mut self) -> (Vec<Overwrite>, u64) {
+        let mut list = std::mem::take(&mut self.list);
+        list.sort_by_key(|(order, _)| *order);
+        let list = list.into_iter().map(|(_, overwrite)| overwrite).collect();
+        (list, self.n_total)
+    }
+}
+
+fn copies(outputs: &[Output]) -> Vec<(usize, Tensor)> {
+    let copies = outputs.iter().map(|o| (o.index, o.copy.clone()));
+    copies.collect()
+}
+
+/// The same tensor in memory of its own. `None` if the memory has another size than it had.
+fn copy(live: &Tensor) -> Option<Tensor> {
+    let bytes = live.bytes().to_vec();
+    let copy = Tensor::from_vec(live.dtype(), live.shape().clone(), bytes).ok()?;
+    Some(copy.with_layout(live.layout()))
+}

@@ -1,0 +1,90 @@
+//! What is left out although it is selected.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use opscope_store::record::{ModelId, Operator, Side};
+
+use crate::{Exclusion, OperatorKey, Plan, Purpose};
+
+/// The exclusions that are about one model, by the operators they are about.
+pub(super) struct Exclusions<'a> {
+    by_name: HashMap<&'a str, Excluded>,
+    by_type: HashMap<&'a str, Excluded>,
+    /// Names in the plan's order.
+    names: Vec<&'a str>,
+}
+
+#[derive(Default)]
+struct Excluded {
+    is_whole: bool,
+    slots: HashSet<(Side, usize)>,
+}
+
+impl<'a> Exclusions<'a> {
+    /// The exclusions of `plan` that concern `model`.
+    ///
+    /// Single tensors stay when the purpose is overflow or failures: neither can be judged from
+    /// half of an operator.
+    pub(super) fn new(plan: &'a Plan, model: &ModelId) -> Exclusions<'a> {
+        let mut exclusions = Exclusions {
+            by_name: HashMap::new(),
+            by_type: HashMap::new(),
+            names: Vec::new(),
+        };
+        let has_slots = matches!(plan.purpose, Purpose::Values | Purpose::Watch);
+        for exclusion in plan.excluded.iter().filter(|e| concerns(e, model)) {
+            let excluded = match &exclusion.operators {
+                OperatorKey::Name(name) => {
+                    exclusions.names.push(name);
+                    exclusions.by_name.entry(name).or_default()
+                }
+                OperatorKey::Type(op_type) => exclusions.by_type.entry(op_type).or_default(),
+            };
+            match &exclusion.slots {
+                None => excluded.is_whole = true,
+                Some(slots) if has_slots => excluded.slots.extend(slots),
+                Some(_) => {}
+            }
+        }
+        exclusions
+    }
+
+    /// Adds the names that neither an operator nor a graph input has.
+    pub(super) fn add_unmatched(
+        &self,
+        operators: &[Arc<Operator>],
+        graph_inputs: &[String],
+        unmatched: &mut Vec<String>,
+    ) {
+        let names = operators.iter().map(|operator| &operator.op_name);
+        let known: HashSet<&str> = names.chain(graph_inputs).map(String::as_str).collect();
+        let missing = self.names.iter().filter(|name| !known.contains(*name));
+        unmatched.extend(missing.map(|name| (*name).to_owned()));
+    }
+
+    /// Whether the operator is left out.
+    pub(super) fn whole(&self, operator: &Operator) -> bool {
+        self.about(operator).any(|excluded| excluded.is_whole)
+    }
+
+    /// Whether one of the operator's tensors is left out.
+    pub(super) fn slot(&self, operator: &Operator, side: Side, index: usize) -> bool {
+        self.about(operator)
+            .any(|excluded| excluded.slots.contains(&(side, index)))
+    }
+
+    fn about(&self, operator: &Operator) -> impl Iterator<Item = &Excluded> {
+        let by_name = self.by_name.get(operator.op_name.as_str());
+        by_name
+            .into_iter()
+            .chain(self.by_type.get(operator.op_type.as_str()))
+    }
+}
+
+fn concerns(exclusion: &Exclusion, model: &ModelId) -> bool {
+    exclusion
+        .model
+        .as_ref()
+        .is_none_or(|name| *name == model.file_stem || *name == model.graph_name)
+}

@@ -1,0 +1,87 @@
+//! Where the dumps of failing operators go: `{dump_path}/extra-info/data-dump/{device_id}/`.
+
+use super::{AclTree, Place, clean_name, stream_id};
+use crate::record::Record;
+
+/// How the name of the text file ends that lies beside a failing operator's dump.
+pub const TRACE_SUFFIX: &str = ".txt";
+
+/// How the dump of a failing operator is named. All end with the local time at which it failed, as
+/// 17 digits `YYYYMMDDHHMMSSmmm`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureFile {
+    /// `exception_info.{stream_id}.{task_id}.{time}`
+    Brief,
+    /// `exception_info.{stream_id}.{task_id}.{core_type}.{core_id}.{time}`, the same as it is handed
+    /// to a registered function. Both core numbers are 0.
+    BriefMessage,
+    /// `{op_type}.{op_name}.{task_id}.{time}`
+    Named,
+}
+
+impl AclTree {
+    /// The place of `record`, whose operator failed at `local_time`.
+    pub fn failure_place(&self, record: &Record, file: FailureFile, local_time: &str) -> Place {
+        let operator = &record.operator;
+        let (task_id, stream_id) = (operator.task_id, stream_id(&record.model));
+        let file_name = match file {
+            FailureFile::Brief => format!("exception_info.{stream_id}.{task_id}.{local_time}"),
+            FailureFile::BriefMessage => {
+                format!("exception_info.{stream_id}.{task_id}.0.0.{local_time}")
+            }
+            FailureFile::Named => {
+                let (op_type, op_name) =
+                    (clean_name(&operator.op_type), clean_name(&operator.op_name));
+                format!("{op_type}.{op_name}.{task_id}.{local_time}")
+            }
+        };
+        let dir = self.dump_path.join("extra-info").join("data-dump");
+        Place {
+            dir: dir.join(record.model.device.to_string()),
+            file_name,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::record::{ModelId, Operator};
+
+    #[test]
+    fn names() {
+        let record = Record {
+            model: Arc::new(ModelId {
+                load: Some(1),
+                device: 3,
+                ..ModelId::default()
+            }),
+            operator: Arc::new(Operator {
+                task_id: 7,
+                op_type: "Conv".into(),
+                op_name: "a/b.c".into(),
+                ..Operator::default()
+            }),
+            step: 0,
+            timestamp_us: 0,
+            inputs: vec![],
+            outputs: vec![],
+        };
+        let tree = AclTree::new(Path::new("/d"), "20240102030405");
+        for (file, expected) in [
+            (FailureFile::Brief, "exception_info.0.7.20240102030405678"),
+            (
+                FailureFile::BriefMessage,
+                "exception_info.0.7.0.0.20240102030405678",
+            ),
+            (FailureFile::Named, "Conv.a_b_c.7.20240102030405678"),
+        ] {
+            let place = tree.failure_place(&record, file, "20240102030405678");
+            assert_eq!(place.dir, Path::new("/d/extra-info/data-dump/3"));
+            assert_eq!(place.file_name, expected);
+        }
+    }
+}
