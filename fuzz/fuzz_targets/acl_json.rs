@@ -2,18 +2,32 @@
 
 #![no_main]
 
-use std::path::Path;
-
 use libfuzzer_sys::fuzz_target;
-use opscope_config::dialect::acl;
+use opscope_config::dialect::{acl, detect};
+use opscope_config::{Environment, Severity, check_nesting};
 
 fuzz_target!(|text: &str| {
-    if let Err(issues) = acl::load(text, Path::new("/")) {
-        assert!(!issues.is_empty());
-        assert!(
+    let env = Environment {
+        current_dir: "/".into(),
+        ..Environment::default()
+    };
+    let _ = (check_nesting(text), detect(text), acl::report_scope(text));
+    let issues = match acl::load(text, &env) {
+        Ok(config) => {
+            acl::explain(&config);
+            config.issues
+        }
+        Err(issues) => {
+            assert_eq!(
+                issues.first().map(|issue| issue.severity),
+                Some(Severity::Error)
+            );
             issues
-                .iter()
-                .all(|issue| issue.place.line > 0 && issue.place.column > 0)
-        );
-    }
+        }
+    };
+    assert!(
+        issues
+            .iter()
+            .all(|issue| issue.place.line > 0 && issue.place.column > 0)
+    );
 });

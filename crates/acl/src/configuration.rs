@@ -20,7 +20,6 @@ pub(crate) struct Accepted {
 }
 
 /// A configuration file that was read.
-#[derive(Debug)]
 pub(crate) struct Text<'a> {
     process: &'a Process,
     /// The path as the caller gave it.

@@ -3,7 +3,7 @@
 mod dataset;
 mod tensor_desc;
 
-pub(crate) use self::dataset::{Buffer, Dataset, Gear};
+pub(crate) use self::dataset::{Buffer, Dataset, Entry, Gear};
 pub(crate) use self::tensor_desc::TensorDesc;
 
 use crate::Process;

@@ -3,11 +3,11 @@
 use opscope_tensor::DType;
 
 /// `ACL_DT_UNDEFINED` and `ACL_FORMAT_UNDEFINED`.
-pub const UNDEFINED: i32 = -1;
+pub(crate) const UNDEFINED: i32 = -1;
 /// `ACL_FORMAT_NCHW`.
-pub const FORMAT_NCHW: i32 = 0;
+pub(crate) const FORMAT_NCHW: i32 = 0;
 /// `ACL_FORMAT_ND`.
-pub const FORMAT_ND: i32 = 2;
+pub(crate) const FORMAT_ND: i32 = 2;
 
 /// The numbers of `aclDataType`.
 const NUMBERS: &[(i32, DType)] = &[
@@ -56,7 +56,7 @@ const NUMBERS: &[(i32, DType)] = &[
 ];
 
 /// The number of `dtype` in `aclDataType`; -1 if it has none.
-pub fn number(dtype: DType) -> i32 {
+pub(crate) fn number(dtype: DType) -> i32 {
     NUMBERS
         .iter()
         .find(|(_, known)| *known == dtype)
@@ -64,7 +64,7 @@ pub fn number(dtype: DType) -> i32 {
 }
 
 /// The dtype behind a number of `aclDataType`.
-pub fn dtype(number: i32) -> Option<DType> {
+pub(crate) fn dtype(number: i32) -> Option<DType> {
     NUMBERS
         .iter()
         .find(|(known, _)| *known == number)

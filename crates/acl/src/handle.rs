@@ -55,10 +55,6 @@ impl<T> Table<T> {
         self.0.remove(&handle)
     }
 
-    pub(crate) fn retain(&mut self, mut is_kept: impl FnMut(Handle, &T) -> bool) {
-        self.0.retain(|handle, object| is_kept(*handle, object));
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {
         self.0.iter().map(|(handle, object)| (*handle, object))
     }

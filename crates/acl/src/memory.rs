@@ -7,6 +7,11 @@
 //! this process, or may be read or written for the given length. Bindings pass that on to their
 //! callers; nothing in this crate makes up an address.
 
+#![expect(
+    unsafe_code,
+    reason = "addresses of the program's are followed here, and nowhere else"
+)]
+
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -15,7 +15,7 @@ const INDENT: &str = "        ";
 /// What happened, in the user's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
-    code: &'static str,
+    /// The whole text.
     head: String,
 }
 
@@ -166,15 +166,7 @@ impl Report {
                 let _ = write!(head, "\n{INDENT}{label}: {hint}");
             }
         }
-        Report {
-            code: wording.code,
-            head,
-        }
-    }
-
-    /// The code, such as `EP0001`.
-    pub(crate) fn code(&self) -> &'static str {
-        self.code
+        Report { head }
     }
 }
 

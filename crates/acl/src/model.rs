@@ -4,6 +4,7 @@ mod config;
 mod description;
 mod execute;
 mod gear;
+mod queries;
 mod shapes;
 
 use std::path::Path;
@@ -86,7 +87,7 @@ impl Process {
         let outputs = description::outputs(&mut *engine);
         let operators = engine.operators().to_vec();
         let id = self.register_model(|load, registration| {
-            let description = Description::new(Some(load), &signature, outputs, operators);
+            let description = Description::new(Some(load), &signature, &outputs, operators);
             Model {
                 id: Arc::new(ModelId {
                     file_stem,
@@ -183,12 +184,11 @@ impl Process {
         let text = with_causes(error);
         match error {
             EngineError::Read { path: at, source } => {
-                let placeholders = [&path(at), &source.to_string()];
-                let placeholders = placeholders.map(String::as_str);
+                let placeholders = [&*path(at), &source.to_string()];
                 self.refuse(GE_EXEC_MODEL_PATH_INVALID, "EH0003", &placeholders)
             }
             EngineError::Invalid { path: at, reason } => {
-                let placeholders = [&path(at), reason].map(String::as_str);
+                let placeholders = [&*path(at), reason];
                 self.refuse(GE_EXEC_MODEL_DATA_SIZE_INVALID, "EH0004", &placeholders)
             }
             EngineError::Unsupported { .. } => self.inner_error(GE_LOAD_MODEL, &text),

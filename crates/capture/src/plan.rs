@@ -161,6 +161,11 @@ impl Steps {
         Steps(Some(ranges))
     }
 
+    /// The ranges, in the order given; `None` for every execution.
+    pub fn ranges(&self) -> Option<&[RangeInclusive<u64>]> {
+        self.0.as_deref()
+    }
+
     /// Whether execution `step` is kept.
     pub fn contains(&self, step: u64) -> bool {
         self.0

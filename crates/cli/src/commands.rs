@@ -1,7 +1,19 @@
 //! One module for each command.
 
+pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod dump;
 pub(crate) mod msaccucmp;
 pub(crate) mod overflow;
 pub(crate) mod show;
+
+use anyhow::anyhow;
+use opscope_config::Environment;
+
+use crate::exit::{Failure, USAGE};
+
+/// What configurations depend on.
+fn environment() -> Result<Environment, Failure> {
+    Environment::of_process()
+        .map_err(|error| Failure::new(USAGE, anyhow!(error).context("no current directory")))
+}

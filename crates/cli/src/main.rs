@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{convert, dump, msaccucmp, overflow, show};
+use crate::commands::{config, convert, dump, msaccucmp, overflow, show};
 use crate::exit::Failure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
@@ -28,6 +28,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Dump(dump::Arguments),
+    Config(config::Arguments),
     Convert(convert::Arguments),
     Show(show::Arguments),
     Overflow(overflow::Arguments),
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     silence_caught_panics();
     let result = match cli.command {
         Command::Dump(arguments) => dump::run(&arguments),
+        Command::Config(arguments) => config::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Overflow(arguments) => overflow::run(&arguments),

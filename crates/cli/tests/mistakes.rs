@@ -157,7 +157,10 @@ fn configurations() {
             "broken.json",
             "broken.json:2:11: error EP0004: not valid JSON",
         ),
-        ("scene.json", "`/dump/dump_scene`: is not supported yet"),
+        (
+            "scene.json",
+            "asks for watched operators, which is not supported yet",
+        ),
         ("short.bin", "not valid JSON"),
     ];
     for (name, part) in cases {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::load::Place;
+use crate::report::Report;
 
 /// How much an issue matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,34 +14,76 @@ pub enum Severity {
     Warning,
 }
 
+impl Severity {
+    /// `error` or `warning`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
 /// One finding, with its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
     /// How much it matters.
     pub severity: Severity,
-    /// The code under which the vendor's tools report it, such as `EP0001`.
-    pub code: Option<&'static str>,
-    /// JSON pointer (RFC 6901) to the value it is about.
+    /// JSON pointer (RFC 6901) to the value it is about; empty for the whole file.
     pub pointer: String,
+    /// The same as the dialect's own tools write it, such as `dump_list[0].layer[1]`.
+    pub item: String,
     /// Line and column of that value.
     pub place: Place,
-    /// What was found, and what is allowed.
+    /// What was found, if that is worth telling, and what is allowed.
     pub message: String,
+    /// What stands in the file.
+    pub found: Option<String>,
+    /// What may stand there.
+    pub expected: Option<String>,
+    /// What would help.
+    pub hint: Option<String>,
+    /// What the vendor's library would report. `None` where it reports nothing.
+    pub report: Option<Report>,
+}
+
+impl Issue {
+    /// A finding about the whole file.
+    pub(crate) fn of_file(severity: Severity, place: Place, message: impl Into<String>) -> Issue {
+        Issue {
+            severity,
+            pointer: String::new(),
+            item: String::new(),
+            place,
+            message: message.into(),
+            found: None,
+            expected: None,
+            hint: None,
+            report: None,
+        }
+    }
+
+    /// The code under which the vendor's library reports it, such as `EP0001`.
+    pub fn code(&self) -> Option<&'static str> {
+        self.report.as_ref().map(Report::code)
+    }
 }
 
 impl fmt::Display for Issue {
+    /// `LINE:COLUMN: severity code at pointer: message`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let severity = match self.severity {
-            Severity::Error => "error",
-            Severity::Warning => "warning",
-        };
+        let severity = self.severity.name();
         write!(f, "{}:{}: {severity}", self.place.line, self.place.column)?;
-        if let Some(code) = self.code {
+        if let Some(code) = self.code() {
             write!(f, " {code}")?;
         }
         if !self.pointer.is_empty() {
             write!(f, " at `{}`", self.pointer)?;
         }
-        write!(f, ": {}", self.message)
+        write!(f, ": {}", self.message)?;
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
     }
 }

@@ -2,14 +2,18 @@
 //!
 //! Syntax is checked by `serde_json`, which is strict; `jsonc-parser` then gives the places.
 
+use std::cell::Cell;
+use std::collections::HashMap;
+
 use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use crate::load::Place;
+use crate::report::Report;
 use crate::{Issue, Severity};
 
-/// Deepest nesting of objects, and of arrays, that the vendor's reader takes.
+/// Deepest nesting of objects, and of arrays, in a configuration file.
 const NESTING_MAX: usize = 10;
 
 /// A value with its place in the text.
@@ -51,10 +55,11 @@ impl Value {
     }
 }
 
-/// Parses strict JSON.
-pub(crate) fn parse(text: &str) -> Result<Node, Issue> {
-    check_nesting(text)?;
-    // Into a value, not past it: only so are the escapes inside strings checked.
+/// Parses strict JSON; a byte order mark at the beginning is passed over.
+pub(crate) fn parse(text: &str) -> Result<Node, Box<Issue>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    // Into a value, not past it: only so are the escapes inside strings checked. It also refuses
+    // nesting that would exhaust the stack.
     if let Err(error) = serde_json::from_str::<serde_json::Value>(text) {
         let place = Place {
             line: error.line().max(1),
@@ -62,7 +67,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Issue> {
         };
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or(&message);
-        return Err(syntax(place, format!("not valid JSON: {message}")));
+        return Err(Box::new(syntax(place, message)));
     }
     let options = ParseOptions {
         allow_comments: false,
@@ -70,48 +75,58 @@ pub(crate) fn parse(text: &str) -> Result<Node, Issue> {
         allow_trailing_commas: false,
         ..ParseOptions::default()
     };
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
-        syntax(
-            Place { line: 1, column: 1 },
-            format!("not valid JSON: {error}"),
-        )
-    })?;
+    let start = Place { line: 1, column: 1 };
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &options)
+        .map_err(|error| Box::new(syntax(start, &error.to_string())))?;
     let value = parsed
         .value
-        .ok_or_else(|| syntax(Place { line: 1, column: 1 }, "not valid JSON".into()))?;
+        .ok_or_else(|| Box::new(syntax(start, "there is no value")))?;
     Ok(convert(&value, &Lines::new(text)))
 }
 
-/// Counts brackets in the raw text, as the vendor's reader does, so that deep nesting is refused
-/// before any recursion.
-fn check_nesting(text: &str) -> Result<(), Issue> {
-    for (open, close) in [('{', '}'), ('[', ']')] {
-        let mut depth = 0_usize;
-        for (at, c) in text.char_indices() {
-            if c == open {
-                depth += 1;
-            } else if c == close {
-                depth = depth.saturating_sub(1);
-            }
-            if depth > NESTING_MAX {
-                let place = Lines::new(text).place(at);
-                return Err(syntax(
-                    place,
-                    format!("`{open}` is nested deeper than {NESTING_MAX}"),
-                ));
-            }
+/// Refuses files whose objects or arrays are nested deeper than 10, as the vendor's library does
+/// before it parses one.
+///
+/// It counts brackets in the raw text, those inside strings too, up to the first NUL.
+///
+/// # Errors
+/// The place of the first bracket that is too deep.
+pub fn check_nesting(text: &str) -> Result<(), Box<Issue>> {
+    let text = text.split('\0').next().unwrap_or(text);
+    let mut depths = [0_usize; 2];
+    for (at, c) in text.char_indices() {
+        let (kind, is_open) = match c {
+            '{' => (0, true),
+            '}' => (0, false),
+            '[' => (1, true),
+            ']' => (1, false),
+            _ => continue,
+        };
+        let depth = &mut depths[kind];
+        *depth = if is_open {
+            *depth + 1
+        } else {
+            depth.saturating_sub(1)
+        };
+        if *depth > NESTING_MAX {
+            let place = Lines::new(text).place(at);
+            let message = format!("`{c}` is nested deeper than {NESTING_MAX}");
+            let hint = "brackets inside texts count too".to_owned();
+            return Err(Box::new(Issue {
+                hint: Some(hint),
+                ..Issue::of_file(Severity::Error, place, message)
+            }));
         }
     }
     Ok(())
 }
 
-fn syntax(place: Place, message: String) -> Issue {
+pub(crate) fn syntax(place: Place, reason: &str) -> Issue {
     Issue {
-        severity: Severity::Error,
-        code: Some("EP0004"),
-        pointer: String::new(),
-        place,
-        message,
+        report: Some(Report::Syntax {
+            reason: reason.to_owned(),
+        }),
+        ..Issue::of_file(Severity::Error, place, format!("not valid JSON: {reason}"))
     }
 }
 
@@ -130,27 +145,28 @@ fn convert(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
                 .collect(),
         ),
         ast::Value::Object(object) => {
-            let mut members: Vec<Member> = Vec::with_capacity(object.properties.len());
-            for property in &object.properties {
-                let name = property.name.as_str().to_owned();
-                members.retain(|member| member.name != name);
-                let place = lines.place(property.range.start);
-                members.push(Member {
-                    name,
-                    place,
-                    node: convert(&property.value, lines),
-                });
-            }
-            Value::Object(members)
+            let properties = || object.properties.iter().enumerate();
+            let last: HashMap<&str, usize> =
+                properties().map(|(i, p)| (p.name.as_str(), i)).collect();
+            let kept = properties().filter(|(i, p)| last.get(p.name.as_str()) == Some(i));
+            let members = kept.map(|(_, property)| Member {
+                name: property.name.as_str().to_owned(),
+                place: lines.place(property.range.start),
+                node: convert(&property.value, lines),
+            });
+            Value::Object(members.collect())
         }
     };
     Node { place, value }
 }
 
-/// Finds the line and column of a byte offset.
+/// Finds the line and column of byte offsets.
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
+    /// The last answer. Offsets mostly rise, and a file may be a single line of millions of values, so
+    /// characters are counted from there.
+    last: Cell<(usize, Place)>,
 }
 
 impl<'a> Lines<'a> {
@@ -159,18 +175,24 @@ impl<'a> Lines<'a> {
         Lines {
             text,
             starts: std::iter::once(0).chain(after_breaks).collect(),
+            last: Cell::new((0, Place { line: 1, column: 1 })),
         }
     }
 
     fn place(&self, offset: usize) -> Place {
         let line = self.starts.partition_point(|&start| start <= offset);
         let start = self.starts[line - 1];
-        let column = self
-            .text
-            .get(start..offset)
-            .map_or(0, |text| text.chars().count())
-            + 1;
-        Place { line, column }
+        let (from, column) = match self.last.get() {
+            (last, place) if place.line == line && last <= offset => (last, place.column),
+            _ => (start, 1),
+        };
+        let between = self.text.get(from..offset).unwrap_or_default();
+        let place = Place {
+            line,
+            column: column + between.chars().count(),
+        };
+        self.last.set((offset, place));
+        place
     }
 }
 
@@ -190,6 +212,27 @@ mod tests {
         assert_eq!(members[0].place, Place { line: 3, column: 3 });
         assert_eq!(members[0].node.place, Place { line: 3, column: 8 });
         assert_eq!(members[0].node.value, Value::Bool(true));
+    }
+
+    #[test]
+    fn places_in_any_order() {
+        let text = "äb\n\ncöd";
+        let lines = Lines::new(text);
+        let place = |offset| {
+            let place = lines.place(offset);
+            (place.line, place.column)
+        };
+        let expected = [
+            (0, (1, 1)),
+            (2, (1, 2)),
+            (5, (3, 1)),
+            (8, (3, 3)),
+            (2, (1, 2)),
+        ];
+        for (offset, expected) in expected {
+            assert_eq!(place(offset), expected, "{offset}");
+        }
+        assert_eq!(place(text.len()), (3, 4));
     }
 
     #[test]
@@ -213,8 +256,36 @@ mod tests {
                 "{text}: {issue}"
             );
         }
-        let deep = "[".repeat(200_000);
-        assert!(parse(&deep).unwrap_err().message.contains("nested deeper"));
+        // Neither parser may run out of stack.
+        for n in [127, 128, 200_000] {
+            let deep = format!("{}{}", "[".repeat(n), "]".repeat(n));
+            assert_eq!(parse(&deep).is_ok(), n < 128, "{n}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_counted_in_the_raw_text() {
+        let nested = |open: &str, n| format!("\n{}", open.repeat(n));
+        let cases = [
+            (nested("{", 10), true),
+            (nested("{", 11), false),
+            (nested("[", 10), true),
+            (nested("[", 11), false),
+            (nested("[{", 10), true),
+            (nested("]", 50) + &nested("[", 10), true),
+            (format!("{}{}", nested("[", 10), "]["), true),
+            (format!("\"{}\"", "{".repeat(11)), false),
+            (format!("\0{}", "{".repeat(11)), true),
+        ];
+        for (text, is_fine) in cases {
+            assert_eq!(check_nesting(&text).is_ok(), is_fine, "{text:?}");
+        }
+        let issue = check_nesting(&nested("[", 11)).unwrap_err();
+        let place = Place {
+            line: 2,
+            column: 11,
+        };
+        assert_eq!((issue.place, issue.code()), (place, None));
     }
 
     proptest! {

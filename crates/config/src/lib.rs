@@ -4,9 +4,14 @@
 //! stops at "something is wrong": it collects [`Issue`]s, each with the place it is about.
 
 pub mod dialect;
+mod environment;
 mod issue;
 mod json;
 mod load;
+mod report;
 
+pub use environment::Environment;
 pub use issue::{Issue, Severity};
+pub use json::check_nesting;
 pub use load::{CONFIG_BYTES_MAX, ConfigError, Place, read_text};
+pub use report::{Conflict, Reason, Report};

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::{Issue, json};
+
 /// Largest configuration file that is read.
 pub const CONFIG_BYTES_MAX: u64 = 10 << 20;
 
@@ -28,7 +30,7 @@ pub enum ConfigError {
         /// The operating system's answer.
         source: io::Error,
     },
-    /// It is no regular file, too large, or not UTF-8.
+    /// It is no regular file, or too large.
     #[error("the configuration `{}` {reason}", path.display())]
     Unusable {
         /// Which file.
@@ -36,9 +38,27 @@ pub enum ConfigError {
         /// What is wrong with it.
         reason: String,
     },
+    /// It is not UTF-8.
+    #[error("the configuration `{}` is not UTF-8 text from line {}, column {} on", path.display(), place.line, place.column)]
+    Encoding {
+        /// Which file.
+        path: PathBuf,
+        /// Where the first byte stands that is no text.
+        place: Place,
+    },
 }
 
-/// Reads a configuration file; a byte order mark at its beginning is passed over.
+impl ConfigError {
+    /// The issue that this is of a file that could be read: text in another encoding is no JSON.
+    pub fn issue(&self) -> Option<Issue> {
+        match self {
+            ConfigError::Encoding { place, .. } => Some(json::syntax(*place, "it is not UTF-8")),
+            ConfigError::Io { .. } | ConfigError::Unusable { .. } => None,
+        }
+    }
+}
+
+/// Reads a configuration file.
 ///
 /// # Errors
 /// [`ConfigError`] if the file cannot be read, is not a regular file, is larger than
@@ -67,12 +87,35 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     file.take(CONFIG_BYTES_MAX)
         .read_to_end(&mut bytes)
         .map_err(io)?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        unusable(format!("is not UTF-8 text from byte {at} on"))
-    })?;
-    Ok(text
-        .strip_prefix('\u{feff}')
-        .map(str::to_owned)
-        .unwrap_or(text))
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line_start = valid
+            .iter()
+            .rposition(|&b| b == b'\n')
+            .map_or(0, |at| at + 1);
+        let before = String::from_utf8_lossy(&valid[line_start..]);
+        ConfigError::Encoding {
+            path: path.to_owned(),
+            place: Place {
+                line: valid.iter().filter(|&&b| b == b'\n').count() + 1,
+                column: before.chars().count() + 1,
+            },
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_text_has_a_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("acl.json");
+        std::fs::write(&path, b"{\n \"\xc3\xa4\xff\"}").unwrap();
+        let issue = read_text(&path).unwrap_err().issue().unwrap();
+        assert_eq!(issue.code(), Some("EP0004"));
+        assert_eq!(issue.place, Place { line: 2, column: 4 });
+        assert!(read_text(dir.path()).unwrap_err().issue().is_none());
+    }
 }

@@ -1,22 +1,18 @@
 //! What a program may ask of a model.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use opscope_engine::{Dim, LoadedModel, ModelSource, Signature, ValueInfo};
+use opscope_engine::{Dim, LoadedModel, Signature, ValueInfo};
 use opscope_store::record::Operator;
 use opscope_tensor::{DType, Shape, Tensor};
 
-use crate::data_type::{self, FORMAT_NCHW, FORMAT_ND, UNDEFINED};
-use crate::handle::Handle;
+use crate::Answer;
+use crate::data_type::{FORMAT_NCHW, FORMAT_ND};
 use crate::process::lock;
-use crate::status::{API_NOT_SUPPORT, INVALID_PARAM, STORAGE_OVER_LIMIT};
-use crate::{Answer, Process};
+use crate::status::{INVALID_PARAM, STORAGE_OVER_LIMIT};
 
 /// The input that dynamic models have beside their own. It is found by name and not counted.
 const SHAPE_INPUT: &str = "ascend_mbatch_shape_data";
-/// The attribute of operators that can be asked for.
-const ORIGINAL_NAMES: &str = "_datadump_original_op_names";
 /// Most axes of a value.
 const N_DIMS_MAX: usize = 128;
 /// A name of this many bytes or more is replaced.
@@ -36,25 +32,26 @@ pub struct Dims {
 
 /// Inputs, outputs and operators of a model.
 pub(crate) struct Description {
-    inputs: Vec<Value>,
-    outputs: Vec<Value>,
+    pub(super) inputs: Vec<Value>,
+    pub(super) outputs: Vec<Value>,
     /// The input with extents, if any extent is open.
     shape_input: Option<Value>,
-    operators: Vec<Arc<Operator>>,
+    pub(super) operators: Vec<Arc<Operator>>,
     /// Extents of the results of the latest execution.
-    latest_outputs: Mutex<Option<Vec<Vec<i64>>>>,
+    pub(super) latest_outputs: Mutex<Option<Vec<Vec<i64>>>>,
 }
 
 /// An input or output.
-struct Value {
-    name: String,
-    short_name: String,
-    dtype: DType,
-    dims: Vec<i64>,
+pub(super) struct Value {
+    pub(super) name: String,
+    pub(super) short_name: String,
+    pub(super) dtype: DType,
+    pub(super) dims: Vec<i64>,
 }
 
+/// A side of a model.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Which {
+pub(super) enum Which {
     Input,
     Output,
 }
@@ -84,18 +81,18 @@ impl Value {
         }
     }
 
-    fn is_open(&self) -> bool {
+    pub(super) fn is_open(&self) -> bool {
         self.dims.iter().any(|&n| n < 0)
     }
 
     /// Bytes; 0 if they are not known.
-    fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         let dims: Option<Vec<usize>> = self.dims.iter().map(|&n| usize::try_from(n).ok()).collect();
         let shape = dims.and_then(|dims| Shape::new(dims).ok());
         shape.map_or(0, |shape| shape.n_bytes(self.dtype).unwrap_or(0))
     }
 
-    fn format(&self) -> i32 {
+    pub(super) fn format(&self) -> i32 {
         if self.dims.len() == 4 {
             FORMAT_NCHW
         } else {
@@ -103,7 +100,7 @@ impl Value {
         }
     }
 
-    fn is_called(&self, name: &str) -> bool {
+    pub(super) fn is_called(&self, name: &str) -> bool {
         self.name == name || self.short_name == name
     }
 }
@@ -112,7 +109,7 @@ impl Description {
     pub(crate) fn new(
         model_id: Option<u32>,
         signature: &Signature,
-        outputs: Vec<ValueInfo>,
+        outputs: &[ValueInfo],
         operators: Vec<Arc<Operator>>,
     ) -> Description {
         let values = |infos: &[ValueInfo], side: &str| -> Vec<Value> {
@@ -131,7 +128,7 @@ impl Description {
         });
         Description {
             inputs,
-            outputs: values(&outputs, "output"),
+            outputs: values(outputs, "output"),
             shape_input,
             operators,
             latest_outputs: Mutex::default(),
@@ -163,7 +160,7 @@ impl Description {
         *lock(&self.latest_outputs) = Some(outputs.iter().map(dims).collect());
     }
 
-    fn value(&self, which: Which, index: usize) -> Option<&Value> {
+    pub(super) fn value(&self, which: Which, index: usize) -> Option<&Value> {
         match which {
             Which::Input if index == self.inputs.len() => self.shape_input.as_ref(),
             Which::Input => self.inputs.get(index),
@@ -171,7 +168,7 @@ impl Description {
         }
     }
 
-    fn index(&self, which: Which, name: &str) -> Option<usize> {
+    pub(super) fn index(&self, which: Which, name: &str) -> Option<usize> {
         let values = match which {
             Which::Input => &self.inputs,
             Which::Output => &self.outputs,
@@ -181,13 +178,13 @@ impl Description {
         found.or(is_shape_input.then_some(self.inputs.len()))
     }
 
-    fn dims(&self, which: Which, index: usize) -> Answer<Dims> {
+    pub(super) fn dims(&self, which: Which, index: usize) -> Answer<Dims> {
         let value = self.value(which, index).ok_or(INVALID_PARAM)?;
         dims_of(value, &value.dims)
     }
 }
 
-fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
+pub(super) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
     if dims.len() > N_DIMS_MAX {
         return Err(STORAGE_OVER_LIMIT);
     }
@@ -231,245 +228,4 @@ pub(super) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
         return outputs.into_iter().zip(&results).map(seen).collect();
     }
     outputs
-}
-
-impl Process {
-    /// `aclmdlCreateDesc`: an empty description.
-    pub fn create_desc(&self) -> Handle {
-        let handle = self.handles.next();
-        self.objects().model_descs.insert(handle, None)
-    }
-
-    /// `aclmdlDestroyDesc`.
-    ///
-    /// # Errors
-    /// `INVALID_PARAM` for null and for what is no description, or no longer.
-    pub fn destroy_desc(&self, desc: Handle) -> Answer {
-        let removed = self.objects().model_descs.remove(desc);
-        removed.map(drop).ok_or(INVALID_PARAM)
-    }
-
-    /// `aclmdlGetDesc`: fills a description. It stays valid when the model is unloaded.
-    ///
-    /// # Errors
-    /// `INVALID_PARAM` for what is no description, `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`.
-    pub fn fill_desc(&self, desc: Handle, model_id: u32) -> Answer {
-        self.check_desc(desc)?;
-        self.check_executor("a model's description was asked for")?;
-        let description = self.model(model_id)?.description.clone();
-        self.fill(desc, description)
-    }
-
-    /// `aclmdlGetDescFromFile`: loads the model to describe it.
-    ///
-    /// # Errors
-    /// As for [`Process::load_from_file`], and `INVALID_PARAM` for what is no description.
-    pub fn fill_desc_from_file(&self, desc: Handle, path: &Path) -> Answer {
-        self.describe(desc, ModelSource::File(path))
-    }
-
-    /// `aclmdlGetDescFromMem`.
-    ///
-    /// # Errors
-    /// As for [`Process::load_from_mem`], and `INVALID_PARAM` for what is no description.
-    pub fn fill_desc_from_mem(&self, desc: Handle, bytes: &[u8]) -> Answer {
-        super::check_bytes(bytes)?;
-        self.describe(desc, ModelSource::Memory(bytes))
-    }
-
-    fn describe(&self, desc: Handle, source: ModelSource<'_>) -> Answer {
-        self.check_desc(desc)?;
-        self.check_executor("a model's description was asked for")?;
-        let mut engine = self.load_engine(source)?;
-        let outputs = outputs(&mut *engine);
-        let operators = engine.operators().to_vec();
-        let description = Description::new(None, engine.signature(), outputs, operators);
-        self.fill(desc, Arc::new(description))
-    }
-
-    fn check_desc(&self, desc: Handle) -> Answer {
-        let objects = self.objects();
-        objects.model_descs.get(desc).map(drop).ok_or(INVALID_PARAM)
-    }
-
-    fn fill(&self, desc: Handle, description: Arc<Description>) -> Answer {
-        let mut objects = self.objects();
-        let slot = objects.model_descs.get_mut(desc).ok_or(INVALID_PARAM)?;
-        *slot = Some(description);
-        Ok(())
-    }
-
-    fn description(&self, desc: Handle) -> Option<Arc<Description>> {
-        self.objects().model_descs.get(desc)?.clone()
-    }
-
-    fn value<T>(
-        &self,
-        desc: Handle,
-        which: Which,
-        index: usize,
-        read: impl FnOnce(&Value) -> T,
-    ) -> Option<T> {
-        self.description(desc)?.value(which, index).map(read)
-    }
-
-    /// `aclmdlGetNumInputs`; 0 for what is no filled description.
-    pub fn n_inputs(&self, desc: Handle) -> usize {
-        self.description(desc).map_or(0, |known| known.inputs.len())
-    }
-
-    /// `aclmdlGetNumOutputs`; 0 for what is no filled description.
-    pub fn n_outputs(&self, desc: Handle) -> usize {
-        self.description(desc)
-            .map_or(0, |known| known.outputs.len())
-    }
-
-    /// `aclmdlGetInputSizeByIndex`: bytes; 0 if there is no such input, or an extent is open.
-    pub fn input_size(&self, desc: Handle, index: usize) -> usize {
-        self.value(desc, Which::Input, index, Value::size)
-            .unwrap_or(0)
-    }
-
-    /// `aclmdlGetOutputSizeByIndex`: bytes; 0 if there is no such output, or its size is not known
-    /// before it is computed.
-    pub fn output_size(&self, desc: Handle, index: usize) -> usize {
-        self.value(desc, Which::Output, index, Value::size)
-            .unwrap_or(0)
-    }
-
-    /// `aclmdlGetInputDims` and `aclmdlGetInputDimsV2`.
-    ///
-    /// # Errors
-    /// `INVALID_PARAM` if there is no such description or input, `STORAGE_OVER_LIMIT` for more axes
-    /// than 128.
-    pub fn input_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        self.description(desc)
-            .ok_or(INVALID_PARAM)?
-            .dims(Which::Input, index)
-    }
-
-    /// `aclmdlGetOutputDims`.
-    ///
-    /// # Errors
-    /// As for [`Process::input_dims`].
-    pub fn output_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        self.description(desc)
-            .ok_or(INVALID_PARAM)?
-            .dims(Which::Output, index)
-    }
-
-    /// `aclmdlGetCurOutputDims`: the extents that the latest execution gave.
-    ///
-    /// # Errors
-    /// As for [`Process::input_dims`], and `API_NOT_SUPPORT` for a model with open extents that has
-    /// not been executed.
-    pub fn current_output_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
-        let value = description
-            .value(Which::Output, index)
-            .ok_or(INVALID_PARAM)?;
-        let latest = lock(&description.latest_outputs);
-        match latest.as_ref().and_then(|latest| latest.get(index)) {
-            Some(dims) => dims_of(value, dims),
-            None if value.is_open() => Err(API_NOT_SUPPORT),
-            None => dims_of(value, &value.dims),
-        }
-    }
-
-    /// `aclmdlGetInputDimsRange`: the smallest and the largest extent of each axis; 1 and -1, which
-    /// is no limit, where it is open.
-    ///
-    /// # Errors
-    /// As for [`Process::input_dims`].
-    pub fn input_dims_range(&self, desc: Handle, index: usize) -> Answer<Vec<(i64, i64)>> {
-        let range = |n: i64| if n < 0 { (1, -1) } else { (n, n) };
-        let dims = self.input_dims(desc, index)?.dims;
-        Ok(dims.into_iter().map(range).collect())
-    }
-
-    /// `aclmdlGetInputNameByIndex`.
-    pub fn input_name(&self, desc: Handle, index: usize) -> Option<String> {
-        self.value(desc, Which::Input, index, |value| value.short_name.clone())
-    }
-
-    /// `aclmdlGetOutputNameByIndex`.
-    pub fn output_name(&self, desc: Handle, index: usize) -> Option<String> {
-        self.value(desc, Which::Output, index, |value| value.short_name.clone())
-    }
-
-    /// `aclmdlGetInputIndexByName`. The input that stands for open extents,
-    /// `ascend_mbatch_shape_data`, is found after the last one.
-    ///
-    /// # Errors
-    /// `INVALID_PARAM` if there is no such description or input.
-    pub fn input_index(&self, desc: Handle, name: &str) -> Answer<usize> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
-        description.index(Which::Input, name).ok_or(INVALID_PARAM)
-    }
-
-    /// `aclmdlGetOutputIndexByName`.
-    ///
-    /// # Errors
-    /// `INVALID_PARAM` if there is no such description or output.
-    pub fn output_index(&self, desc: Handle, name: &str) -> Answer<usize> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
-        description.index(Which::Output, name).ok_or(INVALID_PARAM)
-    }
-
-    /// `aclmdlGetInputFormat`: NCHW with four axes, otherwise ND; -1 if there is no such input.
-    pub fn input_format(&self, desc: Handle, index: usize) -> i32 {
-        self.value(desc, Which::Input, index, Value::format)
-            .unwrap_or(UNDEFINED)
-    }
-
-    /// `aclmdlGetOutputFormat`: as [`Process::input_format`].
-    pub fn output_format(&self, desc: Handle, index: usize) -> i32 {
-        self.value(desc, Which::Output, index, Value::format)
-            .unwrap_or(UNDEFINED)
-    }
-
-    /// `aclmdlGetInputDataType`; -1 if there is no such input.
-    pub fn input_data_type(&self, desc: Handle, index: usize) -> i32 {
-        let number = |value: &Value| data_type::number(value.dtype);
-        self.value(desc, Which::Input, index, number)
-            .unwrap_or(UNDEFINED)
-    }
-
-    /// `aclmdlGetOutputDataType`; -1 if there is no such output, or it is not known.
-    pub fn output_data_type(&self, desc: Handle, index: usize) -> i32 {
-        let number = |value: &Value| data_type::number(value.dtype);
-        self.value(desc, Which::Output, index, number)
-            .unwrap_or(UNDEFINED)
-    }
-
-    /// `aclmdlGetOpAttr`: an operator's attribute. Only the names of the operators that it was fused
-    /// from are known, each after its length in brackets; an operator that was not fused has none.
-    pub fn operator_attribute(
-        &self,
-        desc: Handle,
-        op_name: &str,
-        attribute: &str,
-    ) -> Option<String> {
-        let description = self
-            .description(desc)
-            .filter(|_| attribute == ORIGINAL_NAMES)?;
-        let mut operators = description.operators.iter();
-        let operator = operators.find(|operator| operator.op_name == op_name)?;
-        let names = operator.original_names.iter();
-        Some(
-            names
-                .map(|name| format!("[{}]{name}", name.len()))
-                .collect(),
-        )
-    }
-
-    /// `aclmdlGetTensorRealName`: the whole name of an input or output, given it or the short name
-    /// that stands for it. Names of 128 bytes and more go by a short one.
-    pub fn real_name(&self, desc: Handle, name: &str) -> Option<String> {
-        let description = self.description(desc)?;
-        let mut values = description.inputs.iter().chain(&description.outputs);
-        values
-            .find(|value| value.is_called(name))
-            .map(|value| value.name.clone())
-    }
 }

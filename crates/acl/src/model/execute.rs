@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::shapes::{self, Given};
 use super::{Model, Running};
-use crate::data::{Buffer, Gear, TensorDesc};
+use crate::data::{Buffer, Entry, Gear, TensorDesc};
 use crate::data_type::{self, FORMAT_ND};
 use crate::handle::Handle;
 use crate::process::lock;
@@ -90,7 +90,7 @@ impl Process {
     fn slots(&self, dataset: Handle) -> Answer<Slots> {
         let objects = self.objects();
         let dataset = objects.datasets.get(dataset).ok_or(INVALID_PARAM)?;
-        let slot = |entry: &crate::data::Entry| {
+        let slot = |entry: &Entry| {
             let desc = objects.tensor_descs.get(entry.tensor_desc);
             Ok(Slot {
                 handle: entry.buffer,

@@ -9,8 +9,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use opscope_capture::sink::{AclSink, StatsRow, StatsSink};
-use opscope_capture::{Plan, Selected, Session, SessionOptions, Sink, Summary};
+use opscope_capture::sink::{AclSink, Content, StatsRow, StatsSink};
+use opscope_capture::{Plan, Purpose, Selected, Session, SessionOptions, Sink, Summary};
 use opscope_config::{Issue, Severity, dialect::acl};
 use opscope_engine::{EngineError, LoadedModel};
 use opscope_store::record::ModelId;
@@ -113,16 +113,16 @@ enum Target {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let (plan, dump_path) = plan(arguments)?;
+    let (plan, places) = plan(arguments)?;
     let (engine, mut model) = load(arguments)?;
     let inputs = InputSource::new(arguments, model.signature())?;
     let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
     // The first step's inputs are checked before anything is created.
     inputs.step(0)?;
-    let target = match dump_path {
-        Some(path) => Target::Acl(Arc::new(create_sink(&path, arguments.modes)?)),
-        None if arguments.stats => Target::Stats(Arc::default()),
-        None => Target::Nothing,
+    let target = match &places[..] {
+        [] if arguments.stats => Target::Stats(Arc::default()),
+        [] => Target::Nothing,
+        places => Target::Acl(Arc::new(create_sink(places, arguments.modes)?)),
     };
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
@@ -171,26 +171,32 @@ fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What to keep, and where to write it.
-fn plan(arguments: &Arguments) -> Result<(Plan, Option<PathBuf>), Failure> {
+/// What to keep, and the places to write it to, of which the first usable one is meant.
+fn plan(arguments: &Arguments) -> Result<(Plan, Vec<PathBuf>), Failure> {
     let Some(path) = &arguments.config else {
         if arguments.out.is_none() && !arguments.stats {
             let message = "nothing to do: no configuration and no place to dump to";
             let hint = "give `--out DIR`, `--config acl.json` or `--stats`";
             return Err(Failure::message(USAGE, message).with_hint(hint));
         }
-        return Ok((Plan::everything(), arguments.out.clone()));
+        let places = arguments.out.iter().cloned().collect();
+        return Ok((Plan::everything(), places));
     };
     let text = opscope_config::read_text(path)?;
-    let current_dir = std::env::current_dir()
-        .map_err(|error| Failure::new(USAGE, anyhow!(error).context("no current directory")))?;
-    match acl::load(&text, &current_dir) {
+    let env = super::environment()?;
+    let loaded = opscope_config::check_nesting(&text)
+        .map_err(|issue| vec![*issue])
+        .and_then(|()| acl::load(&text, &env));
+    match loaded {
         Ok(config) => {
             warn(path, &config.issues);
-            Ok(match config.dump {
-                Some(dump) => (dump.plan, Some(dump.dump_path)),
-                None => (Plan::nothing(), None),
-            })
+            match config.dump {
+                Some(dump) => {
+                    refuse_unfinished(&dump)?;
+                    Ok((dump.plan, dump.places))
+                }
+                None => Ok((Plan::nothing(), Vec::new())),
+            }
         }
         Err(issues) => {
             let n = issues
@@ -205,6 +211,19 @@ fn plan(arguments: &Arguments) -> Result<(Plan, Option<PathBuf>), Failure> {
             ))
         }
     }
+}
+
+/// Dumps that the plan describes and that a run does not make yet.
+fn refuse_unfinished(dump: &acl::AclDump) -> Result<(), Failure> {
+    let what = match (dump.plan.purpose, &dump.content) {
+        (Purpose::Values, Content::Tensors) => return Ok(()),
+        (Purpose::Values, Content::Statistics(_)) => "files of statistics",
+        (Purpose::Watch, _) => "watched operators",
+        (Purpose::Overflow, _) => "overflows",
+        (Purpose::Failures(_), _) => "operators that fail",
+    };
+    let message = format!("the configuration asks for {what}, which is not supported yet");
+    Err(Failure::message(USAGE, message))
 }
 
 #[expect(clippy::print_stderr, reason = "issues go to standard error")]
@@ -235,14 +254,27 @@ fn load(_arguments: &Arguments) -> Result<(&'static str, Box<dyn LoadedModel>), 
     Err(Failure::message(USAGE, message).with_hint("build it with `--features tract`"))
 }
 
-/// Creates `{dump_path}/{time}`; when the second is taken by another dump, the next free one.
-fn create_sink(dump_path: &Path, modes: ModeArguments) -> Result<AclSink, Failure> {
+/// Creates `{dump_path}/{time}` in the first place where that succeeds; when the second is taken by
+/// another dump, the next free one.
+fn create_sink(places: &[PathBuf], modes: ModeArguments) -> Result<AclSink, Failure> {
     let now = jiff::Zoned::now();
-    let times = (0..3600).map(|seconds| {
-        let time = now.saturating_add(jiff::Span::new().seconds(seconds));
-        time.strftime("%Y%m%d%H%M%S").to_string()
-    });
-    AclSink::create(dump_path, times, modes.modes()).map_err(|error| Failure::new(USAGE, error))
+    let mut first_error = None;
+    for place in places {
+        let times = (0..3600).map(|seconds| {
+            let time = now.saturating_add(jiff::Span::new().seconds(seconds));
+            time.strftime("%Y%m%d%H%M%S").to_string()
+        });
+        match AclSink::create(place, times, modes.modes()) {
+            Ok(sink) => return Ok(sink),
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    Err(match first_error {
+        Some(error) => Failure::new(USAGE, error),
+        None => Failure::message(USAGE, "there is no place to dump to"),
+    })
 }
 
 /// The file name after the last `/`, cut at the last `.`.

@@ -1,29 +1,43 @@
-//! The `dump` object of AscendCL's `acl.json`, its model-dump part.
+//! AscendCL's `acl.json`: its `dump` object, and the variables that stand in for it.
 //!
-//! `docs/config/acl.md` lists every key. What this version does not implement is refused at its
-//! place, never ignored. Order of the checks and report codes follow the vendor's checker.
+//! `docs/config/acl.md` lists every key. Which files are refused, with which codes and in which order,
+//! is what the vendor's checker does; unknown keys have no effect there and are warned about here.
+//!
+//! A file passes five stages: types (`raw`), words (`settings`), rules between settings (`checks`,
+//! `dump_path`, `dump_step`), the plan (`lower`), and what has no effect (`notes`).
 
-mod dump_list;
+mod checks;
 mod dump_path;
 mod dump_step;
+mod explain;
+mod lower;
+mod notes;
 mod object;
+mod raw;
+mod settings;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use opscope_capture::sink::Content;
-use opscope_capture::{ModelSelection, OperatorSelection, Plan, Sides, Steps};
+use opscope_capture::{FailureDetail, Plan};
 
-use self::object::{Cursor, Findings};
-use crate::json::{self, Value};
-use crate::{Issue, Severity};
+use self::object::{Cursor, Findings, Refused, nearest_hint, top_level_warning};
+use self::raw::Raw;
+use crate::json::{self, Member, Value};
+use crate::load::Place;
+use crate::{Environment, Issue, Severity};
 
-pub use dump_path::expand_home;
+pub use explain::{Explanation, explain};
+pub use settings::{Level, Scene, Settings};
 
 /// What a configuration asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclConfig {
-    /// The dump to make, or `None` if the configuration is accepted and asks for nothing.
+    /// The dump to make, or `None` if the configuration is accepted and asks for nothing. (A library
+    /// that had one in force keeps it then.)
     pub dump: Option<AclDump>,
+    /// What the file's words say; `None` if it has no `dump` object, or an empty one.
+    pub settings: Option<Settings>,
     /// Warnings; no errors.
     pub issues: Vec<Issue>,
 }
@@ -31,241 +45,225 @@ pub struct AclConfig {
 /// A dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclDump {
+    /// Which kind of dump it is.
+    pub mode: Mode,
     /// What to keep of models.
     pub plan: Plan,
-    /// The directory, made absolute; it exists.
-    pub dump_path: PathBuf,
     /// What to write of a tensor.
     pub content: Content,
     /// Whether operators that run outside a model are kept too.
     pub has_single_operators: bool,
+    /// Absolute directories, the first choice first: the first one that exists or can be created,
+    /// and can be read and written, is meant. There is at least one. All but dumps of failures have
+    /// exactly one, which exists unless it was given as `ip:path`.
+    pub places: Vec<PathBuf>,
 }
 
-/// Keys of the `dump` object that model dump uses.
-const SUPPORTED: &[&str] = &[
-    "dump_list",
-    "dump_path",
-    "dump_mode",
-    "dump_data",
-    "dump_op_switch",
-    "dump_step",
-];
-/// Keys of other modes, each with the value that switches it off and is accepted for that reason.
-const OFF: &[(&str, &str)] = &[("dump_debug", "off"), ("dump_level", "all")];
-/// Keys of other modes that have no such value.
-const OTHER: &[&str] = &["dump_scene", "dump_stats", "dump_kernel_data"];
+/// The kinds of dumps; a configuration switches on one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Values of operators.
+    Operator,
+    /// Values of operators that others may overwrite.
+    Watcher,
+    /// Operators that overflow.
+    Overflow,
+    /// Operators that fail.
+    Failures(FailureDetail),
+}
 
-/// Checks `text` and lowers it to a plan. A relative `dump_path` is taken from `current_dir`.
+impl Mode {
+    /// A short name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Operator => "operator",
+            Mode::Watcher => "watcher",
+            Mode::Overflow => "overflow",
+            Mode::Failures(FailureDetail::Brief) => "exception_brief",
+            Mode::Failures(FailureDetail::Normal) => "exception_norm",
+            Mode::Failures(FailureDetail::Full) => "exception_detail",
+        }
+    }
+}
+
+/// Whose reports of errors the library's caller is given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportScope {
+    /// Those of the thread that asks.
+    #[default]
+    Thread,
+    /// Those of the whole process.
+    Process,
+}
+
+/// Top-level keys, of which Opscope reads the first and the second.
+const TOP_LEVEL_KEYS: &[&str] = &[
+    DUMP,
+    REPORT_SCOPE,
+    "profiler",
+    "max_opqueue_num",
+    "defaultDevice",
+    "StackSize",
+    "simd_printf_fifo_size_per_core",
+    "simt_printf_fifo_size_per_core",
+    "acl_graph",
+];
+const DUMP: &str = "dump";
+const REPORT_SCOPE: &str = "err_msg_mode";
+
+/// Checks `text` and lowers it to a plan. Directories are looked up, none is created.
+///
+/// Nesting is not limited here but for the parser's own sake: see [`crate::check_nesting`].
 ///
 /// # Errors
-/// The issues, in the order in which the vendor's checker looks, if any of them is an error.
-pub fn load(text: &str, current_dir: &Path) -> Result<AclConfig, Vec<Issue>> {
-    if text.is_empty() {
-        return Ok(nothing(Findings::default(), "the file is empty"));
-    }
-    let root = json::parse(text).map_err(|issue| vec![issue])?;
+/// The issues, if any of them is an error; errors come first, in the vendor's order.
+pub fn load(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
     let mut findings = Findings::default();
-    let Value::Object(members) = &root.value else {
-        return Ok(nothing(findings, "the file holds no object"));
-    };
-    for member in members.iter().filter(|member| member.name != "dump") {
-        let message = "has no effect: Opscope reads `dump` only";
-        findings.warn(&format!("/{}", member.name), member.place, message);
+    if text.is_empty() {
+        return Ok(nothing(None, findings, "the file is empty"));
     }
-    let Some(dump) = members.iter().find(|member| member.name == "dump") else {
-        return Ok(nothing(findings, "there is no `dump` object"));
+    let root = json::parse(text).map_err(|issue| vec![*issue])?;
+    let Value::Object(members) = &root.value else {
+        return Ok(nothing(None, findings, "the file holds no object"));
     };
-    let dump = Cursor::new("/dump", &dump.node);
-    let result = lower(&dump, current_dir, &mut findings);
-    match result {
-        Some(_) if findings.has_error() => Err(findings.into_issues()),
-        Some(Some(dump)) => Ok(AclConfig {
+    warn_unknown(members, &mut findings);
+    let Some(dump) = member(members, DUMP) else {
+        return Ok(nothing(None, findings, "there is no `dump` object"));
+    };
+    match lower(Cursor::dump(&dump.node), env, &mut findings) {
+        Err(Refused) => Err(findings.into_issues()),
+        Ok((settings, Some(dump))) => Ok(AclConfig {
             dump: Some(dump),
+            settings,
             issues: findings.into_issues(),
         }),
-        Some(None) => Ok(nothing(
-            findings,
-            "`dump_list` names no model and `dump_op_switch` is off",
-        )),
-        None => Err(findings.into_issues()),
+        Ok((None, None)) => Ok(nothing(None, findings, "the `dump` object is empty")),
+        Ok((settings, None)) => {
+            let why = "`dump_list` names no model and `dump_op_switch` is off";
+            Ok(nothing(settings, findings, why))
+        }
     }
 }
 
-fn nothing(mut findings: Findings, why: &str) -> AclConfig {
-    findings.warn(
-        "",
-        crate::Place { line: 1, column: 1 },
-        &format!("nothing is dumped: {why}"),
-    );
+/// The dump of failures that variables alone ask for: by `ASCEND_DUMP_SCENE`, or else by
+/// `NPU_COLLECT_PATH`. It is in force from the start of the process, and goes before one that a file
+/// asks for.
+pub fn from_environment(env: &Environment) -> Option<AclDump> {
+    let scene = env.dump_scene.as_deref();
+    if let Some(detail) = scene.and_then(settings::environment_scene) {
+        return Some(lower::failures(
+            detail,
+            dump_path::failure_places(None, env),
+        ));
+    }
+    let place = env.absolute(env.collect_path.as_ref()?);
+    Some(lower::failures(FailureDetail::Normal, vec![place]))
+}
+
+/// Reads `err_msg_mode`: absent, or the text `0` or `1`.
+///
+/// # Errors
+/// If it is anything else, or the file is not valid JSON.
+pub fn report_scope(text: &str) -> Result<ReportScope, Box<Issue>> {
+    if text.is_empty() {
+        return Ok(ReportScope::default());
+    }
+    let root = json::parse(text)?;
+    let Value::Object(members) = &root.value else {
+        return Ok(ReportScope::default());
+    };
+    let Some(member) = member(members, REPORT_SCOPE) else {
+        return Ok(ReportScope::default());
+    };
+    let found = match &member.node.value {
+        Value::String(text) if text == "0" => return Ok(ReportScope::Thread),
+        Value::String(text) if text == "1" => return Ok(ReportScope::Process),
+        Value::String(text) => format!("`{}`", object::shown(text)),
+        other => other.kind().to_owned(),
+    };
+    let expected = "the text `0` or `1`".to_owned();
+    Err(Box::new(Issue {
+        pointer: format!("/{REPORT_SCOPE}"),
+        item: REPORT_SCOPE.to_owned(),
+        message: format!("found {found}, expected {expected}"),
+        found: Some(found),
+        expected: Some(expected),
+        ..Issue::of_file(Severity::Error, member.node.place, "")
+    }))
+}
+
+fn member<'a>(members: &'a [Member], name: &str) -> Option<&'a Member> {
+    members.iter().find(|member| member.name == name)
+}
+
+fn warn_unknown(members: &[Member], findings: &mut Findings) {
+    for member in members {
+        let name = member.name.as_str();
+        if !TOP_LEVEL_KEYS.contains(&name) {
+            let message = "unknown key, it has no effect".to_owned();
+            let mut issue = top_level_warning(name, member.place, message);
+            issue.hint = nearest_hint(name, TOP_LEVEL_KEYS);
+            if raw::DUMP_KEYS.contains(&name) {
+                issue.hint = Some(format!("`{name}` belongs into the `dump` object"));
+            }
+            findings.warn(issue);
+        }
+    }
+}
+
+fn nothing(settings: Option<Settings>, mut findings: Findings, why: &str) -> AclConfig {
+    let start = Place { line: 1, column: 1 };
+    let message = format!("nothing is dumped: {why}");
+    findings.push(Issue::of_file(Severity::Warning, start, message));
     AclConfig {
         dump: None,
+        settings,
         issues: findings.into_issues(),
     }
 }
 
-/// `None` if an error was found, `Some(None)` if nothing is to be dumped.
-fn lower(
-    dump: &Cursor<'_>,
-    current_dir: &Path,
+/// What the words say, and the dump that they ask for.
+type Lowered = (Option<Settings>, Option<AclDump>);
+
+fn lower(dump: Cursor<'_>, env: &Environment, findings: &mut Findings) -> Result<Lowered, Refused> {
+    if !matches!(dump.value(), Value::Object(_)) {
+        let issue = dump.wrong_type("an object", crate::Reason::NotObject);
+        return Err(findings.refuse(issue));
+    }
+    if dump.members().is_empty() {
+        return Ok((None, None));
+    }
+    let raw = Raw::read(dump, findings)?;
+    let settings = Settings::read(&raw, findings)?;
+    let dump = dump_of(&raw, &settings, env, findings)?;
+    notes::without_effect(&raw, dump.as_ref(), findings);
+    Ok((Some(settings), dump))
+}
+
+/// The checks of the mode that the settings ask for, and its dump.
+fn dump_of(
+    raw: &Raw<'_>,
+    settings: &Settings,
+    env: &Environment,
     findings: &mut Findings,
-) -> Option<Option<AclDump>> {
-    let members = dump.object(findings)?;
-    if members.is_empty() {
-        return Some(None);
+) -> Result<Option<AclDump>, Refused> {
+    checks::scene(raw, settings, findings)?;
+    if let Some(Scene::Failures(detail)) = settings.scene {
+        let places = dump_path::failure_places(raw.path.as_ref(), env);
+        return Ok(Some(lower::failures(detail, places)));
     }
-    refuse_unsupported(dump, findings)?;
-    let path = dump
-        .member("dump_path")
-        .map(|c| c.string(findings))
-        .transpose_option()?;
-    let mode = one_of(
-        dump,
-        "dump_mode",
-        &["all", "input", "output"],
-        "output",
-        findings,
-    )?;
-    let switch = one_of(dump, "dump_op_switch", &["off", "on"], "off", findings)?;
-    let data = one_of(dump, "dump_data", &["stats", "tensor"], "tensor", findings)?;
-    if data == "stats" {
-        let at = dump.member("dump_data")?;
-        findings.error(
-            "EP0002",
-            at.pointer(),
-            at.place(),
-            "`stats` is not supported yet",
-        );
-        return None;
+    let place = dump_path::check(raw, env, findings)?;
+    checks::debug(raw, settings, findings)?;
+    if settings.is_debug_on {
+        return Ok(Some(lower::overflow(raw, place, findings)));
     }
-    let step = dump
-        .member("dump_step")
-        .map(|c| c.string(findings))
-        .transpose_option()?;
-    let list = match dump.member("dump_list") {
-        Some(list) => dump_list::read(&list, switch == "on", findings)?,
-        None => Vec::new(),
+    let steps = match &raw.step {
+        Some(text) => dump_step::read(text, findings)?,
+        None => opscope_capture::Steps::every(),
     };
-    let dump_path = dump_path::check(dump, path, current_dir, findings)?;
-    let steps = match step {
-        Some(text) => dump_step::read(&dump.member("dump_step")?, text, findings)?,
-        None => Steps::every(),
-    };
-    let is_list_given = dump
-        .member("dump_list")
-        .is_some_and(|c| c.array(findings).is_some_and(|l| !l.is_empty()));
-    let models = match (is_list_given, switch) {
-        (true, _) => dump_list::models(list),
-        (false, "on") => ModelSelection::Every(OperatorSelection::every()),
-        (false, _) => return Some(None),
-    };
-    let sides = match mode {
-        "input" => Sides::Inputs,
-        "all" => Sides::Both,
-        _ => Sides::Outputs,
-    };
-    Some(Some(AclDump {
-        plan: Plan {
-            models,
-            sides,
-            steps,
-            ..Plan::everything()
-        },
-        dump_path,
-        content: Content::Tensors,
-        has_single_operators: switch == "on",
-    }))
-}
-
-/// Reports every key that asks for something this version does not do.
-fn refuse_unsupported(dump: &Cursor<'_>, findings: &mut Findings) -> Option<()> {
-    let n_before = findings.n_errors();
-    for (name, place, node) in dump.members() {
-        let pointer = format!("/dump/{name}");
-        let off = OFF.iter().find(|(key, _)| *key == name);
-        let is_off = off.is_some_and(|(_, off)| node.value == Value::String((*off).to_owned()));
-        if SUPPORTED.contains(&name) || is_off {
-            continue;
-        }
-        let message = match off {
-            Some((_, off)) => format!("only `{off}` is supported yet"),
-            None if OTHER.contains(&name) => "is not supported yet".to_owned(),
-            None => {
-                let nearest = nearest(name, &[SUPPORTED, OTHER].concat());
-                let hint = nearest.map(|key| format!("; did you mean `{key}`?"));
-                format!("unknown key, not supported{}", hint.unwrap_or_default())
-            }
-        };
-        findings.push(Severity::Error, None, &pointer, place, &message);
-    }
-    (findings.n_errors() == n_before).then_some(())
-}
-
-/// The value of a key that takes one of a few words.
-fn one_of<'a>(
-    dump: &Cursor<'a>,
-    key: &str,
-    allowed: &[&str],
-    default: &'a str,
-    findings: &mut Findings,
-) -> Option<&'a str> {
-    let Some(cursor) = dump.member(key) else {
-        return Some(default);
-    };
-    let value = cursor.string(findings)?;
-    if value.is_empty() {
-        findings.error(
-            "EP0001",
-            cursor.pointer(),
-            cursor.place(),
-            "the value is empty",
-        );
-        return None;
-    }
-    if !allowed.contains(&value) {
-        let message = format!("found `{value}`, expected {}", allowed.join("/"));
-        findings.error("EP0002", cursor.pointer(), cursor.place(), &message);
-        return None;
-    }
-    Some(value)
-}
-
-/// The known word with the fewest edits, if there are at most three.
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let distance = |other: &str| {
-        let other: Vec<char> = other.chars().collect();
-        let mut row: Vec<usize> = (0..=other.len()).collect();
-        for (i, a) in word.chars().enumerate() {
-            let mut diagonal = row[0];
-            row[0] = i + 1;
-            for (j, &b) in other.iter().enumerate() {
-                let substituted = diagonal + usize::from(a != b);
-                diagonal = row[j + 1];
-                row[j + 1] = substituted.min(row[j] + 1).min(row[j + 1] + 1);
-            }
-        }
-        row[other.len()]
-    };
-    known
-        .iter()
-        .map(|key| (distance(key), *key))
-        .filter(|(n, _)| *n <= 3)
-        .min()
-        .map(|(_, k)| k)
-}
-
-/// `Option<Option<T>>` the other way round: an absent key is fine, a bad value is not.
-trait TransposeOption<T> {
-    fn transpose_option(self) -> Option<Option<T>>;
-}
-
-impl<T> TransposeOption<T> for Option<Option<T>> {
-    fn transpose_option(self) -> Option<Option<T>> {
-        match self {
-            None => Some(None),
-            Some(Some(value)) => Some(Some(value)),
-            Some(None) => None,
-        }
-    }
+    checks::entries(raw, settings, findings)?;
+    checks::stats(raw, settings, findings)?;
+    Ok(lower::values(raw, settings, steps, place, findings))
 }
 
 #[cfg(test)]

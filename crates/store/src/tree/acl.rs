@@ -25,6 +25,15 @@ pub use long_name::{FILE_NAME_BYTES_MAX, hash_file_name, hash_name};
 
 use crate::record::{ModelId, Record};
 
+/// Where an operator of a model lies below `dump_path`, for people to read.
+pub const MODEL_FILE: &str = "{time}/{device_id}/{model_name}/{model_id}/{data_index}/\
+                              {op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}";
+/// The same of an operator that runs outside a model.
+pub const SINGLE_FILE: &str =
+    "{time}/{device_id}/{op_type}.{op_name}.{task_id}.{stream_id}.{timestamp}";
+/// The directory of operators that failed.
+pub const FAILURE_DIR: &str = "extra-info/data-dump/{device_id}";
+
 /// The stream that engines without streams report.
 pub const STREAM_ID: u32 = 0;
 /// A task or stream that nobody knows, as of an operator that runs on its own.

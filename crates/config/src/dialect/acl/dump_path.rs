@@ -1,94 +1,242 @@
-//! `dump_path`: an existing directory that can be read and written.
+//! `dump_path`, and the places that a dump may go to instead.
 
-use std::env;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use super::object::{Cursor, Findings};
+use super::object::{Findings, Refused, shown};
+use super::raw::{Raw, Text};
+use crate::environment::home_prefix;
+use crate::report::Reason;
+use crate::{Environment, Severity};
 
 /// Longest value, in bytes.
 const BYTES_MAX: usize = 512;
+/// Characters of a path beside ASCII letters and digits.
+const CHARACTERS: &str = "-=[];\\,./!@#$%^&*()_+{}:?";
 
-/// Checks the value and makes it absolute.
+/// Checks the value and makes it absolute. The form `ip:path` gives a place that need not exist.
 pub(super) fn check(
-    dump: &Cursor<'_>,
-    value: Option<&str>,
-    current_dir: &Path,
+    raw: &Raw<'_>,
+    env: &Environment,
     findings: &mut Findings,
-) -> Option<PathBuf> {
-    let pointer = "/dump/dump_path";
-    let Some(value) = value else {
-        findings.error(
-            "EP0001",
-            pointer,
-            dump.place(),
-            "missing; expected an existing directory",
-        );
-        return None;
+) -> Result<PathBuf, Refused> {
+    let expected = "a directory that exists";
+    let Some(text) = &raw.path else {
+        return Err(findings.refuse(raw.at.missing("dump_path", expected)));
     };
-    let place = dump.member("dump_path")?.place();
-    let mut refuse = |code, message: &str| {
-        findings.error(code, pointer, place, message);
-        None
-    };
-    if value.is_empty() {
-        return refuse("EP0001", "the value is empty");
+    if text.is_empty() {
+        return Err(findings.refuse(text.at.empty(expected)));
     }
+    let value = text.value;
     if value.len() > BYTES_MAX {
         let n = value.len();
-        return refuse(
-            "EP0003",
-            &format!("has {n} bytes, at most {BYTES_MAX} are allowed"),
-        );
+        let message = format!("found {n} bytes, at most {BYTES_MAX} are allowed");
+        let issue = text.at.unusable(value, Reason::PathTooLong, message);
+        return Err(findings.refuse(issue));
     }
-    if is_address(value) {
-        return refuse("EP0003", "the form `ip:path` is not supported yet");
-    }
-    let path = current_dir.join(expand_home(value));
-    let Ok(path) = path.canonicalize() else {
-        return refuse("EP0003", &format!("`{}` does not exist", path.display()));
-    };
-    if !path.is_dir() {
-        return refuse(
-            "EP0003",
-            &format!("`{}` is not a directory", path.display()),
-        );
-    }
-    if let Err(error) = is_usable(&path) {
-        let path = path.display();
-        return refuse(
-            "EP0003",
-            &format!("`{path}` cannot be read and written ({error})"),
-        );
-    }
-    Some(path)
-}
-
-/// Replaces `$HOME` or `~` at the beginning of a path by the home directory. (The vendor's tool takes
-/// them literally, though its own examples use them.)
-pub fn expand_home(path: &str) -> PathBuf {
-    let rest = path
-        .strip_prefix("$HOME")
-        .or_else(|| path.strip_prefix('~'));
-    match (rest, env::var_os("HOME")) {
-        (Some(rest), Some(home)) if rest.is_empty() || rest.starts_with('/') => {
-            Path::new(&home).join(rest.trim_start_matches('/'))
+    if let Some(path) = after_address(value) {
+        if !has_allowed_characters(path) {
+            let message = format!(
+                "`{}` holds characters other than letters, digits and {CHARACTERS}",
+                shown(path)
+            );
+            let issue = text.at.unusable(path, Reason::InvalidCharacters, message);
+            return Err(findings.refuse(issue));
         }
-        _ => PathBuf::from(path),
+        return Ok(below_current_dir(path, env));
+    }
+    existing(text, env, findings)
+}
+
+/// Where dumps of operators that fail go, the first choice first. Nothing is checked: the first place
+/// that can be created and is a directory to read and write is meant.
+pub(super) fn failure_places(raw: Option<&Text<'_>>, env: &Environment) -> Vec<PathBuf> {
+    let variables = [&env.dump_path, &env.work_path];
+    let mut places: Vec<PathBuf> = variables
+        .into_iter()
+        .flatten()
+        .map(|path| env.absolute(path))
+        .collect();
+    if let Some(text) = raw.filter(|text| !text.is_empty()) {
+        let value = text.value;
+        places.push(match after_address(value) {
+            Some(path) => below_current_dir(path, env),
+            None => env
+                .expand_home(value)
+                .unwrap_or_else(|| env.absolute(value)),
+        });
+    }
+    if !places.contains(&env.current_dir) {
+        places.push(env.current_dir.clone());
+    }
+    places
+}
+
+/// A directory that must be there.
+fn existing(
+    text: &Text<'_>,
+    env: &Environment,
+    findings: &mut Findings,
+) -> Result<PathBuf, Refused> {
+    let value = text.value;
+    let at = &text.at;
+    let ends_with_first_colon = value.find(':') == Some(value.len() - 1);
+    let mut issues = Vec::new();
+    if ends_with_first_colon {
+        // The vendor reports this first, and goes on.
+        let message = "nothing stands after the colon";
+        issues.push(at.unusable(value, Reason::PathInvalid, message));
+    }
+    let expanded = env.expand_home(value);
+    let path = expanded.clone().unwrap_or_else(|| env.absolute(value));
+    let mut refusal = |reason, message: String| {
+        let mut issue = at.unusable(value, reason, message);
+        if expanded.is_none() && home_prefix(value).is_some() {
+            let hint = "AscendCL takes `$HOME` and `~` literally: write the directory out";
+            issue.hint = Some(hint.to_owned());
+        }
+        issues.push(issue);
+    };
+    let display = shown(&path.display().to_string());
+    let real = path.canonicalize();
+    match &real {
+        Err(error) => refusal(
+            Reason::PathNotFound,
+            format!("`{display}` does not exist ({error})"),
+        ),
+        Ok(real) if !real.is_dir() => refusal(
+            Reason::NotDirectory,
+            format!("`{display}` is not a directory"),
+        ),
+        Ok(real) => {
+            if let Err(error) = is_usable(real) {
+                let message = format!("`{display}` cannot be read and written ({error})");
+                refusal(Reason::NoPermission, message);
+            }
+        }
+    }
+    let is_accepted = issues.len() == usize::from(ends_with_first_colon);
+    for mut issue in issues {
+        if is_accepted {
+            issue.severity = Severity::Warning;
+        }
+        findings.push(issue);
+    }
+    match real {
+        Ok(real) if is_accepted => {
+            warn(text, expanded.is_some(), findings);
+            Ok(real)
+        }
+        _ => Err(Refused),
     }
 }
 
-/// Whether the text before the first colon is an IPv4 address.
-fn is_address(value: &str) -> bool {
-    let Some((host, _)) = value.split_once(':') else {
-        return false;
-    };
-    let parts: Vec<&str> = host.split('.').collect();
-    parts.len() == 4 && parts.iter().all(|part| part.parse::<u8>().is_ok())
+/// What is accepted and surprises elsewhere.
+fn warn(text: &Text<'_>, is_expanded: bool, findings: &mut Findings) {
+    if is_expanded {
+        let message = "AscendCL takes `$HOME` and `~` literally and would look for a directory of \
+                       that name";
+        findings.warn(text.at.warning(message));
+    } else if !has_allowed_characters(text.value) {
+        let message = format!(
+            "AscendCL accepts this path and then dumps no model, because of characters other than \
+             letters, digits and {CHARACTERS}"
+        );
+        findings.warn(text.at.warning(message));
+    }
 }
 
-/// Asks the operating system whether the directory can be listed and written, without writing.
+/// What follows an IPv4 address and a colon, if `value` has that form.
+///
+/// The vendor converts the parts of the address as C does: blanks before a number and anything after
+/// it are passed over. A full stop at the address's end adds no part.
+fn after_address(value: &str) -> Option<&str> {
+    let (host, path) = value.split_once(':')?;
+    let mut parts: Vec<&str> = host.split('.').collect();
+    if parts.last() == Some(&"") {
+        parts.pop();
+    }
+    let is_address = parts.len() == 4 && parts.into_iter().all(is_address_part);
+    (is_address && !path.is_empty()).then_some(path)
+}
+
+fn is_address_part(part: &str) -> bool {
+    let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r');
+    let part = part.trim_start_matches(is_blank);
+    let is_negative = part.starts_with('-');
+    let part = part.strip_prefix(['+', '-']).unwrap_or(part);
+    let n_digits = part.bytes().take_while(u8::is_ascii_digit).count();
+    match part[..n_digits].trim_start_matches('0') {
+        "" => n_digits > 0,
+        number => !is_negative && number.parse::<u8>().is_ok(),
+    }
+}
+
+/// The vendor's library puts the path behind an address below the current directory, absolute or not.
+fn below_current_dir(path: &str, env: &Environment) -> PathBuf {
+    env.absolute(path.trim_start_matches('/'))
+}
+
+fn has_allowed_characters(path: &str) -> bool {
+    path.chars()
+        .all(|c| c.is_ascii_alphanumeric() || CHARACTERS.contains(c))
+}
+
+/// Asks the operating system whether the directory can be read and written, without writing.
 fn is_usable(path: &Path) -> std::io::Result<()> {
-    access(path, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).map_err(Into::into)
+    access(path, Access::READ_OK | Access::WRITE_OK).map_err(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for (value, expected) in [
+            ("192.168.1.1:out", Some("out")),
+            ("192.168.1.1:/out:x", Some("/out:x")),
+            ("0.0.0.0:x", Some("x")),
+            (" 1.2.3.4:x", Some("x")),
+            ("1.2.3.4abc:x", Some("x")),
+            ("1.2.3.4.:x", Some("x")),
+            ("+1.-0.3.0004:x", Some("x")),
+            ("1.2.3.4:", None),
+            ("1.2.3.256:x", None),
+            ("1.2.3.99999999999:x", None),
+            ("-1.2.3.4:x", None),
+            ("1.2.3:x", None),
+            ("1.2.3.:x", None),
+            ("1..2.3:x", None),
+            ("1.2.3.4.5:x", None),
+            ("1.2.3.a:x", None),
+            ("/a/b", None),
+            (":x", None),
+        ] {
+            assert_eq!(after_address(value), expected, "{value:?}");
+        }
+    }
+
+    #[test]
+    fn places_of_failures_in_order() {
+        let env = Environment {
+            current_dir: "/cwd".into(),
+            ..Environment::default()
+        };
+        let places = |env: &Environment| {
+            let places = failure_places(None, env);
+            places
+                .iter()
+                .map(|place| place.display().to_string())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(places(&env), ["/cwd"]);
+        let env = Environment {
+            work_path: Some("work".into()),
+            dump_path: Some("/dump".into()),
+            ..env
+        };
+        assert_eq!(places(&env), ["/dump", "/cwd/work", "/cwd"]);
+    }
 }

@@ -4,62 +4,67 @@ use std::ops::RangeInclusive;
 
 use opscope_capture::Steps;
 
-use super::object::{Cursor, Findings};
+use super::object::{Findings, Refused, shown};
+use super::raw::Text;
+use crate::report::Reason;
 
 /// Most parts of the text.
 const N_PARTS_MAX: usize = 100;
+/// Largest step that is told from larger ones.
+const STEP_MAX: u64 = i64::MAX as u64;
 
 /// Reads the text; an empty one means every step.
-pub(super) fn read(cursor: &Cursor<'_>, text: &str, findings: &mut Findings) -> Option<Steps> {
+pub(super) fn read(text: &Text<'_>, findings: &mut Findings) -> Result<Steps, Refused> {
     if text.is_empty() {
-        return Some(Steps::every());
+        return Ok(Steps::every());
     }
-    let parts: Vec<&str> = text.split('|').collect();
-    let mut refuse = |pointer: &str, message: &str| {
-        findings.error("EP0003", pointer, cursor.place(), message);
-        None
-    };
-    if parts.len() > N_PARTS_MAX {
-        let n = parts.len();
-        return refuse(
-            cursor.pointer(),
-            &format!("found {n} parts, at most {N_PARTS_MAX} allowed"),
-        );
+    let n = text.value.split('|').count();
+    if n > N_PARTS_MAX {
+        let message = format!("found {n} steps and ranges, at most {N_PARTS_MAX} are allowed");
+        let issue = text.at.unusable(text.value, Reason::TooManySteps, message);
+        return Err(findings.refuse(issue));
     }
-    let mut ranges = Vec::with_capacity(parts.len());
-    for (i, part) in parts.into_iter().enumerate() {
+    let mut ranges = Vec::with_capacity(n);
+    for (i, part) in text.value.split('|').enumerate() {
         match range(part) {
             Ok(range) => ranges.push(range),
-            Err(message) => {
-                return refuse(
-                    cursor.pointer(),
-                    &format!("part {i}, `{}`, {message}", part.escape_debug()),
-                );
+            Err(reason) => {
+                let message = format!("found `{}`, {}", shown(part), advice(reason));
+                let issue = text.at.unusable_part(i, part, reason, message);
+                return Err(findings.refuse(issue));
             }
         }
     }
-    Some(Steps::in_ranges(ranges))
+    Ok(Steps::in_ranges(ranges))
 }
 
-fn range(part: &str) -> Result<RangeInclusive<u64>, &'static str> {
+fn advice(reason: Reason) -> &'static str {
+    match reason {
+        Reason::StepFormat => "expected one step `N` or two, `N-M`",
+        Reason::StepReversed => "expected the smaller step first",
+        _ => "expected digits: `N` or `N-M`, with `|` between them",
+    }
+}
+
+fn range(part: &str) -> Result<RangeInclusive<u64>, Reason> {
     let bounds: Vec<&str> = part.split('-').collect();
     let (first, last) = match bounds[..] {
         [only] => (only, only),
         [first, last] => (first, last),
-        _ => return Err("has more than two bounds; expected `N` or `N-M`"),
+        _ => return Err(Reason::StepFormat),
     };
     let number = |text: &str| match text {
         "" => None,
         _ if text.bytes().all(|b| b.is_ascii_digit()) => {
-            // Larger numbers than 64 bits hold mean "never reached", like the largest one.
-            Some(text.parse().unwrap_or(i64::MAX as u64).min(i64::MAX as u64))
+            // Larger numbers mean "never reached", like the largest one that the vendor compares.
+            Some(text.parse().unwrap_or(STEP_MAX).min(STEP_MAX))
         }
         _ => None,
     };
     match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        (Some(_), Some(_)) => Err("runs backwards; expected the smaller bound first"),
-        _ => Err("is not made of digits; expected `N` or `N-M`"),
+        (Some(_), Some(_)) => Err(Reason::StepReversed),
+        _ => Err(Reason::StepNotDigits),
     }
 }
 
@@ -69,26 +74,27 @@ mod tests {
 
     #[test]
     fn parts() {
+        use Reason::{StepFormat, StepNotDigits, StepReversed};
         for (part, expected) in [
-            ("0", Some(0..=0)),
-            ("5-10", Some(5..=10)),
-            ("3-3", Some(3..=3)),
-            ("001", Some(1..=1)),
-            (
-                "99999999999999999999",
-                Some(i64::MAX as u64..=i64::MAX as u64),
-            ),
-            ("10-5", None),
-            ("1-2-3", None),
-            ("-1", None),
-            ("1-", None),
-            ("", None),
-            ("1 ", None),
-            ("+1", None),
-            ("０", None),
-            ("1\n", None),
+            ("0", Ok(0..=0)),
+            ("5-10", Ok(5..=10)),
+            ("3-3", Ok(3..=3)),
+            ("001", Ok(1..=1)),
+            ("99999999999999999999", Ok(STEP_MAX..=STEP_MAX)),
+            ("1-99999999999999999999", Ok(1..=STEP_MAX)),
+            ("10-5", Err(StepReversed)),
+            ("1-2-3", Err(StepFormat)),
+            ("a-b-c", Err(StepFormat)),
+            ("-1", Err(StepNotDigits)),
+            ("1-", Err(StepNotDigits)),
+            ("-", Err(StepNotDigits)),
+            ("", Err(StepNotDigits)),
+            ("1 ", Err(StepNotDigits)),
+            ("+1", Err(StepNotDigits)),
+            ("０", Err(StepNotDigits)),
+            ("1\n", Err(StepNotDigits)),
         ] {
-            assert_eq!(range(part).ok(), expected, "{part:?}");
+            assert_eq!(range(part), expected, "{part:?}");
         }
     }
 }

@@ -1,91 +1,299 @@
+use opscope_capture::{
+    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Purpose,
+    Sides,
+};
+use opscope_store::record::Side;
+
 use super::*;
 
 /// A directory to dump into, and what `load` says of a configuration with `@` for that directory.
 fn load_in(config: &str) -> (tempfile::TempDir, Result<AclConfig, Vec<Issue>>) {
     let dir = tempfile::tempdir().unwrap();
     let text = config.replace('@', dir.path().to_str().unwrap());
-    let result = load(&text, dir.path());
+    let env = Environment {
+        current_dir: dir.path().to_owned(),
+        ..Environment::default()
+    };
+    let result = load(&text, &env);
     (dir, result)
 }
 
-fn plan_of(config: &str) -> Plan {
-    load_in(config)
-        .1
-        .unwrap_or_else(|issues| panic!("{config}: {issues:?}"))
-        .dump
-        .unwrap()
-        .plan
+/// What is loaded of a `dump` object with these members, beside `dump_path`.
+fn loaded(members: &str) -> AclConfig {
+    let config = format!(r#"{{"dump": {{"dump_path": "@", {members}}}}}"#);
+    let (_dir, result) = load_in(&config);
+    result.unwrap_or_else(|issues| panic!("{config}: {issues:?}"))
+}
+
+fn dump_of(members: &str) -> AclDump {
+    loaded(members).dump.unwrap()
 }
 
 fn named(names: &[&str]) -> OperatorSelection {
     OperatorSelection::named(names.iter().copied())
 }
 
+fn every() -> ModelSelection {
+    ModelSelection::Every(OperatorSelection::every())
+}
+
+/// What is left out of every plan for operators of models.
+fn never_dumped() -> Vec<Exclusion> {
+    let exclusion = |op_type: &str| Exclusion {
+        model: None,
+        operators: OperatorKey::Type(op_type.to_owned()),
+        slots: None,
+    };
+    ["If", "Loop", "Scan", "Constant"].map(exclusion).to_vec()
+}
+
 #[test]
 fn the_documented_example() {
-    let plan = plan_of(
-        r#"{"dump": {"dump_list": [{"model_name": "ResNet-101"},
+    let dump = dump_of(
+        r#""dump_list": [{"model_name": "ResNet-101"},
             {"model_name": "ResNet-50", "layer": ["conv1", "pool1"]}],
-            "dump_path": "@", "dump_mode": "output", "dump_op_switch": "off", "dump_data": "tensor"}}"#,
+            "dump_mode": "output", "dump_op_switch": "off", "dump_data": "tensor""#,
     );
     let models = ModelSelection::Named(vec![
         ("ResNet-101".into(), OperatorSelection::every()),
         ("ResNet-50".into(), named(&["conv1", "pool1"])),
     ]);
-    assert_eq!(
-        plan,
-        Plan {
-            models,
-            sides: Sides::Outputs,
-            steps: Steps::every()
-        }
-    );
+    let plan = Plan {
+        models,
+        sides: Sides::Outputs,
+        excluded: never_dumped(),
+        has_graph_inputs: true,
+        ..Plan::everything()
+    };
+    assert_eq!((dump.plan, dump.mode), (plan, Mode::Operator));
+    assert_eq!(dump.content, Content::Tensors);
+    assert!(!dump.has_single_operators);
 }
 
 #[test]
 fn lists_and_switches() {
-    let every = ModelSelection::Every(OperatorSelection::every());
+    let on = r#""dump_op_switch": "on""#;
     let cases = [
+        (r#""dump_list": [{}]"#.to_owned(), every()),
+        (on.to_owned(), every()),
+        (format!(r#"{on}, "dump_list": []"#), every()),
         (
-            r#"{"dump": {"dump_path": "@", "dump_list": [{}]}}"#,
-            every.clone(),
+            format!(r#"{on}, "dump_list": [{{"model_name": ""}}]"#),
+            every(),
         ),
         (
-            r#"{"dump": {"dump_path": "@", "dump_op_switch": "on"}}"#,
-            every.clone(),
+            format!(r#"{on}, "dump_list": [{{"layer": []}}, {{"model_name": "a"}}]"#),
+            ModelSelection::Named(vec![("a".into(), OperatorSelection::every())]),
         ),
         (
-            r#"{"dump": {"dump_path": "@", "dump_op_switch": "on", "dump_list": []}}"#,
-            every.clone(),
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_op_switch": "on", "dump_list": [{"model_name": ""}]}}"#,
-            every,
-        ),
-        (
-            r#"{"dump": {"dump_path": "@", "dump_list": [{"model_name": "a"}, {"layer": ["x"]}]}}"#,
+            r#""dump_list": [{"model_name": "a"}, {"layer": ["x"]}]"#.to_owned(),
             ModelSelection::Every(named(&["x"])),
         ),
+        (
+            r#""dump_list": [{"layer": ["x"]}, {"layer": ["y"]}, {"model_name": "a"}]"#.to_owned(),
+            ModelSelection::Every(named(&["y"])),
+        ),
+        (
+            r#""dump_list": [{"model_name": "a", "layer": ["x"]}, {"model_name": "b"},
+                {"model_name": "a", "layer": ["y"]}]"#
+                .to_owned(),
+            ModelSelection::Named(vec![
+                ("b".into(), OperatorSelection::every()),
+                ("a".into(), named(&["y"])),
+            ]),
+        ),
+        (
+            r#""dump_level": "kernel", "dump_list": [{}]"#.to_owned(),
+            ModelSelection::None,
+        ),
     ];
-    for (config, models) in cases {
-        assert_eq!(plan_of(config).models, models, "{config}");
+    for (members, models) in cases {
+        let dump = dump_of(&members);
+        assert_eq!(dump.plan.models, models, "{members}");
+        assert_eq!(
+            dump.has_single_operators,
+            members.contains("\"on\""),
+            "{members}"
+        );
     }
 }
 
 #[test]
+fn ranges_and_blacklists() {
+    let dump = dump_of(
+        r#""dump_level": "op", "dump_list": [
+            {"model_name": "a", "layer": ["x"], "opname_range": [{"begin": "b", "end": "e"}],
+             "opname_blacklist": [{"name": "x", "pos": ["input0", "output2", "in3"]}, {"name": "y"}]},
+            {"model_name": "b", "optype_blacklist": [{"name": "Conv", "pos": ["input1"]}]},
+            {"model_name": "b", "optype_blacklist": [{"name": "Add", "pos": ["input1"]}]}]"#,
+    );
+    let ranges = vec![NameRange {
+        begin: "b".into(),
+        end: "e".into(),
+    }];
+    let models = ModelSelection::Named(vec![
+        (
+            "a".into(),
+            OperatorSelection {
+                ranges,
+                ..named(&["x"])
+            },
+        ),
+        ("b".into(), OperatorSelection::every()),
+    ]);
+    assert_eq!(dump.plan.models, models);
+    let exclusion = |model: &str, operators, slots| Exclusion {
+        model: Some(model.into()),
+        operators,
+        slots: Some(slots),
+    };
+    let op_type = |name: &str| OperatorKey::Type(name.into());
+    let mut excluded = vec![
+        exclusion(
+            "a",
+            OperatorKey::Name("x".into()),
+            vec![(Side::Input, 0), (Side::Output, 2)],
+        ),
+        exclusion("b", op_type("Conv"), vec![(Side::Input, 1)]),
+        exclusion("b", op_type("Add"), vec![(Side::Input, 1)]),
+    ];
+    excluded.extend(never_dumped());
+    assert_eq!(dump.plan.excluded, excluded);
+}
+
+#[test]
 fn modes_and_steps() {
-    let config = r#"{"dump": {"dump_path": "@", "dump_list": [{}], "dump_mode": "MODE", "dump_step": "0|5-6",
-        "dump_debug": "off", "dump_level": "all"}}"#;
+    let members = r#""dump_list": [{}], "dump_mode": "MODE", "dump_step": "0|5-6",
+        "dump_debug": "off", "dump_level": "all""#;
     for (mode, sides) in [
         ("input", Sides::Inputs),
         ("output", Sides::Outputs),
         ("all", Sides::Both),
     ] {
-        let plan = plan_of(&config.replace("MODE", mode));
+        let plan = dump_of(&members.replace("MODE", mode)).plan;
         assert_eq!(plan.sides, sides);
         let steps: Vec<u64> = (0..9).filter(|&step| plan.steps.contains(step)).collect();
         assert_eq!(steps, [0, 5, 6]);
     }
+}
+
+#[test]
+fn watchers() {
+    let watcher = r#""dump_scene": "watcher""#;
+    let dump = dump_of(&format!(
+        r#"{watcher}, "dump_list": [{{"watcher_nodes": ["a"]}},
+            {{"layer": ["A", "B"], "watcher_nodes": ["C", "D"]}}]"#
+    ));
+    let rule = OperatorSelection {
+        watched: vec!["C".into(), "D".into()],
+        ..named(&["A", "B"])
+    };
+    assert_eq!(dump.plan.models, ModelSelection::Every(rule));
+    assert_eq!(
+        (dump.mode, dump.plan.purpose),
+        (Mode::Watcher, Purpose::Watch)
+    );
+    assert!(!dump.plan.has_graph_inputs);
+    assert_eq!(dump_of(watcher).plan.models, ModelSelection::None);
+}
+
+#[test]
+fn overflows() {
+    let dump = dump_of(r#""dump_debug": "on", "dump_list": []"#);
+    assert_eq!(
+        (dump.mode, dump.plan.purpose, dump.plan.models),
+        (Mode::Overflow, Purpose::Overflow, every())
+    );
+    let config = loaded(r#""dump_debug": "on", "dump_list": [{}], "dump_data": "stats""#);
+    let dump = config.dump.unwrap();
+    assert_eq!(dump.plan.models, ModelSelection::None);
+    assert_eq!(dump.content, Content::Tensors);
+    let pointers: Vec<&str> = config.issues.iter().map(|i| i.pointer.as_str()).collect();
+    assert_eq!(pointers, ["/dump/dump_list", "/dump/dump_data"]);
+}
+
+#[test]
+fn failures_go_to_the_first_place_that_can_be_used() {
+    let env = Environment {
+        current_dir: "/cwd".into(),
+        home: Some("/home/me".into()),
+        work_path: Some("/work".into()),
+        ..Environment::default()
+    };
+    let text = r#"{"dump": {"dump_scene": "SCENE", "dump_path": "PATH", "dump_step": "x"}}"#;
+    for (scene, path, detail, third) in [
+        ("lite_exception", "out", FailureDetail::Brief, "/cwd/out"),
+        (
+            "aic_err_brief_dump",
+            "~/x",
+            FailureDetail::Brief,
+            "/home/me/x",
+        ),
+        ("aic_err_norm_dump", "/x", FailureDetail::Normal, "/x"),
+        (
+            "aic_err_detail_dump",
+            "1.2.3.4:/x",
+            FailureDetail::Full,
+            "/cwd/x",
+        ),
+    ] {
+        let text = text.replace("SCENE", scene).replace("PATH", path);
+        let config = load(&text, &env).unwrap();
+        let dump = config.dump.unwrap();
+        assert_eq!(dump.plan.purpose, Purpose::Failures(detail));
+        let places: Vec<_> = dump.places.iter().map(|p| p.to_str().unwrap()).collect();
+        assert_eq!(places, ["/work", third, "/cwd"], "{text}");
+        assert!(config.issues[0].message.contains("no effect"));
+    }
+}
+
+#[test]
+fn failures_that_the_environment_asks_for() {
+    let of = |scene: Option<&str>, collect: Option<&str>| {
+        let env = Environment {
+            current_dir: "/cwd".into(),
+            dump_path: Some("/dump".into()),
+            dump_scene: scene.map(str::to_owned),
+            collect_path: collect.map(PathBuf::from),
+            ..Environment::default()
+        };
+        from_environment(&env).map(|dump| (dump.mode.name(), dump.places))
+    };
+    let places = |places: &[&str]| places.iter().map(PathBuf::from).collect::<Vec<_>>();
+    let by_scene = places(&["/dump", "/cwd"]);
+    let by_path = places(&["/collect"]);
+    for (scene, collect, expected) in [
+        (None, None, None),
+        (Some("watcher"), None, None),
+        (Some("lite_exception"), None, None),
+        (
+            Some("aic_err_brief_dump"),
+            Some("/collect"),
+            Some(("exception_brief", &by_scene)),
+        ),
+        (
+            Some("aic_err_detail_dump"),
+            None,
+            Some(("exception_detail", &by_scene)),
+        ),
+        (None, Some("/collect"), Some(("exception_norm", &by_path))),
+        (
+            Some("x"),
+            Some("/collect"),
+            Some(("exception_norm", &by_path)),
+        ),
+    ] {
+        let expected = expected.map(|(mode, places)| (mode, places.clone()));
+        assert_eq!(of(scene, collect), expected, "{scene:?} {collect:?}");
+    }
+}
+
+#[test]
+fn a_place_behind_an_address_is_below_the_current_directory() {
+    let (dir, result) = load_in(r#"{"dump": {"dump_path": "1.2.3.4:/a/b", "dump_list": [{}]}}"#);
+    let places = result.unwrap().dump.unwrap().places;
+    assert_eq!(places, [dir.path().join("a/b")]);
+    assert!(!dir.path().join("a").exists());
 }
 
 #[test]
@@ -94,101 +302,185 @@ fn accepted_without_effect() {
         "",
         "{}",
         "[]",
+        "\u{feff}{}",
         r#"{"dump": {}}"#,
-        r#"{"dupm": {"dump_path": "@"}}"#,
+        r#"{"profiler": {"switch": "on"}}"#,
         r#"{"dump": {"dump_path": "@"}}"#,
         r#"{"dump": {"dump_path": "@", "dump_list": [], "dump_op_switch": "off"}}"#,
     ] {
         let (_dir, result) = load_in(config);
         let loaded = result.unwrap_or_else(|issues| panic!("{config}: {issues:?}"));
         assert_eq!(loaded.dump, None, "{config}");
-        assert!(
-            loaded
-                .issues
-                .iter()
-                .any(|issue| issue.message.contains("nothing is dumped"))
-        );
+        let messages: Vec<&str> = loaded.issues.iter().map(|i| i.message.as_str()).collect();
+        assert_eq!(messages.len(), 1, "{config}: {messages:?}");
+        assert!(messages[0].starts_with("nothing is dumped"));
     }
 }
 
-/// One refusal on each line: what the `dump` object holds, code, pointer, part of the message.
-const REFUSALS: &str = r#"
-"dump_path": 1 | EP0001 | /dump/dump_path | found a number, expected a string
-"dump_list": [{}] | EP0001 | /dump/dump_path | missing
-"dump_path": "" | EP0001 | /dump/dump_path | empty
-"dump_path": "@/absent" | EP0003 | /dump/dump_path | does not exist
-"dump_path": "1.2.3.4:/x" | EP0003 | /dump/dump_path | not supported yet
-"dump_path": "@", "dump_mode": "out" | EP0002 | /dump/dump_mode | `out`
-"dump_path": "@", "dump_mode": "" | EP0001 | /dump/dump_mode | empty
-"dump_path": "@", "dump_data": "stats" | EP0002 | /dump/dump_data | not supported yet
-"dump_path": "@", "dump_step": "2-1" | EP0003 | /dump/dump_step | backwards
-"dump_path": "@", "dump_list": {} | EP0001 | /dump/dump_list | expected an array
-"dump_path": "@", "dump_list": [1] | EP0001 | /dump/dump_list/0 | an object
-"dump_path": "@", "dump_list": [{"layer": [3]}] | EP0001 | /dump/dump_list/0/layer/0 | expected a string
-"dump_path": "@", "dump_list": [{"layer": []}] | EP0001 | /dump/dump_list/0/layer | empty
-"dump_path": "@", "dump_list": [{"model_name": ""}] | EP0001 | /dump/dump_list/0/model_name | empty
-"dump_path": "@", "dump_list": [{"opname_range": []}] | - | /dump/dump_list/0/opname_range | not supported yet
-"dump_path": "@", "dump_list": [{"model": "x"}] | - | /dump/dump_list/0/model | unknown key
-"dump_path": "@", "dump_debug": "on" | - | /dump/dump_debug | only `off`
-"dump_path": "@", "dump_scene": "watcher" | - | /dump/dump_scene | not supported yet
-"dump_paht": "@" | - | /dump/dump_paht | did you mean `dump_path`?
+/// One warning on each line: what the `dump` object holds, its pointer, part of the message.
+const WARNINGS: &str = r#"
+"dump_paht": "@", "dump_list": [{}] | /dump/dump_paht | did you mean `dump_path`?
+"dump_list": [{"layers": []}] | /dump/dump_list/0/layers | did you mean `layer`?
+"dump_list": [{"a/b~": 1}] | /dump/dump_list/0/a~1b~0 | unknown key, it has no effect
+"dump_list": [{}], "dump_level": "kernel" | /dump/dump_level | models leave no files
+"dump_list": [{}], "dump_kernel_data": "all" | /dump/dump_kernel_data | it has no effect
+"dump_list": [{}, {"model_name": "m"}] | /dump/dump_list/1 | for every model
+"dump_list": [{}, {}] | /dump/dump_list/0 | `dump_list[1]` is about the same model
+"dump_list": [{"model_name": ""}], "dump_op_switch": "on" | /dump/dump_list/0/model_name | has no effect
+"dump_list": [{"opname_blacklist": [{"name": "c", "pos": ["in0"]}]}], "dump_level": "op" | /dump/dump_list/0/opname_blacklist/0/pos/0 | `in0` leaves nothing out
+"dump_list": [{"opname_blacklist": [{}]}], "dump_level": "op" | /dump/dump_list/0/opname_blacklist/0 | leaves nothing out
+"dump_scene": "watcher" | /dump | no operator is watched
+"dump_debug": "on", "dump_mode": "input" | /dump/dump_mode | both sides are dumped
+"dump_debug": "on", "dump_stats": ["Max"] | /dump/dump_stats | no effect with `dump_debug` on
+"dump_scene": "lite_exception", "dump_list": [{}] | /dump/dump_list | of every model count
 "#;
 
 #[test]
-fn refusals_name_code_and_place() {
-    for line in REFUSALS.trim().lines() {
+fn warnings_name_the_place() {
+    for line in WARNINGS.trim().lines() {
         let parts: Vec<&str> = line.split(" | ").collect();
-        let [members, code, pointer, part] = parts[..] else {
+        let [members, pointer, part] = parts[..] else {
             panic!("{line}")
         };
-        refused(&format!("{{\"dump\": {{{members}}}}}"), code, pointer, part);
+        let issues = loaded(members).issues;
+        let issue = issues.iter().find(|issue| issue.pointer == pointer);
+        let issue = issue.unwrap_or_else(|| panic!("{line}: {issues:?}"));
+        assert!(issue.to_string().contains(part), "{line}: {issue}");
+        assert_eq!((issue.severity, issue.code()), (Severity::Warning, None));
     }
-    refused("{", "EP0004", "", "not valid JSON");
-    refused(
-        r#"{"dump": null}"#,
-        "EP0001",
-        "/dump",
-        "found null, expected an object",
-    );
 }
 
-fn refused(config: &str, code: &str, pointer: &str, part: &str) {
-    let (_dir, result) = load_in(config);
-    let issues = result
-        .err()
-        .unwrap_or_else(|| panic!("{config} was accepted"));
-    let issue = issues
-        .iter()
-        .find(|issue| issue.severity == Severity::Error)
-        .unwrap();
-    assert_eq!(
-        (issue.code.unwrap_or("-"), issue.pointer.as_str()),
-        (code, pointer),
-        "{config}"
-    );
-    assert!(issue.message.contains(part), "{config}: {issue}");
-    assert!(
-        issue.place.line > 0 && issue.place.column > 0,
-        "{config}: {issue}"
-    );
+#[test]
+fn a_file_full_of_what_has_no_effect_is_told_in_part() {
+    let entries = vec![r#"{"x": 1, "model_name": "a"}"#; 2000].join(", ");
+    let issues = loaded(&format!(r#""dump_list": [{entries}]"#)).issues;
+    assert_eq!(issues.len(), 1001);
+    let last = &issues[1000].message;
+    assert_eq!(last, "2999 further warnings are left out");
+}
+
+#[test]
+fn keys_beside_the_dump_object() {
+    let (_dir, result) = load_in(r#"{"dump_list": [], "max_opqueue_num": "1", "dunp": {}}"#);
+    let issues = result.unwrap().issues;
+    let told: Vec<String> = issues.iter().map(ToString::to_string).collect();
+    assert!(told[1].ends_with("(`dump_list` belongs into the `dump` object)"));
+    assert!(told[2].ends_with("(did you mean `dump`?)"));
+    assert_eq!(told.len(), 3);
 }
 
 #[test]
 fn the_place_is_where_the_value_stands() {
-    let (_dir, result) = load_in("{\n  \"dump\": {\n    \"dump_path\": 7\n  }\n}");
-    let issue = &result.unwrap_err()[0];
-    assert_eq!((issue.place.line, issue.place.column), (3, 18));
+    let (_dir, result) = load_in("{\n  \"dump\": {\n    \"dump_mode\": \"al\", \"x\": 1\n  }\n}");
+    let issues = result.unwrap_err();
+    assert_eq!((issues[0].place.line, issues[0].place.column), (3, 18));
+    let told: Vec<String> = issues.iter().map(ToString::to_string).collect();
+    let expected = [
+        "3:18: error EP0002 at `/dump/dump_mode`: found `al`, expected all/input/output (did you \
+         mean `all`?)",
+        "3:24: warning at `/dump/x`: unknown key, it has no effect",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn home() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut env = Environment {
+        current_dir: dir.path().to_owned(),
+        home: Some(dir.path().to_owned()),
+        ..Environment::default()
+    };
+    let text = r#"{"dump": {"dump_path": "$HOME", "dump_list": [{}]}}"#;
+    let config = load(text, &env).unwrap();
+    assert_eq!(
+        config.dump.unwrap().places,
+        [dir.path().canonicalize().unwrap()]
+    );
+    assert!(config.issues[0].message.contains("literally"));
+    env = env.with_literal_home();
+    let issue = &load(text, &env).unwrap_err()[0];
+    assert_eq!(issue.code(), Some("EP0003"));
+    assert!(issue.to_string().contains("write the directory out"));
+}
+
+#[test]
+fn odd_paths() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Environment {
+        current_dir: dir.path().to_owned(),
+        ..Environment::default()
+    };
+    for name in ["a b", "x:"] {
+        std::fs::create_dir(dir.path().join(name)).unwrap();
+    }
+    for (name, code, part) in [
+        ("a b", None, "dumps no model"),
+        ("x:", Some("EP0003"), "nothing stands after the colon"),
+    ] {
+        let text = format!(r#"{{"dump": {{"dump_path": "{name}", "dump_list": [{{}}]}}}}"#);
+        let config = load(&text, &env).unwrap();
+        let issue = &config.issues[0];
+        assert_eq!((issue.severity, issue.code()), (Severity::Warning, code));
+        assert!(issue.message.contains(part), "{issue}");
+        assert!(config.dump.is_some());
+    }
+}
+
+#[test]
+fn whose_reports() {
+    for (text, expected) in [
+        ("", Some(ReportScope::Thread)),
+        ("5", Some(ReportScope::Thread)),
+        (r#"{"dump": {}}"#, Some(ReportScope::Thread)),
+        (r#"{"err_msg_mode": "0"}"#, Some(ReportScope::Thread)),
+        (r#"{"err_msg_mode": "1"}"#, Some(ReportScope::Process)),
+        (r#"{"err_msg_mode": 1}"#, None),
+        (r#"{"err_msg_mode": "2"}"#, None),
+        (r#"{"err_msg_mode": ""}"#, None),
+        ("{", None),
+    ] {
+        assert_eq!(report_scope(text).ok(), expected, "{text}");
+    }
+    let issue = report_scope(r#"{"err_msg_mode": "2"}"#).unwrap_err();
     assert_eq!(
         issue.to_string(),
-        "3:18: error EP0001 at `/dump/dump_path`: found a number, expected a string"
+        "1:18: error at `/err_msg_mode`: found `2`, expected the text `0` or `1`"
     );
 }
 
 #[test]
-fn home_is_expanded_at_the_beginning_only() {
-    let home = PathBuf::from(std::env::var_os("HOME").unwrap());
-    assert_eq!(expand_home("$HOME/x"), home.join("x"));
-    assert_eq!(expand_home("~"), home);
-    assert_eq!(expand_home("~user/x"), PathBuf::from("~user/x"));
-    assert_eq!(expand_home("a/$HOME"), PathBuf::from("a/$HOME"));
+fn explanations() {
+    let config = loaded(
+        r#""dump_level": "op", "dump_mode": "all", "dump_step": "1|3-4", "dump_data": "stats",
+            "dump_stats": ["L2norm", "Max", "Max"], "dump_list": [{"model_name": "net",
+            "layer": ["conv"], "opname_blacklist": [{"name": "conv", "pos": ["input1"]}]}]"#,
+    );
+    let explanation = explain(&config);
+    let rows: Vec<String> = explanation
+        .rows
+        .iter()
+        .map(|(subject, text)| format!("{subject}: {text}"))
+        .collect();
+    for expected in [
+        "model: `net`, by file name or by the graph's name",
+        "operators: `conv`",
+        "left out: input.1 of operator `conv` of model `net`",
+        "left out: operators of type `If`, operators of type `Loop`, operators of type `Scan`, \
+         operators of type `Constant`",
+        "sides: inputs and outputs",
+        "steps: executions 1, 3 to 4 (they count from 0)",
+        "form: statistics, one CSV file for each operator: the number of elements and Max, L2norm",
+        "operators outside models: not dumped",
+    ] {
+        assert!(
+            rows.iter().any(|row| row == expected),
+            "{expected}: {rows:#?}"
+        );
+    }
+    assert!(
+        rows.last().unwrap().ends_with(".{timestamp}.csv"),
+        "{rows:?}"
+    );
+    assert_eq!(explain(&loaded(r#""dump_list": []"#)).rows, []);
 }

@@ -1,0 +1,55 @@
+//! `opscope config check`.
+
+use std::io::{Write, stdout};
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use super::Verdict;
+use crate::commands::environment;
+use crate::exit::Failure;
+
+/// Say whether AscendCL would accept a configuration, and what in it has no effect
+///
+/// Every finding is printed with file, line, column, the code under which AscendCL reports it, and
+/// what is allowed. Directories are looked up, nothing is created and nothing is run. `$HOME` and `~`
+/// in `dump_path` are taken literally, as AscendCL does; only `opscope dump` expands them.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 all accepted, 2 one is refused, 3 one cannot be read.
+
+Examples:
+  opscope config check acl.json
+  opscope config check --json acl.json"
+)]
+pub(super) struct Arguments {
+    /// Configuration files
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Print one JSON object; for several files an array of them
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let env = environment()?.with_literal_home();
+    let mut code = None;
+    let mut objects = Vec::new();
+    for path in &arguments.files {
+        let verdict = Verdict::of(path, &env);
+        code = code.max(verdict.exit_code());
+        if arguments.json {
+            objects.push(verdict.json(path));
+        } else {
+            verdict.print(path)?;
+        }
+    }
+    if arguments.json {
+        let value = match objects.len() {
+            1 => objects.remove(0),
+            _ => Value::Array(objects),
+        };
+        writeln!(stdout(), "{value:#}")?;
+    }
+    code.map_or(Ok(()), |code| Err(Failure::silent(code)))
+}

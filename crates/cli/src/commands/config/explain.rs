@@ -1,0 +1,84 @@
+//! `opscope config explain`.
+
+use std::io::{Write, stdout};
+use std::path::{Path, PathBuf};
+
+use opscope_config::Issue;
+use opscope_config::dialect::acl::{self, Explanation};
+use serde_json::{Value, json};
+
+use super::Verdict;
+use crate::commands::environment;
+use crate::exit::Failure;
+
+/// Say in plain words what a configuration dumps, and where to
+///
+/// Which models and operators, which sides, which executions, in what form and under which names; then
+/// what in it has no effect. The configuration is read as `opscope dump` reads it, with `$HOME` and
+/// `~` expanded.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 explained, 2 the file is refused, 3 it cannot be read.
+
+Examples:
+  opscope config explain acl.json"
+)]
+pub(super) struct Arguments {
+    /// The configuration file
+    file: PathBuf,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let path = &arguments.file;
+    let verdict = Verdict::of(path, &environment()?);
+    let explanation = match &verdict {
+        Verdict::Accepted(_, config) => Some(acl::explain(config)),
+        Verdict::Refused(..) | Verdict::Unreadable(_) => None,
+    };
+    if arguments.json {
+        let value = explained_json(verdict.json(path), explanation.as_ref());
+        writeln!(stdout(), "{value:#}")?;
+    } else if let Some(explanation) = &explanation {
+        print(path, explanation, verdict.issues())?;
+    } else {
+        verdict.print(path)?;
+    }
+    let code = verdict.exit_code();
+    code.map_or(Ok(()), |code| Err(Failure::silent(code)))
+}
+
+fn explained_json(mut value: Value, explanation: Option<&Explanation>) -> Value {
+    let row = |(subject, text): &(&str, String)| json!({"subject": subject, "text": text});
+    let rows = explanation.map(|explanation| explanation.rows.iter().map(row).collect::<Vec<_>>());
+    value["summary"] = json!(explanation.map(|explanation| &explanation.summary));
+    value["rows"] = json!(rows);
+    value
+}
+
+fn print(path: &Path, explanation: &Explanation, issues: &[Issue]) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    writeln!(out, "{}", explanation.summary)?;
+    let rows = &explanation.rows;
+    if !rows.is_empty() {
+        writeln!(out)?;
+    }
+    let width = rows.iter().map(|(subject, _)| subject.len()).max();
+    let width = width.unwrap_or(0);
+    let mut last = "";
+    for (subject, text) in rows {
+        // A subject with several lines is named once.
+        let shown = if *subject == last { "" } else { subject };
+        writeln!(out, "{shown:width$}  {text}")?;
+        last = subject;
+    }
+    if !issues.is_empty() {
+        writeln!(out, "\nTo be noted:")?;
+    }
+    for issue in issues {
+        writeln!(out, "  {}:{issue}", path.display())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,179 @@
+//! Rules between settings, in the order in which the vendor's checker looks.
+
+use super::object::{Cursor, Findings, Refused};
+use super::raw::{Entry, Excluded, List, Raw, Text};
+use super::settings::{Level, Scene, Settings};
+use crate::report::Reason;
+
+/// Longest blacklist.
+const N_EXCLUDED_MAX: usize = 100;
+
+/// What goes not together with `dump_scene`.
+pub(super) fn scene(
+    raw: &Raw<'_>,
+    settings: &Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    let (Some(scene), Some(word)) = (settings.scene, &raw.scene) else {
+        return Ok(());
+    };
+    let other = ("dump_scene", word.value);
+    conflict_with(settings.is_debug_on, &raw.debug, other, findings)?;
+    conflict_with(settings.is_op_switch_on, &raw.op_switch, other, findings)?;
+    let is_mode_other = raw.mode.as_ref().is_some_and(|mode| mode.value != "output");
+    conflict_with(
+        scene == Scene::Watcher && is_mode_other,
+        &raw.mode,
+        other,
+        findings,
+    )
+}
+
+/// What goes not together with `dump_debug`.
+pub(super) fn debug(
+    raw: &Raw<'_>,
+    settings: &Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    let is_conflict = settings.is_debug_on && settings.is_op_switch_on;
+    conflict_with(is_conflict, &raw.op_switch, ("dump_debug", "on"), findings)
+}
+
+/// The entries of `dump_list`.
+pub(super) fn entries(
+    raw: &Raw<'_>,
+    settings: &Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    let entries = raw.list.iter().flat_map(|list| &list.members);
+    for entry in entries {
+        if !settings.is_op_switch_on {
+            selection(entry, findings)?;
+        }
+        watched(entry, settings, findings)?;
+        let blacklists = [&entry.optype_blacklist, &entry.opname_blacklist];
+        for list in blacklists.into_iter().flatten() {
+            blacklist_length(list, findings)?;
+        }
+        for list in blacklists.into_iter().flatten() {
+            needs_operator_level(&list.at, list.is_empty(), settings, findings)?;
+        }
+        ranges(entry, settings, findings)?;
+    }
+    Ok(())
+}
+
+/// `dump_stats`.
+pub(super) fn stats(
+    raw: &Raw<'_>,
+    settings: &Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    match &raw.stats {
+        Some(stats) if stats.is_empty() => {
+            Err(findings.refuse(stats.at.empty("at least one statistic")))
+        }
+        Some(stats) if !settings.is_statistics => {
+            let mut issue = stats.at.conflict(None, true, ("dump_data", "tensor"));
+            issue.hint = Some("set `dump_data` to `stats`".to_owned());
+            Err(findings.refuse(issue))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `EP0005` if `text` has a value that it must not have.
+fn conflict_with(
+    is_conflict: bool,
+    text: &Option<Text<'_>>,
+    other: (&str, &str),
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    match text {
+        Some(text) if is_conflict => {
+            Err(findings.refuse(text.at.conflict(Some(text.value), true, other)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A name or a layer list that selects nothing.
+fn selection(entry: &Entry<'_>, findings: &mut Findings) -> Result<(), Refused> {
+    if let Some(name) = entry.model_name.as_ref().filter(|name| name.is_empty()) {
+        return Err(findings.refuse(name.at.empty("the name of a model")));
+    }
+    if let Some(layer) = entry.layer.as_ref().filter(|layer| layer.is_empty()) {
+        let mut issue = layer.at.empty("names of operators");
+        issue.hint = Some("without `layer` every operator is dumped".to_owned());
+        return Err(findings.refuse(issue));
+    }
+    Ok(())
+}
+
+fn watched(entry: &Entry<'_>, settings: &Settings, findings: &mut Findings) -> Result<(), Refused> {
+    let expected = "names of operators to watch";
+    let issue = match (settings.scene, &entry.watcher_nodes) {
+        (Some(Scene::Watcher), None) => entry.at.missing("watcher_nodes", expected),
+        (Some(Scene::Watcher), Some(nodes)) if nodes.is_empty() => nodes.at.empty(expected),
+        (Some(Scene::Watcher), Some(_)) => match &entry.model_name {
+            Some(name) => name.at.conflict(None, true, ("dump_scene", "watcher")),
+            None => return Ok(()),
+        },
+        (_, Some(nodes)) if !nodes.is_empty() => {
+            nodes.at.conflict(None, false, ("dump_scene", "watcher"))
+        }
+        _ => return Ok(()),
+    };
+    Err(findings.refuse(issue))
+}
+
+fn blacklist_length(list: &List<'_, Excluded<'_>>, findings: &mut Findings) -> Result<(), Refused> {
+    let n = list.members.len();
+    if n <= N_EXCLUDED_MAX {
+        return Ok(());
+    }
+    let message = format!("found {n} entries, at most {N_EXCLUDED_MAX} are allowed");
+    let issue = list
+        .at
+        .unusable(&n.to_string(), Reason::TooManyExclusions, message);
+    Err(findings.refuse(issue))
+}
+
+fn needs_operator_level(
+    at: &Cursor<'_>,
+    is_empty: bool,
+    settings: &Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    if is_empty || settings.level == Level::Operators {
+        return Ok(());
+    }
+    let mut issue = at.conflict(None, false, ("dump_level", "op"));
+    issue.hint = Some("set `dump_level` to `op`".to_owned());
+    Err(findings.refuse(issue))
+}
+
+fn ranges(entry: &Entry<'_>, settings: &Settings, findings: &mut Findings) -> Result<(), Refused> {
+    let Some(list) = entry.opname_range.as_ref().filter(|list| !list.is_empty()) else {
+        return Ok(());
+    };
+    needs_operator_level(&list.at, false, settings, findings)?;
+    let expected = "the name of the model that the range is about";
+    match &entry.model_name {
+        None => return Err(findings.refuse(entry.at.missing("model_name", expected))),
+        Some(name) if name.is_empty() => return Err(findings.refuse(name.at.empty(expected))),
+        Some(_) => {}
+    }
+    for range in &list.members {
+        let [begin, end] =
+            [&range.begin, &range.end].map(|end| end.as_ref().map_or("", |end| end.value));
+        if begin.is_empty() || end.is_empty() {
+            let value = format!("begin={begin}, end={end}");
+            let message =
+                "a range needs the names of its first operator, `begin`, and its last, `end`";
+            let issue = range.at.unusable(&value, Reason::RangeIncomplete, message);
+            return Err(findings.refuse(issue));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! A configuration in plain words.
+
+use std::ops::RangeInclusive;
+
+use opscope_capture::sink::Content;
+use opscope_capture::{
+    Exclusion, FailureDetail, ModelSelection, OperatorKey, OperatorSelection, Purpose, Sides,
+};
+use opscope_store::file_format::stats_csv::{Column, Columns};
+use opscope_store::tree::acl::{FAILURE_DIR, MODEL_FILE, SINGLE_FILE};
+
+use super::object::shown;
+use super::settings::column_word;
+use super::{AclConfig, AclDump, Mode};
+
+/// Most names that one row lists.
+const N_SHOWN_MAX: usize = 20;
+
+/// What a configuration does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// One sentence.
+    pub summary: String,
+    /// Subjects, each with what is to be said about it. A subject may come more than once.
+    pub rows: Vec<(&'static str, String)>,
+}
+
+/// Says what would be dumped, of what, in which form and where to. What has no effect is among the
+/// configuration's issues.
+pub fn explain(config: &AclConfig) -> Explanation {
+    let Some(dump) = &config.dump else {
+        return Explanation {
+            summary: "Nothing is dumped.".to_owned(),
+            rows: Vec::new(),
+        };
+    };
+    let mut rows = Vec::new();
+    selection(dump, &mut rows);
+    left_out(&dump.plan.excluded, &mut rows);
+    rows.push(("sides", sides(dump).to_owned()));
+    rows.push(("steps", steps(dump.plan.steps.ranges())));
+    rows.push(("form", form(dump)));
+    places(dump, &mut rows);
+    Explanation {
+        summary: summary(dump.mode).to_owned(),
+        rows,
+    }
+}
+
+fn summary(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Operator => "What operators read and write is dumped.",
+        Mode::Watcher => {
+            "Outputs of watched operators are dumped when they are produced, and again after other \
+             operators, to show which of these overwrites them."
+        }
+        Mode::Overflow => {
+            "Operators whose arithmetic overflows are dumped, each with a record of how."
+        }
+        Mode::Failures(FailureDetail::Brief) => {
+            "Operators that fail are dumped: what they read and write."
+        }
+        Mode::Failures(FailureDetail::Normal) => {
+            "Operators that fail are dumped: what they read and write, with names, types, shapes, \
+             layouts and attributes."
+        }
+        Mode::Failures(FailureDetail::Full) => {
+            "Operators that fail are dumped: what they read and write, with names, types, shapes, \
+             layouts, attributes and a backtrace."
+        }
+    }
+}
+
+fn selection(dump: &AclDump, rows: &mut Vec<(&'static str, String)>) {
+    let purpose = dump.plan.purpose;
+    match &dump.plan.models {
+        ModelSelection::None => rows.push(("models", "none".to_owned())),
+        ModelSelection::Every(rule) => {
+            rows.push(("models", "every model".to_owned()));
+            operators(purpose, rule, rows);
+        }
+        ModelSelection::Named(rules) => {
+            for (name, rule) in rules {
+                rows.push((
+                    "model",
+                    format!("`{}`, by file name or by the graph's name", shown(name)),
+                ));
+                operators(purpose, rule, rows);
+            }
+        }
+    }
+    if matches!(dump.mode, Mode::Operator) {
+        let text = if dump.has_single_operators {
+            "dumped too"
+        } else {
+            "not dumped"
+        };
+        rows.push(("operators outside models", text.to_owned()));
+    }
+}
+
+fn operators(purpose: Purpose, rule: &OperatorSelection, rows: &mut Vec<(&'static str, String)>) {
+    let subject = if purpose == Purpose::Watch {
+        rows.push(("watched", names(&rule.watched)));
+        "looked at after"
+    } else {
+        "operators"
+    };
+    if rule.is_every() {
+        rows.push((subject, "every operator".to_owned()));
+    }
+    if let Some(listed) = &rule.names {
+        rows.push((subject, names(listed)));
+    }
+    for range in &rule.ranges {
+        let (begin, end) = (shown(&range.begin), shown(&range.end));
+        let text = format!("from `{begin}` to `{end}`, in order of execution");
+        rows.push((subject, text));
+    }
+}
+
+fn left_out(excluded: &[Exclusion], rows: &mut Vec<(&'static str, String)>) {
+    let mut whole = Vec::new();
+    for exclusion in excluded {
+        let operators = match &exclusion.operators {
+            OperatorKey::Name(name) => format!("operator `{}`", shown(name)),
+            OperatorKey::Type(name) => format!("operators of type `{}`", shown(name)),
+        };
+        let of_model = match &exclusion.model {
+            Some(model) => format!(" of model `{}`", shown(model)),
+            None => String::new(),
+        };
+        let Some(slots) = &exclusion.slots else {
+            whole.push(format!("{operators}{of_model}"));
+            continue;
+        };
+        let slots = slots
+            .iter()
+            .map(|(side, index)| format!("{}.{index}", side.name()));
+        let slots = list(&slots.collect::<Vec<_>>());
+        rows.push(("left out", format!("{slots} of {operators}{of_model}")));
+    }
+    if !whole.is_empty() {
+        rows.push(("left out", list(&whole)));
+    }
+}
+
+fn sides(dump: &AclDump) -> &'static str {
+    match (dump.mode, dump.plan.sides) {
+        (Mode::Overflow | Mode::Failures(_), _) | (Mode::Operator, Sides::Both) => {
+            "inputs and outputs"
+        }
+        (Mode::Watcher, _) | (Mode::Operator, Sides::Outputs) => "outputs",
+        (Mode::Operator, Sides::Inputs) => "inputs",
+    }
+}
+
+fn steps(ranges: Option<&[RangeInclusive<u64>]>) -> String {
+    let Some(ranges) = ranges else {
+        return "every execution of a model".to_owned();
+    };
+    let range = |range: &RangeInclusive<u64>| {
+        if range.start() == range.end() {
+            range.start().to_string()
+        } else {
+            format!("{} to {}", range.start(), range.end())
+        }
+    };
+    let ranges: Vec<String> = ranges.iter().map(range).collect();
+    format!("executions {} (they count from 0)", list(&ranges))
+}
+
+fn form(dump: &AclDump) -> String {
+    let columns = match &dump.content {
+        Content::Tensors => return "whole tensors, one file for each operator".to_owned(),
+        Content::Statistics(columns) => columns,
+    };
+    let columns = match columns {
+        Columns::Plain => {
+            use Column::{Average, Max, Min, NanCount, NegativeInfCount, PositiveInfCount};
+            vec![
+                Max,
+                Min,
+                Average,
+                NanCount,
+                NegativeInfCount,
+                PositiveInfCount,
+            ]
+        }
+        Columns::Chosen(columns) => columns.clone(),
+    };
+    let words: Vec<&str> = columns.into_iter().map(column_word).collect();
+    format!(
+        "statistics, one CSV file for each operator: the number of elements and {}",
+        words.join(", ")
+    )
+}
+
+fn places(dump: &AclDump, rows: &mut Vec<(&'static str, String)>) {
+    let suffix = match dump.content {
+        Content::Tensors => "",
+        Content::Statistics(_) => ".csv",
+    };
+    let places = dump.places.iter().enumerate();
+    for (i, place) in places {
+        let place = place.display();
+        let subject = if i == 0 { "files" } else { "or, if that fails" };
+        if matches!(dump.mode, Mode::Failures(_)) {
+            rows.push((subject, format!("{place}/{FAILURE_DIR}")));
+            continue;
+        }
+        if dump.plan.models != ModelSelection::None {
+            rows.push((subject, format!("{place}/{MODEL_FILE}{suffix}")));
+        }
+        if dump.has_single_operators {
+            let text = format!("{place}/{SINGLE_FILE}{suffix} for operators outside models");
+            rows.push((subject, text));
+        }
+    }
+}
+
+fn names(names: &[String]) -> String {
+    let quoted: Vec<String> = names
+        .iter()
+        .map(|name| format!("`{}`", shown(name)))
+        .collect();
+    list(&quoted)
+}
+
+/// The first few, and how many more there are.
+fn list(texts: &[String]) -> String {
+    let first = &texts[..texts.len().min(N_SHOWN_MAX)];
+    match texts.len() - first.len() {
+        0 if texts.is_empty() => "none".to_owned(),
+        0 => first.join(", "),
+        n => format!("{} and {n} more", first.join(", ")),
+    }
+}

@@ -1,0 +1,299 @@
+//! From settings that passed all checks to a plan.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::ptr;
+
+use opscope_capture::sink::Content;
+use opscope_capture::{
+    Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
+    Purpose, Sides, Steps,
+};
+use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::record::Side;
+
+use super::object::{Findings, shown};
+use super::raw::{Entry, Excluded, List, Raw, Text};
+use super::settings::{Level, Scene, Settings};
+use super::{AclDump, Mode};
+
+/// Operators that a device never executes as such, and that leave no file for that reason: those
+/// that run other graphs, and constants.
+const NEVER_DUMPED: [&str; 4] = ["If", "Loop", "Scan", "Constant"];
+
+/// A dump of failing operators. Nothing is left out: what fails is worth a file whatever it is.
+pub(super) fn failures(detail: FailureDetail, places: Vec<PathBuf>) -> AclDump {
+    AclDump {
+        mode: Mode::Failures(detail),
+        plan: Plan {
+            purpose: Purpose::Failures(detail),
+            ..Plan::everything()
+        },
+        content: Content::Tensors,
+        has_single_operators: true,
+        places,
+    }
+}
+
+/// A dump of overflowing operators.
+///
+/// The vendor accepts a `dump_list` beside it, and then finds no overflow.
+pub(super) fn overflow(raw: &Raw<'_>, place: PathBuf, findings: &mut Findings) -> AclDump {
+    let models = match raw.list.as_ref().filter(|list| !list.is_empty()) {
+        None => ModelSelection::Every(OperatorSelection::every()),
+        Some(list) => {
+            let message = "with `dump_debug` on and a `dump_list`, overflows of models are not \
+                           dumped, as AscendCL does it";
+            let mut issue = list.at.warning(message);
+            issue.hint = Some("leave `dump_list` out".to_owned());
+            findings.warn(issue);
+            ModelSelection::None
+        }
+    };
+    AclDump {
+        mode: Mode::Overflow,
+        plan: Plan {
+            purpose: Purpose::Overflow,
+            models,
+            excluded: never_dumped().collect(),
+            ..Plan::everything()
+        },
+        content: Content::Tensors,
+        has_single_operators: false,
+        places: vec![place],
+    }
+}
+
+/// A dump of values, watched or not; `None` if the file asks for none.
+pub(super) fn values(
+    raw: &Raw<'_>,
+    settings: &Settings,
+    steps: Steps,
+    place: PathBuf,
+    findings: &mut Findings,
+) -> Option<AclDump> {
+    let is_watcher = settings.scene == Some(Scene::Watcher);
+    let list = raw.list.as_ref().filter(|list| !list.is_empty());
+    if list.is_none() && !settings.is_op_switch_on && !is_watcher {
+        return None;
+    }
+    let entries = usable_entries(list, findings);
+    let mut models = match list {
+        None if is_watcher => {
+            let message = "no operator is watched: there is no `dump_list` with `watcher_nodes`";
+            findings.warn(raw.at.warning(message));
+            ModelSelection::None
+        }
+        _ => models(&entries, findings),
+    };
+    if let (Level::Kernels, Some(level)) = (settings.level, &raw.level) {
+        let message = "models leave no files with `kernel`, which is about kernels alone";
+        findings.warn(level.at.warning(message));
+        models = ModelSelection::None;
+    }
+    let exclusions = entries.iter().flat_map(|entry| exclusions(entry, findings));
+    let excluded = exclusions.collect::<Vec<_>>();
+    Some(AclDump {
+        mode: if is_watcher {
+            Mode::Watcher
+        } else {
+            Mode::Operator
+        },
+        plan: Plan {
+            purpose: if is_watcher {
+                Purpose::Watch
+            } else {
+                Purpose::Values
+            },
+            models,
+            excluded: excluded.into_iter().chain(never_dumped()).collect(),
+            sides: if is_watcher {
+                Sides::Outputs
+            } else {
+                settings.sides
+            },
+            steps,
+            has_graph_inputs: !is_watcher,
+        },
+        content: content(settings),
+        has_single_operators: settings.is_op_switch_on,
+        places: vec![place],
+    })
+}
+
+fn content(settings: &Settings) -> Content {
+    if !settings.is_statistics {
+        return Content::Tensors;
+    }
+    Content::Statistics(match &settings.columns {
+        None => Columns::Plain,
+        Some(columns) => {
+            let mut columns = columns.clone();
+            columns.sort_unstable();
+            columns.dedup();
+            Columns::Chosen(columns)
+        }
+    })
+}
+
+fn never_dumped() -> impl Iterator<Item = Exclusion> {
+    NEVER_DUMPED.iter().map(|op_type| Exclusion {
+        model: None,
+        operators: OperatorKey::Type((*op_type).to_owned()),
+        slots: None,
+    })
+}
+
+/// The entries that count. With the switch on, an empty name or layer list is no error: the vendor
+/// passes over the entry.
+fn usable_entries<'r, 'a>(
+    list: Option<&'r List<'a, Entry<'a>>>,
+    findings: &mut Findings,
+) -> Vec<&'r Entry<'a>> {
+    let mut entries = Vec::new();
+    for entry in list.into_iter().flat_map(|list| &list.members) {
+        let empty_name = entry.model_name.as_ref().filter(|name| name.is_empty());
+        let empty_layer = entry.layer.as_ref().filter(|layer| layer.is_empty());
+        let empty = empty_name.map(|name| &name.at);
+        match empty.or(empty_layer.map(|layer| &layer.at)) {
+            Some(at) => findings.warn(at.warning("the entry has no effect: this is empty")),
+            None => entries.push(entry),
+        }
+    }
+    entries
+}
+
+/// What the entries select. Of entries about the same model the last counts; one about every model
+/// puts those about one out of effect; no entry at all is every model.
+fn models(entries: &[&Entry<'_>], findings: &mut Findings) -> ModelSelection {
+    let mut last: HashMap<Option<&str>, &Entry<'_>> = HashMap::new();
+    for entry in entries {
+        last.insert(name_of(entry), entry);
+    }
+    let common = last.get(&None).copied();
+    let mut named = Vec::new();
+    for entry in entries {
+        let name = name_of(entry);
+        let last = last.get(&name).filter(|last| !ptr::eq(**last, *entry));
+        if common.is_some() && name.is_some() {
+            let message = "the entry selects nothing: another one has no `model_name` and is for \
+                           every model";
+            findings.warn(entry.at.warning(message));
+        } else if let Some(last) = last {
+            let message = format!(
+                "the entry selects nothing: `{}` is about the same model and counts",
+                last.at.item()
+            );
+            findings.warn(entry.at.warning(message));
+        } else if let Some(name) = name {
+            named.push((name.to_owned(), selection(entry)));
+        }
+    }
+    match common {
+        Some(entry) => ModelSelection::Every(selection(entry)),
+        None if entries.is_empty() => ModelSelection::Every(OperatorSelection::every()),
+        None => ModelSelection::Named(named),
+    }
+}
+
+fn name_of<'r>(entry: &'r Entry<'_>) -> Option<&'r str> {
+    entry.model_name.as_ref().map(|name| name.value)
+}
+
+fn selection(entry: &Entry<'_>) -> OperatorSelection {
+    let texts = |list: &List<'_, Text<'_>>| -> Vec<String> {
+        list.members.iter().map(|text| text.value.into()).collect()
+    };
+    let end = |text: &Option<Text<'_>>| text.as_ref().map_or("", |text| text.value).to_owned();
+    let ranges = entry.opname_range.iter().flat_map(|list| &list.members);
+    OperatorSelection {
+        names: entry.layer.as_ref().map(texts),
+        ranges: ranges
+            .map(|range| NameRange {
+                begin: end(&range.begin),
+                end: end(&range.end),
+            })
+            .collect(),
+        watched: entry.watcher_nodes.as_ref().map(texts).unwrap_or_default(),
+    }
+}
+
+/// The tensors that an entry's blacklists leave out. They count even where the entry selects nothing.
+fn exclusions(entry: &Entry<'_>, findings: &mut Findings) -> Vec<Exclusion> {
+    let model = entry.model_name.as_ref().map(|name| name.value.to_owned());
+    let by_type = (&entry.optype_blacklist, true);
+    let by_name = (&entry.opname_blacklist, false);
+    let mut exclusions = Vec::new();
+    for (list, is_type) in [by_type, by_name] {
+        for excluded in list.iter().flat_map(|list| &list.members) {
+            let name = excluded.name.as_ref().map_or("", |name| name.value);
+            let slots = slots(excluded, findings);
+            if name.is_empty() || slots.is_empty() {
+                let message = "this leaves nothing out: it needs a `name`, and `pos` with tensors";
+                findings.warn(excluded.at.warning(message));
+                continue;
+            }
+            let name = name.to_owned();
+            exclusions.push(Exclusion {
+                model: model.clone(),
+                operators: if is_type {
+                    OperatorKey::Type(name)
+                } else {
+                    OperatorKey::Name(name)
+                },
+                slots: Some(slots),
+            });
+        }
+    }
+    exclusions
+}
+
+fn slots(excluded: &Excluded<'_>, findings: &mut Findings) -> Vec<(Side, usize)> {
+    let mut slots = Vec::new();
+    for text in excluded.pos.iter().flat_map(|list| &list.members) {
+        match slot(text.value) {
+            Some(slot) => slots.push(slot),
+            None => {
+                let message = format!(
+                    "`{}` leaves nothing out, expected `input` or `output` and a number, such as \
+                     `input0`",
+                    shown(text.value)
+                );
+                findings.warn(text.at.warning(message));
+            }
+        }
+    }
+    slots
+}
+
+/// `input0`, `output12`. Numbers that no tensor can have count as no position.
+fn slot(text: &str) -> Option<(Side, usize)> {
+    let (side, number) = match text.strip_prefix("input") {
+        Some(number) => (Side::Input, number),
+        None => (Side::Output, text.strip_prefix("output")?),
+    };
+    let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+    is_number.then(|| Some((side, number.parse().ok()?)))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions() {
+        for (text, expected) in [
+            ("input0", Some((Side::Input, 0))),
+            ("output012", Some((Side::Output, 12))),
+            ("input", None),
+            ("in0", None),
+            ("input-1", None),
+            ("input+1", None),
+            ("Input0", None),
+            ("input0 ", None),
+            ("input99999999999999999999", None),
+        ] {
+            assert_eq!(slot(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Warnings about settings that are accepted and have no effect in the mode that the others ask for.
+
+use super::object::{Cursor, Findings};
+use super::raw::Raw;
+use super::{AclDump, Mode};
+
+/// Warns about everything in `raw` that has no part in `dump`.
+pub(super) fn without_effect(raw: &Raw<'_>, dump: Option<&AclDump>, findings: &mut Findings) {
+    if let Some(text) = &raw.kernel_data {
+        let message = "it has no effect: kernels that print, assert or tell the time are not run";
+        findings.warn(text.at.warning(message));
+    }
+    match dump.map(|dump| dump.mode) {
+        Some(Mode::Failures(_)) => {
+            let when = "with an exception scene in `dump_scene`";
+            if let Some(list) = raw.list.as_ref().filter(|list| !list.is_empty()) {
+                let message = format!("it has no effect {when}: operators of every model count");
+                findings.warn(list.at.warning(message));
+            }
+            warn_all(raw, when, findings);
+        }
+        Some(Mode::Overflow) => warn_all(raw, "with `dump_debug` on", findings),
+        Some(Mode::Operator | Mode::Watcher) | None => {}
+    }
+}
+
+/// What counts for dumps of values only, and is said all the same.
+fn warn_all(raw: &Raw<'_>, when: &str, findings: &mut Findings) {
+    let texts = [&raw.level, &raw.data, &raw.step].into_iter().flatten();
+    let mut all: Vec<&Cursor<'_>> = texts.map(|text| &text.at).collect();
+    all.extend(raw.stats.as_ref().map(|stats| &stats.at));
+    for at in all {
+        let message = format!("it has no effect {when}");
+        findings.warn(at.warning(message));
+    }
+    if let Some(mode) = raw.mode.as_ref().filter(|mode| mode.value != "all") {
+        let message = format!("it has no effect {when}: both sides are dumped");
+        findings.warn(mode.at.warning(message));
+    }
+}

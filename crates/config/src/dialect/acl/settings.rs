@@ -1,0 +1,166 @@
+//! The words of a configuration, each turned into what it means.
+
+use opscope_capture::{FailureDetail, Sides};
+use opscope_store::file_format::stats_csv::Column;
+
+use super::object::{Findings, Refused};
+use super::raw::{Raw, Text};
+
+/// What the settings with few values say, defaults filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `dump_mode`: which sides. It counts for dumps of values only.
+    pub sides: Sides,
+    /// `dump_data`: whether rows of statistics are written in place of tensors.
+    pub is_statistics: bool,
+    /// `dump_stats`: which of them, as listed; `None` if it is not given.
+    pub columns: Option<Vec<Column>>,
+    /// `dump_op_switch`: whether operators that run outside a model are dumped.
+    pub is_op_switch_on: bool,
+    /// `dump_level`: which kind of file.
+    pub level: Level,
+    /// `dump_debug`: whether overflows are dumped.
+    pub is_debug_on: bool,
+    /// `dump_scene`.
+    pub scene: Option<Scene>,
+    /// `dump_kernel_data`: what kernels print, as listed; `None` if it is not given.
+    pub kernel_data: Option<Vec<String>>,
+}
+
+/// Files of operators, or of the kernels that they are made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Operators.
+    Operators,
+    /// Kernels, which models run none of.
+    Kernels,
+    /// Both.
+    All,
+}
+
+/// A dump that is no plain dump of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scene {
+    /// Of operators that may be overwritten by others.
+    Watcher,
+    /// Of operators that fail.
+    Failures(FailureDetail),
+}
+
+/// The words of one key, each with its meaning.
+pub(super) type Words<T> = &'static [(&'static str, T)];
+
+const MODES: Words<Sides> = &[
+    ("input", Sides::Inputs),
+    ("output", Sides::Outputs),
+    ("all", Sides::Both),
+];
+const DATA: Words<bool> = &[("tensor", false), ("stats", true)];
+const SWITCH: Words<bool> = &[("off", false), ("on", true)];
+const LEVELS: Words<Level> = &[
+    ("op", Level::Operators),
+    ("kernel", Level::Kernels),
+    ("all", Level::All),
+];
+const SCENES: Words<Scene> = &[
+    ("watcher", Scene::Watcher),
+    ("lite_exception", Scene::Failures(FailureDetail::Brief)),
+    ("aic_err_brief_dump", Scene::Failures(FailureDetail::Brief)),
+    ("aic_err_norm_dump", Scene::Failures(FailureDetail::Normal)),
+    ("aic_err_detail_dump", Scene::Failures(FailureDetail::Full)),
+];
+const KERNEL_DATA: Words<()> = &[
+    ("all", ()),
+    ("printf", ()),
+    ("tensor", ()),
+    ("assert", ()),
+    ("timestamp", ()),
+];
+const COLUMNS: Words<Column> = &[
+    ("Max", Column::Max),
+    ("Min", Column::Min),
+    ("Avg", Column::Average),
+    ("Nan", Column::NanCount),
+    ("Negative Inf", Column::NegativeInfCount),
+    ("Positive Inf", Column::PositiveInfCount),
+    ("L2norm", Column::L2Norm),
+];
+
+impl Settings {
+    /// Checks the words, in the vendor's order.
+    pub(super) fn read(raw: &Raw<'_>, findings: &mut Findings) -> Result<Settings, Refused> {
+        Ok(Settings {
+            sides: word(&raw.mode, MODES, findings)?.unwrap_or(Sides::Outputs),
+            is_statistics: word(&raw.data, DATA, findings)?.unwrap_or(false),
+            is_op_switch_on: word(&raw.op_switch, SWITCH, findings)?.unwrap_or(false),
+            level: word(&raw.level, LEVELS, findings)?.unwrap_or(Level::All),
+            is_debug_on: word(&raw.debug, SWITCH, findings)?.unwrap_or(false),
+            scene: word(&raw.scene, SCENES, findings)?,
+            kernel_data: match &raw.kernel_data {
+                Some(text) => Some(kernel_data(text, findings)?),
+                None => None,
+            },
+            columns: match &raw.stats {
+                Some(list) => {
+                    let column = |text: &Text<'_>| one_of(text, text.value, COLUMNS, findings);
+                    Some(list.members.iter().map(column).collect::<Result<_, _>>()?)
+                }
+                None => None,
+            },
+        })
+    }
+}
+
+/// The failures that a scene of the environment asks for. A scene of older versions is not known
+/// there.
+pub(super) fn environment_scene(scene: &str) -> Option<FailureDetail> {
+    let (_, found) = SCENES.iter().find(|(word, _)| *word == scene)?;
+    match found {
+        Scene::Failures(detail) if scene.starts_with("aic_err_") => Some(*detail),
+        _ => None,
+    }
+}
+
+/// The word that `dump_stats` has for a column.
+pub(super) fn column_word(column: Column) -> &'static str {
+    let found = COLUMNS.iter().find(|(_, known)| *known == column);
+    found.map_or("", |(word, _)| word)
+}
+
+fn kernel_data(text: &Text<'_>, findings: &mut Findings) -> Result<Vec<String>, Refused> {
+    let check = |part: &str| {
+        one_of(text, part, KERNEL_DATA, findings)?;
+        Ok(part.to_owned())
+    };
+    text.value.split(',').map(check).collect()
+}
+
+fn word<T: Copy>(
+    text: &Option<Text<'_>>,
+    words: Words<T>,
+    findings: &mut Findings,
+) -> Result<Option<T>, Refused> {
+    match text {
+        None => Ok(None),
+        Some(text) => one_of(text, text.value, words, findings).map(Some),
+    }
+}
+
+/// The meaning of `value`, which is `text` or a part of it.
+fn one_of<T: Copy>(
+    text: &Text<'_>,
+    value: &str,
+    words: Words<T>,
+    findings: &mut Findings,
+) -> Result<T, Refused> {
+    if let Some((_, meaning)) = words.iter().find(|(word, _)| *word == value) {
+        return Ok(*meaning);
+    }
+    let allowed: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    let issue = if value.is_empty() {
+        text.at.empty(&allowed.join("/"))
+    } else {
+        text.at.unknown_word(value, &allowed)
+    };
+    Err(findings.refuse(issue))
+}

@@ -1,0 +1,96 @@
+//! What a configuration depends on beside its text.
+
+use std::path::PathBuf;
+use std::{env, io};
+
+/// The surroundings in which a configuration is read. Empty variables count as unset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Environment {
+    /// Where relative paths start.
+    pub current_dir: PathBuf,
+    /// What `$HOME` and `~` at the beginning of a path stand for. With `None` they are taken
+    /// literally, as the vendor's library does.
+    pub home: Option<PathBuf>,
+    /// `ASCEND_DUMP_PATH`: first choice for dumps of operators that fail.
+    pub dump_path: Option<PathBuf>,
+    /// `ASCEND_WORK_PATH`: second choice for them.
+    pub work_path: Option<PathBuf>,
+    /// `ASCEND_DUMP_SCENE`: asks for a dump of operators that fail.
+    pub dump_scene: Option<String>,
+    /// `NPU_COLLECT_PATH`: asks for one, and names the place.
+    pub collect_path: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The surroundings of this process.
+    ///
+    /// # Errors
+    /// If the current directory cannot be told: it was removed, or is below one that is closed to us.
+    pub fn of_process() -> io::Result<Environment> {
+        let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
+        let path = |name| variable(name).map(PathBuf::from);
+        Ok(Environment {
+            current_dir: env::current_dir()?,
+            home: path("HOME"),
+            dump_path: path("ASCEND_DUMP_PATH"),
+            work_path: path("ASCEND_WORK_PATH"),
+            dump_scene: variable("ASCEND_DUMP_SCENE")
+                .map(|scene| scene.to_string_lossy().into_owned()),
+            collect_path: path("NPU_COLLECT_PATH"),
+        })
+    }
+
+    /// The same, with `$HOME` and `~` taken literally, as the vendor's library does.
+    #[must_use]
+    pub fn with_literal_home(self) -> Environment {
+        Environment { home: None, ..self }
+    }
+
+    /// Replaces `$HOME` or `~` at the beginning of a path; `None` where there is neither, or no home.
+    pub(crate) fn expand_home(&self, path: &str) -> Option<PathBuf> {
+        let rest = home_prefix(path)?;
+        let home = self.home.as_ref()?;
+        Some(home.join(rest.trim_start_matches('/')))
+    }
+
+    /// An absolute path.
+    pub(crate) fn absolute(&self, path: impl AsRef<std::path::Path>) -> PathBuf {
+        self.current_dir.join(path)
+    }
+}
+
+/// What follows `$HOME` or `~` at the beginning of a path.
+pub(crate) fn home_prefix(path: &str) -> Option<&str> {
+    let rest = path
+        .strip_prefix("$HOME")
+        .or_else(|| path.strip_prefix('~'))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn home_is_expanded_at_the_beginning_only() {
+        let with_home = Environment {
+            home: Some("/home/me".into()),
+            ..Environment::default()
+        };
+        for (path, expected) in [
+            ("$HOME/x", Some("/home/me/x")),
+            ("$HOME", Some("/home/me")),
+            ("~//x", Some("/home/me/x")),
+            ("~user/x", None),
+            ("$HOMEWORK", None),
+            ("a/$HOME", None),
+        ] {
+            let expected = expected.map(PathBuf::from);
+            assert_eq!(with_home.expand_home(path), expected, "{path}");
+            assert_eq!(
+                with_home.clone().with_literal_home().expand_home(path),
+                None
+            );
+        }
+    }
+}

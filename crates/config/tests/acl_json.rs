@@ -1,0 +1,279 @@
+//! Every recorded configuration gets the verdict, the reports and the meaning that the vendor's
+//! checker gave it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use opscope_capture::Sides;
+use opscope_capture::sink::Content;
+use opscope_config::dialect::acl::{self, AclConfig, Level, Mode};
+use opscope_config::{Environment, Issue, Reason, Report, Severity, check_nesting};
+use opscope_store::file_format::stats_csv::{Column, Columns};
+use serde_json::{Value, json};
+
+/// The places that the recorded configurations speak of.
+struct Places {
+    dir: tempfile::TempDir,
+}
+
+impl Places {
+    fn new() -> Places {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["okdir", "cwd"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        fs::write(dir.path().join("file"), "x").unwrap();
+        Places { dir }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.dir.path().join(name).display().to_string()
+    }
+
+    /// The text with the places filled in, and values padded to the length that is asked for.
+    fn fill(&self, text: &str) -> String {
+        let mut text = text
+            .replace("@DIR@", &self.path("okdir"))
+            .replace("@FILE@", &self.path("file"))
+            .replace("@MISSING@", &self.path("missing"));
+        for (mark, length) in [("@PAD512@", 512), ("@PAD513@", 513)] {
+            let Some(value) = text.split('"').find(|value| value.contains(mark)) else {
+                continue;
+            };
+            let padding = "/".repeat(length - value.replace(mark, "").len());
+            text = text.replace(mark, &padding);
+        }
+        text
+    }
+
+    fn environment(&self) -> Environment {
+        Environment {
+            current_dir: PathBuf::from(self.path("cwd")),
+            ..Environment::default()
+        }
+    }
+}
+
+#[test]
+fn recorded_configurations() {
+    let cases = include_str!("data/acl_json_cases.jsonl");
+    let places = Places::new();
+    let mut n_by_code = BTreeMap::<&str, usize>::new();
+    let mut n_accepted = 0;
+    for line in cases.lines() {
+        let case: Value = serde_json::from_str(line).unwrap();
+        let id = case["id"].as_str().unwrap();
+        let text = places.fill(case["config"].as_str().unwrap());
+        let expected = &case["expect"];
+        // The library looks at the nesting before it asks the checker, whose answers these are.
+        assert_eq!(check_nesting(&text).is_err(), id == "ge_testDump4", "{id}");
+        match acl::load(&text, &places.environment()) {
+            Ok(config) => {
+                assert_eq!(expected["set_dump_returns"], "ACL_SUCCESS", "{id}");
+                n_accepted += 1;
+                check_meaning(id, &text, &config, expected);
+            }
+            Err(issues) => {
+                let refused = "ACL_ERROR_INVALID_DUMP_CONFIG";
+                assert_eq!(expected["set_dump_returns"], refused, "{id}: {issues:?}");
+                let reports = issues.iter().filter(|i| i.severity == Severity::Error);
+                let expected: Vec<Value> = expected["errors"].as_array().unwrap().clone();
+                let expected: Vec<Value> = expected
+                    .into_iter()
+                    .map(|e| filled(&places, &text, e))
+                    .collect();
+                for issue in reports.clone() {
+                    check_place(id, &text, issue);
+                    *n_by_code.entry(issue.code().unwrap()).or_default() += 1;
+                }
+                assert_eq!(reports.map(report).collect::<Vec<_>>(), expected, "{id}");
+            }
+        }
+    }
+    let counts: Vec<(&str, usize)> = n_by_code.into_iter().collect();
+    assert_eq!(n_accepted, 136);
+    let expected = [
+        ("EP0001", 73),
+        ("EP0002", 26),
+        ("EP0003", 56),
+        ("EP0004", 2),
+        ("EP0005", 33),
+    ];
+    assert_eq!(counts, expected);
+}
+
+/// A recorded error with the places filled in.
+fn filled(places: &Places, text: &str, mut error: Value) -> Value {
+    if let Some(value) = error.get("value").and_then(Value::as_str) {
+        // The record of the longest path leaves its padding out.
+        let value = if value.ends_with("@PAD@") {
+            let path = serde_json::from_str::<Value>(text).unwrap()["dump"]["dump_path"].clone();
+            path.as_str().unwrap().to_owned()
+        } else {
+            places.fill(value)
+        };
+        error["value"] = value.into();
+    }
+    error
+}
+
+/// The issue's report in the words of the records.
+fn report(issue: &Issue) -> Value {
+    let code = issue.code();
+    let report = issue.report.as_ref().unwrap();
+    let file = report.placeholders("acl.json");
+    assert!(file.contains(&"acl.json".to_owned()));
+    match report {
+        Report::Item { item, reason } => {
+            assert_eq!(*item, issue.item);
+            json!({"code": code, "item": item, "reason": reason_word(*reason)})
+        }
+        Report::Word {
+            item,
+            value,
+            expected,
+        } => json!({"code": code, "value": value, "item": item, "expected_value": expected}),
+        Report::Value {
+            item,
+            value,
+            reason,
+        } => json!({"code": code, "value": value, "item": item, "reason": reason_word(*reason)}),
+        Report::Syntax { .. } => json!({"code": code, "reason": "json_syntax"}),
+        Report::Conflict(conflict) => {
+            let (other, value) = &conflict.other;
+            let when = if conflict.is_other_so {
+                "when"
+            } else {
+                "when_not"
+            };
+            let item = match &conflict.value {
+                Some(value) => json!({conflict.item.clone(): value}),
+                None => json!(conflict.item),
+            };
+            json!({"code": code, when: {other.clone(): value}, "conflict": item})
+        }
+    }
+}
+
+fn reason_word(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NotFound => "not_found",
+        Reason::Empty => "value_empty",
+        Reason::NotString => "must_be_string",
+        Reason::NotArray => "must_be_array",
+        Reason::NotObject => "must_be_object",
+        Reason::MemberNotString => "member_must_be_string",
+        Reason::MemberNotObject => "member_must_be_object",
+        Reason::PathTooLong => "path_too_long",
+        Reason::PathNotFound => "path_not_exist",
+        Reason::NotDirectory => "path_not_directory",
+        Reason::NoPermission => "path_no_permission",
+        Reason::PathInvalid => "path_invalid",
+        Reason::InvalidCharacters => "invalid_chars",
+        Reason::TooManySteps => "step_too_many",
+        Reason::StepFormat => "step_bad_format",
+        Reason::StepNotDigits => "step_not_digit",
+        Reason::StepReversed => "step_reversed",
+        Reason::TooManyExclusions => "blacklist_too_long",
+        Reason::RangeIncomplete => "range_incomplete",
+    }
+}
+
+/// The pointer leads to a value, or for a missing one to the object that lacks it, and the place is in
+/// the text.
+fn check_place(id: &str, text: &str, issue: &Issue) {
+    let line = text.lines().nth(issue.place.line - 1);
+    let line = line.unwrap_or_else(|| panic!("{id}: {issue}"));
+    assert!(
+        issue.place.column <= line.chars().count() + 1,
+        "{id}: {issue}"
+    );
+    let Ok(root) = serde_json::from_str::<Value>(text) else {
+        assert_eq!(issue.code(), Some("EP0004"), "{id}");
+        return;
+    };
+    let mut pointer = issue.pointer.as_str();
+    if let Some(Report::Item {
+        reason: Reason::NotFound,
+        ..
+    }) = issue.report
+    {
+        pointer = pointer.rsplit_once('/').unwrap().0;
+    }
+    assert!(root.pointer(pointer).is_some(), "{id}: {issue}");
+}
+
+fn check_meaning(id: &str, text: &str, config: &AclConfig, expected: &Value) {
+    let enabled = config.dump.as_ref().map(|dump| match dump.mode {
+        // To the vendor's checker a watch is a dump of values.
+        Mode::Watcher => "operator",
+        mode => mode.name(),
+    });
+    assert_eq!(json!(enabled), expected["enabled"], "{id}");
+    let errors = config
+        .issues
+        .iter()
+        .filter(|i| i.severity == Severity::Error);
+    assert_eq!(errors.count(), 0, "{id}");
+    let Some(settings) = &config.settings else {
+        assert!(config.dump.is_none(), "{id}");
+        return;
+    };
+    if let Some(kernel_data) = &settings.kernel_data {
+        assert_eq!(json!(kernel_data), expected["kernel_data"], "{id}");
+    } else {
+        assert!(!text.contains("dump_kernel_data"), "{id}");
+    }
+    let Some(dump) = &config.dump else {
+        return;
+    };
+    let mode = match settings.sides {
+        Sides::Inputs => "input",
+        Sides::Outputs => "output",
+        Sides::Both => "all",
+    };
+    assert_eq!(mode, expected["mode"], "{id}");
+    let level = match settings.level {
+        Level::Operators => "op",
+        Level::Kernels => "kernel",
+        Level::All => "all",
+    };
+    assert_eq!(level, expected["level"], "{id}");
+    let data = if settings.is_statistics {
+        "stats"
+    } else {
+        "tensor"
+    };
+    let recorded = expected["data"].as_str().unwrap();
+    assert_eq!(data, recorded.trim_end_matches(" (default)"), "{id}");
+    let columns = settings.columns.iter().flatten().copied();
+    let stats: Vec<&str> = columns.clone().map(column_word).collect();
+    assert_eq!(json!(stats), expected["stats"], "{id}");
+    if enabled == Some("operator") {
+        assert_eq!(dump.plan.sides, settings.sides, "{id}");
+        let content = match (data, stats.is_empty()) {
+            ("tensor", _) => Content::Tensors,
+            (_, true) => Content::Statistics(Columns::Plain),
+            (_, false) => {
+                let mut columns: Vec<Column> = columns.collect();
+                columns.sort();
+                columns.dedup();
+                Content::Statistics(Columns::Chosen(columns))
+            }
+        };
+        assert_eq!(dump.content, content, "{id}");
+    }
+}
+
+fn column_word(column: Column) -> &'static str {
+    match column {
+        Column::Max => "Max",
+        Column::Min => "Min",
+        Column::Average => "Avg",
+        Column::NanCount => "Nan",
+        Column::NegativeInfCount => "Negative Inf",
+        Column::PositiveInfCount => "Positive Inf",
+        Column::L2Norm => "L2norm",
+    }
+}
