@@ -5,6 +5,7 @@ mod config;
 mod dataset;
 mod describe;
 mod dump;
+mod exec_config;
 mod execute;
 mod load;
 
@@ -16,6 +17,7 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     describe::fill(module)?;
     dataset::fill(module)?;
     execute::fill(module)?;
+    exec_config::fill(module)?;
     dump::fill(module)?;
     aipp::fill(module)
 }

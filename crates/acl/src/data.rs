@@ -1,6 +1,7 @@
 //! Objects that describe data: buffers, datasets, descriptions of tensors.
 
 mod dataset;
+mod exists;
 mod tensor_desc;
 
 pub(crate) use self::dataset::{Buffer, Dataset, Entry, Gear};

@@ -1,6 +1,7 @@
 //! What a model takes and gives.
 
 use opscope_acl::status::INVALID_PARAM;
+use opscope_acl::{Answer, Process};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -218,49 +219,57 @@ fn get_output_data_type(py: Python<'_>, model_desc: Word, index: Word) -> i32 {
     found.unwrap_or(UNDEFINED)
 }
 
-/// aclmdlGetDynamicBatch: a dictionary with `batchCount` and `batch`, and the code.
+/// aclmdlGetDynamicBatch: a dictionary with `batchCount` and `batch`, and the code. Converted models
+/// list the sizes that they were prepared for; ONNX models take any, so there are none.
 #[pyfunction]
 fn get_dynamic_batch(py: Python<'_>, model_desc: Word) -> Described<'_> {
-    let found = answer(py, |process| process.dynamic_batches(model_desc.0));
-    described(py, found, |dict, batches| {
-        dict.set_item("batchCount", batches.len())?;
-        dict.set_item("batch", batches)
-    })
+    none_listed(py, model_desc, "batchCount", "batch")
 }
 
-/// aclmdlGetDynamicHW: a dictionary with `hwCount` and `hw`, pairs of height and width, and the code.
+/// aclmdlGetDynamicHW: a dictionary with `hwCount` and `hw`, and the code. As for `get_dynamic_batch`,
+/// there are none.
 #[pyfunction]
-fn get_dynamic_hw<'py>(py: Python<'py>, model_desc: Word, index: Word) -> Described<'py> {
-    let found = answer(py, |process| process.dynamic_sizes(model_desc.0, index.0));
-    described(py, found, |dict, sizes| {
-        dict.set_item("hwCount", sizes.len())?;
-        dict.set_item("hw", sizes)
-    })
+fn get_dynamic_hw<'py>(py: Python<'py>, model_desc: Word, _index: Word) -> Described<'py> {
+    none_listed(py, model_desc, "hwCount", "hw")
 }
 
-/// aclmdlGetInputDynamicGearCount: how many sets of extents there are, and the code.
+/// aclmdlGetInputDynamicGearCount: how many sets of extents there are, and the code. As for
+/// `get_dynamic_batch`, there are none.
 #[pyfunction]
-fn get_input_dynamic_gear_count(py: Python<'_>, model_desc: Word, index: Word) -> Pair<usize> {
-    pair(py, |process| process.n_dynamic_gears(model_desc.0, index.0))
+fn get_input_dynamic_gear_count(py: Python<'_>, model_desc: Word, _index: Word) -> Pair<usize> {
+    pair(py, |process| check(process, model_desc).map(|()| 0))
 }
 
-/// aclmdlGetInputDynamicDims: a list with a dictionary for each set of extents, and the code.
+/// aclmdlGetInputDynamicDims: a list of sets of extents, and the code. As for `get_dynamic_batch`, there
+/// are none.
 #[pyfunction]
 fn get_input_dynamic_dims<'py>(
     py: Python<'py>,
     model_desc: Word,
-    index: Word,
+    _index: Word,
     gear_count: Word,
-) -> PyResult<Pair<Option<Bound<'py, PyList>>>> {
+) -> Pair<Option<Bound<'py, PyList>>> {
     if gear_count.0 > N_GEARS_MAX {
-        return Ok((None, INVALID_PARAM.0));
+        return (None, INVALID_PARAM.0);
     }
-    let (gears, status) = pair(py, |process| process.dynamic_gears(model_desc.0, index.0));
-    let list = PyList::empty(py);
-    for gear in gears.iter().take(gear_count.0) {
-        list.append(dims::dict(py, gear)?)?;
+    let status = code(py, |process| check(process, model_desc));
+    (Some(PyList::empty(py)), status)
+}
+
+fn none_listed<'py>(py: Python<'py>, model_desc: Word, count: &str, list: &str) -> Described<'py> {
+    let found = answer(py, |process| check(process, model_desc));
+    described(py, found, |dict, ()| {
+        dict.set_item(count, 0)?;
+        dict.set_item(list, PyList::empty(py))
+    })
+}
+
+fn check(process: &Process, model_desc: Word) -> Answer {
+    if process.is_desc(model_desc.0) {
+        Ok(())
+    } else {
+        Err(INVALID_PARAM)
     }
-    Ok((Some(list), status))
 }
 
 /// aclmdlGetOpAttr: None if the operator or its attribute is not known.
