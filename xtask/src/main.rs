@@ -113,7 +113,7 @@ fn check() -> Result<()> {
 fn end_to_end() -> Result<()> {
     run(
         "binary",
-        cargo(&["build", "--package", "opscope", "--locked"]),
+        cargo(&["build", "--workspace", "--bin", "opscope", "--locked"]),
     )?;
     let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/e2e"]);

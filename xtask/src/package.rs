@@ -21,12 +21,14 @@ const SMOKE_TEST: &str = "import opscope.acl as acl; \
 
 /// Builds the extension module, puts it into the package's source, and runs the tests there.
 pub(crate) fn test() -> Result<()> {
+    // The whole workspace, as everywhere: another choice of packages would give dependencies other
+    // features, and the engine would be compiled once more.
     let build = [
         "build",
-        "--package",
-        "opscope-python",
+        "--workspace",
+        "--lib",
         "--features",
-        "extension-module",
+        "opscope-python/extension-module",
         "--locked",
     ];
     run("extension module", cargo(&build))?;
