@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::StoreError;
 use crate::atomic_file::TEMPORARY_PREFIX;
 use crate::file_format::{mapping_csv, stats_csv};
-use crate::tree::acl::{DumpFileName, TRACE_SUFFIX};
+use crate::tree::acl::{DumpFileName, OVERWRITES_FILE, TRACE_SUFFIX};
 
 /// Deepest nesting of directories that is followed.
 pub const DEPTH_MAX: usize = 64;
@@ -69,7 +69,7 @@ fn walk(dir: &Path, depth: usize, listing: &mut Listing) {
         let path = entry.path();
         let file_name = entry.file_name().to_string_lossy().into_owned();
         let is_hidden = file_name.starts_with('.') || file_name.starts_with(TEMPORARY_PREFIX);
-        if is_hidden || file_name == mapping_csv::FILE_NAME {
+        if is_hidden || [mapping_csv::FILE_NAME, OVERWRITES_FILE].contains(&&*file_name) {
             continue;
         }
         match entry.file_type() {

@@ -15,6 +15,7 @@ use opscope_store::file_format::{dump_data, stats_csv};
 use opscope_store::record::Record;
 use opscope_store::tree::acl::{
     AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
+    task_id,
 };
 
 use self::outlet::Outlet;
@@ -161,7 +162,7 @@ impl Sink for AclSink {
     /// The overflow record goes first: when it cannot be written, nothing is kept of the operator.
     fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
         let model_id = record.model.load.unwrap_or(UNKNOWN_ID);
-        let (stream_id, task_id) = (stream_id(&record.model), record.operator.task_id);
+        let (stream_id, task_id) = (stream_id(&record.model), task_id(record));
         let block = overflow.to_record(model_id.into(), stream_id.into(), task_id.into());
         let bytes = dump_data::op_debug_file(&OverflowRecord::Blocks(block), record.timestamp_us);
         let places = |attempt| {

@@ -24,7 +24,7 @@ pub(crate) use self::inputs::InputSource;
 pub(crate) use self::report::{print, print_json};
 pub(crate) use self::request::{Request, Sinks};
 use crate::arguments::{ModeArguments, NamedFile, NamedShape, named_file, named_shape};
-use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL, USAGE};
+use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL};
 use crate::progress;
 
 /// Most runs without the dump that the time is compared with.
@@ -115,6 +115,7 @@ pub(crate) struct RunArguments {
 /// Everything the closing report tells.
 pub(crate) struct Outcome {
     pub(crate) engine: &'static str,
+    pub(crate) title: String,
     pub(crate) model: ModelId,
     pub(crate) purpose: Purpose,
     pub(crate) n_steps: u64,
@@ -136,6 +137,8 @@ pub(crate) struct Subject {
     pub(crate) model: Box<dyn LoadedModel>,
     /// What dumps call it.
     pub(crate) id: ModelId,
+    /// What reports call it.
+    pub(crate) title: String,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -147,7 +150,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         load: Some(1),
         device: 0,
     };
-    let mut subject = Subject { engine, model, id };
+    let title = id.file_stem.clone();
+    let mut subject = Subject {
+        engine,
+        model,
+        id,
+        title,
+    };
     let inputs = InputSource::new(&arguments.run, subject.model.signature())?;
     // The first step's inputs are checked before anything is created.
     inputs.step(0)?;
@@ -175,6 +184,7 @@ pub(crate) fn run_one(
     let id = subject.id.clone();
     let outcome = Outcome {
         engine: subject.engine,
+        title: subject.title.clone(),
         purpose: request.plan.purpose,
         n_steps: captured.n_steps,
         time: captured.time,
@@ -192,6 +202,12 @@ pub(crate) fn run_one(
         },
         model: id,
     };
+    if outcome.summary.n_overwrites > 0 {
+        let list = serde_json::Value::Object(outcome.finding_json());
+        sinks
+            .write_overwrites(&format!("{list:#}\n"), arguments.modes)
+            .map_err(|error| Failure::new(PARTIAL, error))?;
+    }
     Ok((outcome, captured.result))
 }
 
@@ -236,7 +252,7 @@ pub(crate) fn load(
     _arguments: &RunArguments,
 ) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
     let message = "this build has no engine to run models with";
-    Err(Failure::message(USAGE, message).with_hint("build it with `--features tract`"))
+    Err(Failure::message(crate::exit::USAGE, message).with_hint("build it with `--features tract`"))
 }
 
 /// The file name after the last `/`, cut at the last `.`.

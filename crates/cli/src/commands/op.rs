@@ -88,7 +88,13 @@ fn prepare(
     let inputs = InputSource::new(arguments, model.signature())?;
     inputs.step(0)?;
     let id = ModelId::default();
-    let subject = Subject { engine, model, id };
+    let title = format!("{} `{}`", operator.op_type, operator.op_name);
+    let subject = Subject {
+        engine,
+        model,
+        id,
+        title,
+    };
     Ok(Prepared { subject, inputs })
 }
 

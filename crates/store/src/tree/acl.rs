@@ -36,6 +36,8 @@ pub const FAILURE_DIR: &str = "extra-info/data-dump/{device_id}";
 
 /// The stream that engines without streams report.
 pub const STREAM_ID: u32 = 0;
+/// The file below `{dump_path}/{time}` that tells which watched values were overwritten.
+pub const OVERWRITES_FILE: &str = "overwrites.json";
 /// A task or stream that nobody knows, as of an operator that runs on its own.
 pub const UNKNOWN_ID: u32 = 65535;
 
@@ -103,7 +105,7 @@ impl AclTree {
         let file_name = DumpFileName {
             op_type: clean_name(&operator.op_type),
             op_name: clean_name(&operator.op_name),
-            task_id: operator.task_id,
+            task_id: task_id(record),
             stream_id: Some(stream_id(&record.model)),
             timestamp: timestamp_us.to_string(),
             sub_task: None,
@@ -117,7 +119,7 @@ impl AclTree {
     /// Directory and file name of the overflow record of `record`'s operator, stamped with
     /// `timestamp_us`.
     pub fn op_debug_place(&self, record: &Record, timestamp_us: u64) -> Place {
-        let task_id = record.operator.task_id;
+        let task_id = task_id(record);
         Place {
             dir: self.step_dir(&record.model, record.step),
             file_name: op_debug_file_name(task_id, stream_id(&record.model), timestamp_us),
@@ -137,6 +139,14 @@ pub fn op_debug_file_name(task_id: u32, stream_id: u32, timestamp_us: u64) -> St
         sub_task: None,
     };
     name.to_string()
+}
+
+/// The task that the operator of `record` reports.
+pub fn task_id(record: &Record) -> u32 {
+    match record.model.load {
+        Some(_) => record.operator.task_id,
+        None => UNKNOWN_ID,
+    }
 }
 
 /// The stream that operators of `model` report.

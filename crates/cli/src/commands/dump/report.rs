@@ -24,8 +24,14 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
     let steps = format::count(outcome.n_steps, "step");
     writeln!(
         out,
-        "model             {} ({}, {steps})",
-        outcome.model.file_stem, outcome.engine
+        "{:<18}{} ({}, {steps})",
+        if outcome.model.load.is_some() {
+            "model"
+        } else {
+            "operator"
+        },
+        outcome.title,
+        outcome.engine
     )?;
     writeln!(out, "operators seen    {}", c.n_operators_seen)?;
     writeln!(out, "operators dumped  {}", c.n_operators_written)?;
@@ -78,7 +84,7 @@ impl Outcome {
         let mut result = json!({
             "engine": self.engine,
             "model": {
-                "name": self.model.file_stem,
+                "name": self.title,
                 "graph": self.model.graph_name,
                 "id": self.model.load,
                 "device": self.model.device,

@@ -9,6 +9,7 @@ use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Steps};
 use opscope_config::{Issue, Severity, dialect::acl};
 use opscope_store::StoreError;
 use opscope_store::record::ModelId;
+use opscope_store::tree::acl::OVERWRITES_FILE;
 
 use super::RunArguments;
 use super::range::{NarrowFloat, Ranges};
@@ -179,6 +180,20 @@ impl Sinks {
         dirs.dedup();
         dirs.retain(|dir| dir.is_dir());
         dirs
+    }
+
+    /// Writes what was overwritten beside the dump.
+    pub(super) fn write_overwrites(
+        &self,
+        text: &str,
+        modes: ModeArguments,
+    ) -> Result<(), StoreError> {
+        if let Target::Acl(sink) = &self.target {
+            let path = sink.tree().root().join(OVERWRITES_FILE);
+            let creator = opscope_store::atomic_file::Creator::new(modes.modes());
+            creator.create_file(&path, &[text.as_bytes()])?;
+        }
+        Ok(())
     }
 
     /// The directory of operators that failed, if there is one.

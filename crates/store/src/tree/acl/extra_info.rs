@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{AclTree, Place, clean_name, stream_id};
+use super::{AclTree, Place, clean_name, stream_id, task_id};
 use crate::record::Record;
 
 /// How the name of the text file ends that lies beside a failing operator's dump.
@@ -35,7 +35,7 @@ impl AclTree {
     /// The place of `record`, whose operator failed at `local_time`.
     pub fn failure_place(&self, record: &Record, file: FailureFile, local_time: &str) -> Place {
         let operator = &record.operator;
-        let (task_id, stream_id) = (operator.task_id, stream_id(&record.model));
+        let (task_id, stream_id) = (task_id(record), stream_id(&record.model));
         let file_name = match file {
             FailureFile::Brief => format!("exception_info.{stream_id}.{task_id}.{local_time}"),
             FailureFile::BriefMessage => {
