@@ -5,6 +5,7 @@
 mod bench;
 mod command;
 mod install_c;
+mod package;
 mod python;
 mod tidy;
 
@@ -22,9 +23,12 @@ const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   test    everything: formatting, lints, invariants, tests, documentation, fuzz targets, and the
-          comparison with ONNX Runtime (installs its Python packages into target/python)
+          comparison with ONNX Runtime, and the Python package (installs what they need into
+          target/python)
   check   formatting, lints and invariants only
   e2e     the comparison with ONNX Runtime only
+  python  the tests of the Python package only
+  wheel   a wheel of the Python package, in target/wheels; options go to maturin
   bench   benchmarks; every one checks its answer
   install-c --prefix DIR
           builds the C library and copies it and its headers into DIR
@@ -37,6 +41,8 @@ fn main() -> ExitCode {
         "test" => test(),
         "check" => check(),
         "e2e" => end_to_end(),
+        "python" => package::test(),
+        "wheel" => package::wheel(&std::env::args().skip(2).collect::<Vec<_>>()),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         "install-c" => install_c::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         _ => {
@@ -84,7 +90,8 @@ fn test() -> Result<()> {
         command::root().join("target/libfuzzer.a"),
     );
     run("fuzz targets", fuzz)?;
-    end_to_end()
+    end_to_end()?;
+    package::test()
 }
 
 fn check() -> Result<()> {
@@ -106,19 +113,19 @@ fn check() -> Result<()> {
 fn end_to_end() -> Result<()> {
     run(
         "binary",
-        cargo(&["build", "--package", "opscope", "--locked"]),
+        cargo(&["build", "--workspace", "--bin", "opscope", "--locked"]),
     )?;
     let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/e2e"]);
-    pytest.env("OPSCOPE", binary("debug")?);
+    pytest.env("OPSCOPE", built("debug", "opscope")?);
     run("comparison with ONNX Runtime", pytest)
 }
 
-/// The built `opscope` of a profile.
-fn binary(profile: &str) -> Result<PathBuf> {
+/// A file that was built with a profile.
+fn built(profile: &str, name: &str) -> Result<PathBuf> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    let path = command::root().join(target).join(profile).join("opscope");
+    let path = command::root().join(target).join(profile).join(name);
     if !path.is_file() {
         bail!("`{}` was not built", path.display());
     }

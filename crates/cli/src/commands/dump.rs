@@ -58,6 +58,9 @@ pub(crate) struct RunArguments {
     /// Dump both sides of every operator into this directory; created if missing
     #[arg(long, value_name = "DIR", conflicts_with = "stats")]
     out: Option<PathBuf>,
+    /// Also write each graph input that a selected operator reads, as an operator of type `Data`
+    #[arg(long, requires = "config")]
+    graph_inputs: bool,
     /// Write no tensors: print a table of every tensor's statistics
     #[arg(long)]
     stats: bool,

@@ -61,7 +61,10 @@ impl Request {
         };
         Ok(match read(path)? {
             Some(dump) => Request {
-                plan: dump.plan,
+                plan: Plan {
+                    has_graph_inputs: arguments.graph_inputs,
+                    ..dump.plan
+                },
                 has_single_operators: dump.has_single_operators,
                 content: dump.content,
                 places: dump.places,

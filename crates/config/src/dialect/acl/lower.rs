@@ -113,7 +113,8 @@ pub(super) fn values(
                 settings.sides
             },
             steps,
-            has_graph_inputs: !is_watcher,
+            // Data operators produce no files, the documents say.
+            has_graph_inputs: false,
         },
         content: content(settings),
         has_single_operators: settings.is_op_switch_on,

@@ -62,7 +62,6 @@ fn the_documented_example() {
         models,
         sides: Sides::Outputs,
         excluded: never_dumped(),
-        has_graph_inputs: true,
         ..Plan::everything()
     };
     assert_eq!((dump.plan, dump.mode), (plan, Mode::Operator));
@@ -193,7 +192,6 @@ fn watchers() {
         (dump.mode, dump.plan.purpose),
         (Mode::Watcher, Purpose::Watch)
     );
-    assert!(!dump.plan.has_graph_inputs);
     assert_eq!(dump_of(watcher).plan.models, ModelSelection::None);
 }
 

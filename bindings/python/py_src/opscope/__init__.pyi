@@ -1,0 +1,3 @@
+from . import acl as acl
+
+__version__: str

@@ -1,0 +1,3 @@
+"""Single operators."""
+
+from opscope._native.op import *  # noqa: F403

@@ -1,0 +1,87 @@
+//! Calling the process that this interpreter shares: without the interpreter's lock, and so that no
+//! panic gets out.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use opscope_acl::status::INTERNAL_ERROR;
+use opscope_acl::{Answer, Process, SharedEngine};
+use pyo3::prelude::*;
+
+/// What functions with one result beside the code return.
+pub(crate) type Pair<T> = (T, i32);
+
+/// Calls the process and returns what it gives; `None` after a panic.
+fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce(&Process) -> T + Send) -> Option<T> {
+    py.detach(|| {
+        let work = || work(Process::global(engine));
+        catch_unwind(AssertUnwindSafe(work)).ok()
+    })
+}
+
+/// Calls the process; an error gives its status, a panic 500000.
+pub(crate) fn answer<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Process) -> Answer<T> + Send,
+) -> Answer<T> {
+    guarded(py, work).unwrap_or(Err(INTERNAL_ERROR))
+}
+
+/// For functions that return a code.
+pub(crate) fn code(py: Python<'_>, work: impl FnOnce(&Process) -> Answer + Send) -> i32 {
+    opscope_acl::status::code(answer(py, work))
+}
+
+/// For functions that return a value and a code; the value is zero or empty where the call fails.
+pub(crate) fn pair<T: Default + Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Process) -> Answer<T> + Send,
+) -> Pair<T> {
+    match answer(py, work) {
+        Ok(value) => (value, 0),
+        Err(status) => (T::default(), status.0),
+    }
+}
+
+/// For functions that return a value alone.
+pub(crate) fn value<T: Default + Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Process) -> T + Send,
+) -> T {
+    guarded(py, work).unwrap_or_default()
+}
+
+#[cfg(feature = "tract")]
+fn engine() -> SharedEngine {
+    Arc::new(opscope_engine::onnx::Tract)
+}
+
+#[cfg(not(feature = "tract"))]
+fn engine() -> SharedEngine {
+    Arc::new(no_engine::NoEngine)
+}
+
+/// What loads models in a build without an engine.
+#[cfg(not(feature = "tract"))]
+mod no_engine {
+    use opscope_engine::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource};
+
+    pub(super) struct NoEngine;
+
+    impl Engine for NoEngine {
+        fn name(&self) -> &'static str {
+            "none"
+        }
+
+        fn load(
+            &self,
+            _source: ModelSource<'_>,
+            _options: &LoadOptions,
+        ) -> Result<Box<dyn LoadedModel>, EngineError> {
+            Err(EngineError::Engine {
+                engine: self.name(),
+                reason: "this build has no engine to run models with".to_owned(),
+            })
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Dictionaries that pyACL returns in place of C's structures.
+
+use opscope_acl::{Answer, Dims};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// A dictionary, or an empty one where the call failed, beside the code.
+pub(crate) type Described<'py> = PyResult<(Bound<'py, PyDict>, i32)>;
+
+/// `aclmdlIODims`.
+pub(crate) fn dict<'py>(py: Python<'py>, dims: &Dims) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", &dims.name)?;
+    dict.set_item("dimCount", dims.dims.len())?;
+    dict.set_item("dims", &dims.dims)?;
+    Ok(dict)
+}
+
+/// What a function that describes something returns.
+pub(crate) fn described<'py, T>(
+    py: Python<'py>,
+    answer: Answer<T>,
+    fill: impl FnOnce(&Bound<'py, PyDict>, T) -> PyResult<()>,
+) -> Described<'py> {
+    let dict = PyDict::new(py);
+    match answer {
+        Ok(value) => {
+            fill(&dict, value)?;
+            Ok((dict, 0))
+        }
+        Err(status) => Ok((dict, status.0)),
+    }
+}
+
+/// The extents in a dictionary of the caller's: the first `dimCount` numbers of `dims`.
+///
+/// # Errors
+/// `KeyError`, `TypeError` or `ValueError` if it is not laid out so.
+pub(crate) fn extents(dict: &Bound<'_, PyDict>) -> PyResult<Vec<i64>> {
+    let n_dims: usize = dict.as_any().get_item("dimCount")?.extract()?;
+    let mut dims: Vec<i64> = dict.as_any().get_item("dims")?.extract()?;
+    if dims.len() < n_dims {
+        let message = format!(
+            "`dimCount` is {n_dims}, but `dims` has {} numbers",
+            dims.len()
+        );
+        return Err(pyo3::exceptions::PyValueError::new_err(message));
+    }
+    dims.truncate(n_dims);
+    Ok(dims)
+}

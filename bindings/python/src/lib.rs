@@ -1,0 +1,57 @@
+//! The module `opscope._native`: pyACL's functions over the AscendCL process of `opscope-acl`.
+//!
+//! Every function translates types and nothing else; what a call means is said in `opscope-acl`. Each
+//! gives up the interpreter's lock while it works: another thread may hold the process, and a dump
+//! callback may want the interpreter. The Python files beside this crate give the functions the places
+//! that programs look for: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.op` and `.util`.
+
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "PyO3 hands arguments over by value"
+)]
+
+mod argument;
+mod base;
+mod call;
+mod callback;
+mod dims;
+mod mdl;
+mod op;
+mod rt;
+mod tensor_desc;
+mod util;
+
+use pyo3::prelude::*;
+
+/// Adds Python functions to a module.
+macro_rules! functions {
+    ($module:expr, $($function:ident),+ $(,)?) => {
+        $($module.add_function(pyo3::wrap_pyfunction!($function, $module)?)?;)+
+    };
+}
+pub(crate) use functions;
+
+/// What fills each part of the module.
+type Fill = fn(&Bound<'_, PyModule>) -> PyResult<()>;
+
+const PARTS: &[(&str, Fill)] = &[
+    ("base", base::fill),
+    ("rt", rt::fill),
+    ("mdl", mdl::fill),
+    ("op", op::fill),
+    ("util", util::fill),
+];
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let imported = py.import("sys")?.getattr("modules")?;
+    for (name, fill) in PARTS {
+        let part = PyModule::new(py, name)?;
+        fill(&part)?;
+        module.add(*name, &part)?;
+        // An import of a part finds it only there, as no file has its name.
+        imported.set_item(format!("opscope._native.{name}"), &part)?;
+    }
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

@@ -1,0 +1,39 @@
+//! `opscope.acl.util`: bytes at addresses. What concerns numpy and threads is written in Python.
+
+use pyo3::exceptions::{PyMemoryError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::argument::Word;
+use crate::call::answer;
+use crate::functions;
+
+pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    functions!(module, bytes_to_ptr, ptr_to_bytes);
+    Ok(())
+}
+
+/// The address of a bytes object's first byte, good while the object exists.
+#[pyfunction]
+fn bytes_to_ptr(bytes_data: &Bound<'_, PyBytes>) -> usize {
+    bytes_data.as_bytes().as_ptr().addr()
+}
+
+/// A copy of the bytes at an address.
+#[pyfunction]
+fn ptr_to_bytes<'py>(py: Python<'py>, ptr: Word, size: Word) -> PyResult<Bound<'py, PyBytes>> {
+    if ptr.0 == 0 && size.0 != 0 {
+        return Err(PyValueError::new_err("a null pointer has no bytes"));
+    }
+    let bytes = answer(py, |process| process.read_memory(ptr.0, size.0));
+    match bytes {
+        Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
+        Err(_) if isize::try_from(size.0).is_err() => {
+            Err(PyMemoryError::new_err(format!("{} bytes", size.0)))
+        }
+        Err(_) => Err(PyValueError::new_err(format!(
+            "no {} bytes at this address: they go beyond the end of the memory that was allocated there",
+            size.0
+        ))),
+    }
+}

@@ -1,0 +1,131 @@
+"""Wrong handles, arguments and orders give codes or exceptions; the interpreter goes on."""
+
+from __future__ import annotations
+
+import pytest
+from programs import DIGITS, run_snippet
+
+MODEL = DIGITS / "digits_cnn.onnx"
+STARTED = "acl.init(); acl.rt.set_device(0)\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        ("acl.mdl.unload(77)", 145003),
+        ("acl.mdl.unload(-1)", 145003),
+        ("acl.mdl.execute(77, 0, 0)", 100000),
+        ("acl.mdl.execute(77, acl.mdl.create_dataset(), acl.mdl.create_dataset())", 145003),
+        ("acl.mdl.load_from_file('/nothing/here.onnx')", [0, 145002]),
+        ("acl.mdl.load_from_mem(0, 10)", [0, 100000]),
+        ("acl.mdl.load_from_mem(acl.util.bytes_to_ptr(b'x'), 0)", [0, 100000]),
+        ("acl.mdl.get_desc(12345, 1)", 100000),
+        ("acl.mdl.get_num_inputs(12345)", 0),
+        ("acl.mdl.get_num_inputs(-1)", 0),
+        ("acl.mdl.get_num_inputs(2**200)", 0),
+        ("acl.mdl.get_input_size_by_index(12345, 0)", 0),
+        ("acl.mdl.get_input_dims(12345, 0)", [{}, 100000]),
+        ("acl.mdl.get_output_dims(0, -1)", [{}, 100000]),
+        ("acl.mdl.get_input_data_type(12345, 0)", -1),
+        ("acl.mdl.get_input_name_by_index(12345, 0)", None),
+        ("acl.mdl.get_input_index_by_name(12345, 'x')", [0, 100000]),
+        ("acl.mdl.get_dynamic_batch(12345)", [{}, 100000]),
+        ("acl.mdl.get_dataset_buffer(12345, 0)", 0),
+        ("acl.mdl.get_dataset_num_buffers(12345)", 0),
+        ("acl.mdl.add_dataset_buffer(12345, 6)", [12345, 100000]),
+        ("acl.mdl.destroy_dataset(12345)", 100000),
+        ("acl.destroy_data_buffer(12345)", 100000),
+        ("acl.get_data_buffer_addr(12345)", 0),
+        ("acl.get_data_buffer_size(12345)", 0),
+        ("acl.get_tensor_desc_type(12345)", -1),
+        ("acl.destroy_tensor_desc(12345)", None),
+        ("acl.rt.malloc(0, 0)", [0, 100000]),
+        ("acl.rt.free(0)", 100000),
+        ("acl.rt.free(12345)", 107000),
+        ("acl.rt.memcpy(0, 8, 0, 8, 1)", 100000),
+        ("acl.rt.memcpy(1, 0, 2, 0, 1)", 0),
+        ("acl.rt.set_device(99)", 107001),
+        ("acl.rt.synchronize_stream(12345)", 107017),
+        ("acl.rt.subscribe_report(1, 12345)", 107017),
+        ("acl.mdl.create_aipp(1)", 0),
+        ("acl.mdl.set_aipp_crop_params(0, 1, 2, 3, 4, 5, 6)", 200001),
+        ("acl.rt.get_task_id_from_exception_info(1)", 2**32 - 1),
+        ("acl.op.execute_v2('Nothing', [], [], [], [], 0, 0)[0:0] if False else 1", 1),
+        ("acl.data_type_size(0)", 4),
+        ("acl.float_to_float16(float('inf'))", 0x7BFF),
+        ("acl.float16_to_float(0x3C00)", 1.0),
+    ],
+)
+def test_wrong_values_give_codes(call: str, expected: object) -> None:
+    assert run_snippet(f"{STARTED}result = {call}") == expected
+
+
+def test_freeing_twice_and_copying_too_much() -> None:
+    result = run_snippet(
+        STARTED
+        + """ptr, ret = acl.rt.malloc(100, 0)
+data = bytes(200)
+result = [
+    ret,
+    acl.rt.memcpy(ptr, 100, acl.util.bytes_to_ptr(data), 200, 1),
+    acl.rt.memcpy(ptr, 200, acl.util.bytes_to_ptr(data), 200, 1),
+    acl.rt.memset(ptr, 1000, 1, 1000),
+    acl.rt.memset(ptr, 100, 7, 100),
+    list(acl.util.ptr_to_bytes(ptr + 98, 2)),
+    acl.rt.free(ptr),
+    acl.rt.free(ptr),
+]
+"""
+    )
+    assert result == [0, 107000, 107000, 107000, 0, [7, 7], 0, 107000]
+
+
+def test_a_model_needs_init() -> None:
+    assert run_snippet(f"result = acl.mdl.load_from_file({str(MODEL)!r})") == [0, 145001]
+
+
+def test_objects_are_gone_after_they_are_destroyed() -> None:
+    result = run_snippet(
+        STARTED
+        + f"""model, ret = acl.mdl.load_from_file({str(MODEL)!r})
+desc = acl.mdl.create_desc()
+rets = [ret, acl.mdl.get_desc(desc, model), acl.mdl.get_num_inputs(desc)]
+rets += [acl.mdl.unload(model), acl.mdl.unload(model)]
+rets += [acl.mdl.destroy_desc(desc), acl.mdl.destroy_desc(desc), acl.mdl.get_num_inputs(desc)]
+result = rets
+"""
+    )
+    assert result == [0, 0, 1, 0, 145003, 0, 100000, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        ("acl.init(5)", "TypeError"),
+        ("acl.init('a\\0b')", "ValueError"),
+        ("acl.mdl.load_from_file()", "TypeError"),
+        ("acl.mdl.unload('1')", "TypeError"),
+        ("acl.mdl.unload(1.5)", "TypeError"),
+        ("acl.rt.set_device(2**40)", "OverflowError"),
+        ("acl.create_tensor_desc(0, 5, 2)", "TypeError"),
+        ("acl.create_tensor_desc(0, ['a'], 2)", "TypeError"),
+        ("acl.mdl.set_input_dynamic_dims(1, 2, 0, {'dimCount': 5, 'dims': [1]})", "ValueError"),
+        ("acl.mdl.set_input_dynamic_dims(1, 2, 0, {})", "KeyError"),
+        ("acl.mdl.dump_reg_callback('x', 0)", "TypeError"),
+        ("acl.rt.launch_callback(5, [], 1, 0)", "TypeError"),
+        ("acl.op.execute_v2('Add', [1], [], [], [], 0, 0)", "ValueError"),
+        ("acl.util.bytes_to_ptr('text')", "TypeError"),
+        ("acl.util.ptr_to_bytes(0, 4)", "ValueError"),
+        ("acl.util.ptr_to_bytes(4096, 2**63)", "MemoryError"),
+        ("acl.util.start_thread(5, [])", "TypeError"),
+    ],
+)
+def test_wrong_types_raise(call: str, error: str) -> None:
+    snippet = f"try:\n    {call}\n    result = None\nexcept Exception as error:\n    result = type(error).__name__"
+    assert run_snippet(STARTED + snippet) == error
+
+
+def test_errors_have_a_text_that_is_told_once() -> None:
+    first, second = run_snippet("acl.mdl.init_dump()\nresult = [acl.get_recent_err_msg(), acl.get_recent_err_msg()]")
+    assert "EP0008" in first
+    assert second is None

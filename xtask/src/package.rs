@@ -1,0 +1,111 @@
+//! The Python package: its tests, and a wheel of it.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context, Result};
+
+use crate::command::{cargo, root, run};
+use crate::{E2E_REQUIREMENTS, built, python};
+
+/// Where Python finds the package before it is installed.
+const SOURCE: &str = "bindings/python/py_src";
+/// What builds wheels.
+const WHEEL_REQUIREMENTS: &str = "bindings/python/requirements-wheel.txt";
+const WHEELS: &str = "target/wheels";
+/// A program that shows that an installed wheel works.
+const SMOKE_TEST: &str = "import opscope.acl as acl; \
+    assert (acl.init(), acl.rt.set_device(0), acl.finalize()) == (0, 0, 0), 'a call failed'; \
+    print('opscope', __import__('opscope').__version__, 'from', acl.__file__)";
+
+/// Builds the extension module, puts it into the package's source, and runs the tests there.
+pub(crate) fn test() -> Result<()> {
+    // The whole workspace, as everywhere: another choice of packages would give dependencies other
+    // features, and the engine would be compiled once more.
+    let build = [
+        "build",
+        "--workspace",
+        "--lib",
+        "--features",
+        "opscope-python/extension-module",
+        "--locked",
+    ];
+    run("extension module", cargo(&build))?;
+    let source = root().join(SOURCE);
+    let module = source.join("opscope/_native.abi3.so");
+    let library = format!(
+        "{}_native{}",
+        env::consts::DLL_PREFIX,
+        env::consts::DLL_SUFFIX
+    );
+    // An interpreter may have the old module mapped, so it is replaced and not overwritten.
+    let fresh = module.with_extension("new");
+    fs::copy(built("debug", &library)?, &fresh).context("cannot copy the extension module")?;
+    fs::rename(&fresh, &module)?;
+
+    let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
+    put_first_on_path(&mut pytest, source)?;
+    pytest.args([
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/python",
+    ]);
+    run("Python package", pytest)
+}
+
+/// Lets Python look for modules in `folder` first.
+fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result<()> {
+    let set = python.get_envs().find(|(name, _)| *name == "PYTHONPATH");
+    let old = set.and_then(|(_, value)| value.map(ToOwned::to_owned));
+    let folders = env::split_paths(&old.unwrap_or_default()).collect::<Vec<_>>();
+    let folders = std::iter::once(folder).chain(folders);
+    python.env("PYTHONPATH", env::join_paths(folders)?);
+    Ok(())
+}
+
+/// Builds a wheel with the options given, or an optimised one, and tries it in an environment of its
+/// own.
+pub(crate) fn wheel(options: &[String]) -> Result<()> {
+    let wheels = root().join(WHEELS);
+    if wheels.exists() {
+        fs::remove_dir_all(&wheels).context("cannot clear the old wheels")?;
+    }
+    let mut maturin = python::with_packages(WHEEL_REQUIREMENTS)?;
+    maturin.args(["-m", "maturin", "build", "--out", WHEELS]);
+    maturin.args(["--manifest-path", "bindings/python/Cargo.toml"]);
+    if options.is_empty() {
+        maturin.arg("--release");
+    }
+    maturin.args(options);
+    run("wheel", maturin)?;
+
+    let installed = root().join("target/python/wheel-check");
+    if installed.exists() {
+        fs::remove_dir_all(&installed).context("cannot clear the old installation")?;
+    }
+    let mut pip = python::with_packages(WHEEL_REQUIREMENTS)?;
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]);
+    pip.args([
+        "--no-index",
+        "--no-deps",
+        "--find-links",
+        WHEELS,
+        "--target",
+    ]);
+    pip.arg(&installed).arg("opscope");
+    run("installation of the wheel", pip)?;
+    let mut smoke_test = python::with_packages(WHEEL_REQUIREMENTS)?;
+    put_first_on_path(&mut smoke_test, installed)?;
+    smoke_test.args(["-c", SMOKE_TEST]);
+    run("installed wheel", smoke_test)
+}
