@@ -58,10 +58,7 @@ fn a_model_keeps_what_it_was_loaded_with() {
     for model in [before, during] {
         fixture.execute(model, [1.0, 2.0]).unwrap();
     }
-    assert_eq!(
-        fixture.dumped(),
-        ["0/0/during/2/0/Twice.a.0.0"]
-    );
+    assert_eq!(fixture.dumped(), ["0/0/during/2/0/Twice.a.0.0"]);
     process.finalize_dump().unwrap();
     fixture.execute(during, [1.0, 2.0]).unwrap();
     process.init_dump().unwrap();
