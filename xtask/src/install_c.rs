@@ -104,3 +104,49 @@ fn remove(path: &Path) -> Result<()> {
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_installation_can_be_repeated_and_is_found_everywhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let built = dir.path().join("built");
+        let prefix = dir.path().join("prefix");
+        create(&built).unwrap();
+        fs::write(built.join("libascendcl.a"), "static").unwrap();
+        for content in ["first", "second"] {
+            fs::write(built.join(LIBRARY), content).unwrap();
+            install(&built, &prefix).unwrap();
+            for place in [
+                "lib64/libascendcl.so",
+                "lib/libascend_dump.so",
+                "runtime/lib64/stub/libacl_op_compiler.so",
+                "acllib/lib64/stub/libascendcl.so",
+            ] {
+                let found = fs::read_to_string(prefix.join(place)).unwrap();
+                assert_eq!(found, content, "{place}");
+            }
+        }
+        for header in [
+            "include/acl/acl.h",
+            "runtime/include/acl/error_codes/rt_error_codes.h",
+        ] {
+            assert!(prefix.join(header).is_file(), "{header}");
+        }
+    }
+
+    #[test]
+    fn a_directory_in_the_way_of_a_link_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let built = dir.path().join("built");
+        let prefix = dir.path().join("prefix");
+        create(&built).unwrap();
+        create(&prefix.join("lib")).unwrap();
+        fs::write(built.join(LIBRARY), "").unwrap();
+        fs::write(built.join("libascendcl.a"), "").unwrap();
+        let error = install(&built, &prefix).unwrap_err();
+        assert!(error.to_string().contains("is a directory"), "{error}");
+    }
+}

@@ -9,6 +9,7 @@ use opscope_acl::{ExceptionCallback, ExceptionInfo, Handle};
 use crate::border::{Code, call, null, process, value};
 
 unsafe extern "C" {
+    /// The C library's number of a thread, an `unsigned long`, which has 64 bits where NPUs are used.
     safe fn pthread_self() -> u64;
 }
 
