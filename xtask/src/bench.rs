@@ -1,4 +1,4 @@
-//! `cargo xtask bench [capture] [convert]`: the benchmarks of the crates.
+//! `cargo xtask bench [capture] [convert] [stats]`: the benchmarks of the crates.
 
 use std::process::Command;
 
@@ -22,6 +22,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     }
     if is_wanted("convert") {
         run_stage("convert", bench_of("opscope-analysis", "convert"))?;
+    }
+    if is_wanted("stats") {
+        run_stage("stats", bench_of("opscope-tensor", "stats"))?;
     }
     Ok(())
 }

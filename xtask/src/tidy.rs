@@ -67,6 +67,9 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/store/src/file_bytes.rs",
     "crates/tensor/src/convert/layout/turn.rs",
     "crates/tensor/src/convert/layout/turn/tests.rs",
+    "crates/tensor/src/cpu.rs",
+    "crates/tensor/src/cpu/avx2.rs",
+    "crates/tensor/src/cpu/avx512.rs",
 ];
 
 pub(crate) fn check() -> Result<()> {

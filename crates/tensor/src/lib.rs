@@ -13,9 +13,14 @@
 //! | [`convert::dtype::decode`] | the same values in a dtype that numpy can hold |
 //! | [`convert::layout::Plan`] | the same elements in the order of another layout |
 //! | [`RangeLoss`] | what would overflow, vanish or become subnormal in a narrower dtype |
-//! | [`Stats`] | minimum, maximum, mean, L2 norm and the counts of NaN and infinities |
+//! | [`Stats`] | extremes, mean, norms, standard deviation and counts of what is special |
+//! | [`Partial`] | the same of a part of a tensor, to be put together in order |
+//! | [`sequential`] | statistics that are summed one element after the other, as MindSpore's |
+//! | [`digest`] | MD5, SHA-1 and XXH3 of bytes |
 
 pub mod convert;
+mod cpu;
+pub mod digest;
 mod dtype;
 mod layout;
 mod range;
@@ -27,5 +32,8 @@ pub use dtype::{DType, ParseDTypeError};
 pub use layout::{Layout, ParseLayoutError};
 pub use range::{Largest, RangeLoss, is_wider_range, range_loss};
 pub use shape::{Shape, ShapeError};
-pub use stats::{NonFinite, Stats, StatsError, has_non_finite, non_finite, stats};
+pub use stats::{
+    CHUNK_ELEMENTS, Chunk, Histogram, NonFinite, Options, Partial, Stats, StatsError, StridedError,
+    chunks, first_non_finite, has_non_finite, non_finite, sequential, stats, stats_strided,
+};
 pub use tensor::{SharedBytes, Tensor, TensorError, TensorView};

@@ -4,6 +4,7 @@
 //! values. What numpy has already is handed through without a copy. The rules for each dtype, with
 //! their sources, are in `docs/formats/dtypes.md`.
 
+mod codes;
 mod minifloat;
 mod table;
 
@@ -13,6 +14,8 @@ use half::f16;
 use thiserror::Error;
 
 use crate::{DType, Shape, ShapeError};
+
+pub(crate) use codes::{CodeValues, code_values};
 
 /// Elements that numpy can hold, little-endian and dense.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,11 @@
 //! Counting NaN and infinities alone, at the speed of memory.
 
+use std::marker::PhantomData;
+
+use super::codes;
+use super::float::{BF16, Bits, F16, F32, F64, Float};
+use crate::convert::dtype::{CodeValues, code_values};
+use crate::cpu::{self, Machine, Task};
 use crate::{DType, TensorView};
 
 /// How many elements are not finite.
@@ -22,80 +28,140 @@ impl NonFinite {
 
 /// Counts the NaN and infinite elements of `tensor`.
 ///
-/// Types that cannot hold any, and types narrower than a byte, give zeros. A complex element counts
-/// once for each of its two parts.
+/// Types that cannot hold any, and types without a numeric value, give zeros. A complex element
+/// counts once for each of its two parts.
 pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
     let bytes = tensor.bytes;
     match tensor.dtype {
-        DType::F32 | DType::C64 => count::<4>(bytes, |b| u32::from_le_bytes(b).into(), 31, 23),
-        DType::F64 | DType::C128 => count::<8>(bytes, u64::from_le_bytes, 63, 52),
-        DType::F16 | DType::C32 => count::<2>(bytes, |b| u16::from_le_bytes(b).into(), 15, 10),
-        DType::BF16 => count::<2>(bytes, |b| u16::from_le_bytes(b).into(), 15, 7),
-        DType::F8E5M2 => count::<1>(bytes, |[b]| b.into(), 7, 2),
-        DType::F8E4M3FN => nan_codes(bytes, |b| b & 0x7f == 0x7f),
-        DType::F8E8M0 => nan_codes(bytes, |b| b == 0xff),
-        DType::HiF8 => NonFinite {
-            n_pos_inf: n_codes(bytes, |b| b == 0x6f),
-            n_neg_inf: n_codes(bytes, |b| b == 0xef),
-            ..nan_codes(bytes, |b| b == 0x80)
-        },
+        DType::F32 | DType::C64 => cpu::run(Count::<F32>::of(bytes)),
+        DType::F64 | DType::C128 => cpu::run(Count::<F64>::of(bytes)),
+        DType::F16 | DType::C32 => cpu::run(Count::<F16>::of(bytes)),
+        DType::BF16 => cpu::run(Count::<BF16>::of(bytes)),
+        dtype if dtype.is_float() => {
+            let n_elements = tensor.shape.n_elements();
+            code_values(dtype).map_or_else(NonFinite::default, |values| {
+                of_codes(&values, n_elements, bytes)
+            })
+        }
         _ => NonFinite::default(),
     }
 }
 
-/// Bytes that [`has_non_finite`] looks at before it decides; a multiple of every element's width.
-const SCAN_BYTES: usize = 1 << 16;
-
-fn nan_codes(bytes: &[u8], is_nan: impl Fn(u8) -> bool) -> NonFinite {
-    NonFinite {
-        n_nan: n_codes(bytes, is_nan),
-        ..NonFinite::default()
+/// The position of the first element of `tensor` that is NaN or infinite.
+///
+/// Of a complex element either part counts.
+pub fn first_non_finite(tensor: TensorView<'_>) -> Option<usize> {
+    let bytes = tensor.bytes;
+    match tensor.dtype {
+        DType::F32 => cpu::run(First(Count::<F32>::of(bytes))),
+        DType::F64 => cpu::run(First(Count::<F64>::of(bytes))),
+        DType::F16 => cpu::run(First(Count::<F16>::of(bytes))),
+        DType::BF16 => cpu::run(First(Count::<BF16>::of(bytes))),
+        DType::C64 => cpu::run(First(Count::<F32>::of(bytes))).map(|part| part / 2),
+        DType::C128 => cpu::run(First(Count::<F64>::of(bytes))).map(|part| part / 2),
+        DType::C32 => cpu::run(First(Count::<F16>::of(bytes))).map(|part| part / 2),
+        dtype if dtype.is_float() => {
+            let values = code_values(dtype)?;
+            let bytes = bytes.iter().take(tensor.shape.n_elements());
+            bytes
+                .map(|&code| (values.value)(code))
+                .position(|value| !value.is_finite())
+        }
+        _ => None,
     }
 }
 
-fn n_codes(bytes: &[u8], is_it: impl Fn(u8) -> bool) -> u64 {
-    bytes.iter().map(|&byte| u64::from(is_it(byte))).sum()
-}
-
-/// Whether any element of `tensor` is NaN or infinite, by the same rules as [`non_finite`]. Stops at
-/// the first block of elements that holds one.
+/// Whether any element of `tensor` is NaN or infinite. Stops at the first one.
 pub fn has_non_finite(tensor: TensorView<'_>) -> bool {
-    tensor
-        .bytes
-        .chunks(SCAN_BYTES)
-        .any(|bytes| non_finite(TensorView { bytes, ..tensor }).any())
+    first_non_finite(tensor).is_some()
 }
 
-/// Counts by bit pattern: exponent all ones, and a mantissa that is zero for an infinity.
-#[inline(always)]
-fn count<const WIDTH: usize>(
-    bytes: &[u8],
-    decode: impl Fn([u8; WIDTH]) -> u64,
-    sign_bit: u32,
-    n_mantissa_bits: u32,
-) -> NonFinite {
-    let exponent = ((1_u64 << sign_bit) - 1) >> n_mantissa_bits << n_mantissa_bits;
-    let magnitude = (1_u64 << sign_bit) - 1;
-    let elements = bytes.as_chunks::<WIDTH>().0;
+fn of_codes(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> NonFinite {
     let mut total = NonFinite::default();
-    // Most tensors hold none: look for any first, a block at a time, and count only where there is.
-    for block in elements.chunks(1024) {
-        if !block
-            .iter()
-            .fold(false, |any, &b| any | (decode(b) & exponent == exponent))
-        {
-            continue;
-        }
-        for &element in block {
-            let bits = decode(element);
-            let magnitude = bits & magnitude;
-            total.n_nan += u64::from(magnitude > exponent);
-            let is_inf = magnitude == exponent;
-            total.n_pos_inf += u64::from(is_inf && bits >> sign_bit == 0);
-            total.n_neg_inf += u64::from(is_inf && bits >> sign_bit == 1);
+    let counts = codes::count(values, n_elements, bytes);
+    for (code, n) in (0..=u8::MAX).zip(counts) {
+        let value = (values.value)(code);
+        if value.is_nan() {
+            total.n_nan += n;
+        } else if value == f64::INFINITY {
+            total.n_pos_inf += n;
+        } else if value == f64::NEG_INFINITY {
+            total.n_neg_inf += n;
         }
     }
     total
+}
+
+/// Elements looked at before asking whether any was not finite.
+const BLOCK: usize = 2048;
+
+/// Counts by bit pattern: exponent all ones, and a mantissa that is zero for an infinity.
+struct Count<'a, F> {
+    bytes: &'a [u8],
+    float: PhantomData<F>,
+}
+
+impl<F> Count<'_, F> {
+    fn of(bytes: &[u8]) -> Count<'_, F> {
+        Count {
+            bytes,
+            float: PhantomData,
+        }
+    }
+}
+
+/// Whether any element of a block is not finite.
+#[inline(always)]
+fn is_any<F: Float>(block: &[u8]) -> bool {
+    let zero = F::Bits::ZERO;
+    let elements = block.chunks_exact(F::WIDTH).map(F::Bits::read);
+    let is_there = |bits: F::Bits| F::Bits::count(bits.magnitude() >= F::INFINITY);
+    elements.fold(zero, |n, bits| n.add(is_there(bits))) > zero
+}
+
+impl<F: Float> Task for Count<'_, F> {
+    type Output = NonFinite;
+
+    #[inline(always)]
+    fn run<M: Machine>(self, _: M) -> NonFinite {
+        let mut total = NonFinite::default();
+        // Most tensors hold none: look for any first, a block at a time, and tell them apart only
+        // where there is one.
+        for block in self.bytes.chunks(BLOCK * F::WIDTH) {
+            if !is_any::<F>(block) {
+                continue;
+            }
+            let zero = F::Bits::ZERO;
+            let (mut n_nan, mut n_inf, mut n_pos_inf) = (zero, zero, zero);
+            for bits in block.chunks_exact(F::WIDTH).map(F::Bits::read) {
+                let magnitude = bits.magnitude();
+                n_nan = n_nan.add(F::Bits::count(magnitude > F::INFINITY));
+                n_inf = n_inf.add(F::Bits::count(magnitude == F::INFINITY));
+                n_pos_inf = n_pos_inf.add(F::Bits::count(bits == F::INFINITY));
+            }
+            total.n_nan += n_nan.number();
+            total.n_pos_inf += n_pos_inf.number();
+            total.n_neg_inf += n_inf.number() - n_pos_inf.number();
+        }
+        total
+    }
+}
+
+/// Finds the first instead of counting.
+struct First<'a, F>(Count<'a, F>);
+
+impl<F: Float> Task for First<'_, F> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn run<M: Machine>(self, _: M) -> Option<usize> {
+        let bytes = self.0.bytes;
+        let blocks = bytes.chunks(BLOCK * F::WIDTH);
+        let (i, block) = blocks.enumerate().find(|(_, block)| is_any::<F>(block))?;
+        let mut elements = block.chunks_exact(F::WIDTH).map(F::Bits::read);
+        let in_block = elements.position(|bits| bits.magnitude() >= F::INFINITY)?;
+        Some(i * BLOCK + in_block)
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +225,40 @@ mod tests {
         let found = of(DType::BF16, &[0xc0, 0x7f, 0x80, 0xff]);
         assert_eq!((found.n_nan, found.n_neg_inf), (1, 1));
         assert!(!of(DType::I32, &[0xff; 8]).any());
+        let found = of(DType::F8E5M2, &[0x7c, 0xfc, 0x7d, 0xff, 0x7b]);
+        assert_eq!((found.n_pos_inf, found.n_neg_inf, found.n_nan), (1, 1, 2));
+        assert_eq!(of(DType::F8E4M3FN, &[0x7f, 0x7e, 0xff]).n_nan, 2);
+    }
+
+    #[test]
+    fn the_first_one_is_found_wherever_it_is() {
+        for at in [0, 1, 15, 2047, 2048, 4999] {
+            let mut bytes = vec![0; 5000 * 2];
+            // An infinity, and a NaN behind it.
+            bytes[at * 2..at * 2 + 2].copy_from_slice(&[0, 0x7c]);
+            bytes[9998..].copy_from_slice(&[1, 0xfc]);
+            let shape = Shape::new([5000]).unwrap();
+            let mut view = TensorView {
+                dtype: DType::F16,
+                shape: &shape,
+                layout: Layout::Nd,
+                bytes: &bytes,
+            };
+            assert_eq!(first_non_finite(view), Some(at.min(4999)));
+            view.dtype = DType::C32;
+            assert_eq!(first_non_finite(view), Some(at / 2));
+            view.dtype = DType::I16;
+            assert_eq!(first_non_finite(view), None);
+        }
+        let shape = Shape::new([3]).unwrap();
+        let view = |bytes| TensorView {
+            dtype: DType::F8E4M3FN,
+            shape: &shape,
+            layout: Layout::Nd,
+            bytes,
+        };
+        assert_eq!(first_non_finite(view(&[0x7e, 0x7f, 0])), Some(1));
+        assert_eq!(first_non_finite(view(&[0x7e, 0, 0])), None);
     }
 
     /// The decoder's values are the reference.
@@ -175,23 +275,5 @@ mod tests {
                 assert_eq!(of(dtype, &code), expected, "{dtype} {byte:#x}");
             }
         }
-    }
-
-    #[test]
-    fn one_in_the_last_place_is_seen() {
-        let mut bytes = vec![0; 3 * SCAN_BYTES + 8];
-        let shape = Shape::new([bytes.len() / 8]).unwrap();
-        let has = |bytes: &[u8]| {
-            has_non_finite(TensorView {
-                dtype: DType::F64,
-                shape: &shape,
-                layout: Layout::Nd,
-                bytes,
-            })
-        };
-        assert!(!has(&bytes));
-        let end = bytes.len() - 8;
-        bytes[end..].copy_from_slice(&f64::NEG_INFINITY.to_le_bytes());
-        assert!(has(&bytes));
     }
 }

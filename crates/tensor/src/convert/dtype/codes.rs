@@ -1,0 +1,162 @@
+//! The value of each pattern of the dtypes that have at most 256.
+
+use half::f16;
+
+use super::table;
+use crate::DType;
+
+/// What the patterns of a narrow dtype mean.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CodeValues {
+    /// Width of an element.
+    pub(crate) n_bits: usize,
+    /// Whether the first element of a byte is in its most significant bits.
+    pub(crate) is_msb_first: bool,
+    /// The value of a code; bits above the width are zero.
+    pub(crate) value: fn(u8) -> f64,
+    /// The smallest magnitude that is not subnormal; zero for integers.
+    pub(crate) smallest_normal: f64,
+    /// The lowest finite value.
+    lowest: f64,
+    /// The highest finite value.
+    highest: f64,
+}
+
+impl CodeValues {
+    /// Whether all values are integers, few and small.
+    pub(crate) fn is_integer(&self) -> bool {
+        self.smallest_normal == 0.0 && self.n_bits < 8
+    }
+
+    /// The bits of a code.
+    pub(crate) fn mask(&self) -> u8 {
+        u8::MAX >> (8 - self.n_bits)
+    }
+
+    /// Whether a value is at an end of the range.
+    pub(crate) fn is_saturated(&self, value: f64) -> bool {
+        value == self.lowest || value == self.highest
+    }
+}
+
+/// The values of a dtype of at most eight bits that is neither a whole-byte integer nor opaque.
+pub(crate) fn code_values(dtype: DType) -> Option<CodeValues> {
+    let float = |n_bits, value, smallest_normal, highest: f64| CodeValues {
+        n_bits,
+        is_msb_first: false,
+        value,
+        smallest_normal,
+        lowest: -highest,
+        highest,
+    };
+    let integer = |n_bits, value, lowest, highest| CodeValues {
+        n_bits,
+        is_msb_first: false,
+        value,
+        smallest_normal: 0.0,
+        lowest,
+        highest,
+    };
+    Some(match dtype {
+        DType::F8E5M2 => float(8, |c| half(table::E5M2[usize::from(c)]), two(-14), 57_344.0),
+        DType::F8E4M3FN => float(8, |c| half(table::E4M3FN[usize::from(c)]), two(-6), 448.0),
+        DType::HiF8 => float(8, |c| half(table::HIF8[usize::from(c)]), two(-15), 32_768.0),
+        // Powers of two only: none is subnormal, and both ends are positive.
+        DType::F8E8M0 => CodeValues {
+            lowest: two(-127),
+            ..float(
+                8,
+                |c| f32::from_le_bytes(table::E8M0[usize::from(c)]).into(),
+                0.0,
+                two(127),
+            )
+        },
+        DType::F6E3M2 => float(
+            6,
+            |c| half(table::E3M2[usize::from(c & 0x3f)]),
+            two(-2),
+            28.0,
+        ),
+        DType::F6E2M3 => float(6, |c| half(table::E2M3[usize::from(c & 0x3f)]), 1.0, 7.5),
+        DType::F4E2M1 => float(4, |c| pair(table::E2M1[usize::from(c)]), 1.0, 6.0),
+        DType::F4E1M2 | DType::HiF4 => float(4, |c| pair(table::E1M2[usize::from(c)]), 1.0, 1.75),
+        DType::I4 => integer(4, |c| signed(table::I4[usize::from(c)]), -8.0, 7.0),
+        DType::I2 => integer(2, |c| signed(table::I2[usize::from(c)]), -2.0, 1.0),
+        DType::U2 => integer(2, |c| table::U2[usize::from(c)][0].into(), 0.0, 3.0),
+        // One bit is a flag rather than a number that has run into its limits.
+        DType::U1 => CodeValues {
+            is_msb_first: true,
+            ..integer(
+                1,
+                |c| table::U1[usize::from(c)][7].into(),
+                f64::NAN,
+                f64::NAN,
+            )
+        },
+        _ => return None,
+    })
+}
+
+fn half(bytes: [u8; 2]) -> f64 {
+    f16::from_le_bytes(bytes).to_f64()
+}
+
+/// The first of two elements.
+fn pair([a, b, ..]: [u8; 4]) -> f64 {
+    half([a, b])
+}
+
+/// The first of several elements.
+fn signed<const N: usize>(elements: [u8; N]) -> f64 {
+    elements[0].cast_signed().into()
+}
+
+/// 2^`exponent` for exponents in the normal range.
+const fn two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Shape;
+    use crate::convert::dtype::decode;
+
+    /// Every code decodes to its value, and the ends of the range are those of the values.
+    #[test]
+    fn values_agree_with_decoding() {
+        for &dtype in DType::ALL {
+            let Some(values) = code_values(dtype) else {
+                continue;
+            };
+            assert_eq!(dtype.bits(), Some(values.n_bits as u32));
+            let mut highest = f64::NEG_INFINITY;
+            for code in 0..(1_u32 << values.n_bits) {
+                let code = code as u8;
+                let byte = if values.is_msb_first { code << 7 } else { code };
+                let shape = Shape::new([1]).unwrap();
+                let bytes = [byte];
+                let decoded = decode(dtype, &shape, &bytes).unwrap();
+                let expected = match (decoded.dtype, &*decoded.bytes) {
+                    (DType::I8, [a]) => f64::from(*a as i8),
+                    (DType::U8, [a]) => f64::from(*a),
+                    (DType::F16, [a, b]) => half([*a, *b]),
+                    (DType::F32, [a, b, c, d]) => f32::from_le_bytes([*a, *b, *c, *d]).into(),
+                    other => panic!("{dtype}: {other:?}"),
+                };
+                let value = (values.value)(code);
+                let is_same = value.to_bits() == expected.to_bits();
+                assert!(
+                    is_same || value.is_nan() && expected.is_nan(),
+                    "{dtype} {code:#x}"
+                );
+                if value.is_finite() {
+                    highest = highest.max(value);
+                }
+            }
+            if dtype != DType::U1 {
+                assert!(values.is_saturated(highest), "{dtype}: {highest}");
+            }
+        }
+    }
+}

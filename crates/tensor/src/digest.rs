@@ -1,0 +1,70 @@
+//! Digests of bytes: MD5 and SHA-1, which other tools' files hold, and XXH3, which is fast.
+//!
+//! None of them is meant to withstand an attack; they tell whether two tensors are equal.
+
+mod md5_lanes;
+
+use md5::Md5;
+use sha1::{Digest, Sha1};
+use twox_hash::XxHash3_128;
+
+pub use md5_lanes::md5_many;
+
+/// The MD5 digest. For several inputs, [`md5_many`] is several times as fast.
+pub fn md5(bytes: &[u8]) -> [u8; 16] {
+    Md5::digest(bytes).into()
+}
+
+/// The SHA-1 digest, with the CPU's own instructions where it has them.
+pub fn sha1(bytes: &[u8]) -> [u8; 20] {
+    Sha1::digest(bytes).into()
+}
+
+/// The 128-bit XXH3 digest with seed 0, in the byte order in which it is written (most significant
+/// byte first).
+pub fn xxh3_128(bytes: &[u8]) -> [u8; 16] {
+    XxHash3_128::oneshot(bytes).to_be_bytes()
+}
+
+/// Lower-case hexadecimal digits.
+pub fn hex(digest: &[u8]) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 0xf)]);
+    digest
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(*byte)])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_answers() {
+        let cases: [(&[u8], &str, &str, &str); 3] = [
+            (
+                b"",
+                "d41d8cd98f00b204e9800998ecf8427e",
+                "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+                "99aa06d3014798d86001c324468d497f",
+            ),
+            (
+                b"abc",
+                "900150983cd24fb0d6963f7d28e17f72",
+                "a9993e364706816aba3e25717850c26c9cd0d89d",
+                "06b05ab6733a618578af5f94892f3950",
+            ),
+            (
+                b"The quick brown fox jumps over the lazy dog",
+                "9e107d9d372bb6826bd81d3542a419d6",
+                "2fd4e1c67a2d28fced849ee1bb76e7391b93eb12",
+                "ddd650205ca3e7fa24a1cc2e3a8a7651",
+            ),
+        ];
+        for (bytes, md5_hex, sha1_hex, xxh3_hex) in cases {
+            assert_eq!(hex(&md5(bytes)), md5_hex);
+            assert_eq!(hex(&sha1(bytes)), sha1_hex);
+            assert_eq!(hex(&xxh3_128(bytes)), xxh3_hex);
+        }
+    }
+}

@@ -1,0 +1,501 @@
+//! Blocks of `float16`, `bfloat16`, `float32` and `float64`.
+//!
+//! One pass sums, and keeps the extremes of integers that are ordered as the elements are. These
+//! tell whether anything was not finite, zero, subnormal or at the end of the range; only then is
+//! the block, which is in the nearest cache by now, looked at again.
+
+mod survey;
+
+use super::block::{BLOCK, Block, Scale, deviation_from_sums, fold};
+use crate::cpu::{LANES, Machine};
+
+use survey::{survey_longs, survey_words};
+
+/// Bytes of the widest block.
+const BLOCK_BYTES: usize = BLOCK * 8;
+/// Bytes of the widest group of [`Float::count_small`].
+const GROUP_BYTES_MAX: usize = LANES * 8;
+
+/// The bits of one element.
+pub(super) trait Bits: Copy + Ord {
+    /// Sign, and nothing else.
+    const SIGN: Self;
+    /// Zero.
+    const ZERO: Self;
+    /// From little-endian bytes.
+    fn read(bytes: &[u8]) -> Self;
+    /// Copies elements with zeros in place of what is not finite; how many are NaN, infinite, and
+    /// `infinity` itself.
+    fn set_apart(bytes: &[u8], clean: &mut [u8], infinity: Self) -> [Self; 3];
+    /// Without the sign.
+    fn magnitude(self) -> Self;
+    /// 0 or 1.
+    fn count(is_so: bool) -> Self;
+    /// Wrapping sum.
+    fn add(self, other: Self) -> Self;
+    /// As a number.
+    fn number(self) -> u64;
+}
+
+macro_rules! bits {
+    ($($uint:ty),*) => {$(
+        impl Bits for $uint {
+            const SIGN: Self = 1 << (<$uint>::BITS - 1);
+            const ZERO: Self = 0;
+            #[inline(always)]
+            fn read(bytes: &[u8]) -> Self {
+                let mut array = [0; size_of::<$uint>()];
+                array.copy_from_slice(bytes);
+                <$uint>::from_le_bytes(array)
+            }
+            #[inline(always)]
+            fn set_apart(bytes: &[u8], clean: &mut [u8], infinity: Self) -> [Self; 3] {
+                let (mut n_nan, mut n_inf, mut n_pos_inf): (Self, Self, Self) = (0, 0, 0);
+                for (from, to) in bytes.as_chunks().0.iter().zip(clean.as_chunks_mut().0) {
+                    let bits = <$uint>::from_le_bytes(*from);
+                    let magnitude = bits & !Self::SIGN;
+                    *to = if magnitude < infinity { bits } else { 0 }.to_le_bytes();
+                    n_nan = n_nan.wrapping_add(Self::from(magnitude > infinity));
+                    n_inf = n_inf.wrapping_add(Self::from(magnitude == infinity));
+                    n_pos_inf = n_pos_inf.wrapping_add(Self::from(bits == infinity));
+                }
+                [n_nan, n_inf, n_pos_inf]
+            }
+            #[inline(always)]
+            fn magnitude(self) -> Self {
+                self & !Self::SIGN
+            }
+            #[inline(always)]
+            fn count(is_so: bool) -> Self {
+                Self::from(is_so)
+            }
+            #[inline(always)]
+            fn add(self, other: Self) -> Self {
+                self.wrapping_add(other)
+            }
+            #[inline(always)]
+            fn number(self) -> u64 {
+                u64::from(self)
+            }
+        }
+    )*};
+}
+bits!(u16, u32, u64);
+
+/// A floating-point dtype.
+pub(super) trait Float {
+    /// Its bits.
+    type Bits: Bits;
+    /// Bytes in an element.
+    const WIDTH: usize;
+    /// Bits of the smallest normal number.
+    const SMALLEST_NORMAL: Self::Bits;
+    /// Bits of the largest finite number.
+    const LARGEST: Self::Bits;
+    /// Bits of infinity.
+    const INFINITY: Self::Bits;
+    /// The value.
+    fn value(bits: Self::Bits) -> f64;
+    /// The values of [`LANES`] elements.
+    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals;
+    /// Bytes that [`Float::count_small`] looks at.
+    const GROUP_BYTES: usize;
+    /// How many elements are zero, negative zero, and smaller than normal numbers, zeros included.
+    fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3];
+    /// How many elements have the largest magnitude.
+    fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32;
+    /// Sums and extremes of elements that are taken to be finite.
+    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey;
+}
+
+/// What one pass over a block finds. The sums mean something only if all elements are finite.
+pub(super) struct Survey {
+    sum: f64,
+    sum_of_magnitudes: f64,
+    sum_of_squares: f64,
+    n_sign: u64,
+    min: f64,
+    max: f64,
+    /// Of all elements, as a value.
+    smallest_magnitude: f64,
+    is_finite: bool,
+}
+
+/// `float32`.
+pub(super) struct F32;
+/// `float16`.
+pub(super) struct F16;
+/// `bfloat16`.
+pub(super) struct BF16;
+/// `float64`.
+pub(super) struct F64;
+
+impl Float for F32 {
+    type Bits = u32;
+    const WIDTH: usize = 4;
+    const SMALLEST_NORMAL: u32 = 0x0080_0000;
+    const LARGEST: u32 = 0x7f7f_ffff;
+    const INFINITY: u32 = 0x7f80_0000;
+
+    #[inline(always)]
+    fn value(bits: u32) -> f64 {
+        f32::from_bits(bits).into()
+    }
+    #[inline(always)]
+    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+        m.widen_floats(load_words::<M, Self>(m, bytes))
+    }
+    const GROUP_BYTES: usize = 64;
+    #[inline(always)]
+    fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3] {
+        let bits = m.load_words(array(group));
+        let magnitude = m.and_words(bits, m.words(i32::MAX));
+        [
+            m.count_equal_words(magnitude, 0),
+            m.count_equal_words(bits, i32::MIN),
+            m.count_below_words(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
+        ]
+    }
+    #[inline(always)]
+    fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32 {
+        let bits = m.load_words(array(group));
+        let magnitude = m.and_words(bits, m.words(i32::MAX));
+        m.count_equal_words(magnitude, Self::LARGEST.cast_signed())
+    }
+    #[inline(always)]
+    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey {
+        survey_words::<M, Self>(m, bytes)
+    }
+}
+
+impl Float for F16 {
+    type Bits = u16;
+    const WIDTH: usize = 2;
+    const SMALLEST_NORMAL: u16 = 0x0400;
+    const LARGEST: u16 = 0x7bff;
+    const INFINITY: u16 = 0x7c00;
+
+    #[inline(always)]
+    fn value(bits: u16) -> f64 {
+        f32::from_bits(crate::cpu::float16_to_float32(bits)).into()
+    }
+    #[inline(always)]
+    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+        m.widen_floats(load_words::<M, Self>(m, bytes))
+    }
+    const GROUP_BYTES: usize = 64;
+    #[inline(always)]
+    fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3] {
+        let bits = m.load_halves(array(group));
+        let magnitude = m.and_halves(bits, m.halves(i16::MAX));
+        [
+            m.count_equal_halves(magnitude, 0),
+            m.count_equal_halves(bits, i16::MIN),
+            m.count_below_halves(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
+        ]
+    }
+    #[inline(always)]
+    fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32 {
+        let bits = m.load_halves(array(group));
+        let magnitude = m.and_halves(bits, m.halves(i16::MAX));
+        m.count_equal_halves(magnitude, Self::LARGEST.cast_signed())
+    }
+    #[inline(always)]
+    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey {
+        survey_words::<M, Self>(m, bytes)
+    }
+}
+
+impl Float for BF16 {
+    type Bits = u16;
+    const WIDTH: usize = 2;
+    const SMALLEST_NORMAL: u16 = 0x0080;
+    const LARGEST: u16 = 0x7f7f;
+    const INFINITY: u16 = 0x7f80;
+
+    #[inline(always)]
+    fn value(bits: u16) -> f64 {
+        f32::from_bits(u32::from(bits) << 16).into()
+    }
+    #[inline(always)]
+    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+        m.widen_floats(load_words::<M, Self>(m, bytes))
+    }
+    const GROUP_BYTES: usize = 64;
+    #[inline(always)]
+    fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3] {
+        let bits = m.load_halves(array(group));
+        let magnitude = m.and_halves(bits, m.halves(i16::MAX));
+        [
+            m.count_equal_halves(magnitude, 0),
+            m.count_equal_halves(bits, i16::MIN),
+            m.count_below_halves(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
+        ]
+    }
+    #[inline(always)]
+    fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32 {
+        let bits = m.load_halves(array(group));
+        let magnitude = m.and_halves(bits, m.halves(i16::MAX));
+        m.count_equal_halves(magnitude, Self::LARGEST.cast_signed())
+    }
+    #[inline(always)]
+    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey {
+        survey_words::<M, Self>(m, bytes)
+    }
+}
+
+impl Float for F64 {
+    type Bits = u64;
+    const WIDTH: usize = 8;
+    const SMALLEST_NORMAL: u64 = 0x0010_0000_0000_0000;
+    const LARGEST: u64 = 0x7fef_ffff_ffff_ffff;
+    const INFINITY: u64 = 0x7ff0_0000_0000_0000;
+
+    #[inline(always)]
+    fn value(bits: u64) -> f64 {
+        f64::from_bits(bits)
+    }
+    #[inline(always)]
+    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+        m.reals_of(m.load_longs(array(bytes)))
+    }
+    const GROUP_BYTES: usize = 128;
+    #[inline(always)]
+    fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3] {
+        let bits = m.load_longs(array(group));
+        let magnitude = m.and_longs(bits, m.longs(i64::MAX));
+        [
+            m.count_equal_longs(magnitude, 0),
+            m.count_equal_longs(bits, i64::MIN),
+            m.count_below_longs(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
+        ]
+    }
+    #[inline(always)]
+    fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32 {
+        let bits = m.load_longs(array(group));
+        let magnitude = m.and_longs(bits, m.longs(i64::MAX));
+        m.count_equal_longs(magnitude, Self::LARGEST.cast_signed())
+    }
+    #[inline(always)]
+    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey {
+        survey_longs(m, bytes)
+    }
+}
+
+/// [`LANES`] elements as the bits of `float32`.
+#[inline(always)]
+fn load_words<M: Machine, F: WordFloat>(m: M, bytes: &[u8]) -> M::Words {
+    F::load(m, bytes)
+}
+
+/// Dtypes whose values are `float32` exactly.
+trait WordFloat: Float {
+    /// Loads [`LANES`] elements as the bits of `float32`.
+    fn load<M: Machine>(m: M, bytes: &[u8]) -> M::Words;
+}
+
+impl WordFloat for F32 {
+    #[inline(always)]
+    fn load<M: Machine>(m: M, bytes: &[u8]) -> M::Words {
+        m.load_words(array(bytes))
+    }
+}
+
+impl WordFloat for F16 {
+    #[inline(always)]
+    fn load<M: Machine>(m: M, bytes: &[u8]) -> M::Words {
+        m.load_float16(array(bytes))
+    }
+}
+
+impl WordFloat for BF16 {
+    #[inline(always)]
+    fn load<M: Machine>(m: M, bytes: &[u8]) -> M::Words {
+        m.load_upper_halves(array(bytes))
+    }
+}
+
+/// The bytes of [`LANES`] elements.
+#[inline(always)]
+pub(super) fn array<const N: usize>(bytes: &[u8]) -> &[u8; N] {
+    bytes.as_chunks::<N>().0.first().unwrap_or(&[0; N])
+}
+
+/// The statistics of one block, at most [`BLOCK`] elements.
+#[inline(always)]
+pub(super) fn block<M: Machine, F: Float>(m: M, bytes: &[u8]) -> Block {
+    let n = bytes.len() / F::WIDTH;
+    let survey = F::survey(m, bytes);
+    if survey.is_finite {
+        return finish::<M, F>(
+            m,
+            bytes,
+            &survey,
+            Block {
+                n: n as u64,
+                ..Block::EMPTY
+            },
+        );
+    }
+    let mut clean = [0; BLOCK_BYTES];
+    let clean = &mut clean[..bytes.len()];
+    let block = set_apart::<F>(bytes, clean);
+    let survey = F::survey(m, clean);
+    finish_mixed::<M, F>(m, bytes, &survey, block)
+}
+
+/// Completes a block whose elements are all finite.
+#[inline(always)]
+fn finish<M: Machine, F: Float>(m: M, bytes: &[u8], survey: &Survey, mut block: Block) -> Block {
+    (block.min, block.max) = (survey.min, survey.max);
+    block.sum = survey.sum;
+    block.sum_of_magnitudes = survey.sum_of_magnitudes;
+    block.sum_of_squares = survey.sum_of_squares;
+    count::<M, F>(m, bytes, survey, &mut block);
+    block.n_negative = survey.n_sign - block.n_neg_zero;
+    if F::WIDTH == 8 {
+        block.scale = Scale::of(block.min, block.max);
+        if block.scale != Scale::None {
+            let factor = block.scale.factor();
+            block.sum_of_squares = sum_of_squares::<M, F>(m, bytes, 0.0, factor);
+        }
+    }
+    block.deviation = deviation_from_sums(&block)
+        .unwrap_or_else(|| sum_of_squares::<M, F>(m, bytes, block.sum / block.n as f64, 1.0));
+    block
+}
+
+/// Completes a block of which some elements are not finite. `survey` is of the same elements with
+/// zeros in their place, which changes no sum.
+#[inline(always)]
+fn finish_mixed<M: Machine, F: Float>(
+    m: M,
+    bytes: &[u8],
+    survey: &Survey,
+    mut block: Block,
+) -> Block {
+    (block.min, block.max) = extremes_without_zeros::<F>(bytes, survey);
+    block.sum = survey.sum;
+    block.sum_of_magnitudes = survey.sum_of_magnitudes;
+    block.sum_of_squares = survey.sum_of_squares;
+    // Something may be there of everything.
+    let everything = Survey {
+        smallest_magnitude: 0.0,
+        min: f64::NEG_INFINITY,
+        ..*survey
+    };
+    count::<M, F>(m, bytes, &everything, &mut block);
+    block.n_negative = survey.n_sign - block.n_neg_zero + block.n_neg_inf;
+    block.scale = Scale::of(block.min, block.max);
+    if block.scale != Scale::None {
+        let factor = block.scale.factor();
+        block.sum_of_squares = sum_of_finite_squares::<F>(bytes, |value| value * factor);
+    }
+    block.deviation = deviation_from_sums(&block).unwrap_or_else(|| {
+        let mean = block.sum / block.n_finite() as f64;
+        sum_of_finite_squares::<F>(bytes, |value| value - mean)
+    });
+    block
+}
+
+/// Counts what `survey` says there may be.
+#[inline(always)]
+fn count<M: Machine, F: Float>(m: M, bytes: &[u8], survey: &Survey, block: &mut Block) {
+    let groups = bytes.chunks_exact(F::GROUP_BYTES);
+    let mut last = [0; GROUP_BYTES_MAX];
+    let last = &mut last[..F::GROUP_BYTES];
+    let tail = groups.remainder();
+    last[..tail.len()].copy_from_slice(tail);
+    let groups = groups.chain(std::iter::once(&*last));
+    if survey.smallest_magnitude < F::value(F::SMALLEST_NORMAL) {
+        let (mut n_zero, mut n_neg_zero, mut n_small) = (0, 0, 0);
+        for group in groups.clone() {
+            let [zero, neg_zero, small] = F::count_small(m, group);
+            (n_zero, n_neg_zero, n_small) = (n_zero + zero, n_neg_zero + neg_zero, n_small + small);
+        }
+        // The zeros behind the tail are none of the block's.
+        let n_behind = ((F::GROUP_BYTES - tail.len()) / F::WIDTH) as u64;
+        block.n_zero = u64::from(n_zero) - n_behind;
+        block.n_neg_zero = n_neg_zero.into();
+        block.n_subnormal = u64::from(n_small - n_zero);
+    }
+    let largest = F::value(F::LARGEST);
+    if survey.max >= largest || survey.min <= -largest {
+        for group in groups {
+            block.n_saturated += u64::from(F::count_largest(m, group));
+        }
+    }
+}
+
+/// Copies a block with zeros in place of what is not finite, and counts that.
+#[inline(always)]
+fn set_apart<F: Float>(bytes: &[u8], clean: &mut [u8]) -> Block {
+    let [n_nan, n_inf, n_pos_inf] = F::Bits::set_apart(bytes, clean, F::INFINITY);
+    Block {
+        n: (bytes.len() / F::WIDTH) as u64,
+        n_nan: n_nan.number(),
+        n_pos_inf: n_pos_inf.number(),
+        n_neg_inf: n_inf.number() - n_pos_inf.number(),
+        ..Block::EMPTY
+    }
+}
+
+/// The extremes of the finite elements, from those that zeros have been added to.
+#[inline(always)]
+fn extremes_without_zeros<F: Float>(bytes: &[u8], survey: &Survey) -> (f64, f64) {
+    if survey.min < 0.0 && survey.max > 0.0 {
+        return (survey.min, survey.max);
+    }
+    let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
+    for bits in bytes.chunks_exact(F::WIDTH).map(F::Bits::read) {
+        if bits.magnitude() < F::INFINITY {
+            let value = F::value(bits);
+            min = if value.total_cmp(&min).is_lt() {
+                value
+            } else {
+                min
+            };
+            max = if value.total_cmp(&max).is_gt() {
+                value
+            } else {
+                max
+            };
+        }
+    }
+    (min, max)
+}
+
+/// Sums the squares of the elements, less `shift` and times `factor`, in lanes.
+///
+/// Either is to be neutral, so that it changes nothing.
+#[inline(always)]
+fn sum_of_squares<M: Machine, F: Float>(m: M, bytes: &[u8], shift: f64, factor: f64) -> f64 {
+    let groups = bytes.chunks_exact(LANES * F::WIDTH);
+    let tail = groups.remainder();
+    let (shifts, factors) = (m.splat(shift), m.splat(factor));
+    let mut lanes = m.reals();
+    for group in groups {
+        let value = m.multiply(m.subtract(F::reals(m, group), shifts), factors);
+        lanes = m.add(lanes, m.multiply(value, value));
+    }
+    let mut lanes = m.array(lanes);
+    for (lane, element) in lanes.iter_mut().zip(tail.chunks_exact(F::WIDTH)) {
+        let value = (F::value(F::Bits::read(element)) - shift) * factor;
+        *lane += value * value;
+    }
+    fold(lanes)
+}
+
+/// The same over the finite elements, one by one.
+#[inline(always)]
+fn sum_of_finite_squares<F: Float>(bytes: &[u8], term: impl Fn(f64) -> f64) -> f64 {
+    let mut lanes = [0.0; LANES];
+    let elements = bytes.chunks_exact(F::WIDTH).map(F::Bits::read);
+    for (i, bits) in elements.enumerate() {
+        if bits.magnitude() < F::INFINITY {
+            let value = term(F::value(bits));
+            lanes[i % LANES] += value * value;
+        }
+    }
+    fold(lanes)
+}

@@ -1,0 +1,291 @@
+//! Statistics of a part of a tensor, which can be put together in order.
+
+use super::block::{Block, Scale, power_of_two};
+use super::histogram::Histogram;
+use super::kind::Kind;
+use super::{Stats, StatsError};
+use crate::DType;
+use crate::cpu::{self, Machine, Task};
+
+/// Elements in a chunk: the unit that threads may share out.
+pub const CHUNK_ELEMENTS: usize = 1 << 20;
+
+/// The statistics of consecutive elements, before the last divisions and roots.
+///
+/// A tensor's chunks ([`chunks`]) can be looked at on any threads, in any order; appending their
+/// results in the order of the chunks gives what [`stats`](crate::stats) gives, bit for bit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partial {
+    counts: Block,
+    sum: Sum,
+    sum_of_magnitudes: Sum,
+    /// By [`Scale`].
+    sums_of_squares: [Sum; 3],
+    deviation: f64,
+    histogram: Option<Box<Histogram>>,
+}
+
+/// A sum with what its roundings have lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Sum {
+    total: f64,
+    lost: f64,
+}
+
+impl Sum {
+    fn add(&mut self, term: f64) {
+        let total = self.total + term;
+        // What the addition lost, exactly, whichever of the two is larger.
+        let term_in_total = total - self.total;
+        let lost = (self.total - (total - term_in_total)) + (term - term_in_total);
+        self.lost += lost;
+        self.total = total;
+    }
+
+    fn append(&mut self, next: Sum) {
+        self.add(next.total);
+        self.lost += next.lost;
+    }
+
+    fn value(self) -> f64 {
+        // Once the sum has overflowed, what it lost is not a number.
+        if self.total.is_finite() {
+            self.total + self.lost
+        } else {
+            self.total
+        }
+    }
+}
+
+impl Default for Partial {
+    fn default() -> Partial {
+        Partial {
+            counts: Block::EMPTY,
+            sum: Sum::default(),
+            sum_of_magnitudes: Sum::default(),
+            sums_of_squares: [Sum::default(); 3],
+            deviation: 0.0,
+            histogram: None,
+        }
+    }
+}
+
+impl Partial {
+    /// Appends the elements that follow.
+    pub fn append(&mut self, next: &Partial) {
+        let deviation = self.joint_deviation(next.counts.n_finite(), next.sum, next.deviation);
+        self.deviation = deviation;
+        self.count(&next.counts);
+        self.sum.append(next.sum);
+        self.sum_of_magnitudes.append(next.sum_of_magnitudes);
+        for (sum, next) in self.sums_of_squares.iter_mut().zip(next.sums_of_squares) {
+            sum.append(next);
+        }
+        if let Some(next) = &next.histogram {
+            self.histogram.get_or_insert_default().append(next);
+        }
+    }
+
+    pub(super) fn push(&mut self, block: &Block) {
+        let sum = Sum {
+            total: block.sum,
+            lost: 0.0,
+        };
+        self.deviation = self.joint_deviation(block.n_finite(), sum, block.deviation);
+        self.count(block);
+        self.sum.add(block.sum);
+        self.sum_of_magnitudes.add(block.sum_of_magnitudes);
+        self.sums_of_squares[block.scale as usize].add(block.sum_of_squares);
+    }
+
+    fn count(&mut self, next: &Block) {
+        let counts = &mut self.counts;
+        counts.n += next.n;
+        counts.n_nan += next.n_nan;
+        counts.n_pos_inf += next.n_pos_inf;
+        counts.n_neg_inf += next.n_neg_inf;
+        counts.n_zero += next.n_zero;
+        counts.n_neg_zero += next.n_neg_zero;
+        counts.n_negative += next.n_negative;
+        counts.n_subnormal += next.n_subnormal;
+        counts.n_saturated += next.n_saturated;
+        if next.min.total_cmp(&counts.min).is_lt() {
+            counts.min = next.min;
+        }
+        if next.max.total_cmp(&counts.max).is_gt() {
+            counts.max = next.max;
+        }
+    }
+
+    /// The sum of squared distances from the common mean, of this part and one with the given
+    /// count, sum and deviation.
+    fn joint_deviation(&self, n_next: u64, sum: Sum, deviation: f64) -> f64 {
+        let n = self.counts.n_finite();
+        if n == 0 || n_next == 0 {
+            return self.deviation + deviation;
+        }
+        let (n, n_next) = (n as f64, n_next as f64);
+        let distance = sum.value() / n_next - self.sum.value() / n;
+        self.deviation + deviation + distance * distance * (n * (n_next / (n + n_next)))
+    }
+
+    /// The histogram, if it was asked for.
+    pub fn histogram(&self) -> Option<&Histogram> {
+        self.histogram.as_deref()
+    }
+
+    /// The statistics of all elements so far.
+    pub fn finish(&self) -> Stats {
+        let c = &self.counts;
+        let n_inf = c.n_pos_inf + c.n_neg_inf;
+        let n_numbers = c.n - c.n_nan;
+        let sum = match (c.n_pos_inf > 0, c.n_neg_inf > 0) {
+            (true, true) => f64::NAN,
+            (true, false) => f64::INFINITY,
+            (false, true) => f64::NEG_INFINITY,
+            (false, false) => self.sum.value(),
+        };
+        let or_inf = |value| if n_inf > 0 { f64::INFINITY } else { value };
+        Stats {
+            n_elements: c.n,
+            n_nan: c.n_nan,
+            n_pos_inf: c.n_pos_inf,
+            n_neg_inf: c.n_neg_inf,
+            n_zero: c.n_zero,
+            n_neg_zero: c.n_neg_zero,
+            n_positive: n_numbers - c.n_zero - c.n_negative,
+            n_negative: c.n_negative,
+            n_subnormal: c.n_subnormal,
+            n_saturated: c.n_saturated,
+            min: if c.n_neg_inf > 0 {
+                f64::NEG_INFINITY
+            } else if c.n_finite() == 0 {
+                f64::INFINITY
+            } else {
+                c.min
+            },
+            max: if c.n_pos_inf > 0 {
+                f64::INFINITY
+            } else if c.n_finite() == 0 {
+                f64::NEG_INFINITY
+            } else {
+                c.max
+            },
+            sum,
+            // 0/0 is NaN, which is what an empty tensor's mean is documented to be.
+            mean: sum / n_numbers as f64,
+            std: if n_inf > 0 {
+                f64::NAN
+            } else {
+                (self.deviation / n_numbers as f64).sqrt()
+            },
+            l1: or_inf(self.sum_of_magnitudes.value()),
+            l2: or_inf(self.root_of_squares()),
+        }
+    }
+
+    /// The square root of the sum of squares, from the sums of each scale.
+    fn root_of_squares(&self) -> f64 {
+        let [up, none, down] = self.sums_of_squares.map(Sum::value);
+        let (square_up, square_down) = (power_of_two(600), power_of_two(-600));
+        // Squares of one scale count 2^1200 times as much as those of the next.
+        let smaller = |sum: f64| sum * square_down * square_down;
+        if down > 0.0 {
+            (down + smaller(none)).sqrt() * square_up
+        } else if none > 0.0 || up == 0.0 {
+            (none + smaller(up)).sqrt()
+        } else {
+            up.sqrt() * square_down
+        }
+    }
+}
+
+/// What to compute beside the statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Whether to count magnitudes by their power of two, which costs several times as much as the
+    /// statistics.
+    pub has_histogram: bool,
+}
+
+/// A stretch of a tensor of at most [`CHUNK_ELEMENTS`] elements.
+#[derive(Clone, Copy, Debug)]
+pub struct Chunk<'a> {
+    pub(super) kind: Kind,
+    /// Number of elements.
+    pub n_elements: usize,
+    /// Their bytes, packed elements rounded up to whole bytes.
+    pub bytes: &'a [u8],
+}
+
+impl Chunk<'_> {
+    /// The statistics of the chunk alone.
+    pub fn look(self, options: Options) -> Partial {
+        let mut part = Partial::default();
+        if options.has_histogram {
+            part.histogram = Some(Box::default());
+        }
+        cpu::run(ChunkTask { chunk: self, part })
+    }
+}
+
+/// Cuts `n_elements` elements into chunks. Bytes behind the last element are ignored; if there are
+/// too few bytes, the elements that are there are taken.
+///
+/// # Errors
+/// [`StatsError::Dtype`] as for [`stats`](crate::stats).
+pub fn chunks(
+    dtype: DType,
+    n_elements: usize,
+    bytes: &[u8],
+) -> Result<impl Iterator<Item = Chunk<'_>>, StatsError> {
+    let kind = Kind::of(dtype).ok_or(StatsError::Dtype(dtype))?;
+    let bits = kind.bits();
+    let n_there = bytes
+        .len()
+        .checked_mul(8)
+        .map_or(usize::MAX, |n_bits| n_bits / bits);
+    let n_elements = n_elements.min(n_there);
+    let n_chunk_bytes = CHUNK_ELEMENTS / 8 * bits;
+    let n_chunks = n_elements.div_ceil(CHUNK_ELEMENTS);
+    Ok(bytes
+        .chunks(n_chunk_bytes)
+        .take(n_chunks)
+        .enumerate()
+        .map(move |(i, bytes)| {
+            let n_elements = (n_elements - i * CHUNK_ELEMENTS).min(CHUNK_ELEMENTS);
+            let bytes = &bytes[..(n_elements * bits).div_ceil(8)];
+            Chunk {
+                kind,
+                n_elements,
+                bytes,
+            }
+        }))
+}
+
+/// Looks at one chunk.
+struct ChunkTask<'a> {
+    chunk: Chunk<'a>,
+    part: Partial,
+}
+
+impl Task for ChunkTask<'_> {
+    type Output = Partial;
+
+    #[inline(always)]
+    fn run<M: Machine>(self, m: M) -> Partial {
+        let ChunkTask { chunk, mut part } = self;
+        let Chunk {
+            kind,
+            n_elements,
+            bytes,
+        } = chunk;
+        kind.blocks(m, bytes, n_elements, &mut |block| part.push(block));
+        if let Some(histogram) = &mut part.histogram {
+            kind.each(n_elements, bytes, |value| histogram.add(value));
+        }
+        part
+    }
+}
+
+const _: () = assert!(Scale::Up as usize == 0 && Scale::None as usize == 1);

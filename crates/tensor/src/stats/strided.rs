@@ -1,0 +1,277 @@
+//! Statistics of elements that do not lie side by side.
+
+use thiserror::Error;
+
+use super::{CHUNK_ELEMENTS, Options, Partial, Stats, StatsError, chunks};
+use crate::{DType, Shape};
+
+/// Why strided elements have no statistics.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StridedError {
+    /// The dtype has none.
+    #[error(transparent)]
+    Stats(#[from] StatsError),
+    /// Elements narrower than a byte have no address of their own.
+    #[error("elements of type `{0}` are packed and cannot be strided")]
+    Packed(DType),
+    /// There must be one stride for each axis.
+    #[error("shape {shape} has {n_axes} axes, found {n_strides} strides", n_axes = shape.n_axes())]
+    Strides {
+        /// Extents of the axes.
+        shape: Shape,
+        /// Strides given.
+        n_strides: usize,
+    },
+    /// Some element lies outside the bytes.
+    #[error(
+        "shape {shape} with strides {strides:?} from element {start} leaves the {n_elements} elements that are there"
+    )]
+    Outside {
+        /// Extents of the axes.
+        shape: Shape,
+        /// Steps along the axes, in elements.
+        strides: Vec<isize>,
+        /// Where the first element is, in elements.
+        start: usize,
+        /// Elements in the bytes.
+        n_elements: usize,
+    },
+}
+
+/// Computes the statistics of elements at regular distances: `strides` are steps in elements along
+/// each axis of `shape`, which may be negative or zero; `start` is the position of the first element.
+///
+/// The result is that of [`stats`](crate::stats) for a dense copy, bit for bit. At most one chunk
+/// is copied at a time.
+///
+/// # Errors
+/// [`StridedError`] if the dtype has no statistics or is packed, or an element lies outside `bytes`.
+pub fn stats_strided(
+    dtype: DType,
+    shape: &Shape,
+    strides: &[isize],
+    start: usize,
+    bytes: &[u8],
+) -> Result<Stats, StridedError> {
+    // Whether there are statistics at all comes first.
+    drop(chunks(dtype, 0, &[])?);
+    let width = dtype.bytes().ok_or(StridedError::Packed(dtype))?;
+    let walk = Walk::new(shape, strides, start, bytes.len() / width)?;
+    let mut total = Partial::default();
+    let mut dense = Vec::with_capacity(shape.n_elements().min(CHUNK_ELEMENTS) * width);
+    let mut flush = |dense: &mut Vec<u8>| -> Result<(), StatsError> {
+        for chunk in chunks(dtype, dense.len() / width, dense)? {
+            total.append(&chunk.look(Options::default()));
+        }
+        dense.clear();
+        Ok(())
+    };
+    let mut result = Ok(());
+    walk.runs(|run| {
+        let mut i = 0;
+        while i < run.n && result.is_ok() {
+            let n = (run.n - i).min(CHUNK_ELEMENTS - dense.len() / width);
+            run.copy(i, n, width, bytes, &mut dense);
+            i += n;
+            if dense.len() == CHUNK_ELEMENTS * width {
+                result = flush(&mut dense);
+            }
+        }
+    });
+    result?;
+    flush(&mut dense)?;
+    Ok(total.finish())
+}
+
+/// Elements along the innermost axis.
+#[derive(Clone, Copy)]
+struct Run {
+    at: usize,
+    n: usize,
+    stride: isize,
+}
+
+impl Run {
+    fn copy(self, i: usize, n: usize, width: usize, bytes: &[u8], to: &mut Vec<u8>) {
+        let position = |i: usize| {
+            self.at
+                .wrapping_add_signed(self.stride.wrapping_mul(i as isize))
+        };
+        if self.stride == 1 {
+            let at = position(i) * width;
+            to.extend_from_slice(&bytes[at..at + n * width]);
+            return;
+        }
+        for i in i..i + n {
+            let at = position(i) * width;
+            to.extend_from_slice(&bytes[at..at + width]);
+        }
+    }
+}
+
+/// Positions in row-major order, all of them within the elements.
+struct Walk {
+    dims: Vec<usize>,
+    strides: Vec<isize>,
+    start: usize,
+}
+
+impl Walk {
+    fn new(
+        shape: &Shape,
+        strides: &[isize],
+        start: usize,
+        n_elements: usize,
+    ) -> Result<Walk, StridedError> {
+        if strides.len() != shape.n_axes() {
+            let (shape, n_strides) = (shape.clone(), strides.len());
+            return Err(StridedError::Strides { shape, n_strides });
+        }
+        let is_inside = || {
+            let (mut low, mut high) = (start, start);
+            for (&dim, &stride) in shape.iter().zip(strides) {
+                let reach = (dim - 1).checked_mul(stride.unsigned_abs())?;
+                if stride < 0 {
+                    low = low.checked_sub(reach)?;
+                } else {
+                    high = high.checked_add(reach)?;
+                }
+            }
+            (high < n_elements).then_some(low)
+        };
+        if shape.n_elements() > 0 && is_inside().is_none() {
+            return Err(StridedError::Outside {
+                shape: shape.clone(),
+                strides: strides.to_vec(),
+                start,
+                n_elements,
+            });
+        }
+        Ok(Walk {
+            dims: shape.to_vec(),
+            strides: strides.to_vec(),
+            start,
+        })
+    }
+
+    fn runs(&self, mut visit: impl FnMut(Run)) {
+        if self.dims.contains(&0) {
+            return;
+        }
+        let (n, stride) = match (self.dims.last(), self.strides.last()) {
+            (Some(&n), Some(&stride)) => (n, stride),
+            _ => (1, 1),
+        };
+        let outer = self.dims.len().saturating_sub(1);
+        let mut index = vec![0; outer];
+        let mut at = self.start;
+        loop {
+            visit(Run { at, n, stride });
+            // The next position of the outer axes, as an odometer counts.
+            let mut axis = outer;
+            loop {
+                let Some(next) = axis.checked_sub(1) else {
+                    return;
+                };
+                axis = next;
+                index[axis] += 1;
+                at = at.wrapping_add_signed(self.strides[axis]);
+                if index[axis] < self.dims[axis] {
+                    break;
+                }
+                let back = self.strides[axis].wrapping_mul(index[axis] as isize);
+                at = at.wrapping_add_signed(back.wrapping_neg());
+                index[axis] = 0;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Layout, TensorView, stats};
+
+    fn bytes(n: usize) -> Vec<u8> {
+        (0..n)
+            .flat_map(|i| ((i * 37 % 101) as f32 - 50.5).to_le_bytes())
+            .collect()
+    }
+
+    #[test]
+    fn equals_the_statistics_of_a_dense_copy() {
+        let bytes = bytes(1 << 21);
+        let cases: &[(&[usize], &[isize], usize)] = &[
+            (&[], &[], 5),
+            (&[7], &[1], 3),
+            (&[7], &[-2], 30),
+            (&[4, 0, 3], &[1, 1, 1], 0),
+            (&[5, 6], &[1, 100], 0),
+            (&[3, 4, 5], &[0, 20, -1], 60),
+            (&[1500, 1000], &[1, 1500], 0),
+            (&[2, 1_000_000], &[1_000_000, 1], 1),
+        ];
+        for &(dims, strides, start) in cases {
+            let shape = Shape::new(dims).unwrap();
+            let mut dense = Vec::new();
+            for i in 0..shape.n_elements() {
+                let mut rest = i;
+                let mut at = start as isize;
+                for (&dim, stride) in dims.iter().zip(strides).rev() {
+                    at += (rest % dim) as isize * stride;
+                    rest /= dim;
+                }
+                dense.extend_from_slice(&bytes[at as usize * 4..][..4]);
+            }
+            let layout = Layout::Nd;
+            let dtype = DType::F32;
+            let view = TensorView {
+                dtype,
+                shape: &shape,
+                layout,
+                bytes: &dense,
+            };
+            let found = stats_strided(dtype, &shape, strides, start, &bytes).unwrap();
+            assert_eq!(
+                format!("{found:?}"),
+                format!("{:?}", stats(view).unwrap()),
+                "{dims:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn refuses_what_lies_outside() {
+        let shape = Shape::new([3, 4]).unwrap();
+        let of = |dtype, strides: &[isize], start| {
+            stats_strided(dtype, &shape, strides, start, &[0; 48])
+        };
+        assert!(of(DType::F32, &[4, 1], 0).is_ok());
+        for (strides, start) in [
+            (&[4, 1][..], 1),
+            (&[4, 2], 0),
+            (&[-1, 1], 1),
+            (&[isize::MAX, 1], 0),
+            (&[isize::MIN, 1], 0),
+            (&[1, 1], usize::MAX),
+        ] {
+            let found = of(DType::F32, strides, start);
+            assert!(
+                matches!(found, Err(StridedError::Outside { .. })),
+                "{strides:?}"
+            );
+        }
+        assert!(matches!(
+            of(DType::F32, &[1], 0),
+            Err(StridedError::Strides { .. })
+        ));
+        assert!(matches!(
+            of(DType::I4, &[4, 1], 0),
+            Err(StridedError::Packed(_))
+        ));
+        assert!(matches!(
+            of(DType::C64, &[4, 1], 0),
+            Err(StridedError::Stats(_))
+        ));
+    }
+}
