@@ -3,9 +3,13 @@
 pub mod dump_data;
 pub mod ffts_plus;
 pub mod mapping_csv;
+pub mod ms_dtype;
+pub mod ms_graph_ir;
+pub mod ms_graph_pb;
 pub mod nano;
 pub mod npy;
 pub mod npz;
+pub mod number_text;
 pub mod op_debug;
 pub mod protobuf;
 pub mod safetensors;
