@@ -135,8 +135,8 @@ fn reference(kind: &str, shape: &str, flags: &[&str]) -> Option<ValueType> {
         return None;
     };
     // A key may hold commas: it ends where a flag begins.
-    let flag = |flag: &&str| matches!(*flag, "is_parameter" | "is_inplace");
-    let n_key = flags.iter().position(|f| flag(f)).unwrap_or(flags.len());
+    let is_flag = |flag: &&str| matches!(*flag, "is_parameter" | "is_inplace");
+    let n_key = flags.iter().position(is_flag).unwrap_or(flags.len());
     let key = flags[..n_key].join(", ");
     Some(ValueType::Reference {
         tensor,

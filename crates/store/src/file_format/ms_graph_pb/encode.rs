@@ -146,7 +146,7 @@ fn write_tensor_type(writer: &mut Writer, tensor: &TensorType) {
         writer.message(kind::SHAPE, |writer| {
             for dim in &tensor.shape {
                 writer.message(kind::DIM, |w| {
-                    w.varint_always(kind::SIZE, dim.cast_unsigned())
+                    w.varint_always(kind::SIZE, dim.cast_unsigned());
                 });
             }
         });
@@ -184,7 +184,7 @@ fn write_value(writer: &mut Writer, value: &Literal) {
             Some(number) => {
                 writer.varint_always(value_field::DATA_TYPE, TYPE);
                 writer.message(value_field::TYPE, |w| {
-                    w.varint_always(kind::DATA_TYPE, number)
+                    w.varint_always(kind::DATA_TYPE, number);
                 });
             }
             None => write_text(writer, name),
