@@ -27,19 +27,24 @@ pub(crate) fn grammar_differences(first: &Path, second: &Path) -> Vec<String> {
 fn grammar(root: &Path) -> BTreeSet<String> {
     let mut found = BTreeMap::new();
     walk(root, "", &abstract_name, &mut found);
-    let paths = found.into_keys();
-    paths
-        .map(|path| {
-            path.split('/')
-                .map(without_numbers)
-                .collect::<Vec<_>>()
-                .join("/")
-        })
-        .collect()
+    found.into_keys().map(|path| pattern(&path)).collect()
+}
+
+/// A path without numbers and without the name of the network.
+fn pattern(path: &str) -> String {
+    let mut names: Vec<String> = path.split('/').map(without_numbers).collect();
+    let is_fixed = |name: &str| ["graphs", "execution_order", ".dump_metadata", ""].contains(&name);
+    if let [rank, below, ..] = &mut names[..]
+        && rank == "rank_<n>"
+        && !is_fixed(below)
+    {
+        *below = "<net>".to_owned();
+    }
+    names.join("/")
 }
 
 /// Which parts a tensor's file name has, in which spelling.
-fn abstract_name(name: TensorFileName) -> String {
+fn abstract_name(name: &TensorFileName) -> String {
     let n_digits = name.timestamp.to_string().len();
     let op_type = match name.is_parameter() {
         true => "Parameter",
@@ -93,7 +98,7 @@ fn names(root: &Path) -> BTreeMap<String, usize> {
 fn walk(
     dir: &Path,
     prefix: &str,
-    rename: &dyn Fn(TensorFileName) -> String,
+    rename: &dyn Fn(&TensorFileName) -> String,
     found: &mut BTreeMap<String, usize>,
 ) {
     let mapping = read_mapping(dir);
@@ -114,17 +119,18 @@ fn walk(
 fn file_name(
     name: &str,
     mapping: &HashMap<String, String>,
-    rename: &dyn Fn(TensorFileName) -> String,
+    rename: &dyn Fn(&TensorFileName) -> String,
 ) -> String {
     let (mark, real) = match mapping.get(name) {
         Some(real) => ("<digits> = ", real.as_str()),
         None => ("", name),
     };
-    let renamed = TensorFileName::parse(real).map(rename);
+    let renamed = TensorFileName::parse(real).map(|name| rename(&name));
     format!("{mark}{}", renamed.unwrap_or_else(|| real.to_owned()))
 }
 
-fn without_timestamp(mut name: TensorFileName) -> String {
+fn without_timestamp(name: &TensorFileName) -> String {
+    let mut name = name.clone();
     let n_digits = name.timestamp.to_string().len();
     assert_eq!(n_digits, 16, "microseconds: {name}");
     name.timestamp = 0;
