@@ -194,7 +194,7 @@ impl MindSporeDump {
             self.add_file(entry, FileName::Array(array));
         } else if let Some(name) = entry.name.clone() {
             self.add_file(entry, FileName::Dump(name));
-        } else if name.ends_with(".npy") {
+        } else if name.ends_with(tree::SUFFIX) {
             self.add_file(entry, FileName::Unknown);
         } else {
             self.others.push(entry.path);
@@ -218,8 +218,15 @@ impl MindSporeDump {
     }
 }
 
+/// Whether a file of a dump of MindSpore's holds tensors, by its name.
+pub fn holds_tensors(entry: &Entry) -> bool {
+    let is_dump = entry.name.is_some() || TensorFileName::parse(&entry.real_name).is_some();
+    let is_array = entry.real_name.ends_with(tree::SUFFIX);
+    (is_dump || is_array) && tree::graph_id_of(&entry.real_name).is_none()
+}
+
 /// Whether a file's name is one that only MindSpore gives.
-fn is_mindspore(entry: &Entry) -> bool {
+pub fn is_mindspore(entry: &Entry) -> bool {
     let name = entry.real_name.as_str();
     name == STATISTIC_FILE_NAME
         || tree::graph_id_of(name).is_some()

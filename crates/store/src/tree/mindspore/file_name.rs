@@ -10,7 +10,7 @@ use crate::record::Side;
 use crate::tree::acl::{DumpFileName, SubTask};
 
 /// How the file of a tensor ends.
-pub(super) const SUFFIX: &str = ".npy";
+pub const SUFFIX: &str = ".npy";
 
 /// What layouts are called in file names.
 pub const LAYOUT_NAMES: &[&str] = &[
