@@ -6,6 +6,7 @@ use opscope_store::StoreError;
 use opscope_store::dump::read_mapping;
 use opscope_store::file_format::dump_data::{DumpTensor, TensorEntry};
 use opscope_store::file_format::op_debug::OverflowRecord;
+use opscope_store::tree::mindspore::TensorFileName;
 use opscope_tensor::{Layout, NonFinite, Shape, ShapeError, Stats, TensorView, non_finite, stats};
 
 use crate::convert::decode_tensor;
@@ -33,6 +34,8 @@ pub struct FileDescription {
     pub dump_time: u64,
     /// The operator's name before characters were replaced.
     pub op_name: String,
+    /// What the name of a MindSpore array says.
+    pub array_name: Option<TensorFileName>,
     /// Its inputs and outputs; none in a file with overflow records.
     pub tensors: Vec<TensorDescription>,
     /// Its overflow records.
@@ -105,6 +108,7 @@ pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
         version: header.version.clone(),
         dump_time: header.dump_time,
         op_name: header.op_name.clone(),
+        array_name: file.array_name(),
         tensors: Vec::new(),
         records: Vec::new(),
         buffer_sizes: header.buffers.iter().map(|buffer| buffer.size).collect(),
@@ -125,15 +129,27 @@ pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
         };
         description.records = records.map(describe).collect();
     } else {
-        description.tensors = file.tensors().map(|tensor| describe(&tensor)).collect();
+        description.tensors = tensors(&file, true);
     }
     Ok(description)
 }
 
-fn describe(tensor: &DumpTensor<'_>) -> TensorDescription {
+/// All inputs and outputs; without values only what the header says.
+pub(crate) fn tensors(file: &TensorFile, has_values: bool) -> Vec<TensorDescription> {
+    let describe = |tensor| {
+        let mut description = header_of(file, &tensor);
+        if has_values {
+            add_values(&mut description, &tensor);
+        }
+        description
+    };
+    file.tensors().map(describe).collect()
+}
+
+fn header_of(file: &TensorFile, tensor: &DumpTensor<'_>) -> TensorDescription {
     let entry = tensor.entry;
-    let mut description = TensorDescription {
-        slot: slot_name(tensor),
+    TensorDescription {
+        slot: file.slot_of(tensor),
         dtype: entry
             .dtype()
             .map_or_else(|| format!("#{}", entry.data_type), |d| d.to_string()),
@@ -147,7 +163,10 @@ fn describe(tensor: &DumpTensor<'_>) -> TensorDescription {
         non_finite: NonFinite::default(),
         first: Vec::new(),
         problem: None,
-    };
+    }
+}
+
+fn add_values(description: &mut TensorDescription, tensor: &DumpTensor<'_>) {
     match decode_tensor(tensor) {
         Ok(decoded) => {
             let view = TensorView {
@@ -162,7 +181,6 @@ fn describe(tensor: &DumpTensor<'_>) -> TensorDescription {
         }
         Err(error) => description.problem = Some(chain(&error)),
     }
-    description
 }
 
 /// The shape of a tensor in a dump file; without one it is a single element.

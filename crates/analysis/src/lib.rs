@@ -6,7 +6,9 @@
 pub mod convert;
 pub mod describe;
 mod element;
+pub mod graph;
 mod job;
+pub mod mindspore;
 pub mod msaccucmp;
 mod names;
 pub mod overflow;

@@ -61,7 +61,11 @@ type Key = (String, String, String, Option<u32>);
 
 /// Lists the dump files below `dir`, reading their headers on `n_threads` threads.
 pub fn directory(dir: &Path, n_threads: usize) -> Overview {
-    let listing = dump::list(dir);
+    overview(dir, dump::list(dir), n_threads)
+}
+
+/// Describes a listing of `dir`, reading headers on `n_threads` threads.
+pub fn overview(dir: &Path, listing: dump::Listing, n_threads: usize) -> Overview {
     let headers = job::map(&listing.entries, n_threads, read_header);
     let mut overview = Overview {
         errors: listing.errors,

@@ -18,10 +18,13 @@ use opscope_store::file_format::ffts_plus::{self, FftsPlus};
 use opscope_store::file_format::nano::{self, NanoHeader};
 use opscope_store::file_format::{npy, op_debug};
 use opscope_store::record::Side;
+use opscope_store::tree::mindspore::TensorFileName;
 use opscope_store::{FormatError, StoreError};
 
 use array::array_file;
 pub(crate) use slices::SliceError;
+
+use crate::describe::slot_name;
 
 /// How the file of an array begins.
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
@@ -179,6 +182,20 @@ impl TensorFile {
     /// Bytes before the payload.
     pub(crate) fn n_start(&self) -> u64 {
         self.n_start
+    }
+
+    /// What the name of a MindSpore array says.
+    pub(crate) fn array_name(&self) -> Option<TensorFileName> {
+        let name = TensorFileName::parse(&self.file_name);
+        name.filter(|_| self.kind == FileKind::Npy)
+    }
+
+    /// `input.0`, `output.1`, …; an array is what its name says.
+    pub(crate) fn slot_of(&self, tensor: &DumpTensor<'_>) -> String {
+        match self.array_name() {
+            Some(name) => format!("{}.{}", name.side.name(), name.slot),
+            None => slot_name(tensor),
+        }
     }
 
     /// Whether the name says that the outputs are overflow records.

@@ -1,5 +1,7 @@
 //! A directory of dump files, listed for reading.
 
+pub mod mindspore;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

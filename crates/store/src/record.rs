@@ -1,4 +1,6 @@
-//! What is known of one execution of one operator.
+//! What is known of one execution of one operator, and of the graph it belongs to.
+
+pub mod graph;
 
 use std::sync::Arc;
 

@@ -5,7 +5,8 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
-use opscope_store::dump;
+use opscope_store::dump::{self, mindspore};
+use opscope_store::tree::mindspore::{SUFFIX, TensorFileName};
 
 /// One file to convert, and where its results go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,9 @@ pub struct Source {
     pub file_name: String,
     /// The name that `mapping.csv` gives for it, if the real one was too long.
     pub real_name: Option<String>,
+    /// Whether that name says which tensor of the operator the file holds, as MindSpore's do. What the
+    /// results' names begin with is then without the suffix.
+    pub names_its_tensor: bool,
     /// Directory below the output directory.
     pub subdir: PathBuf,
     /// Size in bytes.
@@ -27,11 +31,23 @@ impl Source {
     pub fn telling_name(&self) -> &str {
         self.real_name.as_deref().unwrap_or(&self.file_name)
     }
+
+    fn with_tensor_name(mut self) -> Source {
+        // Without a dtype the name may be that of a result of ours.
+        let name = TensorFileName::parse(self.telling_name());
+        if name.is_some_and(|name| name.dtype.is_some()) {
+            self.file_name = without_suffix(self.file_name);
+            self.real_name = self.real_name.map(without_suffix);
+            self.names_its_tensor = true;
+        }
+        self
+    }
 }
 
 /// Lists what to convert: a file as it is, a directory with everything below it, keeping its
-/// structure. In directories, `.npy` files are passed over: they are results already. Directories
-/// that cannot be listed are returned beside the sources.
+/// structure. In directories, `.npy` files are passed over, since they are results already, unless
+/// MindSpore dumped them; what lies beside the tensors of such a dump is passed over too.
+/// Directories that cannot be listed are returned beside the sources.
 pub fn sources(path: &Path) -> (Vec<Source>, Vec<StoreError>) {
     if !path.is_dir() {
         return (vec![single_source(path)], Vec::new());
@@ -39,18 +55,27 @@ pub fn sources(path: &Path) -> (Vec<Source>, Vec<StoreError>) {
     let listing = dump::list(path);
     let source = |entry: dump::Entry| {
         let parent = entry.path.parent().unwrap_or(path);
-        Source {
+        let source = Source {
             subdir: parent
                 .strip_prefix(path)
                 .unwrap_or(Path::new(""))
                 .to_owned(),
             file_name: file_name(&entry.path),
             real_name: entry.is_mapped().then(|| entry.real_name.clone()),
+            names_its_tensor: false,
             n_bytes: entry.n_bytes,
             path: entry.path,
+        };
+        source.with_tensor_name()
+    };
+    let is_mindspore = listing.entries.iter().any(mindspore::is_mindspore);
+    let is_result = |entry: &dump::Entry| {
+        let is_array = entry.path.extension() == Some(OsStr::new("npy"));
+        match is_mindspore {
+            true => !mindspore::holds_tensors(entry),
+            false => is_array,
         }
     };
-    let is_result = |entry: &dump::Entry| entry.path.extension() == Some(OsStr::new("npy"));
     let entries = listing.entries.into_iter();
     (
         entries
@@ -71,6 +96,13 @@ pub fn collision(sources: &[Source]) -> Option<(&Source, &Source)> {
     })
 }
 
+fn without_suffix(mut name: String) -> String {
+    if name.ends_with(SUFFIX) {
+        name.truncate(name.len() - SUFFIX.len());
+    }
+    name
+}
+
 fn single_source(path: &Path) -> Source {
     let file_name = file_name(path);
     let parent = path
@@ -79,13 +111,15 @@ fn single_source(path: &Path) -> Source {
         .unwrap_or(Path::new("."));
     let real_name = dump::read_mapping(parent).remove(&file_name);
     let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
-    Source {
+    let source = Source {
         path: path.to_owned(),
         file_name,
         real_name,
+        names_its_tensor: false,
         subdir: PathBuf::new(),
         n_bytes,
-    }
+    };
+    source.with_tensor_name()
 }
 
 fn file_name(path: &Path) -> String {

@@ -54,6 +54,7 @@ fn source(path: &Path, real_name: &str) -> Source {
         path: path.to_owned(),
         real_name: (file_name != real_name).then(|| real_name.to_owned()),
         file_name,
+        names_its_tensor: false,
         subdir: PathBuf::new(),
         n_bytes: std::fs::metadata(path).map_or(0, |metadata| metadata.len()),
     }

@@ -1,14 +1,18 @@
 //! `opscope show`.
 
+mod graph;
 mod json;
+mod mindspore;
 
 use std::io::{Write, stdout};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use opscope_analysis::describe::{self, FileDescription, RecordDescription, TensorDescription};
+use opscope_analysis::mindspore::overview as mindspore_overview;
 use opscope_analysis::overview::{self, Overview};
 use opscope_analysis::{Element, FileKind, default_jobs};
+use opscope_store::{StoreError, dump};
 use serde_json::Value;
 
 use json::{file_json, overview_json};
@@ -21,8 +25,9 @@ use crate::format;
 ///
 /// A file: its header, and for every input and output dtype, layout, shape, statistics and the first
 /// values. Dump files, files of the nano runtime and numpy arrays are read. A file with overflow
-/// records: all their fields, and why there was an overflow. A directory: its operators with the
-/// number and size of their files.
+/// records: all their fields, and why there was an overflow. MindSpore's graph files: the operators
+/// with inputs, outputs and source; its statistics: the table. A directory: its operators with the
+/// number and size of their files; one that MindSpore dumped: every tensor of every execution.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope show dump/20240102030405
@@ -37,22 +42,39 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !arguments.path.is_dir() {
-        let file = describe::file(&arguments.path)?;
-        return if arguments.json {
-            print_json(&file_json(&file))
-        } else {
-            print_file(&file)
-        };
+        return show_file(arguments);
     }
-    let overview = overview::directory(&arguments.path, default_jobs());
+    let listing = dump::list(&arguments.path);
+    let listing = match mindspore_overview(listing, default_jobs(), arguments.json) {
+        Ok(overview) => return mindspore::show(&arguments.path, &overview, arguments.json),
+        Err(listing) => listing,
+    };
+    let overview = overview::overview(&arguments.path, listing, default_jobs());
     if arguments.json {
         print_json(&overview_json(&arguments.path, &overview))?;
     } else {
         print_overview(&overview)?;
     }
-    match (overview.n_files, overview.errors.is_empty()) {
+    verdict(&arguments.path, overview.n_files, &overview.errors)
+}
+
+fn show_file(arguments: &Arguments) -> Result<(), Failure> {
+    if let Some(beside) = opscope_analysis::graph::open(&arguments.path)? {
+        return graph::show(&arguments.path, &beside, arguments.json);
+    }
+    let file = describe::file(&arguments.path)?;
+    if arguments.json {
+        print_json(&file_json(&file))
+    } else {
+        print_file(&file)
+    }
+}
+
+/// What a directory of which `n` things and these errors were shown comes to.
+fn verdict(path: &Path, n: u64, errors: &[StoreError]) -> Result<(), Failure> {
+    match (n, errors.is_empty()) {
         (0, true) => {
-            let message = format!("`{}` holds no dump files", arguments.path.display());
+            let message = format!("`{}` holds no dump files", path.display());
             Err(Failure::message(UNREADABLE, message))
         }
         (_, true) => Ok(()),
@@ -79,6 +101,9 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Fail
     }
     if !file.op_name.is_empty() || file.kind == FileKind::DumpData {
         writeln!(out, "operator  {}", file.op_name)?;
+    }
+    if let Some(name) = &file.array_name {
+        mindspore::print_name(out, name)?;
     }
     if file.kind == FileKind::DumpData {
         let time = time(file.dump_time);
@@ -192,10 +217,14 @@ fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
 }
 
 #[expect(clippy::print_stderr, reason = "unreadable files go to standard error")]
-fn print_overview(overview: &Overview) -> Result<(), Failure> {
-    for error in &overview.errors {
+fn print_errors(errors: &[StoreError]) {
+    for error in errors {
         eprintln!("opscope: {}", chain(error));
     }
+}
+
+fn print_overview(overview: &Overview) -> Result<(), Failure> {
+    print_errors(&overview.errors);
     if overview.n_files == 0 {
         return Ok(());
     }

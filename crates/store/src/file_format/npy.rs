@@ -1,10 +1,12 @@
 //! numpy's array file.
 //!
-//! Written: version 1.0 with the header bytes numpy itself writes, padding included. Read: versions
-//! 1.0, 2.0 and 3.0, either byte order, C and Fortran order. Source: numpy's format description
+//! Written: version 1.0 with the header bytes numpy itself writes, padding included, or those that
+//! MindSpore writes. Read: versions 1.0, 2.0 and 3.0, either byte order, C and Fortran order, and
+//! MindSpore's bfloat16. Source: numpy's format description
 //! (NEP 1) and its writer. `docs/formats/npy.md` draws the bytes.
 
 mod header;
+mod mindspore;
 
 use std::fs::File;
 use std::io::Read;
@@ -13,6 +15,7 @@ use std::path::Path;
 use opscope_tensor::{DType, Shape, Tensor};
 
 pub use header::{NpyHeader, encode_header};
+pub use mindspore::{MindSporeArray, Refusal, mindspore_array, mindspore_header};
 
 use crate::{FormatError, StoreError};
 

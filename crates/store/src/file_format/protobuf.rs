@@ -221,6 +221,12 @@ impl Writer {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
+    /// A double field, present even when it is 0.
+    pub fn double(&mut self, number: u32, value: f64) {
+        self.raw_varint(u64::from(number) << 3 | 1);
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
     /// A field of bytes, present even when it is empty.
     pub fn bytes(&mut self, number: u32, bytes: &[u8]) {
         self.raw_varint(u64::from(number) << 3 | 2);

@@ -1,6 +1,7 @@
 //! Tensors to files of each kind.
 
 use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use opscope_store::file_format::dump_data::DumpTensor;
 use opscope_store::file_format::npy::encode_header;
@@ -13,7 +14,6 @@ use super::super::names::OutputName;
 use super::super::{ConvertError, OutputKind, text};
 use super::{Converted, Opened, Writer};
 use crate::Element;
-use crate::describe::slot_name;
 use crate::names;
 
 /// From this size on copying from file to file is faster than one write with the header.
@@ -29,7 +29,7 @@ impl Writer<'_> {
         tensor: &DumpTensor<'_>,
         elements: Elements<'_>,
     ) -> Result<u64, ConvertError> {
-        let slot = slot_name(tensor);
+        let slot = opened.file.slot_of(tensor);
         let layout = elements.layout_name();
         let is_torch = self.options.kind == OutputKind::Pt && elements.dtype == DType::BF16;
         let elements = if is_torch {
@@ -40,6 +40,11 @@ impl Writer<'_> {
         let (dims, bytes) = (elements.shape.dims(), &*elements.bytes);
         let name = self.tensor_name(opened, &slot, &layout, &elements);
         let dir = &opened.dir;
+        if opened.source.names_its_tensor
+            && is_same_file(&dir.join(&name.name), &opened.source.path)
+        {
+            return Err(ConvertError::Exists(dir.join(&name.name)));
+        }
         match self.options.kind {
             OutputKind::Bin => self.put_elements(opened, &name, &[], bytes),
             OutputKind::Txt => {
@@ -110,24 +115,32 @@ impl Writer<'_> {
             OutputKind::Txt => ".txt",
             OutputKind::Pt => ".pt",
         };
+        // The name says it already.
+        let slot = match opened.source.names_its_tensor {
+            true => String::new(),
+            false => format!(".{slot}"),
+        };
         let tail = match self.options.kind {
             OutputKind::Bin => {
                 let extents = match is_changed {
                     true => with_dims("_"),
                     false => format!(".{}", elements.shape.n_elements()),
                 };
-                format!(".{slot}{extents}.{}.{layout}", elements.dtype)
+                format!("{slot}{extents}.{}.{layout}", elements.dtype)
             }
             OutputKind::MsNpy => {
                 let op_name = &opened.file.header().op_name;
                 let file_name = names::mindspore(&opened.source.file_name, op_name);
                 let real_name = opened.source.real_name.as_deref();
                 let real_name = real_name.map(|name| names::mindspore(name, op_name));
-                let tail = format!(".{slot}.{layout}");
+                let tail = match opened.source.names_its_tensor {
+                    true => String::new(),
+                    false => format!("{slot}.{layout}"),
+                };
                 return OutputName::of(&file_name, real_name.as_deref(), &tail, suffix);
             }
-            _ if is_changed => format!(".{slot}{}", with_dims("x")),
-            _ => format!(".{slot}"),
+            _ if is_changed => format!("{slot}{}", with_dims("x")),
+            _ => slot,
         };
         OutputName::new(opened.source, &tail, suffix)
     }
@@ -139,7 +152,7 @@ impl Writer<'_> {
         let mut kept = Vec::new();
         let mut metadata = vec![("op_name".to_owned(), opened.file.header().op_name.clone())];
         for tensor in &tensors {
-            let slot = slot_name(tensor);
+            let slot = opened.file.slot_of(tensor);
             let elements = self.elements(tensor);
             match elements.and_then(|elements| storable(elements, &slot)) {
                 Ok(elements) => {
@@ -186,6 +199,11 @@ impl Writer<'_> {
         let name = OutputName::new(opened.source, "", ".safetensors");
         self.put(&opened.dir, &name, &parts)
     }
+}
+
+/// Whether both paths lead to one file.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 fn decoded<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ConvertError> {

@@ -36,6 +36,7 @@ pub(super) fn file_json(file: &FileDescription) -> Value {
         "version": file.version,
         "dump_time": file.dump_time,
         "op_name": file.op_name,
+        "name": file.array_name.as_ref().map(super::mindspore::name_json),
         "attrs": attrs,
         "dfx_message": file.dfx_message,
         "tensors": file.tensors.iter().map(tensor_json).collect::<Vec<_>>(),

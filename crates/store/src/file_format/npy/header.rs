@@ -2,10 +2,11 @@
 
 use opscope_tensor::{DType, Shape};
 
+use super::mindspore::BFLOAT16_DESCR;
 use super::{HEADER_BYTES_MAX, descr};
 use crate::FormatError;
 
-const MAGIC: &[u8] = b"\x93NUMPY";
+pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// The data begin at a multiple of this.
 const ALIGN: usize = 64;
 /// numpy leaves room for the first extent to grow to this many digits.
@@ -204,6 +205,9 @@ impl<'a> Dictionary<'a> {
             return Err(self.error_at(at, "a plain dtype", "a record dtype"));
         }
         let text = self.quoted()?;
+        if text == BFLOAT16_DESCR {
+            return Ok((DType::BF16, false));
+        }
         let (order, code) = match text.chars().next() {
             Some(order @ ('<' | '>' | '|' | '=')) => (order, &text[1..]),
             _ => ('=', text),

@@ -1,0 +1,92 @@
+//! What is in a file beside the tensors of a dump: a graph, or statistics.
+
+use std::path::Path;
+
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::file_format::statistic_csv::{self, Table};
+use opscope_store::file_format::{ms_graph_ir, ms_graph_pb};
+use opscope_store::record::graph::{Graph, TensorType, ValueType};
+use opscope_store::tree::mindspore::STATISTIC_FILE_NAME;
+use opscope_store::{FormatError, StoreError};
+
+/// A file beside tensors.
+#[derive(Clone, Debug)]
+pub enum Beside {
+    /// A graph of operators.
+    Graph(Graph),
+    /// Statistics of tensors.
+    Statistics(Table),
+}
+
+/// Reads a graph (`.ir`, `.pb`) or statistics (`statistic.csv`); none if the name is that of neither.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read or is damaged.
+pub fn open(path: &Path) -> Result<Option<Beside>, StoreError> {
+    let is_statistics = path
+        .file_name()
+        .is_some_and(|name| name == STATISTIC_FILE_NAME);
+    let extension = path.extension().and_then(|e| e.to_str());
+    let bytes = || {
+        FileBytes::open(path).map_err(|source| StoreError::Io {
+            action: "read",
+            path: path.to_owned(),
+            source,
+        })
+    };
+    let corrupt = |format, source| StoreError::Corrupt {
+        format,
+        path: path.to_owned(),
+        source,
+    };
+    let beside = match extension {
+        _ if is_statistics => {
+            let format = statistic_csv::FORMAT_NAME;
+            let table = text(bytes()?.as_ref(), statistic_csv::parse);
+            Beside::Statistics(table.map_err(|error| corrupt(format, error))?)
+        }
+        Some(ms_graph_ir::EXTENSION) => {
+            let format = ms_graph_ir::FORMAT_NAME;
+            let graph = text(bytes()?.as_ref(), ms_graph_ir::decode);
+            Beside::Graph(graph.map_err(|error| corrupt(format, error))?)
+        }
+        Some(ms_graph_pb::EXTENSION) => {
+            let format = ms_graph_pb::FORMAT_NAME;
+            let graph = ms_graph_pb::decode(bytes()?.as_ref());
+            Beside::Graph(graph.map_err(|error| corrupt(format, error))?)
+        }
+        _ => return Ok(None),
+    };
+    Ok(Some(beside))
+}
+
+fn text<T>(
+    bytes: &[u8],
+    parse: impl FnOnce(&str) -> Result<T, FormatError>,
+) -> Result<T, FormatError> {
+    let text = str::from_utf8(bytes).map_err(|error| {
+        FormatError::new(error.valid_up_to() as u64, "text in UTF-8", "other bytes")
+    });
+    text.and_then(parse)
+}
+
+/// Dtype and extents of everything that a value holds: `float32 2x3`, in parentheses for a tuple.
+pub fn type_text(value: &ValueType) -> String {
+    let tensor = |tensor: &TensorType| {
+        let dims: Vec<_> = tensor.shape.iter().map(i64::to_string).collect();
+        let shape = match dims.len() {
+            0 => "scalar".to_owned(),
+            _ => dims.join("x"),
+        };
+        format!("{} {shape}", tensor.dtype)
+    };
+    match value {
+        ValueType::Tensor(t) | ValueType::Reference { tensor: t, .. } => tensor(t),
+        ValueType::Scalar(dtype) => dtype.to_string(),
+        ValueType::Tuple(types) => {
+            let types: Vec<_> = types.iter().map(type_text).collect();
+            format!("({})", types.join(", "))
+        }
+        ValueType::Monad(text) | ValueType::Other(text) => text.clone(),
+    }
+}

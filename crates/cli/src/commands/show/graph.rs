@@ -1,0 +1,233 @@
+//! Graphs and statistics that lie beside the tensors of a dump.
+
+use std::io::{Write, stdout};
+use std::path::Path;
+
+use opscope_analysis::graph::{Beside, type_text};
+use opscope_store::file_format::statistic_csv::Table;
+use opscope_store::record::graph::{Graph, GraphNode, Input, Literal, ValueType};
+use serde_json::{Value, json};
+
+use super::print_json;
+use crate::exit::{Failure, PARTIAL};
+use crate::format;
+
+pub(super) fn show(path: &Path, beside: &Beside, is_json: bool) -> Result<(), Failure> {
+    match (beside, is_json) {
+        (Beside::Graph(graph), true) => print_json(&graph_json(path, graph)),
+        (Beside::Graph(graph), false) => print_graph(graph),
+        (Beside::Statistics(table), true) => {
+            print_json(&table_json(path, table))?;
+            table_verdict(table)
+        }
+        (Beside::Statistics(table), false) => {
+            print_table(path, table)?;
+            table_verdict(table)
+        }
+    }
+}
+
+fn print_graph(graph: &Graph) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    writeln!(out, "graph     {} (number {})", graph.name, graph.id)?;
+    for parameter in &graph.parameters {
+        let kind = if parameter.is_weight {
+            "weight"
+        } else {
+            "input"
+        };
+        writeln!(
+            out,
+            "{kind:<9} {}  {}",
+            parameter.name,
+            type_text(&parameter.value)
+        )?;
+    }
+    for node in &graph.nodes {
+        writeln!(out, "\n{}  {}", node.op_type, node.full_name)?;
+        for (i, input) in node.inputs.iter().enumerate() {
+            let value = graph.type_of(input).unwrap_or_default();
+            let name = input_text(graph, input);
+            writeln!(out, "  input.{i}   {}  from {name}", type_text(&value))?;
+        }
+        for (i, output) in outputs(&node.output).iter().enumerate() {
+            writeln!(out, "  output.{i}  {}", type_text(output))?;
+        }
+        for line in node.source.iter().flat_map(|source| &source.lines) {
+            writeln!(out, "  source    {line}")?;
+        }
+    }
+    let (nodes, parameters) = (graph.nodes.len() as u64, graph.parameters.len() as u64);
+    writeln!(
+        out,
+        "\n{}, {}",
+        format::count(nodes, "operator"),
+        format::count(parameters, "parameter")
+    )?;
+    Ok(())
+}
+
+/// What an operator makes, one by one.
+fn outputs(output: &ValueType) -> &[ValueType] {
+    match output {
+        ValueType::Tuple(types) => types,
+        single => std::slice::from_ref(single),
+    }
+}
+
+fn input_text(graph: &Graph, input: &Input) -> String {
+    match input {
+        Input::Constant(index) => match graph.constants.get(*index) {
+            Some(constant) => literal_text(&constant.value),
+            None => String::new(),
+        },
+        other => graph.input_name(other),
+    }
+}
+
+fn literal_text(value: &Literal) -> String {
+    let list = |values: &[Literal]| {
+        values
+            .iter()
+            .map(literal_text)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match value {
+        Literal::Bool(value) => value.to_string(),
+        Literal::Int(_, value) => value.to_string(),
+        Literal::Float(_, value) => value.to_string(),
+        Literal::Text(text) | Literal::Name(text) | Literal::Monad(text) => text.clone(),
+        Literal::Tuple(values) => format!("({})", list(values)),
+        Literal::List(values) => format!("[{}]", list(values)),
+        Literal::Tensor(_, elements) if elements.is_empty() => "a constant".to_owned(),
+        Literal::Tensor(_, elements) => format!("constant {}", elements.trim()),
+    }
+}
+
+fn graph_json(path: &Path, graph: &Graph) -> Value {
+    let parameters = graph.parameters.iter().map(|parameter| {
+        let mut object = type_json(&parameter.value);
+        object["name"] = parameter.name.clone().into();
+        object["is_weight"] = parameter.is_weight.into();
+        object
+    });
+    json!({
+        "path": path,
+        "name": graph.name,
+        "graph_id": graph.id,
+        "parameters": parameters.collect::<Vec<_>>(),
+        "operators": graph.nodes.iter().map(|node| node_json(graph, node)).collect::<Vec<_>>(),
+        "outputs": graph.outputs.iter().map(|o| graph.input_name(o)).collect::<Vec<_>>(),
+    })
+}
+
+fn node_json(graph: &Graph, node: &GraphNode) -> Value {
+    let inputs = node.inputs.iter().map(|input| {
+        let mut object = type_json(&graph.type_of(input).unwrap_or_default());
+        object["from"] = input_text(graph, input).into();
+        object["kind"] = match input {
+            Input::Node(_) => "operator",
+            Input::Parameter(_) => "parameter",
+            Input::Constant(_) => "constant",
+            Input::Unknown(_) => "unknown",
+        }
+        .into();
+        object
+    });
+    let attributes: serde_json::Map<_, _> = node
+        .attributes
+        .iter()
+        .map(|attribute| {
+            (
+                attribute.name.clone(),
+                literal_text(&attribute.value).into(),
+            )
+        })
+        .collect();
+    let source = node.source.iter().flat_map(|source| &source.lines);
+    json!({
+        "op_type": node.op_type,
+        "full_name": node.full_name,
+        "scope": node.scope(),
+        "inputs": inputs.collect::<Vec<_>>(),
+        "outputs": outputs(&node.output).iter().map(type_json).collect::<Vec<_>>(),
+        "is_kernel": node.kernel.is_some(),
+        "attributes": attributes,
+        "source": source.collect::<Vec<_>>(),
+    })
+}
+
+fn type_json(value: &ValueType) -> Value {
+    match value.tensor() {
+        Some(tensor) => json!({"dtype": tensor.dtype.name(), "shape": tensor.shape}),
+        None => json!({"type": type_text(value)}),
+    }
+}
+
+fn print_table(path: &Path, table: &Table) -> Result<(), Failure> {
+    let mut header = vec!["type", "operator", "slot", "dtype", "shape", "bytes"];
+    header.extend(table.columns.iter().map(String::as_str));
+    let rows = table.rows.iter().map(|(subject, values)| {
+        let mut row = vec![
+            subject.op_type.clone(),
+            subject.op_name.clone(),
+            format!("{}.{}", subject.side.name(), subject.slot),
+            subject.dtype.clone(),
+            format::shape(&subject.shape),
+            format::bytes(subject.n_bytes),
+        ];
+        let values = values.iter();
+        row.extend(values.map(|value| value.clone().unwrap_or_else(|| "-".to_owned())));
+        row
+    });
+    let rows = rows.collect();
+    let mut right = header[5..].to_vec();
+    right.retain(|column| !matches!(*column, "MD5" | "SHA1"));
+    let mut out = stdout().lock();
+    writeln!(out, "{}", format::table(&header, &right, rows).trim_fmt())?;
+    let n = format::count(table.rows.len() as u64, "row");
+    writeln!(out, "\n{n}")?;
+    print_damage(path, table);
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "damage goes to standard error")]
+fn print_damage(path: &Path, table: &Table) {
+    for error in &table.errors {
+        eprintln!("opscope: `{}`: {error}", path.display());
+    }
+}
+
+fn table_verdict(table: &Table) -> Result<(), Failure> {
+    match table.errors.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::silent(PARTIAL)),
+    }
+}
+
+fn table_json(path: &Path, table: &Table) -> Value {
+    let rows = table.rows.iter().map(|(subject, values)| {
+        let columns = table.columns.iter().cloned();
+        let values = values.iter().map(|value| Value::from(value.clone()));
+        let statistics: serde_json::Map<_, _> = columns.zip(values).collect();
+        json!({
+            "op_type": subject.op_type,
+            "op_name": subject.op_name,
+            "task_id": subject.task_id,
+            "stream_id": subject.stream_id,
+            "timestamp": subject.timestamp,
+            "slot": format!("{}.{}", subject.side.name(), subject.slot),
+            "bytes": subject.n_bytes,
+            "dtype": subject.dtype,
+            "shape": subject.shape,
+            "statistics": statistics,
+        })
+    });
+    json!({
+        "path": path,
+        "columns": table.columns,
+        "rows": rows.collect::<Vec<_>>(),
+        "errors": table.errors.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}

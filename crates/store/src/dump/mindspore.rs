@@ -1,0 +1,245 @@
+//! A directory that MindSpore dumped, as executions of operators.
+//!
+//! Everything but the tensors' files may be missing: names are completed from graph files, lists of
+//! operators and statistics where there are any, and the order of execution then comes from there too.
+//! An operator that ran several times in one iteration gives several records, told apart by the times
+//! in the names of their files.
+
+mod beside;
+mod names;
+mod records;
+
+use std::path::{Path, PathBuf};
+
+use super::{Entry, Listing};
+use crate::StoreError;
+use crate::file_format::statistic_csv::Table;
+use crate::record::Side;
+use crate::record::graph::Graph;
+use crate::tree::acl::DumpFileName;
+use crate::tree::mindspore::{
+    self as tree, Place, STATISTIC_FILE_NAME, TensorFileName, is_acl_configuration,
+};
+
+/// A dump and what lies beside its tensors.
+#[derive(Debug, Default)]
+pub struct MindSporeDump {
+    /// Files with tensors.
+    pub files: Vec<TensorFile>,
+    /// Executions of operators, and parameters and constants; by rank, step and iteration, in
+    /// execution order as far as that is known.
+    pub records: Vec<OperatorRun>,
+    /// Graphs, from `.ir` files, and from `.pb` files where there is no `.ir` file.
+    pub graphs: Vec<RankGraph>,
+    /// Lists of operators.
+    pub orders: Vec<Order<String>>,
+    /// Lists of iterations.
+    pub iterations: Vec<Order<u64>>,
+    /// Statistics.
+    pub tables: Vec<StatisticTable>,
+    /// Other files.
+    pub others: Vec<PathBuf>,
+    /// What could not be read.
+    pub errors: Vec<StoreError>,
+}
+
+/// A file with tensors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its name, the real one where `mapping.csv` gives it.
+    pub real_name: String,
+    /// What the path says of it.
+    pub place: Place,
+    /// Size in bytes.
+    pub n_bytes: u64,
+    /// What the name says.
+    pub name: FileName,
+}
+
+/// What the name of a file with tensors says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileName {
+    /// An array of one tensor.
+    Array(TensorFileName),
+    /// A dump file of the runtime, with all tensors of an operator.
+    Dump(DumpFileName),
+    /// Nothing: an array whose real name is lost.
+    Unknown,
+}
+
+/// A graph of a rank.
+#[derive(Clone, Debug)]
+pub struct RankGraph {
+    /// The rank.
+    pub rank: Option<u32>,
+    /// The number in the file's name.
+    pub graph_id: u32,
+    /// The file that it was read from.
+    pub path: PathBuf,
+    /// The graph.
+    pub graph: Graph,
+}
+
+/// A list that belongs to a graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Order<T> {
+    /// The rank.
+    pub rank: Option<u32>,
+    /// The number in the file's name.
+    pub graph_id: u32,
+    /// Its lines.
+    pub lines: Vec<T>,
+}
+
+/// Statistics of one directory.
+#[derive(Clone, Debug)]
+pub struct StatisticTable {
+    /// The file.
+    pub path: PathBuf,
+    /// What the path says of it.
+    pub place: Place,
+    /// Its rows.
+    pub table: Table,
+}
+
+/// One execution of an operator, or the value of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorRun {
+    /// Rank, graph and iteration.
+    pub place: Place,
+    /// What it is.
+    pub kind: RunKind,
+    /// The operator's type.
+    pub op_type: String,
+    /// Its name with characters replaced, as in file names.
+    pub op_name: String,
+    /// Its name with its scope, if something beside the tensors gives it.
+    pub full_name: Option<String>,
+    /// The name under which graph files and lists have it, where they do. The number at its end can
+    /// differ from that of the running operator.
+    pub listed_name: Option<String>,
+    /// Which execution in this iteration, counted from 0.
+    pub run: usize,
+    /// Its inputs and outputs; none where the tensors are in dump files of the runtime.
+    pub slots: Vec<Slot>,
+    /// Its dump files of the runtime, as indices into [`MindSporeDump::files`].
+    pub dump_files: Vec<usize>,
+}
+
+/// What a record is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunKind {
+    /// A constant of a graph.
+    Constant,
+    /// An operator.
+    Operator,
+    /// A weight or an input of a graph, at the end of a step.
+    Parameter,
+}
+
+/// One tensor of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Input or output.
+    pub side: Side,
+    /// Which one.
+    pub index: u32,
+    /// When it was written, in microseconds since 1970-01-01 UTC.
+    pub timestamp: u64,
+    /// Name of the dtype before any conversion.
+    pub dtype: Option<String>,
+    /// Name of the layout.
+    pub layout: Option<String>,
+    /// Its file, as an index into [`MindSporeDump::files`].
+    pub file: Option<usize>,
+    /// Its statistics: which of [`MindSporeDump::tables`], and which row.
+    pub row: Option<(usize, usize)>,
+}
+
+impl MindSporeDump {
+    /// Takes a listing as MindSpore's, or gives it back if nothing in it is.
+    ///
+    /// # Errors
+    /// The listing itself.
+    pub fn from_listing(listing: Listing) -> Result<MindSporeDump, Listing> {
+        if !listing.entries.iter().any(is_mindspore) {
+            return Err(listing);
+        }
+        let mut dump = MindSporeDump {
+            errors: listing.errors,
+            ..MindSporeDump::default()
+        };
+        for entry in listing.entries {
+            dump.sort_in(entry);
+        }
+        dump.drop_second_graphs();
+        dump.records = records::records(&dump);
+        Ok(dump)
+    }
+
+    /// Lists and reads the dump below `dir`; none if there is nothing of MindSpore's.
+    pub fn open(dir: &Path) -> Option<MindSporeDump> {
+        MindSporeDump::from_listing(super::list(dir)).ok()
+    }
+
+    fn sort_in(&mut self, entry: Entry) {
+        let name = entry.real_name.as_str();
+        if name == STATISTIC_FILE_NAME {
+            self.read_table(&entry);
+        } else if tree::graph_id_of(name).is_some() {
+            self.read_beside(entry);
+        } else if let Some(array) = TensorFileName::parse(name) {
+            self.add_file(entry, FileName::Array(array));
+        } else if let Some(name) = entry.name.clone() {
+            self.add_file(entry, FileName::Dump(name));
+        } else if name.ends_with(tree::SUFFIX) {
+            self.add_file(entry, FileName::Unknown);
+        } else {
+            self.others.push(entry.path);
+        }
+    }
+
+    fn add_file(&mut self, entry: Entry, name: FileName) {
+        self.files.push(TensorFile {
+            place: place_of(&entry.path),
+            path: entry.path,
+            real_name: entry.real_name,
+            n_bytes: entry.n_bytes,
+            name,
+        });
+    }
+
+    /// The graph of a rank.
+    pub fn graph(&self, rank: Option<u32>, graph_id: u32) -> Option<&Graph> {
+        let is_wanted = |g: &&RankGraph| (g.rank, g.graph_id) == (rank, graph_id);
+        self.graphs.iter().find(is_wanted).map(|g| &g.graph)
+    }
+}
+
+/// Whether a file of a dump of MindSpore's holds tensors, by its name.
+pub fn holds_tensors(entry: &Entry) -> bool {
+    let is_dump = entry.name.is_some() || TensorFileName::parse(&entry.real_name).is_some();
+    let is_array = entry.real_name.ends_with(tree::SUFFIX);
+    (is_dump || is_array) && tree::graph_id_of(&entry.real_name).is_none()
+}
+
+/// Whether a file's name is one that only MindSpore gives.
+pub fn is_mindspore(entry: &Entry) -> bool {
+    let name = entry.real_name.as_str();
+    name == STATISTIC_FILE_NAME
+        || tree::graph_id_of(name).is_some()
+        || is_acl_configuration(name)
+        || TensorFileName::parse(name).is_some()
+}
+
+fn place_of(path: &Path) -> Place {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    // A relative path may leave out the directories that say what it is.
+    let absolute = std::path::absolute(dir);
+    Place::of(absolute.as_deref().unwrap_or(dir))
+}
+
+#[cfg(test)]
+mod tests;

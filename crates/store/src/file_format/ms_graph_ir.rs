@@ -1,0 +1,27 @@
+//! `MindSpore`'s `.ir` file: a graph as text, for people.
+//!
+//! Written: the dialect of `MindSpore` 2.10, byte for byte, given the same graph. Read: that one and
+//! what older versions write; what is not understood is kept as text or passed over.
+//! `docs/formats/mindspore.md` gives the grammar. Source: files of real runs.
+
+mod read;
+mod scan;
+mod values;
+mod write;
+
+pub use read::decode;
+pub use write::encode;
+
+/// The name used in error messages.
+pub const FORMAT_NAME: &str = "MindSpore graph (.ir)";
+/// How a file's name ends.
+pub const EXTENSION: &str = "ir";
+/// Deepest nesting of values and types that is followed.
+const DEPTH_MAX: usize = 64;
+/// How functional primitives begin.
+const FUNCTIONAL_PREFIX: &str = "PrimFunc_";
+/// What stands before a place in the source.
+const IN_FILE: &str = "# In file ";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,104 @@
+//! What can be asked for.
+
+/// One column of statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Category {
+    /// The largest element.
+    Max,
+    /// The smallest element.
+    Min,
+    /// The arithmetic mean.
+    Average,
+    /// Number of elements.
+    Count,
+    /// Number of elements below zero, whatever the name says.
+    NegativeZeroCount,
+    /// Number of elements above zero, whatever the name says.
+    PositiveZeroCount,
+    /// Number of NaN elements.
+    NanCount,
+    /// Number of elements that are `-inf`.
+    NegativeInfCount,
+    /// Number of elements that are `+inf`.
+    PositiveInfCount,
+    /// Number of elements equal to zero.
+    ZeroCount,
+    /// The square root of the sum of squares.
+    L2Norm,
+    /// MD5 of the bytes.
+    Md5,
+    /// SHA-1 of the bytes.
+    Sha1,
+}
+
+/// Name in a configuration, column, whether devices can compute it.
+const TABLE: &[(Category, &str, &str, bool)] = &[
+    (Category::Max, "max", "Max Value", true),
+    (Category::Min, "min", "Min Value", true),
+    (Category::Average, "avg", "Avg Value", true),
+    (Category::Count, "count", "Count", false),
+    (
+        Category::NegativeZeroCount,
+        "negative zero count",
+        "Negative Zero Count",
+        false,
+    ),
+    (
+        Category::PositiveZeroCount,
+        "positive zero count",
+        "Positive Zero Count",
+        false,
+    ),
+    (Category::NanCount, "nan count", "NaN Count", false),
+    (
+        Category::NegativeInfCount,
+        "negative inf count",
+        "Negative Inf Count",
+        false,
+    ),
+    (
+        Category::PositiveInfCount,
+        "positive inf count",
+        "Positive Inf Count",
+        false,
+    ),
+    (Category::ZeroCount, "zero count", "Zero Count", false),
+    (Category::L2Norm, "l2norm", "L2Norm Value", true),
+    (Category::Md5, "md5", "MD5", false),
+    (Category::Sha1, "hash", "SHA1", false),
+];
+/// Other names for the same.
+const ALIASES: &[(&str, Category)] = &[("hash:md5", Category::Md5), ("hash:sha1", Category::Sha1)];
+
+impl Category {
+    /// What is written when nothing is asked for.
+    pub const DEFAULT: [Category; 3] = [Category::Max, Category::Min, Category::L2Norm];
+
+    /// The category of a name, in its exact letters.
+    pub fn from_name(name: &str) -> Option<Category> {
+        let known = TABLE.iter().find(|(_, known, ..)| *known == name);
+        let alias = || ALIASES.iter().find(|(known, _)| *known == name);
+        known
+            .map(|(category, ..)| *category)
+            .or_else(|| alias().map(|(_, category)| *category))
+    }
+
+    /// The category of a column.
+    pub fn from_column(column: &str) -> Option<Category> {
+        let known = TABLE.iter().find(|(_, _, known, _)| *known == column)?;
+        Some(known.0)
+    }
+
+    /// The column's title.
+    pub fn column(self) -> &'static str {
+        let known = TABLE.iter().find(|(category, ..)| *category == self);
+        known.map_or("", |(_, _, column, _)| column)
+    }
+
+    /// Whether devices can compute it.
+    pub fn is_on_device(self) -> bool {
+        TABLE
+            .iter()
+            .any(|(category, _, _, is)| *category == self && *is)
+    }
+}

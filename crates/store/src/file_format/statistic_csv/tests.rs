@@ -1,0 +1,122 @@
+use super::*;
+
+fn subject(op_name: &str, shape: &[u64]) -> Subject {
+    Subject {
+        op_type: "Conv2D".to_owned(),
+        op_name: op_name.to_owned(),
+        task_id: 1,
+        stream_id: 2,
+        timestamp: 1_700_000_000_000_000,
+        side: Side::Output,
+        slot: 3,
+        n_bytes: 48,
+        dtype: "float32".to_owned(),
+        shape: shape.to_vec(),
+    }
+}
+
+#[test]
+fn the_recorded_row() {
+    let row = row(
+        &Subject {
+            task_id: 0,
+            stream_id: 0,
+            slot: 0,
+            ..subject("Default/conv1-Conv2d/Conv2D-op0", &[3, 4])
+        },
+        &[
+            Cell::Real(6.0),
+            Cell::Real(-5.0),
+            Cell::Real(146_f64.sqrt()),
+        ],
+    );
+    assert_eq!(
+        row,
+        "Conv2D,Default/conv1-Conv2d/Conv2D-op0,0,0,1700000000000000,output,0,48,float32,\"[3,4]\",6,-5,12.083,\n"
+    );
+    assert_eq!(
+        header(&Category::DEFAULT),
+        "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,L2Norm Value\n"
+    );
+}
+
+#[test]
+fn rows_come_back() {
+    let categories = [
+        Category::Max,
+        Category::Count,
+        Category::Sha1,
+        Category::Md5,
+    ];
+    let cells = [
+        Cell::Real(f64::NEG_INFINITY),
+        Cell::Count(u64::MAX),
+        Cell::Text("ab12".to_owned()),
+        Cell::Null,
+    ];
+    let subjects = [
+        subject("a,b,\"[1]\",c", &[]),
+        subject("Default/x", &[u64::MAX, 0]),
+    ];
+    let mut text = header(&categories);
+    for subject in &subjects {
+        text += &row(subject, &cells);
+    }
+    let table = parse(&text).unwrap();
+    let columns: Vec<_> = table
+        .columns
+        .iter()
+        .map(|c| Category::from_column(c))
+        .collect();
+    assert_eq!(columns, categories.map(Some));
+    assert_eq!(table.rows[0].0, subjects[0]);
+    assert_eq!(table.rows[1].0, subjects[1]);
+    let values = ["-inf", "18446744073709551615", "ab12"].map(|v| Some(v.to_owned()));
+    assert_eq!(table.rows[0].1[..3], values);
+    assert_eq!(table.rows[0].1[3], None);
+    assert!(table.errors.is_empty());
+}
+
+#[test]
+fn older_forms_are_read() {
+    let common = COMMON_COLUMNS.join(",");
+    // Extents in parentheses, replaced names; no comma at the end, nothing finite.
+    let text = format!(
+        "{common},Max Value,Min Value,Avg Value,Count\r\n\
+         Conv2D,Default_Conv2D-op0,0,0,17,output,0,48,float32,\"(3,4)\",null,null,null,12\r\n\
+         ReLU,Default_ReLU-op0,0,0,18,input,1,4,int32,\"()\",1,2,3,4,\n"
+    );
+    let table = parse(&text).unwrap();
+    assert_eq!(table.rows.len(), 2);
+    assert_eq!(table.rows[0].0.shape, [3, 4]);
+    assert_eq!(table.rows[0].1, [None, None, None, Some("12".to_owned())]);
+    assert_eq!(table.rows[1].1[3].as_deref(), Some("4"));
+    assert!(table.rows[1].0.shape.is_empty());
+}
+
+#[test]
+fn damage_is_noted_and_the_rest_read() {
+    let text = header(&[Category::Max])
+        + "nonsense\n"
+        + "A,b,0,0,1,sideways,0,4,float32,\"[1]\",1,\n"
+        + &row(&subject("x", &[1]), &[Cell::Real(1.0)])
+        + "A,b,0,0,1,input,0,4,float32,\"[1";
+    let table = parse(&text).unwrap();
+    assert_eq!((table.rows.len(), table.errors.len()), (1, 3));
+    assert_eq!(
+        table.errors[0].offset,
+        header(&[Category::Max]).len() as u64
+    );
+    assert!(parse("Input/Output,Index\n").is_err());
+    assert!(parse("").is_err());
+}
+
+#[test]
+fn names_of_categories() {
+    for name in ["hash", "hash:sha1"] {
+        assert_eq!(Category::from_name(name), Some(Category::Sha1));
+    }
+    assert_eq!(Category::from_name("hash:md5"), Some(Category::Md5));
+    assert_eq!(Category::from_name("Max"), None);
+    assert!(Category::L2Norm.is_on_device() && !Category::Count.is_on_device());
+}

@@ -1,0 +1,295 @@
+//! A graph of operators, as the graph files beside a dump describe it.
+//!
+//! Neutral where it can be: nodes, edges, types, attributes and where in the source a node comes from.
+//! Positions are indices into the lists of [`Graph`].
+
+use opscope_tensor::DType;
+
+/// One graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph {
+    /// Number of the graph in its process.
+    pub id: u32,
+    /// Its name, such as `kernel_graph0`.
+    pub name: String,
+    /// Attributes of the file's entry graph with their values as text.
+    pub entry_attributes: Vec<(String, String)>,
+    /// Attributes of the graph itself with their values as text.
+    pub attributes: Vec<(String, String)>,
+    /// A number that tells instances of the graph apart; an address in the framework's own files.
+    pub instance: u64,
+    /// What the graph reads from outside: weights and inputs.
+    pub parameters: Vec<GraphParameter>,
+    /// Values that are written into the graph.
+    pub constants: Vec<Constant>,
+    /// The operators, in topological order.
+    pub nodes: Vec<GraphNode>,
+    /// What the graph returns.
+    pub outputs: Vec<Input>,
+    /// How the node that returns it is called.
+    pub result: GraphResult,
+}
+
+/// A weight or an input of a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphParameter {
+    /// Its name.
+    pub name: String,
+    /// The name in the list of parameters, where it differs from the one that nodes use.
+    pub listed_name: Option<String>,
+    /// What it holds.
+    pub value: ValueType,
+    /// Extents of an input of the whole model; none for weights and inputs of subgraphs.
+    pub input_shape: Option<Vec<i64>>,
+    /// Whether it has a value before the first run.
+    pub has_default: bool,
+    /// How it lies on the device.
+    pub device: Option<DeviceTensor>,
+    /// Whether it is a weight.
+    pub is_weight: bool,
+}
+
+/// A value that is written into a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constant {
+    /// The value.
+    pub value: Literal,
+    /// Its name, where the file gives one.
+    pub full_name: Option<String>,
+}
+
+/// One operator of a graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GraphNode {
+    /// What the source calls its result, or a number with a word before it.
+    pub label: String,
+    /// The operator's type.
+    pub op_type: String,
+    /// Whether it is a functional primitive.
+    pub is_functional: bool,
+    /// The operator's name with its scope, parts separated by `/`.
+    pub full_name: String,
+    /// Name of the member that holds the operator in the source.
+    pub instance_name: Option<String>,
+    /// What it reads, in position.
+    pub inputs: Vec<Input>,
+    /// What it makes; a tuple where there are several outputs.
+    pub output: ValueType,
+    /// How its inputs and outputs lie on the device; none for nodes that are no kernels.
+    pub kernel: Option<KernelView>,
+    /// Its attributes.
+    pub attributes: Vec<Attribute>,
+    /// Where it comes from.
+    pub source: Vec<Source>,
+}
+
+/// The node that returns the outputs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GraphResult {
+    /// Its label.
+    pub label: String,
+    /// Its name with its scope.
+    pub full_name: String,
+    /// Its attributes.
+    pub attributes: Vec<Attribute>,
+}
+
+/// Where an input comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The output of a node.
+    Node(usize),
+    /// A parameter.
+    Parameter(usize),
+    /// A constant.
+    Constant(usize),
+    /// Something that the file does not define.
+    Unknown(String),
+}
+
+/// What a value is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ValueType {
+    /// A tensor.
+    Tensor(TensorType),
+    /// A tensor that is held by name.
+    Reference {
+        /// What it holds.
+        tensor: TensorType,
+        /// The name.
+        key: String,
+        /// Whether the name is that of a parameter.
+        is_parameter: bool,
+        /// Whether an operator writes it in place.
+        is_inplace: bool,
+    },
+    /// A number.
+    Scalar(DType),
+    /// Several values.
+    Tuple(Vec<ValueType>),
+    /// A state that orders side effects, such as `UMonad`.
+    Monad(String),
+    /// Anything else, as the file has it.
+    Other(String),
+}
+
+impl Default for ValueType {
+    fn default() -> ValueType {
+        ValueType::Other(String::new())
+    }
+}
+
+/// Dtype and extents; an extent that is known only at run time is negative.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorType {
+    /// The dtype.
+    pub dtype: DType,
+    /// The extents.
+    pub shape: Vec<i64>,
+}
+
+/// How the tensors of a kernel lie on the device.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KernelView {
+    /// Its inputs.
+    pub inputs: Vec<DeviceTensor>,
+    /// Its outputs.
+    pub outputs: Vec<DeviceTensor>,
+}
+
+/// A tensor on the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceTensor {
+    /// Name of the dtype.
+    pub dtype: String,
+    /// Name of the layout.
+    pub layout: String,
+    /// The extents.
+    pub shape: Vec<i64>,
+}
+
+/// A named value of a node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attribute {
+    /// What it belongs to.
+    pub group: AttributeGroup,
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Literal,
+}
+
+/// What an attribute belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AttributeGroup {
+    /// The operator.
+    Operator,
+    /// The node.
+    Node,
+    /// The node that this one was made from.
+    Origin,
+}
+
+/// A value in a graph file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Literal {
+    /// A boolean.
+    Bool(bool),
+    /// An integer, with its dtype where the file says it.
+    Int(Option<DType>, i128),
+    /// A float.
+    Float(DType, f64),
+    /// Text in quotes.
+    Text(String),
+    /// A word without quotes: the name of a type, an element of a list of names.
+    Name(String),
+    /// Values in parentheses.
+    Tuple(Vec<Literal>),
+    /// Values in brackets.
+    List(Vec<Literal>),
+    /// A tensor; the text of its elements is empty where the file leaves it out.
+    Tensor(Option<TensorType>, String),
+    /// A state that orders side effects.
+    Monad(String),
+}
+
+/// Part of a node's history.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// How sure the lines are, in the words of the file.
+    pub heading: Option<String>,
+    /// Places in the source with the text there, outermost call first.
+    pub lines: Vec<String>,
+}
+
+impl Graph {
+    /// The type of what an input reads; none if the file does not define it.
+    pub fn type_of(&self, input: &Input) -> Option<ValueType> {
+        match input {
+            Input::Node(index) => Some(self.nodes.get(*index)?.output.clone()),
+            Input::Parameter(index) => Some(self.parameters.get(*index)?.value.clone()),
+            Input::Constant(index) => Some(self.constants.get(*index)?.value.value_type()),
+            Input::Unknown(_) => None,
+        }
+    }
+
+    /// The constant of this value, added unless it is there. Tensors are always added.
+    pub fn constant(&mut self, value: Literal) -> Input {
+        let is_tensor = matches!(value, Literal::Tensor(..));
+        let known = self.constants.iter().position(|c| c.value == value);
+        Input::Constant(known.filter(|_| !is_tensor).unwrap_or_else(|| {
+            let full_name = None;
+            self.constants.push(Constant { value, full_name });
+            self.constants.len() - 1
+        }))
+    }
+
+    /// A short name of what an input reads, for people.
+    pub fn input_name(&self, input: &Input) -> String {
+        let name = match input {
+            Input::Node(index) => self.nodes.get(*index).map(|n| n.full_name.clone()),
+            Input::Parameter(index) => self.parameters.get(*index).map(|p| p.name.clone()),
+            Input::Constant(index) => Some(format!("constant {index}")),
+            Input::Unknown(text) => Some(text.clone()),
+        };
+        name.unwrap_or_default()
+    }
+}
+
+impl GraphNode {
+    /// The name without its last part.
+    pub fn scope(&self) -> &str {
+        self.full_name
+            .rsplit_once('/')
+            .map_or("", |(scope, _)| scope)
+    }
+}
+
+impl Literal {
+    /// The type of the value.
+    pub fn value_type(&self) -> ValueType {
+        match self {
+            Literal::Bool(_) => ValueType::Scalar(DType::Bool),
+            Literal::Int(dtype, _) => ValueType::Scalar(dtype.unwrap_or(DType::I64)),
+            Literal::Float(dtype, _) => ValueType::Scalar(*dtype),
+            Literal::Text(_) => ValueType::Scalar(DType::String),
+            Literal::Name(name) => ValueType::Other(name.clone()),
+            Literal::Tuple(values) | Literal::List(values) => {
+                ValueType::Tuple(values.iter().map(Literal::value_type).collect())
+            }
+            Literal::Tensor(Some(tensor), _) => ValueType::Tensor(tensor.clone()),
+            Literal::Tensor(None, _) => ValueType::Other("Tensor".to_owned()),
+            Literal::Monad(name) => ValueType::Monad(name.clone()),
+        }
+    }
+}
+
+impl ValueType {
+    /// Dtype and extents of a tensor, held by name or not.
+    pub fn tensor(&self) -> Option<&TensorType> {
+        match self {
+            ValueType::Tensor(tensor) | ValueType::Reference { tensor, .. } => Some(tensor),
+            _ => None,
+        }
+    }
+}

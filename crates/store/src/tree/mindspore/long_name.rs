@@ -1,0 +1,32 @@
+//! Names that the file system refuses.
+//!
+//! The file goes by a random number, and `mapping.csv` beside it keeps the real name.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Longest file name that is used as it is.
+pub const FILE_NAME_BYTES_MAX: usize = 255;
+/// The numbers are below this.
+pub const SHORT_NAME_END: u64 = 1 << 31;
+
+/// Makes the short names. Two of them can be equal, so a name that is taken asks for another.
+#[derive(Debug, Default)]
+pub struct Digits {
+    keys: RandomState,
+    n_made: AtomicU64,
+}
+
+impl Digits {
+    /// The name to use in place of `file_name`, if that is too long.
+    pub fn short_name(&self, file_name: &str) -> Option<String> {
+        if file_name.len() <= FILE_NAME_BYTES_MAX {
+            return None;
+        }
+        // The keys differ from process to process.
+        let mut hasher = self.keys.build_hasher();
+        hasher.write_u64(self.n_made.fetch_add(1, Ordering::Relaxed));
+        let digits = hasher.finish() % SHORT_NAME_END;
+        Some(format!("{digits}{}", super::file_name::SUFFIX))
+    }
+}

@@ -1,0 +1,94 @@
+//! Which run, graph and iteration a directory belongs to.
+
+use std::path::{Component, Path};
+
+use super::{CONSTANTS_DIR, RANK_PREFIX, number};
+
+/// Digits of the time in a directory's name.
+const TIME_DIGITS: usize = 14;
+
+/// What the path of a directory with tensors says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The rank, or the device where there are no ranks.
+    pub rank: Option<u32>,
+    /// Name of the network, or of the model.
+    pub net_name: Option<String>,
+    /// Step of the training, where the tree has steps.
+    pub step: Option<u64>,
+    /// Local time, `YYYYMMDDhhmmss`, where the tree has times.
+    pub time: Option<String>,
+    /// The iteration; none for constants.
+    pub iteration: Option<u64>,
+    /// The graph, or the model.
+    pub graph_id: Option<u32>,
+    /// Whether the directory holds constants.
+    pub is_constants: bool,
+}
+
+impl Place {
+    /// Takes the end of a directory's path apart. What the path does not say is left out.
+    pub fn of(dir: &Path) -> Place {
+        let names: Vec<String> = dir
+            .components()
+            .filter_map(|component| match component {
+                Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+                _ => None,
+            })
+            .collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        with_rank(&names)
+            .or_else(|| with_time(&names))
+            .unwrap_or_else(|| without_root(&names))
+    }
+}
+
+/// `…/rank_0/{net_name}/{graph_id}/{iteration}`
+fn with_rank(names: &[&str]) -> Option<Place> {
+    let [.., rank, net_name, graph_id, leaf] = names else {
+        return None;
+    };
+    Some(Place {
+        rank: Some(number(rank.strip_prefix(RANK_PREFIX)?)?),
+        net_name: Some((*net_name).to_owned()),
+        graph_id: Some(number(graph_id)?),
+        ..leaf_of(leaf)?
+    })
+}
+
+/// `…/[{step}/]{time}/{device}/{model_name}/{model_id}/{iteration}`
+fn with_time(names: &[&str]) -> Option<Place> {
+    let [before @ .., time, device, model_name, model_id, leaf] = names else {
+        return None;
+    };
+    number::<u64>(time).filter(|_| time.len() == TIME_DIGITS)?;
+    Some(Place {
+        rank: Some(number(device)?),
+        net_name: Some((*model_name).to_owned()),
+        step: before.last().and_then(|step| number(step)),
+        time: Some((*time).to_owned()),
+        graph_id: Some(number(model_id)?),
+        ..leaf_of(leaf)?
+    })
+}
+
+/// A part of a tree that was taken out of it.
+fn without_root(names: &[&str]) -> Place {
+    let Some(place) = names.last().and_then(|leaf| leaf_of(leaf)) else {
+        return Place::default();
+    };
+    Place {
+        graph_id: names.iter().rev().nth(1).and_then(|id| number(id)),
+        ..place
+    }
+}
+
+fn leaf_of(leaf: &str) -> Option<Place> {
+    let is_constants = leaf == CONSTANTS_DIR;
+    let iteration = number(leaf);
+    (is_constants || iteration.is_some()).then(|| Place {
+        iteration,
+        is_constants,
+        ..Place::default()
+    })
+}

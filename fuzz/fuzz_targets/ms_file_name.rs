@@ -1,0 +1,13 @@
+//! A name of MindSpore's that is taken apart and put together means the same.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use opscope_store::tree::mindspore::TensorFileName;
+
+fuzz_target!(|name: &str| {
+    if let Some(parsed) = TensorFileName::parse(name) {
+        let again = TensorFileName::parse(&parsed.to_string());
+        assert_eq!(again, Some(parsed));
+    }
+});
