@@ -62,9 +62,7 @@ def test_a_program_dumps_two_models_with_two_configurations(tmp_path: Path) -> N
     assert_dumped(SHAPES_CASE, dumped["shapes_cnn_f32"], tmp_path, layers=None, sides=("output",))
 
 
-def assert_dumped(
-    case: Case, model_dir: Path, folder: Path, layers: list[str] | None, sides: tuple[str, ...]
-) -> None:
+def assert_dumped(case: Case, model_dir: Path, folder: Path, layers: list[str] | None, sides: tuple[str, ...]) -> None:
     """Every file of the dump against ONNX Runtime's values."""
     assert [path.name for path in model_dir.iterdir()] == ["0"]
     operators = reference.run(case.model_path(folder), case.load_inputs(folder))
