@@ -62,23 +62,35 @@ def test_a_program_dumps_two_models_with_two_configurations(tmp_path: Path) -> N
     assert_dumped(SHAPES_CASE, dumped["shapes_cnn_f32"], tmp_path, layers=None, sides=("output",))
 
 
-def assert_dumped(
-    case: Case, model_dir: Path, folder: Path, layers: list[str] | None, sides: tuple[str, ...]
-) -> None:
+def assert_dumped(case: Case, model_dir: Path, folder: Path, layers: list[str] | None, sides: tuple[str, ...]) -> None:
     """Every file of the dump against ONNX Runtime's values."""
     assert [path.name for path in model_dir.iterdir()] == ["0"]
     operators = reference.run(case.model_path(folder), case.load_inputs(folder))
     wanted = [operator for operator in operators if layers is None or operator.name in layers]
     assert wanted
-    for operator, file in dump_tree.pair(wanted, dump_tree.read_step(model_dir / "0")):
+    files = dump_tree.read_step(model_dir / "0")
+    assert_model_inputs([file for file in files if file.op_type == "Data"], case.load_inputs(folder))
+    for operator, file in dump_tree.pair(wanted, [file for file in files if file.op_type != "Data"]):
         data = dump_data.parse(file.path.read_bytes())
         found = {"input": data.inputs, "output": data.outputs}
         for side in ("input", "output"):
             values = [value for at, _, value in operator.slots if at == side] if side in sides else []
             assert len(found[side]) == len(values), f"{operator.name} {side}"
             for tensor, value in zip(found[side], values, strict=True):
-                array = np.frombuffer(tensor.payload, dump_data.DATA_TYPES[tensor.data_type]).reshape(tensor.shape)
-                assert difference(array, value, case.tolerance) is None, f"{operator.name} {side}"
+                assert difference(array_of(tensor), value, case.tolerance) is None, f"{operator.name} {side}"
+
+
+def assert_model_inputs(files: list[dump_tree.DumpFile], inputs: dict[str, np.ndarray]) -> None:
+    """The files that a model's inputs get beside the operators that read them."""
+    assert {file.op_name for file in files} == {dump_tree.sanitised(name) for name in inputs}
+    for file in files:
+        data = dump_data.parse(file.path.read_bytes())
+        assert data.inputs == [] and len(data.outputs) == 1
+        np.testing.assert_array_equal(array_of(data.outputs[0]), inputs[data.op_name])
+
+
+def array_of(tensor: dump_data.Tensor) -> np.ndarray:
+    return np.frombuffer(tensor.payload, dump_data.DATA_TYPES[tensor.data_type]).reshape(tensor.shape)
 
 
 @pytest.mark.parametrize("case", [DIGITS_CASE, SHAPES_CASE], ids=str)

@@ -8,7 +8,6 @@ import json
 import sys
 
 import numpy as np
-
 import opscope.acl as acl
 
 ACL_MEM_MALLOC_HUGE_FIRST = 0

@@ -6,7 +6,8 @@ a code. A code of 0 is success. Handles and addresses are integers.
 
 from opscope._native.base import *  # noqa: F403
 
-from . import mdl, op, rt, util
-from ._log import app_log
-
-__all__ = [name for name in dir() if not name.startswith("_")]
+from . import mdl as mdl
+from . import op as op
+from . import rt as rt
+from . import util as util
+from ._log import app_log as app_log

@@ -1,13 +1,12 @@
 from collections.abc import Sequence
 from os import PathLike
-from typing import Union
 
 from . import mdl as mdl
 from . import op as op
 from . import rt as rt
 from . import util as util
 
-StrPath = Union[str, PathLike[str]]
+StrPath = str | PathLike[str]
 
 def init(path: StrPath | None = None) -> int: ...
 def finalize() -> int: ...

@@ -1,8 +1,8 @@
 from collections.abc import Callable
 from os import PathLike
-from typing import TypedDict, Union
+from typing import TypedDict
 
-StrPath = Union[str, PathLike[str]]
+StrPath = str | PathLike[str]
 
 class Dims(TypedDict, total=False):
     name: str

@@ -1,8 +1,7 @@
 from collections.abc import Sequence
 from os import PathLike
-from typing import Union
 
-StrPath = Union[str, PathLike[str]]
+StrPath = str | PathLike[str]
 
 def create_attr() -> int: ...
 def destroy_attr(attr: int) -> None: ...
