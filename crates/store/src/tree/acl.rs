@@ -222,7 +222,7 @@ mod tests {
         });
         let place = tree.place(&record, 9);
         assert_eq!(place.dir, Path::new("/d/20240102030405/2"));
-        assert_eq!(place.file_name, "Add.add.7.65535.9");
+        assert_eq!(place.file_name, "Add.add.65535.65535.9");
     }
 
     #[test]
