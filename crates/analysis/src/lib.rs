@@ -13,6 +13,7 @@ pub mod msaccucmp;
 mod names;
 pub mod overflow;
 pub mod overview;
+pub mod statistics;
 mod tensor_file;
 
 pub use element::Element;

@@ -265,3 +265,30 @@ fn damaged_files_are_refused_with_their_place() {
         assert!(code == 3 && errors.contains("expected"), "{errors}");
     }
 }
+
+#[test]
+fn statistics_files_are_shown_as_a_table() {
+    let dir = tempfile::tempdir().unwrap();
+    let step = dir.path().join("20240102030405/0/net/1/3");
+    fs::create_dir_all(&step).unwrap();
+    let header = "Input/Output,Index,Data Size,Data Type,Format,Shape,Count,Max Value,l2norm";
+    let file = step.join("Conv.conv1.7.0.1700000000000000.csv");
+    fs::write(
+        &file,
+        format!("{header}\nOutput,0,8,DT_FLOAT,ND,2,2,1.5,1.8\n"),
+    )
+    .unwrap();
+    let (code, told, errors) = text(opscope().arg("show").arg(&file));
+    assert_eq!(code, 0, "{errors}");
+    assert!(told.contains("Max Value") && told.contains("1.5"), "{told}");
+    let (code, told, _) = text(opscope().arg("show").arg(dir.path()).arg("--json"));
+    let found = &json(&told)["statistics"][0];
+    assert_eq!(code, 0);
+    assert_eq!((&found["step"], &found["task_id"]), (&3.into(), &7.into()));
+    assert_eq!(found["rows"][0]["l2norm"], "1.8");
+
+    fs::write(&file, format!("{header}\nOutput,0\n")).unwrap();
+    let (code, _, errors) = text(opscope().arg("show").arg(&file));
+    assert_eq!(code, 3);
+    assert!(errors.contains("expected 9 cells"), "{errors}");
+}

@@ -41,19 +41,21 @@ pub struct Listing {
     /// Files that are, or may be, dump files; sorted by directory (numbers in numeric order), task
     /// and timestamp.
     pub entries: Vec<Entry>,
+    /// Files of statistics, in the same order.
+    pub tables: Vec<Entry>,
     /// Directories that could not be read.
     pub errors: Vec<StoreError>,
 }
 
 /// Lists the dump files below `dir`, following no symbolic links to directories.
 ///
-/// Passed over: `mapping.csv`, hidden files and temporary files, tables of statistics and texts about
-/// failures. A directory that cannot be read is
+/// Passed over: `mapping.csv`, hidden files and temporary files, and texts about failures. A directory that cannot be read is
 /// noted in [`Listing::errors`] and the others are listed all the same.
 pub fn list(dir: &Path) -> Listing {
     let mut listing = Listing::default();
     walk(dir, 0, &mut listing);
     listing.entries.sort_by_cached_key(sort_key);
+    listing.tables.sort_by_cached_key(sort_key);
     listing
 }
 
@@ -83,16 +85,8 @@ fn walk(dir: &Path, depth: usize, listing: &mut Listing) {
             Ok(_) => match std::fs::metadata(&path) {
                 Ok(metadata) if metadata.is_file() => {
                     let real_name = real_names.get(&file_name).cloned().unwrap_or(file_name);
-                    if is_without_tensors(&real_name) {
-                        continue;
-                    }
-                    let name = DumpFileName::parse(&real_name);
-                    listing.entries.push(Entry {
-                        path,
-                        real_name,
-                        name,
-                        n_bytes: metadata.len(),
-                    });
+                    let n_bytes = metadata.len();
+                    listing.add(path, real_name, n_bytes);
                 }
                 Ok(_) => {}
                 Err(error) => listing.errors.push(StoreError::io("read", &path)(error)),
@@ -102,12 +96,28 @@ fn walk(dir: &Path, depth: usize, listing: &mut Listing) {
     }
 }
 
-/// Whether a file is named like a dump file but for a suffix that says it holds no tensors.
-fn is_without_tensors(name: &str) -> bool {
-    [stats_csv::FILE_NAME_SUFFIX, TRACE_SUFFIX]
-        .iter()
-        .filter_map(|suffix| name.strip_suffix(suffix))
-        .any(|name| DumpFileName::parse(name).is_some())
+impl Listing {
+    /// Puts a file where it belongs; texts about failures belong nowhere.
+    fn add(&mut self, path: PathBuf, real_name: String, n_bytes: u64) {
+        let named = |suffix| real_name.strip_suffix(suffix).and_then(DumpFileName::parse);
+        if named(TRACE_SUFFIX).is_some() {
+            return;
+        }
+        let table = named(stats_csv::FILE_NAME_SUFFIX);
+        let is_table = table.is_some();
+        let name = table.or_else(|| DumpFileName::parse(&real_name));
+        let list = if is_table {
+            &mut self.tables
+        } else {
+            &mut self.entries
+        };
+        list.push(Entry {
+            path,
+            real_name,
+            name,
+            n_bytes,
+        });
+    }
 }
 
 /// The real names that `mapping.csv` in `dir` gives; empty if there is none.

@@ -3,6 +3,7 @@
 mod graph;
 mod json;
 mod mindspore;
+mod statistics;
 
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use opscope_analysis::describe::{self, FileDescription, RecordDescription, Tenso
 use opscope_analysis::mindspore::overview as mindspore_overview;
 use opscope_analysis::overview::{self, Overview};
 use opscope_analysis::{Element, FileKind, default_jobs};
+use opscope_store::file_format::stats_csv;
 use opscope_store::{StoreError, dump};
 use serde_json::Value;
 
@@ -49,18 +51,33 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Ok(overview) => return mindspore::show(&arguments.path, &overview, arguments.json),
         Err(listing) => listing,
     };
-    let overview = overview::overview(&arguments.path, listing, default_jobs());
+    let (tables, errors) = opscope_analysis::statistics::of_listing(&listing);
+    let mut overview = overview::overview(&arguments.path, listing, default_jobs());
+    overview.errors.extend(errors);
     if arguments.json {
-        print_json(&overview_json(&arguments.path, &overview))?;
+        let mut result = overview_json(&arguments.path, &overview);
+        if !tables.is_empty() {
+            result["statistics"] = statistics::to_json(&tables);
+        }
+        print_json(&result)?;
     } else {
-        print_overview(&overview)?;
+        if !tables.is_empty() {
+            statistics::print(&tables)?;
+        }
+        if overview.n_files > 0 || !overview.errors.is_empty() || tables.is_empty() {
+            print_overview(&overview)?;
+        }
     }
-    verdict(&arguments.path, overview.n_files, &overview.errors)
+    let n_shown = overview.n_files + tables.len() as u64;
+    verdict(&arguments.path, n_shown, &overview.errors)
 }
 
 fn show_file(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(beside) = opscope_analysis::graph::open(&arguments.path)? {
         return graph::show(&arguments.path, &beside, arguments.json);
+    }
+    if let Some(table) = stats_csv::read_file(&arguments.path)? {
+        return statistics::show(&arguments.path, &table, arguments.json);
     }
     let file = describe::file(&arguments.path)?;
     if arguments.json {

@@ -7,6 +7,7 @@
 mod cells;
 mod names;
 mod number;
+mod parse;
 
 use std::fmt::Write;
 
@@ -16,6 +17,8 @@ use crate::record::{Record, Side};
 
 use self::cells::Cells;
 use self::number::general;
+
+pub use self::parse::{FORMAT_NAME, Table, parse, read_file};
 
 /// What every header line begins with.
 const DESCRIPTION: &str = "Input/Output,Index,Data Size,Data Type,Format,Shape";

@@ -1,0 +1,98 @@
+//! Reading statistics files.
+
+use std::path::Path;
+
+use super::{DESCRIPTION, FILE_NAME_SUFFIX};
+use crate::{FormatError, StoreError};
+
+/// The name used in error messages.
+pub const FORMAT_NAME: &str = "statistics";
+/// Most columns of a file.
+const N_COLUMNS_MAX: usize = 64;
+/// Largest file that is read.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+
+/// A statistics file as it stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The cells of each tensor, as many as there are columns.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Reads a file if its name ends and its content begins as those of statistics do.
+///
+/// # Errors
+/// [`StoreError`] if it cannot be read, or is damaged further on.
+pub fn read_file(path: &Path) -> Result<Option<Table>, StoreError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    if !name.ends_with(FILE_NAME_SUFFIX) {
+        return Ok(None);
+    }
+    let metadata = std::fs::metadata(path).map_err(StoreError::io("read", path))?;
+    if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
+        return Ok(None);
+    }
+    let bytes = std::fs::read(path).map_err(StoreError::io("read", path))?;
+    if !bytes.starts_with(DESCRIPTION.as_bytes()) {
+        return Ok(None);
+    }
+    let table = parse(&String::from_utf8_lossy(&bytes));
+    table
+        .map(Some)
+        .map_err(StoreError::corrupt(FORMAT_NAME, path))
+}
+
+/// Reads a file of either form.
+///
+/// # Errors
+/// [`FormatError`] if the first line is another, or a row has another number of cells than it.
+pub fn parse(text: &str) -> Result<Table, FormatError> {
+    let mut at = 0;
+    let mut lines = text.split_inclusive('\n').map(|line| {
+        let start = at;
+        at += line.len();
+        (start as u64, line.trim_end_matches(['\n', '\r']))
+    });
+    let (_, header) = lines.next().unwrap_or_default();
+    let columns: Vec<&str> = header.split(',').take(N_COLUMNS_MAX + 1).collect();
+    let is_known = header.starts_with(DESCRIPTION) && columns.len() <= N_COLUMNS_MAX;
+    if !is_known {
+        let found: String = header.chars().take(40).collect();
+        let expected = format!("a line that begins with `{DESCRIPTION}`");
+        return Err(FormatError::new(0, expected, format!("`{found}`")));
+    }
+    let mut rows = Vec::new();
+    for (start, line) in lines.filter(|(_, line)| !line.is_empty()) {
+        let n_cells = line.split(',').count();
+        if n_cells != columns.len() {
+            let expected = format!("{} cells", columns.len());
+            return Err(FormatError::new(start, expected, n_cells.to_string()));
+        }
+        rows.push(line.split(',').map(str::to_owned).collect());
+    }
+    Ok(Table {
+        columns: columns.into_iter().map(str::to_owned).collect(),
+        rows,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_and_what_is_none() {
+        let header = format!("{DESCRIPTION},Count,l2norm");
+        let table = parse(&format!("{header}\nOutput,0,8,DT_FLOAT,ND,2,2,1.5\n")).unwrap();
+        assert_eq!(table.columns.len(), 8);
+        assert_eq!(table.rows[0][7], "1.5");
+        assert!(parse(&header).unwrap().rows.is_empty());
+        let error = parse(&format!("{header}\nOutput,0\n")).unwrap_err();
+        assert_eq!(error.offset, header.len() as u64 + 1);
+        assert!(parse("").is_err());
+        assert!(parse("a,b\n").is_err());
+        assert!(parse(&format!("{DESCRIPTION}{}", ",".repeat(100))).is_err());
+    }
+}
