@@ -55,15 +55,15 @@ fn quoted(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    fn check(attribute: AttributeProto, expected: &str) {
-        assert_eq!(text(&attribute), expected);
+    fn check(attribute: &AttributeProto, expected: &str) {
+        assert_eq!(text(attribute), expected);
     }
 
     #[test]
     fn kinds() {
         let empty = AttributeProto::default;
         check(
-            AttributeProto {
+            &AttributeProto {
                 r#type: 2,
                 i: -3,
                 ..empty()
@@ -71,7 +71,7 @@ mod tests {
             "-3",
         );
         check(
-            AttributeProto {
+            &AttributeProto {
                 r#type: 1,
                 f: 0.5,
                 ..empty()
@@ -79,7 +79,7 @@ mod tests {
             "0.5",
         );
         check(
-            AttributeProto {
+            &AttributeProto {
                 r#type: 7,
                 ints: vec![1, 2],
                 ..empty()
@@ -87,14 +87,14 @@ mod tests {
             "[1, 2]",
         );
         check(
-            AttributeProto {
+            &AttributeProto {
                 r#type: 7,
                 ..empty()
             },
             "[]",
         );
         check(
-            AttributeProto {
+            &AttributeProto {
                 r#type: 3,
                 s: b"a\"b".to_vec(),
                 ..empty()
