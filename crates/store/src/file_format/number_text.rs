@@ -65,4 +65,21 @@ mod tests {
             assert_eq!(general(value), text);
         }
     }
+
+    /// Values and what `printf("%g")` of glibc makes of them.
+    const PRINTED: &str = include_str!("../../tests/golden/printf_g.txt");
+
+    #[test]
+    fn as_the_c_library_prints() {
+        let mut n_cases = 0;
+        for line in PRINTED.lines() {
+            let (bits, expected) = line.split_once(' ').unwrap();
+            let value = f64::from_bits(u64::from_str_radix(bits, 16).unwrap());
+            if !value.is_nan() {
+                assert_eq!(general(value), expected, "{value:e}");
+                n_cases += 1;
+            }
+        }
+        assert!(n_cases > 1000);
+    }
 }
