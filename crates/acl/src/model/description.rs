@@ -24,7 +24,7 @@ const UNKNOWN_RANK: i64 = -2;
 /// an unknown number of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dims {
-    /// The name, or a short one in place of a long one: see [`Process::real_name`].
+    /// The name, or a short one in place of a long one: see [`Process::real_name`](crate::Process::real_name).
     pub name: String,
     /// The extents.
     pub dims: Vec<i64>,

@@ -13,7 +13,7 @@ pub const CHUNK_ELEMENTS: usize = 1 << 20;
 /// The statistics of consecutive elements, before the last divisions and roots.
 ///
 /// A tensor's chunks ([`chunks`]) can be looked at on any threads, in any order; appending their
-/// results in the order of the chunks gives what [`stats`](crate::stats) gives, bit for bit.
+/// results in the order of the chunks gives what [`stats`](crate::stats()) gives, bit for bit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Partial {
     counts: Block,
@@ -233,7 +233,7 @@ impl Chunk<'_> {
 /// too few bytes, the elements that are there are taken.
 ///
 /// # Errors
-/// [`StatsError::Dtype`] as for [`stats`](crate::stats).
+/// [`StatsError::Dtype`] as for [`stats`](crate::stats()).
 pub fn chunks(
     dtype: DType,
     n_elements: usize,

@@ -56,7 +56,7 @@ pub struct SequentialStats {
 /// Computes statistics with sequential sums.
 ///
 /// # Errors
-/// [`StatsError::Dtype`] as for [`stats`](crate::stats).
+/// [`StatsError::Dtype`] as for [`stats`](crate::stats()).
 pub fn sequential_stats(tensor: TensorView<'_>) -> Result<SequentialStats, StatsError> {
     let kind = Kind::of(tensor.dtype).ok_or(StatsError::Dtype(tensor.dtype))?;
     let n_there = tensor.bytes.len().saturating_mul(8) / kind.bits();

@@ -41,7 +41,7 @@ pub enum StridedError {
 /// Computes the statistics of elements at regular distances: `strides` are steps in elements along
 /// each axis of `shape`, which may be negative or zero; `start` is the position of the first element.
 ///
-/// The result is that of [`stats`](crate::stats) for a dense copy, bit for bit. At most one chunk
+/// The result is that of [`stats`](crate::stats()) for a dense copy, bit for bit. At most one chunk
 /// is copied at a time.
 ///
 /// # Errors
