@@ -1,6 +1,7 @@
 //! One module for each configuration dialect.
 
 pub mod acl;
+pub mod mindspore;
 
 use crate::json::{self, Value};
 use crate::{Issue, Severity};
