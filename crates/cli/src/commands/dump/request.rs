@@ -83,7 +83,7 @@ impl Request {
     pub(crate) fn for_single_operators(self) -> Request {
         let is_kept = match self.plan.purpose {
             Purpose::Values => self.has_single_operators,
-            Purpose::Overflow | Purpose::Failures(_) => true,
+            Purpose::Overflow | Purpose::NonFinite | Purpose::Failures(_) => true,
             Purpose::Watch => false,
         };
         let plan = if is_kept {
