@@ -23,10 +23,12 @@ pub struct Plan {
     /// Whether each graph input that a selected operator reads is kept as a record of its own, of the
     /// type `Data` and under the reading operator's task. Asked for by outputs only.
     pub has_graph_inputs: bool,
-    /// Whether what operators read and no operator produces (weights, constants, inputs of the model)
-    /// is kept as records of its own at the end of a step. Asked for by outputs only; rules of
+    /// Whether what operators read and no operator produces (weights and inputs of the model) is kept
+    /// as records of its own at the end of a step. Asked for by outputs only; rules of
     /// [`OperatorSelection::kernels`] choose among them by name.
     pub has_parameters: bool,
+    /// The same of values that are written into the graph.
+    pub has_constants: bool,
     /// How many operators are kept under [`Purpose::Overflow`] and [`Purpose::NonFinite`], in a whole
     /// session; `None` is all.
     pub n_overflows_max: Option<u64>,
@@ -212,6 +214,7 @@ impl Plan {
             steps: Steps::every(),
             has_graph_inputs: false,
             has_parameters: false,
+            has_constants: false,
             n_overflows_max: None,
         }
     }

@@ -29,6 +29,8 @@ pub struct Selected {
     /// Texts of the rules of [`OperatorSelection::kernels`] that choose nothing, or nothing that an
     /// earlier rule does not choose.
     pub unused_rules: Vec<String>,
+    /// Whether that is every operator, as far as names and rules go.
+    pub is_every: bool,
     /// Whether the plan has a rule for this model at all.
     pub is_model_matched: bool,
 }
@@ -157,6 +159,7 @@ pub(crate) fn select_marked(
         kept,
         unmatched,
         unused_rules: chosen.unused(),
+        is_every: rule.is_every(),
         is_model_matched: true,
     }
 }

@@ -2,6 +2,7 @@
 
 mod acl;
 mod memory;
+mod mindspore;
 mod range;
 mod stats;
 
@@ -18,6 +19,7 @@ use crate::{Failure, GraphView, Selected};
 
 pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 pub use memory::MemorySink;
+pub use mindspore::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
 pub use range::{RangeRow, RangeSink};
 pub use stats::{StatsRow, StatsSink};
 

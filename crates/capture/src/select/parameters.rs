@@ -19,7 +19,7 @@ pub(super) fn of<'a>(
 ) -> BTreeMap<&'a str, Operator> {
     let has_purpose = matches!(plan.purpose, Purpose::Values | Purpose::NonFinite);
     let mut records = BTreeMap::new();
-    if !plan.has_parameters || !plan.sides.outputs() || !has_purpose {
+    if !(plan.has_parameters || plan.has_constants) || !plan.sides.outputs() || !has_purpose {
         return records;
     }
     let operators = || graph.operators.iter();
@@ -34,7 +34,8 @@ pub(super) fn of<'a>(
         if name.is_empty() || produced.contains(name.as_str()) || !seen.insert(name.as_str()) {
             continue;
         }
-        let (op_type, op_name, full_name) = if constants.contains(name.as_str()) {
+        let is_constant = constants.contains(name.as_str());
+        let (op_type, op_name, full_name) = if is_constant {
             let number = format!("data-{n_constants}");
             n_constants += 1;
             let full_name = format!("Default/{number}");
@@ -42,7 +43,11 @@ pub(super) fn of<'a>(
         } else {
             (PARAMETER, name.clone(), name.clone())
         };
-        if chosen.has_name(&full_name) {
+        let is_kept = match is_constant {
+            true => plan.has_constants,
+            false => plan.has_parameters,
+        };
+        if is_kept && chosen.has_name(&full_name) {
             let record = Operator {
                 op_type: op_type.to_owned(),
                 op_name,

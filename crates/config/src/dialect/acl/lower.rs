@@ -116,6 +116,7 @@ pub(super) fn values(
             // Data operators produce no files, the documents say.
             has_graph_inputs: false,
             has_parameters: false,
+            has_constants: false,
             n_overflows_max: None,
         },
         content: content(settings),
