@@ -1,54 +1,53 @@
 //! One module for each configuration dialect.
 
 pub mod acl;
+mod explanation;
+mod findings;
 pub mod mindspore;
 
 use crate::json::{self, Value};
-use crate::{Issue, Severity};
+
+pub use explanation::Explanation;
 
 /// A dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// AscendCL's `acl.json`.
     Acl,
+    /// MindSpore's data dump.
+    MindSpore,
 }
 
-/// A top-level key by which a dialect is known that is not read.
-const MINDSPORE: &str = "common_dump_settings";
+/// Top-level keys by which a file of MindSpore is known.
+const MINDSPORE_KEYS: [&str; 2] = ["common_dump_settings", "e2e_dump_settings"];
 
 impl Dialect {
     /// The dialect's short name.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Acl => "acl",
+            Dialect::MindSpore => "mindspore",
         }
     }
 }
 
-/// Tells which dialect a file is in. Whatever has no mark of another one, or is no JSON, is taken for
-/// [`Dialect::Acl`], which accepts any object.
-///
-/// # Errors
-/// The place at which a dialect shows that is not supported.
-pub fn detect(text: &str) -> Result<Dialect, Box<Issue>> {
-    let Ok(root) = json::parse(text) else {
-        return Ok(Dialect::Acl);
+/// Tells which dialect a file is in, by its top-level keys; of what is no JSON, by whether it mentions
+/// one of them. Whatever has no mark of another one is taken for [`Dialect::Acl`], which accepts any
+/// object.
+pub fn detect(text: &str) -> Dialect {
+    let is_mindspore = match json::parse(text).map(|root| root.value) {
+        Ok(Value::Object(members)) => {
+            let mut names = members.iter().map(|member| member.name.as_str());
+            names.any(|name| MINDSPORE_KEYS.contains(&name))
+        }
+        Ok(_) => false,
+        Err(_) => MINDSPORE_KEYS
+            .iter()
+            .any(|key| text.contains(&format!("\"{key}\""))),
     };
-    let Value::Object(members) = &root.value else {
-        return Ok(Dialect::Acl);
-    };
-    match members.iter().find(|member| member.name == MINDSPORE) {
-        None => Ok(Dialect::Acl),
-        Some(member) => Err(Box::new(Issue {
-            pointer: format!("/{MINDSPORE}"),
-            item: MINDSPORE.to_owned(),
-            expected: Some("`acl.json` with a `dump` object".to_owned()),
-            ..Issue::of_file(
-                Severity::Error,
-                member.place,
-                "this is a dump configuration of MindSpore, which is not supported yet",
-            )
-        })),
+    match is_mindspore {
+        true => Dialect::MindSpore,
+        false => Dialect::Acl,
     }
 }
 
@@ -64,11 +63,16 @@ mod tests {
             "[]",
             "{}",
             r#"{"dump": {"common_dump_settings": 1}}"#,
+            r#"["common_dump_settings"]"#,
         ] {
-            assert_eq!(detect(text), Ok(Dialect::Acl), "{text}");
+            assert_eq!(detect(text), Dialect::Acl, "{text}");
         }
-        let issue = detect("{\n\"common_dump_settings\": {}}").unwrap_err();
-        assert_eq!(issue.place.line, 2);
-        assert!(issue.message.contains("MindSpore"));
+        for text in [
+            r#"{"common_dump_settings": {}}"#,
+            r#"{"x": 1, "e2e_dump_settings": null}"#,
+            r#"{"common_dump_settings": {},}"#,
+        ] {
+            assert_eq!(detect(text), Dialect::MindSpore, "{text}");
+        }
     }
 }

@@ -19,6 +19,10 @@ pub struct Environment {
     pub dump_scene: Option<String>,
     /// `NPU_COLLECT_PATH`: asks for one, and names the place.
     pub collect_path: Option<PathBuf>,
+    /// `MS_DIAGNOSTIC_DATA_PATH`: above the place of MindSpore's dumps that name none.
+    pub diagnostic_data_path: Option<String>,
+    /// The device that runs the model, as MindSpore counts them.
+    pub device_id: u32,
 }
 
 impl Environment {
@@ -37,6 +41,9 @@ impl Environment {
             dump_scene: variable("ASCEND_DUMP_SCENE")
                 .map(|scene| scene.to_string_lossy().into_owned()),
             collect_path: path("NPU_COLLECT_PATH"),
+            diagnostic_data_path: variable("MS_DIAGNOSTIC_DATA_PATH")
+                .map(|path| path.to_string_lossy().into_owned()),
+            device_id: 0,
         })
     }
 

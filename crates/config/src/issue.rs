@@ -43,6 +43,9 @@ pub struct Issue {
     pub expected: Option<String>,
     /// What would help.
     pub hint: Option<String>,
+    /// What the vendor's tool prints, its first line; `None` where it prints nothing, or where
+    /// [`Issue::report`] says it.
+    pub vendor_text: Option<String>,
     /// What the vendor's library would report. `None` where it reports nothing.
     pub report: Option<Report>,
 }
@@ -59,6 +62,7 @@ impl Issue {
             found: None,
             expected: None,
             hint: None,
+            vendor_text: None,
             report: None,
         }
     }

@@ -27,7 +27,7 @@ use crate::json::{self, Member, Value};
 use crate::load::Place;
 use crate::{Environment, Issue, Severity};
 
-pub use explain::{Explanation, explain};
+pub use explain::explain;
 pub use settings::{Level, Scene, Settings};
 
 /// What a configuration asks for.

@@ -4,19 +4,37 @@
 //! MindSpore 2.10 does for each kind of device; what it accepts without a word although it has no effect
 //! is warned about here.
 
-use std::path::PathBuf;
+mod explain;
+mod iteration;
+mod kernels;
+mod lower;
+mod regex_syntax;
+mod section;
+mod settings;
+
+use std::path::{Path, PathBuf};
 
 use opscope_capture::{Purpose, Sides, Steps};
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::tree::mindspore::Target;
 
-use crate::Issue;
+use self::section::{COMMON, E2E, Section};
+use self::settings::{Backend, COMMON_KEYS, E2E_KEYS, Reader};
+use super::findings::{Findings, nearest_hint, top_level_warning};
+use crate::json::{self, Node, Value};
+use crate::load::Place;
+use crate::{Environment, Issue, Severity};
+
+pub use explain::explain;
+pub use settings::{SavedData, Settings};
 
 /// What a configuration asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeConfig {
     /// The dump to make, or `None` if the configuration is accepted and asks for nothing.
     pub dump: Option<MindSporeDump>,
+    /// What MindSpore would have in force.
+    pub settings: Settings,
     /// Warnings; no errors.
     pub issues: Vec<Issue>,
 }
@@ -64,7 +82,8 @@ pub struct MindSporeDump {
 pub enum Kernels {
     /// All of them.
     Every,
-    /// Those that match a rule; there is at least one. Texts differ, in the order of the file.
+    /// Those that match a rule; there is at least one. Sorted by their text, in which order
+    /// MindSpore tries regexes, then names, then types.
     Listed(Vec<KernelRule>),
     /// Those that the model marks.
     BySetDump,
@@ -112,6 +131,109 @@ pub enum FileFormat {
 /// What stands before and after a regular expression in `kernels`.
 const REGEX_MARKS: (&str, &str) = ("name-regex(", ")");
 
+/// The ending of a configuration's name.
+const FILE_NAME_END: &str = "json";
+
+/// Checks `text` and lowers it to a dump that Opscope makes. No file is looked at.
+///
+/// It follows MindSpore but for `dump_mode` 2, which it takes on every target. [`check`] has the
+/// verdict of MindSpore.
+///
+/// # Errors
+/// The issues, if any of them is an error; errors come first.
+pub fn load(text: &str, target: Target, env: &Environment) -> Result<MindSporeConfig, Vec<Issue>> {
+    read(text, target, env, true)
+}
+
+/// The same as [`load`], with MindSpore's verdict on `dump_mode` 2: refused on all targets but Ascend.
+///
+/// # Errors
+/// The issues, if any of them is an error; errors come first.
+pub fn check(text: &str, target: Target, env: &Environment) -> Result<MindSporeConfig, Vec<Issue>> {
+    read(text, target, env, false)
+}
+
+/// Checks the name of a configuration as MindSpore does for the one in `MINDSPORE_DUMP_CONFIG`: a file
+/// that exists, whose name ends in `.json`.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn check_file_name(path: &Path) -> Result<(), Box<Issue>> {
+    let (message, text) = if !path.exists() {
+        ("there is no such file", "Get dump config file failed")
+    } else if path.is_dir() {
+        ("it is a directory", "Invalid json file name")
+    } else if path.extension().is_none_or(|end| end != FILE_NAME_END) {
+        (
+            "its name does not end in `.json`",
+            "suffix only supports json!",
+        )
+    } else {
+        return Ok(());
+    };
+    let start = Place { line: 1, column: 1 };
+    Err(Box::new(Issue {
+        found: Some(path.display().to_string()),
+        expected: Some("a file with a name that ends in `.json`".to_owned()),
+        vendor_text: Some(text.to_owned()),
+        ..Issue::of_file(Severity::Error, start, message)
+    }))
+}
+
+fn read(
+    text: &str,
+    target: Target,
+    env: &Environment,
+    is_lenient: bool,
+) -> Result<MindSporeConfig, Vec<Issue>> {
+    let root = json::parse(text).map_err(|issue| {
+        vec![Issue {
+            report: None,
+            vendor_text: Some("Parse dump json failed, error:".to_owned()),
+            ..*issue
+        }]
+    })?;
+    let mut findings = Findings::default();
+    warn_unknown(&root, &mut findings);
+    let reader = Reader {
+        backend: Backend::of(target),
+        env,
+        is_lenient,
+    };
+    let loaded = reader.read(&root, &mut findings).and_then(|settings| {
+        let dump = lower::dump(text, target, &settings, &mut findings)?;
+        Ok((settings, dump))
+    });
+    let issues = findings.into_issues();
+    match loaded {
+        Ok((settings, dump)) => Ok(MindSporeConfig {
+            dump,
+            settings,
+            issues,
+        }),
+        Err(_) => Err(issues),
+    }
+}
+
+fn warn_unknown(root: &Node, findings: &mut Findings) {
+    if let Value::Object(members) = &root.value {
+        for member in members {
+            let name = member.name.as_str();
+            if ![COMMON, E2E].contains(&name) {
+                let message = "unknown key, it has no effect".to_owned();
+                let mut issue = top_level_warning(name, member.place, message);
+                issue.hint = nearest_hint(name, &[COMMON, E2E]);
+                findings.warn(issue);
+            }
+        }
+    }
+    for (name, keys) in [(COMMON, &COMMON_KEYS[..]), (E2E, &E2E_KEYS[..])] {
+        if let Some(section) = Section::find(root, name) {
+            section.warn_unknown(keys, findings);
+        }
+    }
+}
+
 impl MindSporeDump {
     /// Whether a device dumps. On the CPU every one does, whatever `support_device` says.
     pub fn is_device_selected(&self, device: u32) -> bool {
@@ -133,3 +255,6 @@ impl KernelRule {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,18 +12,7 @@ use opscope_store::tree::acl::{FAILURE_DIR, MODEL_FILE, SINGLE_FILE};
 use super::object::shown;
 use super::settings::column_word;
 use super::{AclConfig, AclDump, Mode};
-
-/// Most names that one row lists.
-const N_SHOWN_MAX: usize = 20;
-
-/// What a configuration does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explanation {
-    /// One sentence.
-    pub summary: String,
-    /// Subjects, each with what is to be said about it. A subject may come more than once.
-    pub rows: Vec<(&'static str, String)>,
-}
+use crate::dialect::explanation::{Explanation, list, list_ranges};
 
 /// Says what would be dumped, of what, in which form and where to. What has no effect is among the
 /// configuration's issues.
@@ -156,18 +145,10 @@ fn sides(dump: &AclDump) -> &'static str {
 }
 
 fn steps(ranges: Option<&[RangeInclusive<u64>]>) -> String {
-    let Some(ranges) = ranges else {
-        return "every execution of a model".to_owned();
-    };
-    let range = |range: &RangeInclusive<u64>| {
-        if range.start() == range.end() {
-            range.start().to_string()
-        } else {
-            format!("{} to {}", range.start(), range.end())
-        }
-    };
-    let ranges: Vec<String> = ranges.iter().map(range).collect();
-    format!("executions {} (they count from 0)", list(&ranges))
+    match ranges {
+        None => "every execution of a model".to_owned(),
+        Some(ranges) => format!("executions {} (they count from 0)", list_ranges(ranges)),
+    }
 }
 
 fn form(dump: &AclDump) -> String {
@@ -225,14 +206,4 @@ fn names(names: &[String]) -> String {
         .map(|name| format!("`{}`", shown(name)))
         .collect();
     list(&quoted)
-}
-
-/// The first few, and how many more there are.
-fn list(texts: &[String]) -> String {
-    let first = &texts[..texts.len().min(N_SHOWN_MAX)];
-    match texts.len() - first.len() {
-        0 if texts.is_empty() => "none".to_owned(),
-        0 => first.join(", "),
-        n => format!("{} and {n} more", first.join(", ")),
-    }
 }

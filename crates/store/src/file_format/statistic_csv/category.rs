@@ -83,6 +83,12 @@ impl Category {
             .or_else(|| alias().map(|(_, category)| *category))
     }
 
+    /// Its name in a configuration, the first where there are several.
+    pub fn name(self) -> &'static str {
+        let known = TABLE.iter().find(|(category, ..)| *category == self);
+        known.map_or("", |(_, name, ..)| name)
+    }
+
     /// The category of a column.
     pub fn from_column(column: &str) -> Option<Category> {
         let known = TABLE.iter().find(|(_, _, known, _)| *known == column)?;

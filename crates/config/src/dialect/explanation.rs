@@ -1,0 +1,37 @@
+//! The form of a configuration in plain words.
+
+use std::ops::RangeInclusive;
+
+/// Most names that one row lists.
+const N_SHOWN_MAX: usize = 20;
+
+/// What a configuration does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// One sentence.
+    pub summary: String,
+    /// Subjects, each with what is to be said about it. A subject may come more than once.
+    pub rows: Vec<(&'static str, String)>,
+}
+
+/// The first few, and how many more there are.
+pub(super) fn list(texts: &[String]) -> String {
+    let first = &texts[..texts.len().min(N_SHOWN_MAX)];
+    match texts.len() - first.len() {
+        0 if texts.is_empty() => "none".to_owned(),
+        0 => first.join(", "),
+        n => format!("{} and {n} more", first.join(", ")),
+    }
+}
+
+/// Numbers and stretches of numbers.
+pub(super) fn list_ranges(ranges: &[RangeInclusive<u64>]) -> String {
+    let range = |range: &RangeInclusive<u64>| {
+        if range.start() == range.end() {
+            range.start().to_string()
+        } else {
+            format!("{} to {}", range.start(), range.end())
+        }
+    };
+    list(&ranges.iter().map(range).collect::<Vec<_>>())
+}

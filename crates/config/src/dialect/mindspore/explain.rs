@@ -1,0 +1,148 @@
+//! A configuration in plain words.
+
+use opscope_capture::{Purpose, Sides};
+use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, Category};
+use opscope_store::tree::mindspore::Target;
+
+use super::{FileFormat, KernelRule, Kernels, MindSporeConfig, MindSporeDump, RuleKind};
+use crate::dialect::explanation::{Explanation, list, list_ranges};
+use crate::dialect::findings::shown;
+
+/// Says what would be dumped, of what, in which form and where to. What has no effect is among the
+/// configuration's issues.
+pub fn explain(config: &MindSporeConfig) -> Explanation {
+    let Some(dump) = &config.dump else {
+        return Explanation {
+            summary: "Nothing is dumped.".to_owned(),
+            rows: Vec::new(),
+        };
+    };
+    let mut rows = vec![("target", target(dump.target).to_owned())];
+    kernels(&dump.kernels, &mut rows);
+    rows.push(("sides", sides(dump).to_owned()));
+    let numbered = match dump.initial_iteration {
+        0 => "they count from 0".to_owned(),
+        first => format!("they count from {first}"),
+    };
+    rows.push((
+        "iterations",
+        match dump.iteration.ranges() {
+            None => format!("every one ({numbered})"),
+            Some(ranges) => format!("{} ({numbered})", list_ranges(ranges)),
+        },
+    ));
+    if let Some(n) = dump.overflow_number {
+        rows.push(("at most", format!("{n} operators that overflow")));
+    }
+    form(dump, &mut rows);
+    if dump.target != Target::Cpu {
+        let devices: Vec<String> = dump.devices.iter().map(u32::to_string).collect();
+        rows.push(("devices", list(&devices)));
+    }
+    rows.push(("files", place(dump)));
+    Explanation {
+        summary: summary(dump).to_owned(),
+        rows,
+    }
+}
+
+fn summary(dump: &MindSporeDump) -> &'static str {
+    match (dump.purpose, dump.target) {
+        (Purpose::Overflow, _) => "Operators whose arithmetic overflows are dumped.",
+        (Purpose::Failures(_), Target::Cpu | Target::Gpu) => {
+            "Parameters are dumped after each iteration; nothing of operators is."
+        }
+        (Purpose::Failures(_), _) => "What operators that fail read is dumped.",
+        (Purpose::Values | Purpose::Watch, _) => "What operators read and write is dumped.",
+    }
+}
+
+fn target(target: Target) -> &'static str {
+    match target {
+        Target::Cpu => "a CPU",
+        Target::Gpu => "a GPU",
+        Target::AscendKernels => "Ascend, kernel by kernel (O0, O1)",
+        Target::AscendGraph => "Ascend, whole graphs (O2)",
+        Target::GraphEngine => "Ascend, by the graph engine's own dump",
+    }
+}
+
+fn kernels(kernels: &Kernels, rows: &mut Vec<(&'static str, String)>) {
+    let rules = match kernels {
+        Kernels::Every => return rows.push(("operators", "every operator".to_owned())),
+        Kernels::BySetDump => {
+            return rows.push(("operators", "those that the model marks".to_owned()));
+        }
+        Kernels::Listed(rules) => rules,
+    };
+    for (kind, subject) in [
+        (RuleKind::Regex, "whole name matches"),
+        (RuleKind::Name, "name is"),
+        (RuleKind::Type, "type contains"),
+    ] {
+        let rules = rules.iter().filter(|rule| rule.kind == kind);
+        let quoted = |rule: &KernelRule| format!("`{}`", shown(rule.pattern()));
+        let patterns: Vec<String> = rules.map(quoted).collect();
+        if !patterns.is_empty() {
+            rows.push(("operators", format!("{subject} {}", list(&patterns))));
+        }
+    }
+}
+
+fn sides(dump: &MindSporeDump) -> &'static str {
+    match (dump.purpose, dump.sides) {
+        (Purpose::Failures(_), Sides::Outputs) => {
+            "none: of operators that fail only inputs are kept"
+        }
+        (Purpose::Failures(_), _) | (_, Sides::Inputs) => "inputs",
+        (_, Sides::Outputs) => "outputs",
+        (_, Sides::Both) => "inputs and outputs",
+    }
+}
+
+fn form(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
+    if dump.saved.tensors {
+        let what = match dump.n_samples {
+            Some(n) => format!("the first {n} elements of each tensor"),
+            None => "whole tensors".to_owned(),
+        };
+        let files = match dump.file_format {
+            FileFormat::Npy => "one npy file for each tensor",
+            FileFormat::Bin => "one file of CANN's format for each operator",
+        };
+        let layout = match dump.trans_flag || dump.target != Target::AscendKernels {
+            true => "",
+            false => ", as the device has them",
+        };
+        rows.push(("form", format!("{what}{layout}, {files}")));
+    }
+    if let Some(categories) = &dump.saved.statistics {
+        let names = categories.iter().map(|category| Category::name(*category));
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        let n = COMMON_COLUMNS.len();
+        let text = format!(
+            "statistics in `statistic.csv`: {n} columns and {}",
+            list(&names)
+        );
+        rows.push(("form", text));
+    }
+    if dump.saves_kernel_args {
+        rows.push((
+            "form",
+            "arguments of operators, one JSON file each".to_owned(),
+        ));
+    }
+}
+
+fn place(dump: &MindSporeDump) -> String {
+    let path = dump.path.to_string_lossy();
+    let path = path.trim_end_matches('/');
+    match dump.target {
+        // The rank is known when the model runs.
+        Target::Cpu | Target::Gpu | Target::AscendKernels => {
+            format!("{path}/rank_RANK/{}/GRAPH/ITERATION", dump.net_name)
+        }
+        Target::AscendGraph => format!("{path}/STEP/TIME/DEVICE/MODEL/MODEL_ID/ITERATION"),
+        Target::GraphEngine => format!("{path}/TIME/DEVICE/MODEL/MODEL_ID/ITERATION"),
+    }
+}

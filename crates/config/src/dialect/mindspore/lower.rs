@@ -1,0 +1,108 @@
+//! From settings to a dump.
+
+use opscope_capture::{FailureDetail, Purpose, Sides};
+use opscope_store::tree::mindspore::Target;
+
+use super::settings::{Backend, FAILURES, OVERFLOW, Settings};
+use super::{FileFormat, Kernels, MindSporeDump, RuleKind, Saved, iteration};
+use crate::dialect::findings::{Findings, Refused};
+use crate::load::Place;
+use crate::{Issue, Severity};
+
+/// The dump that settings ask for, if they ask for one.
+pub(super) fn dump(
+    text: &str,
+    target: Target,
+    settings: &Settings,
+    findings: &mut Findings,
+) -> Result<Option<MindSporeDump>, Refused> {
+    if !has_dump(target, settings, findings)? {
+        return Ok(None);
+    }
+    let is_graph = is_graph(target);
+    let purpose = purpose(target, settings, findings);
+    let saved = settings.saved_data;
+    let is_sampled = settings.sample_mode == 1 && target == Target::AscendKernels;
+    let is_limited = settings.overflow_number > 0 && purpose == Purpose::Overflow;
+    Ok(Some(MindSporeDump {
+        target,
+        path: settings.path.clone().into(),
+        net_name: settings.net_name.clone(),
+        iteration: iteration::steps(&settings.iteration),
+        initial_iteration: settings.initial_iteration.into(),
+        sides: match settings.input_output {
+            1 => Sides::Inputs,
+            2 => Sides::Outputs,
+            _ => Sides::Both,
+        },
+        purpose,
+        kernels: match settings.dump_mode {
+            1 if !settings.kernels.is_empty() => Kernels::Listed(settings.kernels.clone()),
+            2 => Kernels::BySetDump,
+            _ => Kernels::Every,
+        },
+        saved: Saved {
+            tensors: saved.has_tensors(),
+            statistics: saved.has_statistics().then(|| settings.categories.clone()),
+        },
+        overflow_number: is_limited.then(|| settings.overflow_number.into()),
+        file_format: match is_graph && !saved.has_statistics() {
+            true => settings.file_format,
+            false => FileFormat::Npy,
+        },
+        trans_flag: settings.trans_flag || Backend::of(target) != Backend::Ascend,
+        n_samples: is_sampled.then(|| settings.sample_num.into()),
+        saves_kernel_args: settings.saves_kernel_args
+            && settings.is_sync
+            && target == Target::AscendKernels,
+        devices: settings.devices.clone(),
+        text: text.to_owned(),
+    }))
+}
+
+fn is_graph(target: Target) -> bool {
+    matches!(target, Target::AscendGraph | Target::GraphEngine)
+}
+
+/// Whether anything is dumped on this target and device.
+fn has_dump(target: Target, settings: &Settings, findings: &mut Findings) -> Result<bool, Refused> {
+    if target == Target::GraphEngine && settings.op_debug_mode == FAILURES {
+        let message = "the graph engine's own dump has no `op_debug_mode` 4";
+        return Err(findings.refuse(of_file(Severity::Error, message)));
+    }
+    let message = if !settings.is_e2e_enabled && !settings.is_async_enabled {
+        "nothing is dumped on this device"
+    } else if target == Target::AscendKernels && settings.is_async_enabled {
+        "nothing is dumped: without `e2e_dump_settings` Ascend dumps whole graphs only"
+    } else {
+        let has_type = settings
+            .kernels
+            .iter()
+            .any(|rule| rule.kind == RuleKind::Type);
+        if is_graph(target) && has_type {
+            let message = "types in `kernels` have no effect in MindSpore's dumps of whole graphs";
+            findings.warn(of_file(Severity::Warning, message));
+        }
+        return Ok(true);
+    };
+    findings.warn(of_file(Severity::Warning, message));
+    Ok(false)
+}
+
+fn purpose(target: Target, settings: &Settings, findings: &mut Findings) -> Purpose {
+    match settings.op_debug_mode {
+        OVERFLOW if target == Target::Cpu => {
+            let message =
+                "on a CPU `op_debug_mode` 3 dumps all operators, not only those that overflow";
+            findings.warn(of_file(Severity::Warning, message));
+            Purpose::Values
+        }
+        OVERFLOW => Purpose::Overflow,
+        FAILURES => Purpose::Failures(FailureDetail::Brief),
+        _ => Purpose::Values,
+    }
+}
+
+fn of_file(severity: Severity, message: &str) -> Issue {
+    Issue::of_file(severity, Place { line: 1, column: 1 }, message)
+}

@@ -1,0 +1,304 @@
+//! Whether a text is a regular expression to MindSpore, which uses C++'s own (ECMAScript) ones.
+//!
+//! Only the syntax is looked at. What is odd and accepted there is accepted here: `a**`, a lone `]` or
+//! `}`, a backslash before any letter.
+
+mod bracket;
+
+/// Says what MindSpore prints of a text that it refuses.
+pub(super) fn check(pattern: &str) -> Result<(), &'static str> {
+    let mut parser = Parser {
+        chars: pattern.chars().collect(),
+        at: 0,
+        n_open: 0,
+        n_groups: 0,
+        open_groups: Vec::new(),
+    };
+    parser.alternatives()?;
+    match parser.peek() {
+        None => Ok(()),
+        // A quantifier without anything before it, or `)` without `(`.
+        Some(_) => Err(MISMATCHED),
+    }
+}
+
+const MISMATCHED: &str = "Mismatched '(' and ')' in regular expression";
+/// Deepest nesting of groups, for the sake of the stack.
+const NESTING_MAX: usize = 1000;
+struct Parser {
+    chars: Vec<char>,
+    at: usize,
+    n_open: usize,
+    n_groups: usize,
+    open_groups: Vec<usize>,
+}
+
+/// One end of a range in a bracket.
+enum Element {
+    Char(char),
+    Class,
+}
+
+impl Parser {
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.at += 1;
+        Some(c)
+    }
+
+    fn eat(&mut self, expected: &str) -> bool {
+        let n = expected.chars().count();
+        let rest = self.chars.get(self.at..self.at + n);
+        let is = rest.is_some_and(|rest| rest.iter().copied().eq(expected.chars()));
+        if is {
+            self.at += n;
+        }
+        is
+    }
+
+    fn alternatives(&mut self) -> Result<(), &'static str> {
+        self.n_open += 1;
+        if self.n_open > NESTING_MAX {
+            return Err("the groups are nested too deeply");
+        }
+        loop {
+            while self.term()? {}
+            if !self.eat("|") {
+                break;
+            }
+        }
+        self.n_open -= 1;
+        Ok(())
+    }
+
+    /// One assertion, or an atom with its quantifiers; `false` if none begins here.
+    fn term(&mut self) -> Result<bool, &'static str> {
+        if self.eat("^") || self.eat("$") || self.eat("\\b") || self.eat("\\B") {
+            return Ok(true);
+        }
+        if self.eat("(?=") || self.eat("(?!") {
+            self.alternatives()?;
+            return match self.eat(")") {
+                true => Ok(true),
+                false => Err("Parenthesis is not closed."),
+            };
+        }
+        if !self.atom()? {
+            return Ok(false);
+        }
+        while self.quantifier()? {}
+        Ok(true)
+    }
+
+    fn atom(&mut self) -> Result<bool, &'static str> {
+        match self.peek() {
+            None | Some('|' | ')' | '*' | '+' | '?' | '{') => return Ok(false),
+            Some('(') => self.group()?,
+            Some('[') => self.bracket()?,
+            Some('\\') => {
+                self.at += 1;
+                self.escape()?;
+            }
+            Some(_) => self.at += 1,
+        }
+        Ok(true)
+    }
+
+    fn group(&mut self) -> Result<(), &'static str> {
+        if self.eat("(?:") {
+            self.alternatives()?;
+        } else if self.eat("(?") {
+            return Err(match self.peek() {
+                None => "Unexpected end of regex when in an open parenthesis.",
+                Some(_) => "Invalid '(?...)' zero-width assertion in regular expression",
+            });
+        } else {
+            self.at += 1;
+            self.n_groups += 1;
+            self.open_groups.push(self.n_groups);
+            self.alternatives()?;
+            self.open_groups.pop();
+        }
+        match self.eat(")") {
+            true => Ok(()),
+            false => Err(MISMATCHED),
+        }
+    }
+
+    /// What follows a backslash outside of brackets.
+    fn escape(&mut self) -> Result<(), &'static str> {
+        let Some(c) = self.next() else {
+            return Err("Invalid escape at end of regular expression");
+        };
+        match c {
+            // Outside of brackets `\0` is NUL, and other digits refer back to a group.
+            '1'..='9' => {
+                let mut n = c.to_digit(10).map_or(0, |digit| digit as usize);
+                while let Some(digit) = self.peek().and_then(|c| c.to_digit(10)) {
+                    n = n.saturating_mul(10).saturating_add(digit as usize);
+                    self.at += 1;
+                }
+                match n {
+                    n if n > self.n_groups => {
+                        Err("Back-reference index exceeds current sub-expression count.")
+                    }
+                    n if self.open_groups.contains(&n) => {
+                        Err("Back-reference referred to an opened sub-expression.")
+                    }
+                    _ => Ok(()),
+                }
+            }
+            _ => self.code(c).map(|_| ()),
+        }
+    }
+
+    /// The character that an escape stands for, if it is one.
+    fn code(&mut self, c: char) -> Result<Element, &'static str> {
+        let n_digits = match c {
+            'd' | 'D' | 's' | 'S' | 'w' | 'W' => return Ok(Element::Class),
+            'c' => {
+                return self
+                    .next()
+                    .map(Element::Char)
+                    .ok_or("invalid '\\cX' control character in regular expression");
+            }
+            'x' => 2,
+            'u' => 4,
+            '0' => return Ok(Element::Char('\0')),
+            'f' => return Ok(Element::Char('\u{c}')),
+            'n' => return Ok(Element::Char('\n')),
+            'r' => return Ok(Element::Char('\r')),
+            't' => return Ok(Element::Char('\t')),
+            'v' => return Ok(Element::Char('\u{b}')),
+            other => return Ok(Element::Char(other)),
+        };
+        let mut code = 0;
+        for _ in 0..n_digits {
+            let digit = self.next().and_then(|c| c.to_digit(16));
+            let invalid = match n_digits {
+                2 => "Invalid '\\xNN' control character in regular expression",
+                _ => "Invalid '\\uNNNN' control character in regular expression",
+            };
+            code = code * 16 + digit.ok_or(invalid)?;
+        }
+        Ok(Element::Char(char::from_u32(code).unwrap_or('\u{fffd}')))
+    }
+
+    fn quantifier(&mut self) -> Result<bool, &'static str> {
+        match self.peek() {
+            Some('*' | '+' | '?') => self.at += 1,
+            Some('{') => {
+                self.at += 1;
+                self.braces()?;
+            }
+            _ => return Ok(false),
+        }
+        self.eat("?");
+        Ok(true)
+    }
+
+    fn braces(&mut self) -> Result<(), &'static str> {
+        let low = self
+            .count()?
+            .ok_or("Unexpected token in brace expression.")?;
+        let high = match self.eat(",") {
+            false => Some(low),
+            true => self.count()?,
+        };
+        if !self.eat("}") {
+            return Err("Unexpected end of brace expression.");
+        }
+        match high {
+            Some(high) if high < low => Err("Invalid range in brace expression."),
+            _ => Ok(()),
+        }
+    }
+
+    fn count(&mut self) -> Result<Option<u64>, &'static str> {
+        let mut count = None;
+        while let Some(digit) = self.peek().and_then(|c| c.to_digit(10)) {
+            let next = count.unwrap_or(0_u64).saturating_mul(10);
+            count = Some(next.saturating_add(u64::from(digit)));
+            self.at += 1;
+        }
+        match self.peek() {
+            Some(c) if !matches!(c, ',' | '}') => Err("Unexpected character in brace expression."),
+            _ => Ok(count),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn syntax() {
+        for pattern in [
+            "",
+            ".*",
+            "a**",
+            "a|",
+            "|",
+            "()",
+            "(?:a)+?",
+            "(?=.*x)a",
+            "(?!b).",
+            "[a-z_]",
+            "[]",
+            "[^]a",
+            "[-a]",
+            "[a-]",
+            "[[:digit:]]+",
+            "a{2}",
+            "a{2,}",
+            "a{2,3}?",
+            "]",
+            "}",
+            r"\\d",
+            r"\n",
+            r"\q",
+            r"(a)\1",
+            r"\u0041",
+            "^$",
+            "[.]",
+            "[[]",
+        ] {
+            assert_eq!(check(pattern), Ok(()), "{pattern}");
+        }
+        for (pattern, expected) in [
+            ("[", "Unexpected character in bracket expression."),
+            ("a{2,1}", "Invalid range in brace expression."),
+            ("*", MISMATCHED),
+            ("(", MISMATCHED),
+            (")", MISMATCHED),
+            ("a|*", MISMATCHED),
+            ("(?=a", "Parenthesis is not closed."),
+            (
+                "(?i)a",
+                "Invalid '(?...)' zero-width assertion in regular expression",
+            ),
+            ("[b-a]", "Invalid range in bracket expression."),
+            ("[[:no:]]", "Invalid character class."),
+            ("a{,1}", "Unexpected token in brace expression."),
+            ("a{x}", "Unexpected character in brace expression."),
+            ("a{1", "Unexpected end of brace expression."),
+            (r"\", "Invalid escape at end of regular expression"),
+            (
+                r"\1",
+                "Back-reference index exceeds current sub-expression count.",
+            ),
+            (
+                r"(\1)",
+                "Back-reference referred to an opened sub-expression.",
+            ),
+        ] {
+            assert_eq!(check(pattern), Err(expected), "{pattern}");
+        }
+        assert!(check(&"(".repeat(100_000)).is_err());
+    }
+}

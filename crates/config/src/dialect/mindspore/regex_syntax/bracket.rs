@@ -1,0 +1,86 @@
+//! What stands in brackets: characters, ranges and named classes of them.
+
+use super::{Element, Parser};
+
+/// What begins a part in a bracket, and what ends it, with the text about a name that is unknown.
+const BRACKET_PARTS: [(char, &str); 3] = [
+    (':', "Invalid character class."),
+    ('.', "Invalid collate element."),
+    ('=', "Invalid equivalence class."),
+];
+/// Names of classes of characters.
+const CLASSES: [&str; 15] = [
+    "d", "w", "s", "alnum", "alpha", "blank", "cntrl", "digit", "graph", "lower", "print", "punct",
+    "space", "upper", "xdigit",
+];
+
+impl Parser {
+    pub(super) fn bracket(&mut self) -> Result<(), &'static str> {
+        self.at += 1;
+        self.eat("^");
+        let mut last = None;
+        loop {
+            match self.peek() {
+                None => return Err("Unexpected character in bracket expression."),
+                Some(']') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                // Between two ends it is a range, elsewhere a character.
+                Some('-')
+                    if last.is_some() && !matches!(self.chars.get(self.at + 1), Some(']')) =>
+                {
+                    self.at += 1;
+                    let Some(Element::Char(low)) = last.take() else {
+                        return Err("Invalid start of '[x-x]' range in regular expression");
+                    };
+                    match self.element()? {
+                        Element::Char(high) if low <= high => {}
+                        Element::Char(_) => return Err("Invalid range in bracket expression."),
+                        Element::Class => {
+                            return Err("Invalid end of '[x-x]' range in regular expression");
+                        }
+                    }
+                }
+                Some(_) => last = Some(self.element()?),
+            }
+        }
+    }
+
+    fn element(&mut self) -> Result<Element, &'static str> {
+        let Some(c) = self.next() else {
+            return Err("Unexpected character in bracket expression.");
+        };
+        match c {
+            '\\' => match self.next() {
+                None => Err("Invalid escape at end of regular expression"),
+                Some('b') => Ok(Element::Char('\u{8}')),
+                Some(c) => self.code(c),
+            },
+            '[' => self.bracket_part(),
+            c => Ok(Element::Char(c)),
+        }
+    }
+
+    /// What follows `[` in a bracket: a named part, or nothing.
+    fn bracket_part(&mut self) -> Result<Element, &'static str> {
+        let part = BRACKET_PARTS
+            .iter()
+            .find(|(mark, _)| self.peek() == Some(*mark));
+        let Some((mark, unknown)) = part else {
+            return Ok(Element::Char('['));
+        };
+        self.at += 1;
+        let rest: String = self.chars.iter().skip(self.at).collect();
+        let Some((name, _)) = rest.split_once(&format!("{mark}]")) else {
+            return Err("Unexpected end of character class.");
+        };
+        self.at += name.chars().count() + 2;
+        match mark {
+            ':' if CLASSES.contains(&name) => Ok(Element::Class),
+            ':' => Err(unknown),
+            _ if name.chars().count() == 1 => Ok(Element::Class),
+            _ => Err(unknown),
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! `common_dump_settings`.
+
+use std::collections::BTreeSet;
+
+use super::debug::read_overflow_number;
+use super::{Backend, FileFormat, Item, Reader, Section, Settings, iteration, kernels};
+use crate::dialect::findings::{Findings, Refused};
+use crate::json::Value;
+
+/// The keys.
+pub(in crate::dialect::mindspore) const KEYS: [&str; 13] = [
+    "op_debug_mode",
+    "dump_mode",
+    "path",
+    "net_name",
+    "iteration",
+    "saved_data",
+    "input_output",
+    "kernels",
+    "support_device",
+    "statistic_category",
+    "file_format",
+    "overflow_number",
+    "initial_iteration",
+];
+
+/// `dump_mode`: operators that the model marks.
+const BY_SET_DUMP: u32 = 2;
+/// `dump_mode`: operators in `kernels`.
+const BY_KERNELS: u32 = 1;
+impl Reader<'_> {
+    /// Reads the section but for `statistic_category`.
+    pub(super) fn common(
+        &self,
+        section: &Section<'_>,
+        settings: &mut Settings,
+        findings: &mut Findings,
+    ) -> Result<(), Refused> {
+        let dump_mode = section.required("dump_mode", findings)?;
+        let net_name = section.required("net_name", findings)?;
+        let iteration = section.required("iteration", findings)?;
+        let input_output = section.required("input_output", findings)?;
+        let kernels = section.required("kernels", findings)?;
+        let devices = section.required("support_device", findings)?;
+        let op_debug_mode = match settings.is_e2e_enabled {
+            true => section.item("op_debug_mode"),
+            false => Some(section.required("op_debug_mode", findings)?),
+        };
+
+        self.dump_mode(&dump_mode, settings, findings)?;
+        self.path(section, settings, findings)?;
+        read_net_name(&net_name, settings, findings)?;
+        read_iteration(&iteration, settings, findings)?;
+        read_input_output(&input_output, settings, findings)?;
+        kernels.array(findings)?;
+        if settings.dump_mode == BY_KERNELS {
+            settings.kernels = kernels::read(&kernels, findings)?;
+        }
+        read_devices(&devices, settings, findings)?;
+        if let Some(item) = op_debug_mode {
+            self.op_debug_mode(&item, section, settings, findings)?;
+        }
+        read_file_format(section, settings, findings)?;
+        read_overflow_number(section, settings, findings)?;
+        self.saved_data(section, settings, findings)?;
+        if let Some(item) = section.item("initial_iteration") {
+            settings.initial_iteration = item.unsigned(findings)?;
+        }
+        Ok(())
+    }
+
+    fn dump_mode(
+        &self,
+        item: &Item<'_>,
+        settings: &mut Settings,
+        findings: &mut Findings,
+    ) -> Result<(), Refused> {
+        let mode = item.unsigned(findings)?;
+        settings.dump_mode = mode;
+        if mode > BY_SET_DUMP {
+            let text =
+                format!("Dump config parse failed, dump_mode should be 0, 1 or 2, but got {mode}");
+            return Err(findings.refuse(item.unexpected(&mode.to_string(), "0/1/2", text)));
+        }
+        if mode != BY_SET_DUMP || self.backend == Backend::Ascend {
+            return Ok(());
+        }
+        let backend = self.backend.name();
+        let text =
+            "Set dump is only supported in Ascend async dump. Please set dump_mode to 0 or 1.";
+        if self.is_lenient {
+            let message = format!("MindSpore refuses `2` on a {backend}; it is followed here");
+            findings.warn(item.vendor_warning(message, text.to_owned()));
+            return Ok(());
+        }
+        let mut issue = item.error(
+            format!("found `2`, which MindSpore takes on Ascend only, not on a {backend}"),
+            text.to_owned(),
+        );
+        issue.found = Some("2".to_owned());
+        issue.expected = Some("0/1".to_owned());
+        issue.hint = Some("a dump by Opscope follows it on every target".to_owned());
+        Err(findings.refuse(issue))
+    }
+
+    fn path(
+        &self,
+        section: &Section<'_>,
+        settings: &mut Settings,
+        findings: &mut Findings,
+    ) -> Result<(), Refused> {
+        let item = section.item("path");
+        let written = match &item {
+            Some(item) => item.text(findings)?,
+            None => "",
+        };
+        // A path that is missing is spoken of at the place of the section.
+        let item = item.unwrap_or_else(|| section.absent("path"));
+        let variable = self.env.diagnostic_data_path.as_deref().unwrap_or_default();
+        settings.path = match (written, variable) {
+            ("", "") => {
+                let text = "Dump path is empty. Please set it in dump json file or environment \
+                            variable `MS_DIAGNOSTIC_DATA_PATH`.";
+                let message = "there is no path, and `MS_DIAGNOSTIC_DATA_PATH` is not set either";
+                return Err(findings.refuse(item.error(message, text.to_owned())));
+            }
+            ("", variable) => format!("{variable}/debug_dump"),
+            (written, _) => written.to_owned(),
+        };
+        let path = settings.path.as_str();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_/".contains(&byte);
+        if !path.bytes().all(is_plain) {
+            let text = format!(
+                "Dump path only support alphabets, digit or {{'-', '_', '/'}}, but got:{path}"
+            );
+            let expected = "letters, digits, `-`, `_` and `/` only";
+            return Err(findings.refuse(item.unexpected(path, expected, text)));
+        }
+        if !path.starts_with('/') {
+            let text = "Dump path only support absolute path and should start with '/'".to_owned();
+            return Err(findings.refuse(item.unexpected(path, "an absolute path", text)));
+        }
+        Ok(())
+    }
+}
+
+fn read_net_name(
+    item: &Item<'_>,
+    settings: &mut Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    let name = item.text(findings)?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_plain) {
+        let text =
+            format!("net_name only supports alphabetic, digit, or {{'-', '_'}}, but got: {name}");
+        let expected = "letters, digits, `-` and `_`";
+        return Err(findings.refuse(item.unexpected(name, expected, text)));
+    }
+    name.clone_into(&mut settings.net_name);
+    Ok(())
+}
+
+fn read_iteration(
+    item: &Item<'_>,
+    settings: &mut Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    let written = item.text(findings)?;
+    if !iteration::is_accepted(written) {
+        let text = format!(
+            "iteration only supports digits, {{'-', '|'}}, or just \"all\" but got: {written}"
+        );
+        let expected = "`all`, or numbers and ranges such as `0|5-8|100-120`, without blanks";
+        return Err(findings.refuse(item.unexpected(written, expected, text)));
+    }
+    iteration::warn_never(item, written, findings);
+    written.clone_into(&mut settings.iteration);
+    Ok(())
+}
+
+fn read_input_output(
+    item: &Item<'_>,
+    settings: &mut Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    settings.input_output = item.unsigned(findings)?;
+    if settings.input_output > 2 {
+        let text = "Dump Json Parse Failed. input_output should be 0, 1, 2".to_owned();
+        let found = settings.input_output.to_string();
+        return Err(findings.refuse(item.unexpected(&found, "0/1/2", text)));
+    }
+    Ok(())
+}
+
+fn read_devices(
+    item: &Item<'_>,
+    settings: &mut Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    let mut devices = BTreeSet::new();
+    for (i, node) in item.array(findings)?.iter().enumerate() {
+        let device = match &node.value {
+            Value::Number(text) => device_number(text),
+            Value::Bool(value) => u32::from(*value),
+            _ => return Err(findings.refuse(item.wrong_element(i, node, "number"))),
+        };
+        let is_whole =
+            matches!(&node.value, Value::Number(text) if text.parse::<u32>() == Ok(device));
+        if !is_whole {
+            findings.warn(item.warning(format!("entry {i} is taken for device {device}")));
+        }
+        if !devices.insert(device) {
+            findings.warn(item.vendor_warning(
+                format!("entry {i} is there twice: device {device}"),
+                format!("Duplicate support device:{device}"),
+            ));
+        }
+    }
+    settings.devices = devices.into_iter().collect();
+    Ok(())
+}
+
+/// A number as C++ converts it: cut to a whole one, of which the low 32 bits are kept.
+fn device_number(text: &str) -> u32 {
+    let low = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+    if let Ok(whole) = text.parse::<u64>() {
+        return low(whole);
+    }
+    if let Ok(whole) = text.parse::<i64>() {
+        return low(whole.cast_unsigned());
+    }
+    let value: f64 = text.parse().unwrap_or(0.0);
+    // What is too large becomes a number whose low bits are 0.
+    match value.abs() < 9.2e18 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the fraction is to be cut off"
+        )]
+        true => low((value as i64).cast_unsigned()),
+        false => 0,
+    }
+}
+
+fn read_file_format(
+    section: &Section<'_>,
+    settings: &mut Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    let Some(item) = section.item("file_format") else {
+        return Ok(());
+    };
+    if settings.is_e2e_enabled {
+        let message = "it has no effect: it is about dumps of whole graphs on Ascend";
+        findings.warn(item.warning(message));
+        return Ok(());
+    }
+    settings.file_format = match item.text(findings)? {
+        "bin" => FileFormat::Bin,
+        "npy" => FileFormat::Npy,
+        other => {
+            let text = format!(
+                "Dump Json Parse Failed. 'file_format' should be either 'npy' or 'bin', but got: \
+                 {other}"
+            );
+            return Err(findings.refuse(item.unexpected(other, "bin/npy", text)));
+        }
+    };
+    Ok(())
+}

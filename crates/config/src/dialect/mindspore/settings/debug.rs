@@ -1,0 +1,124 @@
+//! `op_debug_mode`, and what goes with it.
+
+use super::{Backend, Item, Reader, Section, Settings, iteration};
+use crate::dialect::findings::{Findings, Refused};
+
+/// `op_debug_mode`: operators that overflow.
+pub(in crate::dialect::mindspore) const OVERFLOW: u32 = 3;
+/// `op_debug_mode`: operators that fail.
+pub(in crate::dialect::mindspore) const FAILURES: u32 = 4;
+
+impl Reader<'_> {
+    pub(super) fn op_debug_mode(
+        &self,
+        item: &Item<'_>,
+        section: &Section<'_>,
+        settings: &mut Settings,
+        findings: &mut Findings,
+    ) -> Result<(), Refused> {
+        let mode = item.unsigned(findings)?;
+        settings.op_debug_mode = mode;
+        match mode {
+            0 | OVERFLOW => {}
+            1 | 2 => {
+                findings.warn(item.warning(format!("`{mode}` is taken for {OVERFLOW}")));
+                settings.op_debug_mode = OVERFLOW;
+            }
+            FAILURES => self.failures(item, settings, findings),
+            _ => {
+                let text = "Dump Json Parse Failed. op_debug_mode should be 0, 3, 4".to_owned();
+                let found = mode.to_string();
+                return Err(findings.refuse(item.unexpected(&found, "0/3/4", text)));
+            }
+        }
+        if settings.op_debug_mode != 0 && settings.dump_mode != 0 {
+            let found = settings.dump_mode;
+            settings.dump_mode = 0;
+            let place = section.item("dump_mode").unwrap_or_else(|| item.clone());
+            findings.warn(place.vendor_warning(
+                format!("`{found}` is taken for 0, since `op_debug_mode` is not 0"),
+                "Overflow dump or exception dump do not support specify kernels, the dump_mode is \
+                 set to 0"
+                    .to_owned(),
+            ));
+        }
+        if settings.op_debug_mode == OVERFLOW {
+            overflow(section, item, settings, findings);
+        }
+        Ok(())
+    }
+
+    fn failures(&self, item: &Item<'_>, settings: &mut Settings, findings: &mut Findings) {
+        if self.backend != Backend::Ascend {
+            let backend = self.backend.name();
+            findings.warn(item.vendor_warning(
+                format!("nothing of operators is dumped on a {backend}"),
+                format!(
+                    "Abnormal dump is not supported on {backend} backend, and none operator data \
+                     would be saved when abnormal dump is enabled."
+                ),
+            ));
+        }
+        if settings.is_e2e_enabled && settings.iteration != iteration::ALL {
+            iteration::ALL.clone_into(&mut settings.iteration);
+            findings.warn(item.vendor_warning(
+                "`iteration` is taken for `all`, since `op_debug_mode` is 4",
+                "For e2e exception dump, it is not support to specify iteration, set iteration to \
+                 all."
+                    .to_owned(),
+            ));
+        }
+        if settings.is_e2e_enabled && settings.sample_mode != 0 {
+            settings.sample_mode = 0;
+            findings.warn(item.vendor_warning(
+                "`sample_mode` is taken for 0, since `op_debug_mode` is 4",
+                "For e2e exception dump, it is not support to sample dump, set sample_mode to 0, the \
+                 whole tensor would be saved when exception occur."
+                    .to_owned(),
+            ));
+        }
+    }
+}
+
+/// What dumps of overflows do not let choose.
+fn overflow(
+    section: &Section<'_>,
+    item: &Item<'_>,
+    settings: &mut Settings,
+    findings: &mut Findings,
+) {
+    if settings.input_output != 0 {
+        settings.input_output = 0;
+        let place = section.item("input_output").unwrap_or_else(|| item.clone());
+        findings.warn(place.vendor_warning(
+            "it is taken for 0, since `op_debug_mode` is 3",
+            "When the `op_debug` mode is set to 3, `input_output` should be set to 0.".to_owned(),
+        ));
+    }
+    if settings.is_stat_on_device && !settings.is_sync {
+        settings.is_stat_on_device = false;
+        findings.warn(item.vendor_warning(
+            "`stat_calc_mode` is taken for `host`, since `op_debug_mode` is 3 and `enable` is false",
+            "When op_debug_mode is set to 3 and e2e_enable is set to false,stat_calc_mode has been be \
+             set to 'host'."
+                .to_owned(),
+        ));
+    }
+}
+
+pub(super) fn read_overflow_number(
+    section: &Section<'_>,
+    settings: &mut Settings,
+    findings: &mut Findings,
+) -> Result<(), Refused> {
+    let Some(item) = section.item("overflow_number") else {
+        return Ok(());
+    };
+    if settings.op_debug_mode != OVERFLOW {
+        let text = "overflow_number only need to be set when op_debug_mode is 3.".to_owned();
+        let message = "it must not be there unless `op_debug_mode` is 3";
+        return Err(findings.refuse(item.error(message, text)));
+    }
+    settings.overflow_number = item.unsigned(findings)?;
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! Settings under the names that MindSpore has for them.
+
+use opscope_store::file_format::statistic_csv::Category;
+use serde_json::{Value, json};
+
+use super::super::FileFormat;
+use super::Settings;
+
+impl Settings {
+    /// The settings as one object, whose names are those of MindSpore's own parser.
+    pub fn json(&self) -> Value {
+        let choose = |is, words: [&'static str; 2]| words[usize::from(is)];
+        let kernels = self.kernels.iter().map(|rule| rule.text.as_str());
+        let categories = self.categories.iter().map(|category| match category {
+            Category::Sha1 => "sha1",
+            other => other.name(),
+        });
+        json!({
+            "async_dump_enabled": self.is_async_enabled,
+            "device_stat_precision_mode": choose(self.is_stat_precise, ["low", "high"]),
+            "dump_mode": self.dump_mode,
+            "e2e_dump_enabled": self.is_e2e_enabled,
+            "e2e_sync_dump": self.is_sync,
+            "file_format": choose(self.file_format == FileFormat::Npy, ["bin", "npy"]),
+            "initial_iteration": self.initial_iteration,
+            "input_output": self.input_output,
+            "iteration": self.iteration,
+            "kernels": kernels.collect::<Vec<_>>(),
+            "net_name": self.net_name,
+            "op_debug_mode": self.op_debug_mode,
+            "overflow_number": self.overflow_number,
+            "path": self.path,
+            "sample_mode": self.sample_mode,
+            "sample_num": self.sample_num,
+            "save_kernel_args": self.saves_kernel_args,
+            "saved_data": self.saved_data.name(),
+            "stat_calc_mode": choose(self.is_stat_on_device, ["host", "device"]),
+            "statistic_category": categories.collect::<Vec<_>>(),
+            "trans_flag": self.trans_flag,
+        })
+    }
+}

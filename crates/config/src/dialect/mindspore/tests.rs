@@ -1,0 +1,178 @@
+use super::*;
+
+const COMMON_REST: &str =
+    r#""path": "/p", "net_name": "N", "input_output": 0, "support_device": [0]"#;
+
+fn env() -> Environment {
+    Environment {
+        current_dir: "/".into(),
+        ..Environment::default()
+    }
+}
+
+/// A whole file of some keys of the first section.
+fn file(more: &str, e2e: &str) -> String {
+    format!(r#"{{"common_dump_settings": {{{COMMON_REST}, {more}}}{e2e}}}"#)
+}
+
+fn dump_of(target: Target, more: &str) -> MindSporeDump {
+    let text = file(
+        more,
+        r#", "e2e_dump_settings": {"enable": true, "sample_mode": 1, "sample_num": 5, "save_kernel_args": true, "trans_flag": false}"#,
+    );
+    load(&text, target, &env()).unwrap().dump.unwrap()
+}
+
+#[test]
+fn what_targets_do_not_have_is_left_out() {
+    let more = r#""dump_mode": 0, "iteration": "1|3-4|9-2|x"#.replace("|x", "\"");
+    let more = format!(r#"{more}, "kernels": []"#);
+    let cpu = dump_of(Target::Cpu, &more);
+    let ranges = [1..=1, 3..=4];
+    assert_eq!(cpu.iteration.ranges(), Some(&ranges[..]));
+    assert_eq!(
+        (cpu.n_samples, cpu.trans_flag, cpu.saves_kernel_args),
+        (None, true, false)
+    );
+    assert!(cpu.is_device_selected(7));
+    let ascend = dump_of(Target::AscendKernels, &more);
+    assert_eq!(
+        (
+            ascend.n_samples,
+            ascend.trans_flag,
+            ascend.saves_kernel_args
+        ),
+        (Some(5), false, true)
+    );
+    assert!(ascend.is_device_selected(0) && !ascend.is_device_selected(7));
+}
+
+#[test]
+fn marked_operators_are_dumped_on_every_target() {
+    let more = r#""dump_mode": 2, "iteration": "all", "kernels": []"#;
+    for target in [Target::Cpu, Target::Gpu, Target::AscendKernels] {
+        assert_eq!(
+            dump_of(target, more).kernels,
+            Kernels::BySetDump,
+            "{target:?}"
+        );
+        let is_accepted =
+            check(&file(more, r#", "e2e_dump_settings": {}"#), target, &env()).is_ok();
+        assert_eq!(is_accepted, target == Target::AscendKernels, "{target:?}");
+    }
+}
+
+#[test]
+fn purposes() {
+    use opscope_capture::FailureDetail::Brief;
+    for (mode, target, expected) in [
+        (0, Target::Cpu, Purpose::Values),
+        (2, Target::Cpu, Purpose::Values),
+        (2, Target::Gpu, Purpose::Overflow),
+        (3, Target::AscendKernels, Purpose::Overflow),
+        (4, Target::AscendKernels, Purpose::Failures(Brief)),
+    ] {
+        let more = format!(
+            r#""dump_mode": 0, "iteration": "all", "kernels": [], "op_debug_mode": {mode}"#
+        );
+        assert_eq!(
+            dump_of(target, &more).purpose,
+            expected,
+            "{mode} {target:?}"
+        );
+    }
+}
+
+#[test]
+fn without_a_section_ascend_dumps_whole_graphs_only() {
+    let more = r#""dump_mode": 0, "iteration": "all", "kernels": [], "op_debug_mode": 0"#;
+    let text = file(more, "");
+    let dump = |target| load(&text, target, &env()).unwrap().dump;
+    assert!(dump(Target::AscendKernels).is_none());
+    assert_eq!(
+        dump(Target::AscendGraph).unwrap().file_format,
+        FileFormat::Bin
+    );
+    assert_eq!(dump(Target::Gpu).unwrap().file_format, FileFormat::Npy);
+    assert_eq!(dump(Target::Cpu).unwrap().text, text);
+}
+
+#[test]
+fn rules_come_in_the_order_in_which_they_are_tried() {
+    let more = r#""dump_mode": 1, "iteration": "all",
+        "kernels": ["relu", "Default/a-op1", "name-regex(.* b)", "", "relu", 5]"#;
+    let Kernels::Listed(rules) = dump_of(Target::Cpu, more).kernels else {
+        panic!("rules are expected")
+    };
+    let rules: Vec<_> = rules
+        .iter()
+        .map(|rule| (rule.pattern(), rule.kind))
+        .collect();
+    let expected = [
+        ("5", RuleKind::Type),
+        ("Default/a-op1", RuleKind::Name),
+        (".*b", RuleKind::Regex),
+        ("relu", RuleKind::Type),
+    ];
+    assert_eq!(rules, expected);
+    let more = r#""dump_mode": 1, "iteration": "all", "kernels": [" ", ""]"#;
+    assert_eq!(dump_of(Target::Cpu, more).kernels, Kernels::Every);
+}
+
+#[test]
+fn numbers_keep_their_low_32_bits() {
+    let more = r#""dump_mode": 4294967296, "iteration": "all", "kernels": [], "initial_iteration": 8589934599"#;
+    let config = load(
+        &file(more, r#", "e2e_dump_settings": {}"#),
+        Target::Cpu,
+        &env(),
+    )
+    .unwrap();
+    assert_eq!(
+        (config.settings.dump_mode, config.settings.initial_iteration),
+        (0, 7)
+    );
+    assert_eq!(config.issues.len(), 2);
+}
+
+#[test]
+fn what_has_no_effect_is_warned_about() {
+    let more = r#""dump_mode": 0, "iteration": "5-3", "kernels": [], "bogus": 1, "file_format": 5"#;
+    let text = file(
+        more,
+        r#", "e2e_dump_settings": {"enabel": true}, "other": 1"#,
+    );
+    let config = load(&text, Target::Cpu, &env()).unwrap();
+    let mut pointers: Vec<_> = config
+        .issues
+        .iter()
+        .map(|issue| issue.pointer.as_str())
+        .collect();
+    pointers.sort_unstable();
+    let expected = [
+        "/common_dump_settings/bogus",
+        "/common_dump_settings/file_format",
+        "/common_dump_settings/iteration",
+        "/e2e_dump_settings/enabel",
+        "/other",
+    ];
+    assert_eq!(pointers, expected);
+}
+
+#[test]
+fn names_of_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for name in ["a b.json", "c.txt"] {
+        std::fs::write(at(name), "{}").unwrap();
+    }
+    assert!(check_file_name(&at("a b.json")).is_ok());
+    for (name, expected) in [
+        ("c.txt", "suffix only supports json!"),
+        ("none.json", "Get dump config file failed"),
+        ("", "Invalid json file name"),
+    ] {
+        let issue = check_file_name(&at(name)).unwrap_err();
+        assert_eq!(issue.vendor_text.as_deref(), Some(expected));
+    }
+}
