@@ -195,6 +195,19 @@ impl Steps {
         self.0.as_deref()
     }
 
+    /// The same executions where the ranges count from `first` on instead of 0.
+    #[must_use]
+    pub fn counted_from(self, first: u64) -> Steps {
+        let shift = |range: RangeInclusive<u64>| {
+            let end = range.end().checked_sub(first)?;
+            Some(range.start().saturating_sub(first)..=end)
+        };
+        Steps(
+            self.0
+                .map(|ranges| ranges.into_iter().filter_map(shift).collect()),
+        )
+    }
+
     /// Whether execution `step` is kept.
     pub fn contains(&self, step: u64) -> bool {
         self.0
@@ -239,5 +252,8 @@ mod tests {
         assert_eq!(kept, [0, 5, 6, 7]);
         assert!(Steps::every().contains(u64::MAX));
         assert!(!Steps::in_ranges(vec![]).contains(0));
+        let steps = Steps::in_ranges(vec![0..=3, 5..=7, 6..=9]).counted_from(6);
+        assert_eq!(steps, Steps::in_ranges(vec![0..=1, 0..=3]));
+        assert_eq!(Steps::every().counted_from(6), Steps::every());
     }
 }

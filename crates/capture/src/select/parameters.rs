@@ -31,10 +31,12 @@ pub(super) fn of<'a>(
     let mut n_constants = 0;
     let mut seen = HashSet::new();
     for name in operators().flat_map(|operator| &operator.inputs) {
-        if name.is_empty() || produced.contains(name.as_str()) || !seen.insert(name.as_str()) {
+        // Where the engine counts nodes that hold constants among the operators, these are produced.
+        let is_constant = constants.contains(name.as_str());
+        let is_produced = !is_constant && produced.contains(name.as_str());
+        if name.is_empty() || is_produced || !seen.insert(name.as_str()) {
             continue;
         }
-        let is_constant = constants.contains(name.as_str());
         let (op_type, op_name, full_name) = if is_constant {
             let number = format!("data-{n_constants}");
             n_constants += 1;

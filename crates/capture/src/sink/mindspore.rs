@@ -168,6 +168,14 @@ impl MindSporeSink {
         }
     }
 
+    /// The directory of operators that failed in one execution of `model`.
+    pub fn failure_dir(&self, model: &ModelId, step: u64) -> PathBuf {
+        match self.options.target.has_ranks() {
+            true => self.step_dir(model, step),
+            false => self.failures.tree().failure_dir(model.device),
+        }
+    }
+
     /// Why tensors were left out, and how many for each reason.
     pub fn refused(&self) -> Vec<(String, u64)> {
         lock(&self.refused).clone().into_iter().collect()
