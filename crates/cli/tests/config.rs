@@ -18,6 +18,12 @@ fn config(dir: &Path, args: &str) -> (i32, String, String) {
     text(command.env("HOME", dir).args(args.split_whitespace()))
 }
 
+/// A file that MindSpore takes on Ascend only.
+const MINDSPORE: &[u8] =
+    br#"{"common_dump_settings": {"dump_mode": 2, "path": "/d", "net_name": "Net",
+    "iteration": "1|4-6", "input_output": 2, "kernels": [], "support_device": [0]},
+    "e2e_dump_settings": {}}"#;
+
 /// A directory with a file for each kind of verdict.
 fn files() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -34,7 +40,7 @@ fn files() -> tempfile::TempDir {
         ("broken.json", b"{\"dump\": {}"),
         ("bytes.json", b"{\"\xff\": 1}"),
         ("deep.json", b"{\"a\": [[[[[[[[[[[]]]]]]]]]]]}"),
-        ("mindspore.json", b"{\"common_dump_settings\": {}}"),
+        ("mindspore.json", MINDSPORE),
         (
             "home.json",
             b"{\"dump\": {\"dump_path\": \"$HOME\", \"dump_list\": [{}]}}",
@@ -85,7 +91,6 @@ fn verdicts() {
             2,
             "deep.json:1:17: error: `[` is nested deeper than 10",
         ),
-        ("mindspore.json", 2, "MindSpore, which is not supported yet"),
         ("home.json", 2, "write the directory out"),
         (
             "failures.json",
@@ -101,12 +106,44 @@ fn verdicts() {
         ("fine.json wrong.json", 2, "fine.json: accepted"),
         ("absent.json wrong.json fine.json", 3, "fine.json: accepted"),
     ];
-    for (args, code, part) in cases {
-        let (found, told, errors) = config(dir.path(), &format!("check {args}"));
-        assert!(told.contains(part), "{args}: {told}");
-        assert_eq!((found, errors.as_str()), (code, ""), "{args}");
-    }
+    check(dir.path(), &cases);
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 9);
+}
+
+#[test]
+fn verdicts_of_targets() {
+    let cases = [
+        (
+            "mindspore.json",
+            2,
+            "mindspore.json:1:40: error at `/common_dump_settings/dump_mode`: found `2`",
+        ),
+        (
+            "--target ascend-o1 mindspore.json",
+            0,
+            "mindspore.json: accepted (mindspore: operator), 0 warnings\n",
+        ),
+        (
+            "--target ge mindspore.json",
+            0,
+            "mindspore.json: accepted (mindspore: operator), 0 warnings\n",
+        ),
+        (
+            "--target gpu broken.json",
+            2,
+            "broken.json:1:11: error: not valid JSON",
+        ),
+    ];
+    check(files().path(), &cases);
+}
+
+/// Checks files: the arguments, the code, and a part of what is told.
+fn check(dir: &Path, cases: &[(&str, i32, &str)]) {
+    for (args, code, part) in cases {
+        let (found, told, errors) = config(dir, &format!("check {args}"));
+        assert!(told.contains(part), "{args}: {told}");
+        assert_eq!((found, errors.as_str()), (*code, ""), "{args}");
+    }
 }
 
 #[test]
@@ -130,13 +167,13 @@ fn json_for_machines() {
             "expected": "all/input/output",
             "message": "found `out`, expected all/input/output",
             "hint": null,
+            "vendor_text": null,
         })
     );
     for (name, accepted, dialect, mode) in [
         ("fine.json", true, Some("acl"), Some("operator")),
         ("nothing.json", true, Some("acl"), None),
         ("wrong.json", false, Some("acl"), None),
-        ("mindspore.json", false, None, None),
         ("failures.json", true, Some("acl"), Some("exception_norm")),
         ("absent.json", false, None, None),
     ] {
@@ -152,6 +189,15 @@ fn json_for_machines() {
             assert_eq!(found, expected, "{verb}");
         }
     }
+    let refused = parse("check --json mindspore.json");
+    assert_eq!(refused["dialect"], "mindspore");
+    let text = refused["issues"][0]["vendor_text"].as_str().unwrap();
+    assert!(text.starts_with("Set dump is only supported"), "{text}");
+    let taken = parse("check --json --target ascend-o0 mindspore.json");
+    assert_eq!(
+        (&taken["mode"], &taken["settings"]["dump_mode"]),
+        (&json!("operator"), &json!(2))
+    );
     let several = parse("check --json fine.json wrong.json");
     assert_eq!(several.as_array().unwrap().len(), 2);
 }
@@ -180,6 +226,21 @@ fn explanations() {
             ],
         ),
         ("home.json", 0, &["literally"]),
+        (
+            "mindspore.json",
+            0,
+            &[
+                "those that the model marks",
+                "1, 4 to 6 (they count from 0)",
+                "/d/rank_{rank}/Net/{graph_id}/{iteration}",
+                "MindSpore refuses `2` on a CPU",
+            ],
+        ),
+        (
+            "--target ascend-o2 mindspore.json",
+            0,
+            &["CANN's format", "/d/{step}/{time}/{device_id}/"],
+        ),
         ("wrong.json", 2, &["error EP0002", "refused"]),
         ("absent.json", 3, &["cannot read"]),
     ] {

@@ -2,15 +2,18 @@
 
 mod check;
 mod explain;
+mod target;
 
 use std::io::{Write, stdout};
 use std::path::Path;
 
 use opscope_config::dialect::acl::{self, AclConfig};
-use opscope_config::dialect::{Dialect, detect};
+use opscope_config::dialect::mindspore::{self, MindSporeConfig, MindSporeDump};
+use opscope_config::dialect::{Dialect, Explanation, detect};
 use opscope_config::{ConfigError, Environment, Issue, Severity, check_nesting, read_text};
 use serde_json::{Value, json};
 
+use self::target::Target;
 use crate::exit::{Failure, UNREADABLE, USAGE, chain};
 use crate::format;
 
@@ -36,42 +39,109 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// What became of one file.
 enum Verdict {
-    Accepted(Dialect, Box<AclConfig>),
-    /// The dialect is unknown if it is one that is not supported.
-    Refused(Option<Dialect>, Vec<Issue>),
+    Accepted(Config),
+    Refused(Dialect, Vec<Issue>),
     Unreadable(ConfigError),
 }
 
-impl Verdict {
-    /// Reads and checks a file.
-    fn of(path: &Path, env: &Environment) -> Verdict {
-        let text = match read_text(path) {
-            Ok(text) => text,
-            Err(error) => {
-                return match error.issue() {
-                    Some(issue) => Verdict::Refused(Some(Dialect::Acl), vec![issue]),
-                    None => Verdict::Unreadable(error),
+/// An accepted configuration.
+enum Config {
+    Acl(Box<AclConfig>),
+    MindSpore(Box<MindSporeConfig>),
+}
+
+/// How a file is read.
+struct Reading {
+    /// The surroundings.
+    env: Environment,
+    /// The device, if the command line names one: the file is MindSpore's then.
+    target: Option<Target>,
+    /// Whether what Opscope makes of the file counts, and not the vendor's verdict.
+    is_for_run: bool,
+}
+
+impl Reading {
+    fn dialect(&self, text: &str) -> Dialect {
+        match self.target {
+            Some(_) => Dialect::MindSpore,
+            None => detect(text),
+        }
+    }
+
+    /// Checks a text.
+    fn load(&self, dialect: Dialect, text: &str) -> Result<Config, Vec<Issue>> {
+        match dialect {
+            Dialect::Acl => match (check_nesting(text), acl::load(text, &self.env)) {
+                (Ok(()), loaded) => loaded.map(|config| Config::Acl(Box::new(config))),
+                (Err(issue), loaded) => {
+                    let more = loaded.map_or_else(|issues| issues, |config| config.issues);
+                    Err(std::iter::once(*issue).chain(more).collect())
+                }
+            },
+            Dialect::MindSpore => {
+                let target = self.target.unwrap_or_default().into();
+                let loaded = match self.is_for_run {
+                    true => mindspore::load(text, target, &self.env),
+                    false => mindspore::check(text, target, &self.env),
                 };
+                loaded.map(|config| Config::MindSpore(Box::new(config)))
             }
-        };
-        let dialect = match detect(&text) {
-            Ok(dialect) => dialect,
-            Err(issue) => return Verdict::Refused(None, vec![*issue]),
-        };
-        match (check_nesting(&text), acl::load(&text, env)) {
-            (Ok(()), Ok(config)) => Verdict::Accepted(dialect, Box::new(config)),
-            (Ok(()), Err(issues)) => Verdict::Refused(Some(dialect), issues),
-            (Err(issue), loaded) => {
-                let more = loaded.map_or_else(|issues| issues, |config| config.issues);
-                let issues = std::iter::once(*issue).chain(more).collect();
-                Verdict::Refused(Some(dialect), issues)
-            }
+        }
+    }
+}
+
+impl Config {
+    fn dialect(&self) -> Dialect {
+        match self {
+            Config::Acl(_) => Dialect::Acl,
+            Config::MindSpore(_) => Dialect::MindSpore,
         }
     }
 
     fn issues(&self) -> &[Issue] {
         match self {
-            Verdict::Accepted(_, config) => &config.issues,
+            Config::Acl(config) => &config.issues,
+            Config::MindSpore(config) => &config.issues,
+        }
+    }
+
+    fn mode(&self) -> Option<&'static str> {
+        match self {
+            Config::Acl(config) => config.dump.as_ref().map(|dump| dump.mode.name()),
+            Config::MindSpore(config) => config.dump.as_ref().map(MindSporeDump::mode_name),
+        }
+    }
+
+    fn explain(&self) -> Explanation {
+        match self {
+            Config::Acl(config) => acl::explain(config),
+            Config::MindSpore(config) => mindspore::explain(config),
+        }
+    }
+}
+
+impl Verdict {
+    /// Reads and checks a file.
+    fn of(path: &Path, reading: &Reading) -> Verdict {
+        let text = match read_text(path) {
+            Ok(text) => text,
+            Err(error) => {
+                return match error.issue() {
+                    Some(issue) => Verdict::Refused(reading.dialect(""), vec![issue]),
+                    None => Verdict::Unreadable(error),
+                };
+            }
+        };
+        let dialect = reading.dialect(&text);
+        match reading.load(dialect, &text) {
+            Ok(config) => Verdict::Accepted(config),
+            Err(issues) => Verdict::Refused(dialect, issues),
+        }
+    }
+
+    fn issues(&self) -> &[Issue] {
+        match self {
+            Verdict::Accepted(config) => config.issues(),
             Verdict::Refused(_, issues) => issues,
             Verdict::Unreadable(_) => &[],
         }
@@ -79,7 +149,7 @@ impl Verdict {
 
     fn mode(&self) -> Option<&'static str> {
         match self {
-            Verdict::Accepted(_, config) => config.dump.as_ref().map(|dump| dump.mode.name()),
+            Verdict::Accepted(config) => config.mode(),
             Verdict::Refused(..) | Verdict::Unreadable(_) => None,
         }
     }
@@ -95,21 +165,25 @@ impl Verdict {
 
     fn json(&self, path: &Path) -> Value {
         let dialect = match self {
-            Verdict::Accepted(dialect, _) => Some(*dialect),
-            Verdict::Refused(dialect, _) => *dialect,
+            Verdict::Accepted(config) => Some(config.dialect()),
+            Verdict::Refused(dialect, _) => Some(*dialect),
             Verdict::Unreadable(_) => None,
         };
         let mut issues: Vec<Value> = self.issues().iter().map(issue_json).collect();
         if let Verdict::Unreadable(error) = self {
             issues.push(json!({"severity": Severity::Error.name(), "message": chain(error)}));
         }
-        json!({
+        let mut value = json!({
             "file": path,
             "accepted": matches!(self, Verdict::Accepted(..)),
             "dialect": dialect.map(Dialect::name),
             "mode": self.mode(),
             "issues": issues,
-        })
+        });
+        if let Verdict::Accepted(Config::MindSpore(config)) = self {
+            value["settings"] = config.settings.json();
+        }
+        value
     }
 
     /// The issues, one on a line, and a closing line.
@@ -122,14 +196,11 @@ impl Verdict {
         match self {
             Verdict::Unreadable(error) => writeln!(out, "{file}: error: {}", chain(error))?,
             Verdict::Refused(..) => writeln!(out, "{file}: refused, {}", self.counts())?,
-            Verdict::Accepted(dialect, _) => {
+            Verdict::Accepted(config) => {
                 let mode = self.mode().unwrap_or("nothing to dump");
                 let counts = self.counts();
-                writeln!(
-                    out,
-                    "{file}: accepted ({}: {mode}), {counts}",
-                    dialect.name()
-                )?;
+                let dialect = config.dialect().name();
+                writeln!(out, "{file}: accepted ({dialect}: {mode}), {counts}")?;
             }
         }
         Ok(())
@@ -160,5 +231,6 @@ fn issue_json(issue: &Issue) -> Value {
         "expected": issue.expected,
         "message": issue.message,
         "hint": issue.hint,
+        "vendor_text": issue.vendor_text,
     })
 }

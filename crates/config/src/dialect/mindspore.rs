@@ -239,6 +239,15 @@ impl MindSporeDump {
     pub fn is_device_selected(&self, device: u32) -> bool {
         self.target == Target::Cpu || self.devices.contains(&device)
     }
+
+    /// A short name of what the dump is about.
+    pub fn mode_name(&self) -> &'static str {
+        match self.purpose {
+            Purpose::Values | Purpose::Watch => "operator",
+            Purpose::Overflow => "overflow",
+            Purpose::Failures(_) => "exception",
+        }
+    }
 }
 
 impl KernelRule {

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::Verdict;
+use super::{Reading, Target, Verdict};
 use crate::commands::environment;
 use crate::exit::Failure;
 
-/// Say whether AscendCL would accept a configuration, and what in it has no effect
+/// Say whether AscendCL or MindSpore would accept a configuration, and what in it has no effect
 ///
-/// Every finding is printed with file, line, column, the code under which AscendCL reports it, and
-/// what is allowed. Directories are looked up, nothing is created and nothing is run. `$HOME` and `~`
+/// Whose file it is shows in its keys. Every finding is printed with file, line, column, the code
+/// under which AscendCL reports it, and what is allowed. Directories are looked up, nothing is created and nothing is run. `$HOME` and `~`
 /// in `dump_path` are taken literally, as AscendCL does; only `opscope dump` expands them.
 #[derive(clap::Args)]
 #[command(
@@ -20,23 +20,31 @@ use crate::exit::Failure;
 
 Examples:
   opscope config check acl.json
-  opscope config check --json acl.json"
+  opscope config check --json acl.json
+  opscope config check --target gpu data_dump.json"
 )]
 pub(super) struct Arguments {
     /// Configuration files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
+    /// For files of MindSpore: what it runs on [default: cpu]
+    #[arg(long, value_enum)]
+    target: Option<Target>,
     /// Print one JSON object; for several files an array of them
     #[arg(long)]
     json: bool,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let env = environment()?.with_literal_home();
+    let reading = Reading {
+        env: environment()?.with_literal_home(),
+        target: arguments.target,
+        is_for_run: false,
+    };
     let mut code = None;
     let mut objects = Vec::new();
     for path in &arguments.files {
-        let verdict = Verdict::of(path, &env);
+        let verdict = Verdict::of(path, &reading);
         code = code.max(verdict.exit_code());
         if arguments.json {
             objects.push(verdict.json(path));

@@ -4,10 +4,10 @@ use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
 use opscope_config::Issue;
-use opscope_config::dialect::acl::{self, Explanation};
+use opscope_config::dialect::Explanation;
 use serde_json::{Value, json};
 
-use super::Verdict;
+use super::{Reading, Target, Verdict};
 use crate::commands::environment;
 use crate::exit::Failure;
 
@@ -21,11 +21,15 @@ use crate::exit::Failure;
     after_help = "Exit codes: 0 explained, 2 the file is refused, 3 it cannot be read.
 
 Examples:
-  opscope config explain acl.json"
+  opscope config explain acl.json
+  opscope config explain --target ascend-o0 data_dump.json"
 )]
 pub(super) struct Arguments {
     /// The configuration file
     file: PathBuf,
+    /// For a file of MindSpore: what it runs on [default: cpu]
+    #[arg(long, value_enum)]
+    target: Option<Target>,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -33,9 +37,14 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.file;
-    let verdict = Verdict::of(path, &environment()?);
+    let reading = Reading {
+        env: environment()?,
+        target: arguments.target,
+        is_for_run: true,
+    };
+    let verdict = Verdict::of(path, &reading);
     let explanation = match &verdict {
-        Verdict::Accepted(_, config) => Some(acl::explain(config)),
+        Verdict::Accepted(config) => Some(config.explain()),
         Verdict::Refused(..) | Verdict::Unreadable(_) => None,
     };
     if arguments.json {

@@ -139,12 +139,13 @@ fn form(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
 fn place(dump: &MindSporeDump) -> String {
     let path = dump.path.to_string_lossy();
     let path = path.trim_end_matches('/');
+    let run = "{time}/{device_id}/{model_name}/{model_id}/{iteration}";
     match dump.target {
-        // The rank is known when the model runs.
         Target::Cpu | Target::Gpu | Target::AscendKernels => {
-            format!("{path}/rank_RANK/{}/GRAPH/ITERATION", dump.net_name)
+            let net_name = &dump.net_name;
+            format!("{path}/rank_{{rank}}/{net_name}/{{graph_id}}/{{iteration}}")
         }
-        Target::AscendGraph => format!("{path}/STEP/TIME/DEVICE/MODEL/MODEL_ID/ITERATION"),
-        Target::GraphEngine => format!("{path}/TIME/DEVICE/MODEL/MODEL_ID/ITERATION"),
+        Target::AscendGraph => format!("{path}/{{step}}/{run}"),
+        Target::GraphEngine => format!("{path}/{run}"),
     }
 }

@@ -1,5 +1,7 @@
 //! `iteration`: which iterations are dumped.
 
+use std::ops::RangeInclusive;
+
 use opscope_capture::Steps;
 
 use super::section::Item;
@@ -19,13 +21,25 @@ pub(super) fn is_accepted(text: &str) -> bool {
     text == ALL || (!text.is_empty() && is_list(text))
 }
 
-/// The iterations of an accepted text. Pieces that no iteration matches are left out.
+/// The iterations of an accepted text, as ranges that rise and do not touch: the text may have any number
+/// of pieces, and each iteration is looked up. Pieces that no iteration matches are left out.
 pub(super) fn steps(text: &str) -> Steps {
     if text == ALL {
         return Steps::every();
     }
     let pieces = text.split(SEPARATOR);
-    Steps::in_ranges(pieces.filter_map(|piece| range(piece).ok()).collect())
+    let mut ranges: Vec<_> = pieces.filter_map(|piece| range(piece).ok()).collect();
+    ranges.sort_unstable_by_key(|range| *range.start());
+    let mut joined: Vec<RangeInclusive<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if *range.start() <= last.end().saturating_add(1) => {
+                *last = *last.start()..=*last.end().max(range.end());
+            }
+            _ => joined.push(range),
+        }
+    }
+    Steps::in_ranges(joined)
 }
 
 /// Warns about the pieces that no iteration matches, which MindSpore accepts without a word.
@@ -42,7 +56,7 @@ pub(super) fn warn_never(item: &Item<'_>, text: &str, findings: &mut Findings) {
 }
 
 /// The iterations of one piece, or why there are none.
-fn range(piece: &str) -> Result<std::ops::RangeInclusive<u64>, &'static str> {
+fn range(piece: &str) -> Result<RangeInclusive<u64>, &'static str> {
     let number = |text: &str| match text {
         "" => Err("a number is missing"),
         _ => text
@@ -56,5 +70,45 @@ fn range(piece: &str) -> Result<std::ops::RangeInclusive<u64>, &'static str> {
             (low, high) if low <= high => Ok(low..=high),
             _ => Err("the range runs backwards"),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn recorded_matches() {
+        let table = include_str!("../../../tests/data/mindspore_iterations.json");
+        let table: Value = serde_json::from_str(table).unwrap();
+        let cases = table["cases"].as_array().unwrap();
+        // The table has texts too that no configuration may hold.
+        let accepted = cases
+            .iter()
+            .map(|case| (case, case["iteration"].as_str().unwrap()))
+            .filter(|(_, text)| is_accepted(text));
+        assert_eq!((cases.len(), accepted.clone().count()), (31, 28));
+        for (case, text) in accepted {
+            let steps = steps(text);
+            let probed = case["probed"].as_array().unwrap().iter();
+            let kept: Vec<_> = probed
+                .filter(|step| steps.contains(step.as_u64().unwrap()))
+                .collect();
+            let expected: Vec<_> = case["dumped"].as_array().unwrap().iter().collect();
+            assert_eq!(kept, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_joined() {
+        for (text, expected) in [
+            ("7|0-3|2|4|9-8", &[0..=4, 7..=7][..]),
+            ("0-18446744073709551615|5", &[0..=u64::MAX]),
+            ("|-", &[]),
+        ] {
+            assert_eq!(steps(text).ranges(), Some(expected), "{text}");
+        }
     }
 }

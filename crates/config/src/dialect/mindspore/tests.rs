@@ -1,3 +1,5 @@
+use proptest::prelude::*;
+
 use super::*;
 
 const COMMON_REST: &str =
@@ -174,5 +176,18 @@ fn names_of_files() {
     ] {
         let issue = check_file_name(&at(name)).unwrap_err();
         assert_eq!(issue.vendor_text.as_deref(), Some(expected));
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_entry_is_a_rule_or_refused(entry in r#"(name-regex\()?[\[\](){}*+?|^$\\:.,=\-a0-9]{0,12}\)?"#) {
+        let entry = serde_json::Value::from(entry);
+        let more = format!(r#""dump_mode": 1, "iteration": "all", "kernels": [{entry}]"#);
+        let text = file(&more, r#", "e2e_dump_settings": {}"#);
+        match load(&text, Target::Cpu, &env()) {
+            Ok(config) => prop_assert!(config.dump.is_some()),
+            Err(issues) => prop_assert!(issues[0].pointer == "/common_dump_settings/kernels"),
+        }
     }
 }

@@ -71,15 +71,17 @@ impl Parser {
             return Ok(Element::Char('['));
         };
         self.at += 1;
-        let rest: String = self.chars.iter().skip(self.at).collect();
-        let Some((name, _)) = rest.split_once(&format!("{mark}]")) else {
+        let rest = self.chars.get(self.at..).unwrap_or_default();
+        let end = [*mark, ']'];
+        let Some(n) = rest.windows(end.len()).position(|pair| pair == end) else {
             return Err("Unexpected end of character class.");
         };
-        self.at += name.chars().count() + 2;
+        self.at += n + end.len();
+        let name: String = rest.iter().take(n).collect();
         match mark {
-            ':' if CLASSES.contains(&name) => Ok(Element::Class),
+            ':' if CLASSES.contains(&name.as_str()) => Ok(Element::Class),
             ':' => Err(unknown),
-            _ if name.chars().count() == 1 => Ok(Element::Class),
+            _ if n == 1 => Ok(Element::Class),
             _ => Err(unknown),
         }
     }

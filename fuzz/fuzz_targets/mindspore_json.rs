@@ -1,0 +1,47 @@
+//! Any text is a configuration or refused with issues that have a place, on every target.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use opscope_config::dialect::{detect, mindspore};
+use opscope_config::{Environment, Severity};
+use opscope_store::tree::mindspore::Target;
+
+const TARGETS: [Target; 5] = [
+    Target::Cpu,
+    Target::Gpu,
+    Target::AscendKernels,
+    Target::AscendGraph,
+    Target::GraphEngine,
+];
+
+fuzz_target!(|text: &str| {
+    let env = Environment {
+        current_dir: "/".into(),
+        ..Environment::default()
+    };
+    let _ = detect(text);
+    for target in TARGETS {
+        // What MindSpore accepts is accepted for a dump of ours too.
+        let is_accepted = mindspore::check(text, target, &env).is_ok();
+        let issues = match mindspore::load(text, target, &env) {
+            Ok(config) => {
+                mindspore::explain(&config);
+                config.issues
+            }
+            Err(issues) => {
+                assert!(!is_accepted);
+                assert_eq!(
+                    issues.first().map(|issue| issue.severity),
+                    Some(Severity::Error)
+                );
+                issues
+            }
+        };
+        assert!(
+            issues
+                .iter()
+                .all(|issue| issue.place.line > 0 && issue.place.column > 0)
+        );
+    }
+});
