@@ -18,13 +18,13 @@ use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Sum
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
-use self::mindspore::MindSporeTarget;
 use self::range::{NarrowFloat, Ranges};
 use self::request::Target;
 
 pub(crate) use self::inputs::InputSource;
 pub(crate) use self::report::{print, print_json};
 pub(crate) use self::request::{Request, Sinks};
+use super::mindspore_target::MindSporeTarget;
 use crate::arguments::{ModeArguments, NamedFile, NamedShape, named_file, named_shape};
 use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL};
 use crate::progress;

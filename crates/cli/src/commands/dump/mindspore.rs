@@ -22,39 +22,6 @@ const CONFIGURATION_VARIABLE: &str = "MINDSPORE_DUMP_CONFIG";
 /// Operators that run other graphs, and constants: they are no kernels.
 const NO_KERNELS: [&str; 4] = ["If", "Loop", "Scan", "Constant"];
 
-/// Whose tree is written.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-pub(crate) enum MindSporeTarget {
-    /// A CPU
-    #[default]
-    Cpu,
-    /// A GPU
-    Gpu,
-    /// Ascend, compiled at level O0: kernel by kernel
-    #[value(name = "ascend-o0")]
-    AscendO0,
-    /// Ascend, compiled at level O1: kernel by kernel
-    #[value(name = "ascend-o1")]
-    AscendO1,
-    /// Ascend, compiled at level O2: whole graphs
-    #[value(name = "ascend-o2")]
-    AscendO2,
-    /// Ascend, by the graph engine's own dump
-    Ge,
-}
-
-impl From<MindSporeTarget> for Target {
-    fn from(target: MindSporeTarget) -> Target {
-        match target {
-            MindSporeTarget::Cpu => Target::Cpu,
-            MindSporeTarget::Gpu => Target::Gpu,
-            MindSporeTarget::AscendO0 | MindSporeTarget::AscendO1 => Target::AscendKernels,
-            MindSporeTarget::AscendO2 => Target::AscendGraph,
-            MindSporeTarget::Ge => Target::GraphEngine,
-        }
-    }
-}
-
 /// The configuration that the environment names, if it names one.
 pub(super) fn configuration_of_environment() -> Option<PathBuf> {
     let path = std::env::var_os(CONFIGURATION_VARIABLE)?;
