@@ -7,7 +7,7 @@ use opscope_tensor::NonFinite;
 
 /// Counts of one session. A *record* here is one tensor of one operator execution: one slot.
 ///
-/// `n_selected` is always `n_written + n_dropped + n_failed`.
+/// `n_selected` is always `n_written + n_refused + n_dropped + n_failed`.
 ///
 /// Tensors that have a record of their own beside their operator's, such as graph inputs and what
 /// watched values hold later, count as offered and selected once more. Under
@@ -29,6 +29,9 @@ pub struct Counters {
     pub n_selected: u64,
     /// Tensors that the sink took. It writes no file for a record whose tensors are all empty.
     pub n_written: u64,
+    /// Tensors that have no place in the form of the dump, such as one without elements where each
+    /// tensor is a file of its own.
+    pub n_refused: u64,
     /// Selected tensors that never reached the sink: the operator failed, the session was ended, or
     /// the engine holds the value in a form without bytes, such as text.
     pub n_dropped: u64,
@@ -91,7 +94,7 @@ macro_rules! live_counters {
 }
 
 live_counters! {
-    n_operators_seen, n_operators_written, n_operators_overflowed, n_offered, n_selected, n_written, n_dropped, n_failed,
+    n_operators_seen, n_operators_written, n_operators_overflowed, n_offered, n_selected, n_written, n_refused, n_dropped, n_failed,
     n_files, n_bytes_selected, n_bytes_written,
 }
 

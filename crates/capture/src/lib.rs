@@ -11,8 +11,10 @@
 
 mod counters;
 mod failure;
+mod kernels;
 pub mod overflow;
 mod overwrite;
+mod parameters;
 mod plan;
 mod probe;
 mod queue;
@@ -24,13 +26,14 @@ mod writer;
 
 pub use counters::{Counters, FirstNonFinite, FirstOverflow};
 pub use failure::{Failure, FailureTrace};
+pub use kernels::{KernelRule, KernelSelection, PatternError, rule_for_name, rule_for_operator};
 pub use overwrite::Overwrite;
 pub use plan::{
     Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
     Purpose, Sides, Steps,
 };
 pub use probe::Probe;
-pub use select::{GraphInput, Kept, Role, Selected, select};
+pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Sink, SinkError, Written};
 pub use tap::Tap;

@@ -4,6 +4,8 @@ use std::ops::RangeInclusive;
 
 use opscope_store::record::Side;
 
+use crate::KernelSelection;
+
 /// What a session keeps of the models that run under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -21,6 +23,15 @@ pub struct Plan {
     /// Whether each graph input that a selected operator reads is kept as a record of its own, of the
     /// type `Data` and under the reading operator's task. Asked for by outputs only.
     pub has_graph_inputs: bool,
+    /// Whether what operators read and no operator produces (weights and inputs of the model) is kept
+    /// as records of its own at the end of a step. Asked for by outputs only; rules of
+    /// [`OperatorSelection::kernels`] choose among them by name.
+    pub has_parameters: bool,
+    /// The same of values that are written into the graph.
+    pub has_constants: bool,
+    /// How many operators are kept under [`Purpose::Overflow`] and [`Purpose::NonFinite`], in a whole
+    /// session; `None` is all.
+    pub n_overflows_max: Option<u64>,
 }
 
 /// What makes a selected operator worth keeping.
@@ -30,6 +41,8 @@ pub enum Purpose {
     Values,
     /// Only executions in which the arithmetic overflowed, each with a record of how.
     Overflow,
+    /// Only executions with NaN or an infinity in a float16, bfloat16 or float32 output.
+    NonFinite,
     /// Only executions that fail.
     Failures(FailureDetail),
     /// Watched operators' outputs, once when they are produced and again after each selected
@@ -61,9 +74,10 @@ pub enum ModelSelection {
     Named(Vec<(String, OperatorSelection)>),
 }
 
-/// Which operators of a model to keep: those that are named and those inside a range.
+/// Which operators of a model to keep: those that are named, those inside a range and those that
+/// rules choose.
 ///
-/// With neither names nor ranges it is every operator.
+/// With none of these it is every operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperatorSelection {
     /// Exact, case-sensitive names; one of the names of operators that were fused counts too.
@@ -72,6 +86,8 @@ pub struct OperatorSelection {
     pub ranges: Vec<NameRange>,
     /// Under [`Purpose::Watch`], the operators whose outputs are watched.
     pub watched: Vec<String>,
+    /// Rules that choose more operators than names and ranges do.
+    pub kernels: Option<KernelSelection>,
 }
 
 /// A stretch of the order of execution, both ends included.
@@ -117,9 +133,22 @@ impl OperatorSelection {
         }
     }
 
+    /// Operators that `kernels` chooses.
+    pub fn by_kernels(kernels: KernelSelection) -> OperatorSelection {
+        OperatorSelection {
+            kernels: Some(kernels),
+            ..OperatorSelection::default()
+        }
+    }
+
+    /// No operator; parameters only where the plan asks for them.
+    pub fn none() -> OperatorSelection {
+        OperatorSelection::named(Vec::<String>::new())
+    }
+
     /// Whether it is every operator.
     pub fn is_every(&self) -> bool {
-        self.names.is_none() && self.ranges.is_empty()
+        self.names.is_none() && self.ranges.is_empty() && self.kernels.is_none()
     }
 }
 
@@ -166,6 +195,19 @@ impl Steps {
         self.0.as_deref()
     }
 
+    /// The same executions where the ranges count from `first` on instead of 0.
+    #[must_use]
+    pub fn counted_from(self, first: u64) -> Steps {
+        let shift = |range: RangeInclusive<u64>| {
+            let end = range.end().checked_sub(first)?;
+            Some(range.start().saturating_sub(first)..=end)
+        };
+        Steps(
+            self.0
+                .map(|ranges| ranges.into_iter().filter_map(shift).collect()),
+        )
+    }
+
     /// Whether execution `step` is kept.
     pub fn contains(&self, step: u64) -> bool {
         self.0
@@ -184,6 +226,9 @@ impl Plan {
             sides: Sides::Both,
             steps: Steps::every(),
             has_graph_inputs: false,
+            has_parameters: false,
+            has_constants: false,
+            n_overflows_max: None,
         }
     }
 
@@ -207,5 +252,8 @@ mod tests {
         assert_eq!(kept, [0, 5, 6, 7]);
         assert!(Steps::every().contains(u64::MAX));
         assert!(!Steps::in_ranges(vec![]).contains(0));
+        let steps = Steps::in_ranges(vec![0..=3, 5..=7, 6..=9]).counted_from(6);
+        assert_eq!(steps, Steps::in_ranges(vec![0..=1, 0..=3]));
+        assert_eq!(Steps::every().counted_from(6), Steps::every());
     }
 }

@@ -5,14 +5,15 @@ use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::Tensor;
+use opscope_tensor::{DType, Tensor, non_finite};
 
 use crate::counters::add;
 use crate::failure::FailureTrace;
 use crate::overwrite::{Look, Watcher};
-use crate::queue::{Job, Work};
+use crate::parameters::Parameters;
+use crate::queue::{Job, Order, Work};
 use crate::session::Shared;
-use crate::{Failure, FailureDetail, Kept, Purpose, Role, writer};
+use crate::{Failure, FailureDetail, Kept, Purpose, Role, overflow, writer};
 
 /// One execution of one selected operator, from before it runs until its outputs are there.
 ///
@@ -21,6 +22,7 @@ pub struct Probe {
     shared: Arc<Shared>,
     kept: Arc<Kept>,
     watcher: Arc<Watcher>,
+    parameters: Arc<Parameters>,
     order: u64,
     position_in_step: u64,
     /// `None` once handed over.
@@ -32,13 +34,15 @@ struct Open {
     record: Record,
     /// Graph inputs with their index in [`Kept::graph_inputs`].
     graph_inputs: Vec<(usize, Tensor)>,
+    /// Likewise of [`Kept::parameters`].
+    parameters: Vec<(usize, Tensor)>,
 }
 
 impl Probe {
     pub(crate) fn new(
         shared: Arc<Shared>,
         kept: Arc<Kept>,
-        watcher: Arc<Watcher>,
+        (watcher, parameters): (Arc<Watcher>, Arc<Parameters>),
         model: Arc<ModelId>,
         operator: Arc<Operator>,
         step: u64,
@@ -56,18 +60,21 @@ impl Probe {
             shared,
             kept,
             watcher,
+            parameters,
             order,
             position_in_step,
             open: Some(Open {
                 record,
                 graph_inputs: Vec::new(),
+                parameters: Vec::new(),
             }),
         }
     }
 
     /// Whether inputs are to be shown; they must be shown before the operator may overwrite them.
     pub fn wants_inputs(&self) -> bool {
-        !self.kept.inputs.is_empty() || !self.kept.graph_inputs.is_empty()
+        let kept = &self.kept;
+        !(kept.inputs.is_empty() && kept.graph_inputs.is_empty() && kept.parameters.is_empty())
     }
 
     /// Whether outputs are to be shown when the operator went well.
@@ -85,6 +92,10 @@ impl Probe {
         let graph_inputs = self.kept.graph_inputs.iter();
         if let Some(i) = graph_inputs.clone().position(|kept| kept.position == index) {
             push_once(&mut open.graph_inputs, i, tensor.clone());
+        }
+        let parameters = self.kept.parameters.iter();
+        if let Some(i) = parameters.clone().position(|kept| kept.position == index) {
+            push_once(&mut open.parameters, i, tensor.clone());
         }
         if self.kept.inputs.contains(&index) {
             push_once(&mut open.record.inputs, index, tensor);
@@ -111,7 +122,7 @@ impl Probe {
         let Some(Open { mut record, .. }) = self.open.take() else {
             return;
         };
-        record.timestamp_us = now_us(&self.shared);
+        record.timestamp_us = now_us(&self.shared, record.n_slots());
         let trace = (detail == FailureDetail::Full)
             .then(|| FailureTrace::capture(self.position_in_step, self.order));
         let work = Work::WriteFailure(Failure {
@@ -133,23 +144,17 @@ impl Probe {
     /// Hands the record over. Waits while the queue is full; slots that were not shown count as
     /// dropped.
     pub fn submit(mut self) {
-        let Some(open) = self.open.take() else {
+        let Some(mut open) = self.open.take() else {
             return;
         };
+        for (i, tensor) in std::mem::take(&mut open.parameters) {
+            self.parameters
+                .show(&self.kept.parameters[i].operator, tensor);
+        }
         match self.shared.plan.purpose {
             Purpose::Values => self.submit_values(open),
-            Purpose::Overflow => {
-                let mut record = open.record;
-                record.timestamp_us = now_us(&self.shared);
-                let order = (self.order, 0);
-                // Whether it is selected is known only after a look at it; until then it counts as
-                // neither selected nor dropped.
-                self.shared.queue.push(Job {
-                    order,
-                    record,
-                    work: Work::WriteOverflow,
-                });
-            }
+            Purpose::Overflow => self.submit_overflow(open.record),
+            Purpose::NonFinite => self.submit_non_finite(open.record),
             // It went well: nothing to tell.
             Purpose::Failures(_) => {}
             Purpose::Watch => self.submit_watched(open.record),
@@ -160,6 +165,7 @@ impl Probe {
         let Open {
             record,
             mut graph_inputs,
+            ..
         } = open;
         let n_shown = record.n_slots() + graph_inputs.len() as u64;
         self.count_not_shown(n_shown);
@@ -178,6 +184,49 @@ impl Probe {
         if record.n_slots() > 0 {
             self.push(u32::MAX, record, Work::Write);
         }
+    }
+
+    fn submit_overflow(&self, mut record: Record) {
+        if record.n_slots() == 0 {
+            return;
+        }
+        // Only the first few are wanted, in the order of execution, which writers do not keep.
+        let is_counted = self.shared.plan.n_overflows_max.is_some();
+        if is_counted && (overflow::detect(&record).is_none() || !self.has_room_for_overflow()) {
+            return;
+        }
+        record.timestamp_us = now_us(&self.shared, record.n_slots());
+        // Whether it is selected is known only after a look at it; until then it counts as neither
+        // selected nor dropped.
+        self.shared.queue.push(Job {
+            order: (self.order, 0),
+            record,
+            work: Work::WriteOverflow,
+        });
+    }
+
+    fn submit_non_finite(&self, record: Record) {
+        let is_checked = |tensor: &Tensor| {
+            let dtype = tensor.dtype();
+            matches!(dtype, DType::F16 | DType::BF16 | DType::F32)
+        };
+        let mut outputs = record.outputs.iter().map(|(_, tensor)| tensor);
+        let is_found = outputs.any(|tensor| is_checked(tensor) && non_finite(tensor.view()).any());
+        if !is_found {
+            return;
+        }
+        add(&self.shared.counters.n_operators_overflowed, 1);
+        if self.has_room_for_overflow() {
+            add(&self.shared.counters.n_selected, record.n_slots());
+            self.push(0, record, Work::Write);
+        }
+    }
+
+    /// Counts an operator that overflowed; whether it is among those to keep.
+    fn has_room_for_overflow(&self) -> bool {
+        let n_before = self.shared.n_overflows.fetch_add(1, Ordering::Relaxed);
+        let n_max = self.shared.plan.n_overflows_max;
+        n_max.is_none_or(|n_max| n_before < n_max)
     }
 
     /// Copies watched values and looks whether earlier ones changed.
@@ -208,19 +257,8 @@ impl Probe {
         }
     }
 
-    fn push(&self, nth: u32, mut record: Record, work: Work) {
-        record.timestamp_us = now_us(&self.shared);
-        let counters = &self.shared.counters;
-        let n_slots = record.n_slots();
-        add(&counters.n_bytes_selected, record.n_bytes());
-        let order = (self.order, nth);
-        if !self.shared.queue.push(Job {
-            order,
-            record,
-            work,
-        }) {
-            add(&counters.n_dropped, n_slots);
-        }
+    fn push(&self, nth: u32, record: Record, work: Work) {
+        push(&self.shared, (self.order, nth), record, work);
     }
 
     fn count_not_shown(&self, n_shown: u64) {
@@ -235,6 +273,20 @@ impl Drop for Probe {
         if self.open.is_some() && is_counted {
             self.count_not_shown(0);
         }
+    }
+}
+
+/// Stamps a record that is selected, and queues it.
+pub(crate) fn push(shared: &Shared, order: Order, mut record: Record, work: Work) {
+    let n_slots = record.n_slots();
+    record.timestamp_us = now_us(shared, n_slots);
+    add(&shared.counters.n_bytes_selected, record.n_bytes());
+    if !shared.queue.push(Job {
+        order,
+        record,
+        work,
+    }) {
+        add(&shared.counters.n_dropped, n_slots);
     }
 }
 
@@ -264,18 +316,19 @@ fn push_once(slots: &mut Vec<(usize, Tensor)>, index: usize, tensor: Tensor) {
 }
 
 /// The time, but never the same twice in a session: two executions of an operator within one
-/// microsecond have different file names, and names sort in the order of execution.
-fn now_us(shared: &Shared) -> u64 {
+/// microsecond have different file names, and names sort in the order of execution. The microseconds
+/// after it belong to the record too, one for each of its tensors.
+fn now_us(shared: &Shared, n_slots: u64) -> u64 {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     let now = u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX);
-    let later = |last: u64| now.max(last.saturating_add(1));
+    let first = |last: u64| now.max(last.saturating_add(1));
     match shared
         .last_timestamp_us
         .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
-            Some(later(last))
+            Some(first(last).saturating_add(n_slots.saturating_sub(1)))
         }) {
-        Ok(last) | Err(last) => later(last),
+        Ok(last) | Err(last) => first(last),
     }
 }

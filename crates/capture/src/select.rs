@@ -1,6 +1,8 @@
 //! Matching a plan against a loaded model.
 
 mod exclude;
+mod kernels;
+mod parameters;
 mod ranges;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -24,6 +26,11 @@ pub struct Selected {
     /// Names of operators that the plan gives and the model lacks: listed ones in the plan's order,
     /// then ends of ranges, watched ones, excluded ones. None is said twice.
     pub unmatched: Vec<String>,
+    /// Texts of the rules of [`OperatorSelection::kernels`] that choose nothing, or nothing that an
+    /// earlier rule does not choose.
+    pub unused_rules: Vec<String>,
+    /// Whether that is every operator, as far as names and rules go.
+    pub is_every: bool,
     /// Whether the plan has a rule for this model at all.
     pub is_model_matched: bool,
 }
@@ -37,6 +44,8 @@ pub struct Kept {
     pub outputs: Vec<usize>,
     /// Graph inputs that have a record of their own.
     pub graph_inputs: Vec<GraphInput>,
+    /// Inputs that no operator produces, to be kept at the end of the step.
+    pub parameters: Vec<GraphInput>,
     /// What the operator has to do with watched ones.
     pub role: Role,
 }
@@ -48,6 +57,17 @@ pub struct GraphInput {
     pub position: usize,
     /// What its record says: the type `Data`, the input's name, the reader's task.
     pub operator: Arc<Operator>,
+}
+
+/// The model that a plan is matched against.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GraphView<'a> {
+    /// Its operators, in order of execution.
+    pub operators: &'a [Arc<Operator>],
+    /// Names of the values that a caller provides.
+    pub inputs: &'a [String],
+    /// Names of the values that are written into the graph, as `Constant` nodes of ONNX are.
+    pub constants: &'a [String],
 }
 
 /// What an operator has to do with watched ones.
@@ -76,11 +96,35 @@ pub fn select(
     operators: &[Arc<Operator>],
     graph_inputs: &[String],
 ) -> Selected {
+    let graph = GraphView {
+        operators,
+        inputs: graph_inputs,
+        constants: &[],
+    };
+    select_marked(plan, model, graph, &[])
+}
+
+/// [`select`] with what is known of constants, and which operators are marked; a later mark goes
+/// before an earlier one.
+pub(crate) fn select_marked(
+    plan: &Plan,
+    model: &ModelId,
+    graph: GraphView<'_>,
+    marks: &[(String, bool)],
+) -> Selected {
+    let GraphView {
+        operators,
+        inputs: graph_inputs,
+        ..
+    } = graph;
     let Some(rule) = rule_for(&plan.models, model) else {
         return Selected::default();
     };
     let mut unmatched = Vec::new();
-    let is_selected = matching(rule, operators, &mut unmatched);
+    let mut is_selected = matching(rule, operators, &mut unmatched);
+    let mut chosen = kernels::Chosen::new(rule, marks);
+    chosen.mark(operators, &mut is_selected);
+    let parameters = parameters::of(plan, graph, &mut chosen);
     let is_watched = watched(plan, rule, operators, &mut unmatched);
     let exclusions = Exclusions::new(plan, model);
     exclusions.add_unmatched(operators, graph_inputs, &mut unmatched);
@@ -98,12 +142,14 @@ pub fn select(
         let is_kept = (is_selected[i] || is_watched[i])
             && (tells_failures || !is_without_outputs(operator))
             && !exclusions.whole(operator);
-        if !is_kept {
-            continue;
+        let mut entry = Kept::default();
+        if is_kept {
+            entry = keep(plan, operator, role, &exclusions, &graph_inputs);
         }
-        let entry = keep(plan, operator, role, &exclusions, &graph_inputs);
+        entry.parameters = parameters::read_by(operator, &parameters);
         // A failure is told even of an operator that has no tensors.
-        if entry.n_slots() > 0 || role != Role::None || tells_failures {
+        let has_use = entry.n_slots() > 0 || role != Role::None || tells_failures;
+        if (is_kept && has_use) || !entry.parameters.is_empty() {
             kept.insert(operator.task_id, Arc::new(entry));
         }
     }
@@ -112,6 +158,8 @@ pub fn select(
     Selected {
         kept,
         unmatched,
+        unused_rules: chosen.unused(),
+        is_every: rule.is_every(),
         is_model_matched: true,
     }
 }
@@ -125,7 +173,7 @@ fn keep(
 ) -> Kept {
     let sides = match (plan.purpose, role) {
         (Purpose::Values, _) => Some(plan.sides),
-        (Purpose::Overflow | Purpose::Failures(_), _) => Some(Sides::Both),
+        (Purpose::Overflow | Purpose::NonFinite | Purpose::Failures(_), _) => Some(Sides::Both),
         (Purpose::Watch, Role::Watched) => Some(Sides::Outputs),
         (Purpose::Watch, _) => None,
     };
@@ -169,7 +217,8 @@ fn keep(
 }
 
 impl Kept {
-    /// Number of tensors in the operator's own record and in those of graph inputs.
+    /// Number of tensors in the operator's own record and in those of graph inputs; parameters do not
+    /// count, they are offered at the end of the step.
     pub fn n_slots(&self) -> u64 {
         (self.inputs.len() + self.outputs.len() + self.graph_inputs.len()) as u64
     }

@@ -6,12 +6,12 @@ use std::thread::{self, JoinHandle};
 
 use opscope_store::record::{ModelId, Operator};
 
-use crate::counters::LiveCounters;
+use crate::counters::{LiveCounters, add};
 use crate::overwrite::Overwrites;
 use crate::queue::{Order, Queue};
 use crate::{
-    Counters, FirstNonFinite, FirstOverflow, Overwrite, Plan, Selected, Sink, SinkError, Tap,
-    select, writer,
+    Counters, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan, Selected, Sink, SinkError,
+    Tap, Written, select::select_marked, writer,
 };
 
 /// How much a session may hold and use.
@@ -57,7 +57,8 @@ pub struct Summary {
     pub counters: Counters,
     /// The first tensor with NaN or an infinity among those selected.
     pub first_non_finite: Option<FirstNonFinite>,
-    /// The first refusal of the sink; [`Counters::n_failed`] says how many there were.
+    /// The first refusal of the sink; [`Counters::n_failed`] says how many tensors were refused. It
+    /// may be 0: files beside the tensors can fail too.
     pub first_error: Option<SinkError>,
     /// The first operator whose arithmetic overflowed; [`Counters::n_operators_overflowed`] says how
     /// many there were.
@@ -81,6 +82,25 @@ pub(crate) struct Shared {
     pub(crate) overwrites: Mutex<Overwrites>,
     /// The latest time stamp that was given out.
     pub(crate) last_timestamp_us: AtomicU64,
+    /// Operators that overflowed, where their number is limited.
+    pub(crate) n_overflows: AtomicU64,
+    /// Operators and scopes that were switched on or off.
+    marks: Mutex<Vec<(String, bool)>>,
+}
+
+impl Shared {
+    /// Counts what a sink wrote beside records, or remembers why it could not.
+    pub(crate) fn note(&self, result: Result<Written, SinkError>) {
+        match result {
+            Ok(written) => {
+                add(&self.counters.n_files, written.n_files);
+                add(&self.counters.n_bytes_written, written.n_bytes);
+            }
+            Err(error) => {
+                lock(&self.first_error).get_or_insert(error);
+            }
+        }
+    }
 }
 
 impl Session {
@@ -104,6 +124,8 @@ impl Session {
             first_overflow: Mutex::default(),
             overwrites: Mutex::default(),
             last_timestamp_us: AtomicU64::new(0),
+            n_overflows: AtomicU64::new(0),
+            marks: Mutex::default(),
         });
         let mut session = Session {
             shared,
@@ -127,11 +149,36 @@ impl Session {
         operators: &[Arc<Operator>],
         graph_inputs: &[String],
     ) -> (Tap, Selected) {
-        let selected = select(&self.shared.plan, model, operators, graph_inputs);
-        (
-            Tap::new(self.shared.clone(), model.clone(), selected.clone()),
-            selected,
+        self.attach_graph(
+            model,
+            GraphView {
+                operators,
+                inputs: graph_inputs,
+                constants: &[],
+            },
         )
+    }
+
+    /// [`Session::attach`] where constants of the model are known.
+    pub fn attach_graph(&self, model: &Arc<ModelId>, graph: GraphView<'_>) -> (Tap, Selected) {
+        let shared = &self.shared;
+        let marks = lock(&shared.marks).clone();
+        let selected = select_marked(&shared.plan, model, graph, &marks);
+        if selected.is_model_matched {
+            shared.note(shared.sink.open_model(model, graph, &selected));
+        }
+        let tap = Tap::new(shared.clone(), model.clone(), selected.clone());
+        (tap, selected)
+    }
+
+    /// Switches an operator, or all operators in a scope, on or off for models that are attached
+    /// later, where the plan leaves the choice to such marks ([`KernelSelection::Marked`](crate::KernelSelection::Marked)).
+    ///
+    /// `target` is the name of an operator, or a leading part of names that ends before a `/`. A later
+    /// call goes before an earlier one, so that a part of a scope can be switched off again. Without
+    /// any mark nothing is dumped.
+    pub fn set_dump(&self, target: &str, enabled: bool) {
+        lock(&self.shared.marks).push((target.to_owned(), enabled));
     }
 
     /// A flag that stops running models before their next operator when it is set, from a signal
@@ -149,6 +196,7 @@ impl Session {
     pub fn finish(mut self) -> Summary {
         self.end_writers();
         let shared = &self.shared;
+        shared.note(shared.sink.finish());
         let (overwrites, n_overwrites) = lock(&shared.overwrites).take();
         let first_non_finite = lock(&shared.first_non_finite).take();
         let first_overflow = lock(&shared.first_overflow).take();

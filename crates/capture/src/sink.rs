@@ -2,21 +2,24 @@
 
 mod acl;
 mod memory;
+mod mindspore;
 mod range;
 mod stats;
 
 use std::ops::Add;
+use std::sync::Arc;
 
 use opscope_store::StoreError;
 use opscope_store::file_format::stats_csv::Columns;
-use opscope_store::record::Record;
+use opscope_store::record::{ModelId, Record};
 use thiserror::Error;
 
-use crate::Failure;
 use crate::overflow::Overflow;
+use crate::{Failure, GraphView, Selected};
 
 pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 pub use memory::MemorySink;
+pub use mindspore::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
 pub use range::{RangeRow, RangeSink};
 pub use stats::{StatsRow, StatsSink};
 
@@ -43,6 +46,35 @@ pub trait Sink: Send + Sync {
     fn write_failure(&self, record: &Record, _failure: &Failure) -> Result<Written, SinkError> {
         self.write(record)
     }
+
+    /// Hears of a model before it runs.
+    ///
+    /// # Errors
+    /// [`SinkError`] if something that belongs beside the records could not be kept.
+    fn open_model(
+        &self,
+        _model: &Arc<ModelId>,
+        _graph: GraphView<'_>,
+        _selected: &Selected,
+    ) -> Result<Written, SinkError> {
+        Ok(Written::default())
+    }
+
+    /// Hears that a selected step begins.
+    ///
+    /// # Errors
+    /// As for [`Sink::open_model`].
+    fn begin_step(&self, _model: &ModelId, _step: u64) -> Result<Written, SinkError> {
+        Ok(Written::default())
+    }
+
+    /// Hears that there are no more records.
+    ///
+    /// # Errors
+    /// As for [`Sink::open_model`].
+    fn finish(&self) -> Result<Written, SinkError> {
+        Ok(Written::default())
+    }
 }
 
 /// What to write of a tensor.
@@ -61,6 +93,8 @@ pub struct Written {
     pub n_files: u64,
     /// Bytes kept, headers included.
     pub n_bytes: u64,
+    /// Tensors of the record that the form of the dump has no place for.
+    pub n_refused: u64,
 }
 
 impl Add for Written {
@@ -70,6 +104,7 @@ impl Add for Written {
         Written {
             n_files: self.n_files + other.n_files,
             n_bytes: self.n_bytes + other.n_bytes,
+            n_refused: self.n_refused + other.n_refused,
         }
     }
 }

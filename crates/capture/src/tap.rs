@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use opscope_store::record::{ModelId, Operator};
+use opscope_store::record::{ModelId, Operator, Record};
 
 use crate::counters::add;
 use crate::overwrite::Watcher;
+use crate::parameters::Parameters;
+use crate::probe::push;
+use crate::queue::Work;
 use crate::session::Shared;
 use crate::{Probe, Purpose, Role, Selected};
 
@@ -21,6 +24,8 @@ pub struct Tap {
     n_in_step: AtomicU64,
     /// Watched values of this step.
     watcher: Arc<Watcher>,
+    /// Parameters of this step.
+    parameters: Arc<Parameters>,
 }
 
 impl Tap {
@@ -34,6 +39,7 @@ impl Tap {
             is_step_selected,
             n_in_step: AtomicU64::new(0),
             watcher: Arc::default(),
+            parameters: Arc::default(),
         }
     }
 
@@ -43,6 +49,31 @@ impl Tap {
         self.is_step_selected = self.shared.plan.steps.contains(step);
         self.n_in_step = AtomicU64::new(0);
         self.watcher.clear();
+        drop(self.parameters.take());
+        if self.is_step_selected && self.selected.is_model_matched {
+            let written = self.shared.sink.begin_step(&self.model, step);
+            self.shared.note(written);
+        }
+    }
+
+    /// Says that the step went well. What its operators read and none of them produced is handed over
+    /// now, if the plan asks for it.
+    pub fn end_step(&self) {
+        let counters = &self.shared.counters;
+        for (nth, parameter) in self.parameters.take().into_iter().enumerate() {
+            let record = Record {
+                model: self.model.clone(),
+                operator: parameter.operator,
+                step: self.step,
+                timestamp_us: 0,
+                inputs: Vec::new(),
+                outputs: vec![(0, parameter.tensor)],
+            };
+            add(&counters.n_offered, 1);
+            add(&counters.n_selected, 1);
+            let order = counters.n_operators_seen.load(Ordering::Relaxed);
+            push(&self.shared, (order, nth as u32), record, Work::WriteBeside);
+        }
     }
 
     /// Whether the run should stop before the next operator.
@@ -78,7 +109,7 @@ impl Tap {
         Some(Probe::new(
             self.shared.clone(),
             kept.clone(),
-            self.watcher.clone(),
+            (self.watcher.clone(), self.parameters.clone()),
             self.model.clone(),
             operator.clone(),
             self.step,

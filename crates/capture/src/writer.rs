@@ -41,10 +41,13 @@ pub(crate) fn write(shared: &Shared, job: &Job) {
     match result {
         Ok(None) => {}
         Ok(Some(written)) => {
-            if !matches!(job.work, Work::WriteBeside) {
+            let is_written = written.n_refused < n_slots || n_slots == 0;
+            if is_written && !matches!(job.work, Work::WriteBeside) {
                 add(&counters.n_operators_written, 1);
             }
-            add(&counters.n_written, n_slots);
+            let n_refused = written.n_refused.min(n_slots);
+            add(&counters.n_refused, n_refused);
+            add(&counters.n_written, n_slots - n_refused);
             add(&counters.n_files, written.n_files);
             add(&counters.n_bytes_written, written.n_bytes);
         }

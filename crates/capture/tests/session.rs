@@ -140,6 +140,7 @@ impl Sink for BadSink {
             _ => Ok(Written {
                 n_files: 1,
                 n_bytes: record.n_bytes(),
+                ..Written::default()
             }),
         }
     }
@@ -172,6 +173,7 @@ impl Sink for SlowSink {
         Ok(Written {
             n_files: 0,
             n_bytes: record.n_bytes(),
+            ..Written::default()
         })
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod dump;
+mod mindspore_target;
 pub(crate) mod msaccucmp;
 pub(crate) mod op;
 pub(crate) mod overflow;

@@ -44,6 +44,12 @@ pub trait LoadedModel: Send {
     /// not taken are listed but do not execute.
     fn operators(&self) -> &[Arc<Operator>];
 
+    /// Names of the values that are written into the graph as nodes of their own. Weights are not
+    /// among them.
+    fn constants(&self) -> &[String] {
+        &[]
+    }
+
     /// Executes the model once.
     ///
     /// `inputs` follow the order of [`Signature::inputs`] and have been checked against it. With a

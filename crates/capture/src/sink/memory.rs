@@ -32,6 +32,7 @@ impl Sink for MemorySink {
         Ok(Written {
             n_files: 0,
             n_bytes,
+            ..Written::default()
         })
     }
 }

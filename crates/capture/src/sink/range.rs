@@ -3,12 +3,12 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_store::record::{Operator, Record, Side};
+use opscope_store::record::{ModelId, Operator, Record, Side};
 use opscope_tensor::{DType, RangeLoss, Shape, range_loss};
 
 use super::{Sink, SinkError, Written};
-use crate::Failure;
 use crate::overflow::Overflow;
+use crate::{Failure, GraphView, Selected};
 
 /// One tensor in one narrower dtype.
 #[derive(Clone, Debug)]
@@ -122,11 +122,36 @@ impl Sink for RangeSink {
     fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
         self.hand_on(record, |next| next.write_failure(record, failure))
     }
+
+    fn open_model(
+        &self,
+        model: &Arc<ModelId>,
+        graph: GraphView<'_>,
+        selected: &Selected,
+    ) -> Result<Written, SinkError> {
+        let next = self.next.as_ref();
+        next.map_or_else(
+            || Ok(Written::default()),
+            |next| next.open_model(model, graph, selected),
+        )
+    }
+
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+        let next = self.next.as_ref();
+        next.map_or_else(
+            || Ok(Written::default()),
+            |next| next.begin_step(model, step),
+        )
+    }
+
+    fn finish(&self) -> Result<Written, SinkError> {
+        let next = self.next.as_ref();
+        next.map_or_else(|| Ok(Written::default()), |next| next.finish())
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use opscope_store::record::ModelId;
     use opscope_tensor::Tensor;
 
     use super::*;

@@ -2,7 +2,6 @@
 
 mod check;
 mod explain;
-mod target;
 
 use std::io::{Write, stdout};
 use std::path::Path;
@@ -13,7 +12,7 @@ use opscope_config::dialect::{Dialect, Explanation, detect};
 use opscope_config::{ConfigError, Environment, Issue, Severity, check_nesting, read_text};
 use serde_json::{Value, json};
 
-use self::target::Target;
+use super::mindspore_target::MindSporeTarget;
 use crate::exit::{Failure, UNREADABLE, USAGE, chain};
 use crate::format;
 
@@ -55,7 +54,7 @@ struct Reading {
     /// The surroundings.
     env: Environment,
     /// The device, if the command line names one: the file is MindSpore's then.
-    target: Option<Target>,
+    target: Option<MindSporeTarget>,
     /// Whether what Opscope makes of the file counts, and not the vendor's verdict.
     is_for_run: bool,
 }

@@ -2,6 +2,7 @@
 
 mod findings;
 mod inputs;
+mod mindspore;
 mod range;
 mod report;
 mod request;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use opscope_capture::sink::StatsRow;
-use opscope_capture::{Purpose, Selected, Session, SessionOptions, Summary};
+use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Summary};
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
@@ -23,6 +24,7 @@ use self::request::Target;
 pub(crate) use self::inputs::InputSource;
 pub(crate) use self::report::{print, print_json};
 pub(crate) use self::request::{Request, Sinks};
+use super::mindspore_target::MindSporeTarget;
 use crate::arguments::{ModeArguments, NamedFile, NamedShape, named_file, named_shape};
 use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL};
 use crate::progress;
@@ -40,6 +42,7 @@ const BASELINE_TIME_MAX: Duration = Duration::from_millis(300);
 #[command(after_help = "Examples:
   opscope dump net.onnx --input image=cat.npy --out dump
   opscope dump net.onnx --config acl.json --inputs samples.npz
+  opscope dump net.onnx --config data_dump.json --target ascend-o1 --seed 0
   opscope dump net.onnx --seed 0 --shape image:1,3,224,224 --stats
   opscope dump net.onnx --inputs samples.npz --as float16")]
 pub(crate) struct Arguments {
@@ -52,9 +55,13 @@ pub(crate) struct Arguments {
 /// How to run something, and what to keep of it.
 #[derive(clap::Args)]
 pub(crate) struct RunArguments {
-    /// What to dump and where: an `acl.json`
+    /// What to dump and where: an `acl.json` of AscendCL or a dump configuration of MindSpore. Without
+    /// it and without `--out`, `--stats` and `--as`, the file that MINDSPORE_DUMP_CONFIG names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats", "narrow"])]
     config: Option<PathBuf>,
+    /// Whose tree a configuration of MindSpore asks for [default: cpu]
+    #[arg(long, value_enum, value_name = "TARGET", conflicts_with_all = ["out", "stats", "narrow", "graph_inputs"])]
+    target: Option<MindSporeTarget>,
     /// Dump both sides of every operator into this directory; created if missing
     #[arg(long, value_name = "DIR", conflicts_with = "stats")]
     out: Option<PathBuf>,
@@ -125,6 +132,10 @@ pub(crate) struct Outcome {
     /// Wall time of one step without the dump.
     pub(crate) baseline: Option<Duration>,
     pub(crate) dump_dirs: Vec<PathBuf>,
+    /// The directory that holds all of them, where that is not a common parent.
+    pub(crate) tree_dir: Option<PathBuf>,
+    /// Why tensors have no place in the dump, and how many.
+    pub(crate) refused: Vec<(String, u64)>,
     /// Where operators that failed are.
     pub(crate) failure_dir: Option<PathBuf>,
     pub(crate) stats: Option<Vec<StatsRow>>,
@@ -190,9 +201,11 @@ pub(crate) fn run_one(
         time: captured.time,
         baseline,
         dump_dirs: sinks.dump_dirs(&id, captured.n_steps),
+        tree_dir: sinks.tree_dir(),
+        refused: sinks.refused(),
         failure_dir: sinks
-            .failure_dir(&id)
-            .filter(|_| captured.summary.counters.n_files > 0),
+            .failure_dir(&id, captured.n_steps)
+            .filter(|_| captured.summary.counters.n_operators_written > 0),
         summary: captured.summary,
         ranges: sinks.take_ranges(&arguments.narrow),
         stats: if let Target::Stats(sink) = &sinks.target {
@@ -217,7 +230,11 @@ pub(crate) fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<()
     let counters = outcome.summary.counters;
     if let Some(error) = outcome.summary.first_error {
         let n = counters.n_failed;
-        let error = anyhow!(error).context(format!("{n} tensors could not be written; the first"));
+        let context = match n {
+            0 => "a file beside the tensors could not be written".to_owned(),
+            _ => format!("{n} tensors could not be written; the first"),
+        };
+        let error = anyhow!(error).context(context);
         return Err(Failure::new(PARTIAL, error));
     }
     if counters.n_dropped > 0 {
@@ -315,7 +332,7 @@ fn capture(
 ) -> Result<Captured, Failure> {
     let options = SessionOptions {
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
-        n_writers: arguments.writers.into(),
+        n_writers: request.n_writers(arguments.writers.into()),
     };
     let model = &mut subject.model;
     let session = Session::start(request.plan.clone(), sinks.first(), options)
@@ -323,7 +340,14 @@ fn capture(
     let graph_inputs = model.signature().inputs.iter();
     let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
     let id = Arc::new(subject.id.clone());
-    let (mut tap, selected) = session.attach(&id, model.operators(), &graph_inputs);
+    let (mut tap, selected) = session.attach_graph(
+        &id,
+        GraphView {
+            operators: model.operators(),
+            inputs: &graph_inputs,
+            constants: model.constants(),
+        },
+    );
     warn_unmatched(&selected, &id, &**model, &sinks.target);
     stop_on_signal(session.stop_flag());
     let watch = session.watch();
@@ -339,7 +363,9 @@ fn capture(
             model
                 .run(&inputs, Some(&tap))
                 .map(drop)
-                .map_err(|error| at_step(error, step))
+                .map_err(|error| at_step(error, step))?;
+            tap.end_step();
+            Ok(())
         });
         (session.finish(), result)
     });
@@ -387,6 +413,9 @@ fn warn_unmatched(selected: &Selected, id: &ModelId, model: &dyn LoadedModel, ta
              (graph `{}`)",
             id.file_stem, id.graph_name
         );
+    }
+    for text in &selected.unused_rules {
+        eprintln!("opscope: warning: [DataDump] Unused Kernel in json: {text}");
     }
     for name in &selected.unmatched {
         let lower = name.to_lowercase();

@@ -244,7 +244,7 @@ impl MindSporeDump {
     pub fn mode_name(&self) -> &'static str {
         match self.purpose {
             Purpose::Values | Purpose::Watch => "operator",
-            Purpose::Overflow => "overflow",
+            Purpose::Overflow | Purpose::NonFinite => "overflow",
             Purpose::Failures(_) => "exception",
         }
     }

@@ -17,6 +17,9 @@ use crate::{Dim, EngineError, Signature, ValueInfo};
 /// Deepest nesting of control-flow bodies.
 const BODY_DEPTH_MAX: usize = 32;
 
+/// The type of a node that holds a value.
+const CONSTANT: &str = "Constant";
+
 /// Decodes a model file and checks that its values hang together.
 pub(super) fn read(path: &Path) -> Result<ModelProto, EngineError> {
     let invalid = |reason: String| EngineError::Invalid {
@@ -149,6 +152,15 @@ pub(super) fn node_name(node: &NodeProto) -> String {
         .find(|name| !name.is_empty())
         .cloned()
         .unwrap_or_default()
+}
+
+/// Names of the values that nodes of the type `Constant` hold, in bodies too.
+pub(super) fn constants(graph: &GraphProto) -> Vec<String> {
+    let nodes = all_nodes(graph).into_iter();
+    nodes
+        .filter(|node| node.op_type == CONSTANT)
+        .flat_map(|node| node.output.clone())
+        .collect()
 }
 
 /// The graphs inside a node's attributes, such as the branches of `If`.

@@ -39,6 +39,7 @@ pub struct Tract;
 struct TractModel {
     signature: Signature,
     operators: Vec<Arc<Operator>>,
+    constants: Vec<String>,
     graph: Graph,
 }
 
@@ -76,6 +77,7 @@ impl Engine for Tract {
         Ok(Box::new(TractModel {
             signature,
             operators,
+            constants: proto::constants(graph_proto),
             graph,
         }))
     }
@@ -88,6 +90,10 @@ impl LoadedModel for TractModel {
 
     fn operators(&self) -> &[Arc<Operator>] {
         &self.operators
+    }
+
+    fn constants(&self) -> &[String] {
+        &self.constants
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {

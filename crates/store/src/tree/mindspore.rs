@@ -40,6 +40,8 @@ pub const CONFIGURATION_COPY: &str = "data_dump.json";
 pub const PRODUCER_FILE: &str = "config.json";
 /// The operator type that names a parameter.
 pub const PARAMETER: &str = "Parameter";
+/// The operator type of a value that is written into the graph; its file is named as a parameter's.
+pub const CONSTANT: &str = "Constant";
 /// The layout of tensors as the host has them.
 pub const DEFAULT_LAYOUT: &str = "DefaultFormat";
 /// Beginning of a rank's directory.

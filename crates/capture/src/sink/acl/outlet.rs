@@ -80,6 +80,7 @@ impl Outlet {
                 Ok(is_new.then_some(Written {
                     n_files: 1,
                     n_bytes,
+                    ..Written::default()
                 }))
             }
             Outlet::Function { function, turn } => {
@@ -89,6 +90,7 @@ impl Outlet {
                 Ok(Some(Written {
                     n_files: 0,
                     n_bytes,
+                    ..Written::default()
                 }))
             }
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::{Reading, Target, Verdict};
+use super::{MindSporeTarget, Reading, Verdict};
 use crate::commands::environment;
 use crate::exit::Failure;
 
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
     files: Vec<PathBuf>,
     /// For files of MindSpore: what it runs on [default: cpu]
     #[arg(long, value_enum)]
-    target: Option<Target>,
+    target: Option<MindSporeTarget>,
     /// Print one JSON object; for several files an array of them
     #[arg(long)]
     json: bool,

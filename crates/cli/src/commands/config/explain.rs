@@ -7,7 +7,7 @@ use opscope_config::Issue;
 use opscope_config::dialect::Explanation;
 use serde_json::{Value, json};
 
-use super::{Reading, Target, Verdict};
+use super::{MindSporeTarget, Reading, Verdict};
 use crate::commands::environment;
 use crate::exit::Failure;
 
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
     file: PathBuf,
     /// For a file of MindSpore: what it runs on [default: cpu]
     #[arg(long, value_enum)]
-    target: Option<Target>,
+    target: Option<MindSporeTarget>,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,

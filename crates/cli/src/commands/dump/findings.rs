@@ -18,7 +18,7 @@ impl Outcome {
     pub(super) fn print_findings(&self, out: &mut impl Write) -> Result<(), Failure> {
         match self.purpose {
             Purpose::Values => {}
-            Purpose::Overflow => {
+            Purpose::Overflow | Purpose::NonFinite => {
                 let n = self.summary.counters.n_operators_overflowed;
                 let first = self.summary.first_overflow.as_ref();
                 let first =
@@ -86,7 +86,7 @@ impl Outcome {
         let mut members = Map::new();
         match self.purpose {
             Purpose::Values => {}
-            Purpose::Overflow => {
+            Purpose::Overflow | Purpose::NonFinite => {
                 let n = self.summary.counters.n_operators_overflowed;
                 members.insert("operators_overflowed".into(), n.into());
                 let first = self.summary.first_overflow.as_ref().map(overflow_json);

@@ -60,7 +60,17 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         ranges.print_summary(&mut out)?;
     }
     outcome.print_findings(&mut out)?;
-    if let (Some(first), Some(last)) = (outcome.dump_dirs.first(), outcome.dump_dirs.last()) {
+    for (reason, n) in &outcome.refused {
+        writeln!(
+            out,
+            "left out          {}: {reason}",
+            format::count(*n, "tensor")
+        )?;
+    }
+    if let Some(dir) = &outcome.tree_dir {
+        writeln!(out, "dump              {}", dir.display())?;
+    } else if let (Some(first), Some(last)) = (outcome.dump_dirs.first(), outcome.dump_dirs.last())
+    {
         let dir = if first == last {
             first
         } else {
@@ -96,6 +106,7 @@ impl Outcome {
                 "offered": c.n_offered,
                 "selected": c.n_selected,
                 "written": c.n_written,
+                "refused": c.n_refused,
                 "dropped": c.n_dropped,
                 "failed": c.n_failed,
             },
@@ -108,6 +119,12 @@ impl Outcome {
             "dump_dirs": self.dump_dirs,
         });
         if let Some(object) = result.as_object_mut() {
+            if let Some(dir) = &self.tree_dir {
+                object.insert("tree_dir".into(), json!(dir));
+                let refused = self.refused.iter();
+                let refused = refused.map(|(reason, n)| json!({"reason": reason, "tensors": n}));
+                object.insert("left_out".into(), refused.collect());
+            }
             if let Some(rows) = &self.stats {
                 object.insert("stats".into(), rows.iter().map(stats_json).collect());
             }

@@ -4,14 +4,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use opscope_capture::sink::{AclSink, RangeSink, Sink, StatsSink};
+use opscope_capture::sink::{AclSink, MindSporeOptions, MindSporeSink, RangeSink, Sink, StatsSink};
 use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Steps};
-use opscope_config::{Issue, Severity, dialect::acl};
+use opscope_config::dialect::{Dialect, acl, detect, mindspore};
+use opscope_config::{Issue, Severity};
 use opscope_store::StoreError;
 use opscope_store::record::ModelId;
 use opscope_store::tree::acl::OVERWRITES_FILE;
 
 use super::RunArguments;
+use super::mindspore::{Dump, check_file_name, configuration_of_environment};
 use super::range::{NarrowFloat, Ranges};
 use crate::arguments::ModeArguments;
 use crate::exit::{Failure, USAGE};
@@ -28,11 +30,20 @@ pub(crate) struct Request {
     content: opscope_capture::sink::Content,
     /// The first usable one is meant; none if nothing is written.
     places: Vec<PathBuf>,
+    /// The tree of MindSpore to write instead.
+    mindspore: Option<MindSporeOptions>,
+}
+
+/// What a configuration asks for.
+enum Configured {
+    Acl(Option<acl::AclDump>),
+    MindSpore(Option<Dump>),
 }
 
 /// Where the selected tensors go.
 pub(super) enum Target {
     Acl(Arc<AclSink>),
+    MindSpore(Arc<MindSporeSink>),
     Stats(Arc<StatsSink>),
     Nothing,
 }
@@ -47,21 +58,30 @@ impl Request {
     /// Reads the configuration, or takes the options' word.
     pub(crate) fn new(arguments: &RunArguments) -> Result<Request, Failure> {
         let content = opscope_capture::sink::Content::Tensors;
-        let Some(path) = &arguments.config else {
-            if arguments.out.is_none() && !arguments.stats && arguments.narrow.is_empty() {
+        let nothing = Request {
+            plan: Plan::nothing(),
+            has_single_operators: false,
+            content,
+            places: Vec::new(),
+            mindspore: None,
+        };
+        let has_other = arguments.out.is_some() || arguments.stats || !arguments.narrow.is_empty();
+        let of_environment = configuration_of_environment().filter(|_| !has_other);
+        let Some(path) = arguments.config.as_ref().or(of_environment.as_ref()) else {
+            if !has_other {
                 let message = "nothing to do: no configuration and no place to dump to";
-                let hint = "give `--out DIR`, `--config acl.json`, `--stats` or `--as DTYPE`";
+                let hint = "give `--out DIR`, `--config FILE`, `--stats` or `--as DTYPE`";
                 return Err(Failure::message(USAGE, message).with_hint(hint));
             }
             return Ok(Request {
                 plan: Plan::everything(),
                 has_single_operators: true,
-                content,
                 places: arguments.out.iter().cloned().collect(),
+                ..nothing
             });
         };
-        Ok(match read(path)? {
-            Some(dump) => Request {
+        Ok(match read(path, arguments)? {
+            Configured::Acl(Some(dump)) => Request {
                 plan: Plan {
                     has_graph_inputs: arguments.graph_inputs,
                     ..dump.plan
@@ -69,21 +89,35 @@ impl Request {
                 has_single_operators: dump.has_single_operators,
                 content: dump.content,
                 places: dump.places,
+                mindspore: None,
             },
-            None => Request {
-                plan: Plan::nothing(),
-                has_single_operators: false,
-                content,
-                places: Vec::new(),
+            Configured::MindSpore(Some(dump)) => Request {
+                plan: dump.plan,
+                has_single_operators: true,
+                mindspore: Some(dump.options),
+                ..nothing
             },
+            Configured::Acl(None) | Configured::MindSpore(None) => nothing,
         })
+    }
+
+    /// Threads that write.
+    pub(super) fn n_writers(&self, wanted: usize) -> usize {
+        let most = self
+            .mindspore
+            .as_ref()
+            .map_or(usize::MAX, Dump::n_writers_max);
+        wanted.min(most)
     }
 
     /// The same for operators that run on their own: which models are meant is of no interest then.
     pub(crate) fn for_single_operators(self) -> Request {
+        if self.mindspore.is_some() {
+            return self;
+        }
         let is_kept = match self.plan.purpose {
             Purpose::Values => self.has_single_operators,
-            Purpose::Overflow | Purpose::Failures(_) => true,
+            Purpose::Overflow | Purpose::NonFinite | Purpose::Failures(_) => true,
             Purpose::Watch => false,
         };
         let plan = if is_kept {
@@ -107,6 +141,11 @@ impl Request {
 
     /// Opens what the tensors go to.
     pub(crate) fn open(&self, arguments: &RunArguments) -> Result<Sinks, Failure> {
+        if let Some(options) = &self.mindspore {
+            let sink = MindSporeSink::create(options.clone())
+                .map_err(|error| Failure::new(USAGE, error))?;
+            return Ok(Sinks::new(Target::MindSpore(Arc::new(sink)), &[]));
+        }
         let target = match &self.places[..] {
             [] if arguments.stats => Target::Stats(Arc::default()),
             [] => Target::Nothing,
@@ -144,6 +183,7 @@ impl Sinks {
         let targets = NarrowFloat::dtypes(narrow);
         let next: Option<Arc<dyn Sink>> = match &target {
             Target::Acl(sink) => Some(sink.clone()),
+            Target::MindSpore(sink) => Some(sink.clone()),
             Target::Stats(sink) => Some(sink.clone()),
             Target::Nothing => None,
         };
@@ -156,6 +196,7 @@ impl Sinks {
         match (&self.ranges, &self.target) {
             (Some(ranges), _) => ranges.clone(),
             (None, Target::Acl(sink)) => sink.clone(),
+            (None, Target::MindSpore(sink)) => sink.clone(),
             (None, Target::Stats(sink)) => sink.clone(),
             (None, Target::Nothing) => Arc::new(StatsSink::default()),
         }
@@ -171,12 +212,12 @@ impl Sinks {
 
     /// The directories that steps of `id` wrote to.
     pub(super) fn dump_dirs(&self, id: &ModelId, n_steps: u64) -> Vec<PathBuf> {
-        let Target::Acl(sink) = &self.target else {
-            return Vec::new();
+        let step_dir = |step| match &self.target {
+            Target::Acl(sink) => Some(sink.tree().step_dir(id, step)),
+            Target::MindSpore(sink) => Some(sink.step_dir(id, step)),
+            Target::Stats(_) | Target::Nothing => None,
         };
-        let mut dirs: Vec<PathBuf> = (0..n_steps)
-            .map(|step| sink.tree().step_dir(id, step))
-            .collect();
+        let mut dirs: Vec<PathBuf> = (0..n_steps).filter_map(step_dir).collect();
         dirs.dedup();
         dirs.retain(|dir| dir.is_dir());
         dirs
@@ -197,34 +238,65 @@ impl Sinks {
     }
 
     /// The directory of operators that failed, if there is one.
-    pub(super) fn failure_dir(&self, id: &ModelId) -> Option<PathBuf> {
-        let Target::Acl(sink) = &self.target else {
-            return None;
+    pub(super) fn failure_dir(&self, id: &ModelId, n_steps: u64) -> Option<PathBuf> {
+        let dir = match &self.target {
+            Target::Acl(sink) => sink.tree().failure_dir(id.device),
+            Target::MindSpore(sink) => sink.failure_dir(id, n_steps.saturating_sub(1)),
+            Target::Stats(_) | Target::Nothing => return None,
         };
-        Some(sink.tree().failure_dir(id.device)).filter(|dir| dir.is_dir())
+        Some(dir).filter(|dir| dir.is_dir())
+    }
+
+    /// The directory that holds a tree of MindSpore.
+    pub(super) fn tree_dir(&self) -> Option<PathBuf> {
+        match &self.target {
+            Target::MindSpore(sink) => Some(sink.tree().rank_dir()),
+            Target::Acl(_) | Target::Stats(_) | Target::Nothing => None,
+        }
+    }
+
+    /// Why tensors have no file, and how many.
+    pub(super) fn refused(&self) -> Vec<(String, u64)> {
+        match &self.target {
+            Target::MindSpore(sink) => sink.refused(),
+            Target::Acl(_) | Target::Stats(_) | Target::Nothing => Vec::new(),
+        }
     }
 }
 
 /// Reads a configuration; tells what there is to tell about it.
-fn read(path: &Path) -> Result<Option<acl::AclDump>, Failure> {
+fn read(path: &Path, arguments: &RunArguments) -> Result<Configured, Failure> {
+    // The variable is MindSpore's, and so is the target.
+    let is_mindspore = arguments.config.is_none() || arguments.target.is_some();
+    if arguments.config.is_none() {
+        check_file_name(path).map_err(|issues| refused(path, &issues))?;
+    }
     let text = opscope_config::read_text(path)?;
     let env = crate::commands::environment()?;
+    if is_mindspore || detect(&text) == Dialect::MindSpore {
+        let target = arguments.target.unwrap_or_default().into();
+        let config = mindspore::load(&text, target, &env).map_err(|i| refused(path, &i))?;
+        tell(path, &config.issues);
+        let time = times().next().unwrap_or_default();
+        let dump = Dump::new(config, arguments.modes, time)?;
+        return Ok(Configured::MindSpore(dump));
+    }
     let loaded = opscope_config::check_nesting(&text)
         .map_err(|issue| vec![*issue])
         .and_then(|()| acl::load(&text, &env));
-    let issues = match loaded {
-        Ok(config) => {
-            tell(path, &config.issues);
-            return Ok(config.dump);
-        }
-        Err(issues) => issues,
-    };
-    tell(path, &issues);
+    let config = loaded.map_err(|issues| refused(path, &issues))?;
+    tell(path, &config.issues);
+    Ok(Configured::Acl(config.dump))
+}
+
+/// Tells why a configuration is refused.
+fn refused(path: &Path, issues: &[Issue]) -> Failure {
+    tell(path, issues);
     let is_error = |issue: &&Issue| issue.severity == Severity::Error;
     let n = issues.iter().filter(is_error).count();
     let n = crate::format::count(n as u64, "error");
     let message = format!("the configuration is refused: {n}");
-    Err(Failure::message(USAGE, message))
+    Failure::message(USAGE, message)
 }
 
 #[expect(clippy::print_stderr, reason = "issues go to standard error")]

@@ -115,6 +115,9 @@ pub(super) fn values(
             steps,
             // Data operators produce no files, the documents say.
             has_graph_inputs: false,
+            has_parameters: false,
+            has_constants: false,
+            n_overflows_max: None,
         },
         content: content(settings),
         has_single_operators: settings.is_op_switch_on,
@@ -216,6 +219,7 @@ fn selection(entry: &Entry<'_>) -> OperatorSelection {
             })
             .collect(),
         watched: entry.watcher_nodes.as_ref().map(texts).unwrap_or_default(),
+        kernels: None,
     }
 }
 

@@ -48,7 +48,9 @@ pub fn explain(config: &MindSporeConfig) -> Explanation {
 
 fn summary(dump: &MindSporeDump) -> &'static str {
     match (dump.purpose, dump.target) {
-        (Purpose::Overflow, _) => "Operators whose arithmetic overflows are dumped.",
+        (Purpose::Overflow | Purpose::NonFinite, _) => {
+            "Operators whose arithmetic overflows are dumped."
+        }
         (Purpose::Failures(_), Target::Cpu | Target::Gpu) => {
             "Parameters are dumped after each iteration; nothing of operators is."
         }

@@ -4,7 +4,7 @@ use opscope_store::tree::mindspore;
 
 /// What MindSpore runs on.
 #[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
-pub(super) enum Target {
+pub(crate) enum MindSporeTarget {
     /// A CPU
     #[default]
     Cpu,
@@ -23,14 +23,16 @@ pub(super) enum Target {
     Ge,
 }
 
-impl From<Target> for mindspore::Target {
-    fn from(target: Target) -> mindspore::Target {
+impl From<MindSporeTarget> for mindspore::Target {
+    fn from(target: MindSporeTarget) -> mindspore::Target {
         match target {
-            Target::Cpu => mindspore::Target::Cpu,
-            Target::Gpu => mindspore::Target::Gpu,
-            Target::AscendO0 | Target::AscendO1 => mindspore::Target::AscendKernels,
-            Target::AscendO2 => mindspore::Target::AscendGraph,
-            Target::Ge => mindspore::Target::GraphEngine,
+            MindSporeTarget::Cpu => mindspore::Target::Cpu,
+            MindSporeTarget::Gpu => mindspore::Target::Gpu,
+            MindSporeTarget::AscendO0 | MindSporeTarget::AscendO1 => {
+                mindspore::Target::AscendKernels
+            }
+            MindSporeTarget::AscendO2 => mindspore::Target::AscendGraph,
+            MindSporeTarget::Ge => mindspore::Target::GraphEngine,
         }
     }
 }

@@ -1,0 +1,169 @@
+//! Choosing operators by rules: by exact name, by part of a type, by regular expression.
+//!
+//! The rules are those of MindSpore's `kernels` list. There an operator's full name ends in its type
+//! and a number, as in `Default/conv1-Conv2d/Conv2D-op0`, and the type is read off the name. Names of
+//! ONNX nodes are free, so the type is taken from the node; a name that ends in `-op` and a number is
+//! read as MindSpore reads it, too.
+
+use std::fmt;
+
+use opscope_store::record::Operator;
+use opscope_store::tree::mindspore::short_name;
+use regress::Regex;
+
+/// What ends the type in a full name, before the number.
+const NUMBER_MARK: &str = "-op";
+
+/// How operators are chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelSelection {
+    /// Those that match a rule.
+    Rules(Vec<KernelRule>),
+    /// Those that [`Session::set_dump`](crate::Session::set_dump) marks.
+    Marked,
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelRule {
+    text: String,
+    test: Test,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Test {
+    Name(String),
+    /// In lower case.
+    Type(String),
+    Pattern(Pattern),
+}
+
+/// A regular expression that has to match a whole name.
+#[derive(Clone)]
+struct Pattern {
+    source: String,
+    whole: Regex,
+}
+
+/// A regular expression is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{pattern}` is no regular expression: {reason}")]
+pub struct PatternError {
+    /// The expression.
+    pub pattern: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl KernelRule {
+    /// The operator of this name.
+    pub fn name(name: impl Into<String>) -> KernelRule {
+        let text = name.into();
+        let test = Test::Name(text.clone());
+        KernelRule { text, test }
+    }
+
+    /// Operators whose type contains this text, letter case apart; and the operator that is called so.
+    pub fn op_type(part: impl Into<String>) -> KernelRule {
+        let text = part.into();
+        let test = Test::Type(text.to_lowercase());
+        KernelRule { text, test }
+    }
+
+    /// Operators whose whole name matches `pattern`, an ECMAScript regular expression; `text` is what
+    /// the rule is called where it is reported.
+    ///
+    /// # Errors
+    /// [`PatternError`] if it is not one.
+    pub fn regex(text: impl Into<String>, pattern: &str) -> Result<KernelRule, PatternError> {
+        let bad = |error: regress::Error| PatternError {
+            pattern: pattern.to_owned(),
+            reason: error.text,
+        };
+        // On its own first: parentheses around it could make sense of what makes none.
+        Regex::new(pattern).map_err(bad)?;
+        let whole = Regex::new(&format!("^(?:{pattern})$")).map_err(bad)?;
+        Ok(KernelRule {
+            text: text.into(),
+            test: Test::Pattern(Pattern {
+                source: pattern.to_owned(),
+                whole,
+            }),
+        })
+    }
+
+    /// What the rule is called.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Regular expressions are tried first, then names, then types.
+    fn rank(&self) -> u8 {
+        match self.test {
+            Test::Pattern(_) => 0,
+            Test::Name(_) => 1,
+            Test::Type(_) => 2,
+        }
+    }
+
+    fn matches(&self, name: &str, op_type: Option<&str>) -> bool {
+        match &self.test {
+            Test::Name(wanted) => wanted == name,
+            Test::Pattern(pattern) => pattern.whole.find(name).is_some(),
+            Test::Type(part) => {
+                let has = |text: &str| text.to_lowercase().contains(part);
+                let in_name = || has(short_name(name));
+                match op_type {
+                    None => in_name(),
+                    Some(op_type) => {
+                        has(op_type) || self.text == name || (is_numbered(name) && in_name())
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The rule that chooses an operator, by its position in `rules`: the first that matches, where
+/// regular expressions go before names and names before types.
+pub fn rule_for_operator(rules: &[KernelRule], operator: &Operator) -> Option<usize> {
+    first(rules, &operator.op_name, Some(&operator.op_type))
+}
+
+/// The rule that chooses a parameter or anything else that has only a name. Its type is the part
+/// after the last `/`, cut at the last `-`.
+pub fn rule_for_name(rules: &[KernelRule], name: &str) -> Option<usize> {
+    first(rules, name, None)
+}
+
+fn first(rules: &[KernelRule], name: &str, op_type: Option<&str>) -> Option<usize> {
+    let hits = rules.iter().enumerate();
+    hits.filter(|(_, rule)| rule.matches(name, op_type))
+        .min_by_key(|(i, rule)| (rule.rank(), *i))
+        .map(|(i, _)| i)
+}
+
+/// Whether the name ends as full names of MindSpore do.
+fn is_numbered(name: &str) -> bool {
+    let number = name
+        .rsplit_once(NUMBER_MARK)
+        .map_or("", |(_, number)| number);
+    !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        self.source == other.source
+    }
+}
+
+impl Eq for Pattern {}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.source.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,352 @@
+//! A sink that writes the trees of MindSpore's data dump.
+//!
+//! CPU, GPU and Ascend kernel by kernel: one array file for each tensor, under
+//! `rank_{rank}/{net_name}/{graph_id}/{iteration}`, with graph files and execution orders beside them.
+//! Ascend by whole graphs, and the graph engine: `{step}/{time}/{device}/…` with array files or with
+//! one file for each operator. `docs/mindspore.md` has the trees and where they differ from those of
+//! the framework.
+
+mod device_statistics;
+mod files;
+mod graph;
+mod statistics;
+mod tensors;
+mod whole_graph;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use opscope_store::StoreError;
+use opscope_store::atomic_file::Modes;
+use opscope_store::file_format::execution_order::{self, IterationList};
+use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::{ms_graph_ir, ms_graph_pb, ms_json};
+use opscope_store::record::{ModelId, Operator, Record, Side};
+use opscope_store::tree::mindspore::{
+    CONSTANT, MindSporeTree, PARAMETER, Target, TensorFileName, kernel_args_file_name,
+};
+use opscope_tensor::Tensor;
+
+use self::files::Files;
+use self::graph::{GraphMaker, Values};
+use super::{AclSink, Sink, SinkError, Written};
+use crate::overflow::Overflow;
+use crate::{Failure, GraphView, Selected};
+
+/// The version that `.dump_metadata` names: whose form of the tree this is.
+const FRAMEWORK_VERSION: &str = "2.10.0";
+
+/// What to write, and where.
+#[derive(Clone, Debug)]
+pub struct MindSporeOptions {
+    /// Whose tree.
+    pub target: Target,
+    /// The directory below which everything goes.
+    pub path: PathBuf,
+    /// The rank.
+    pub rank: u32,
+    /// Name of the network.
+    pub net_name: String,
+    /// Number of the first execution of a model.
+    pub first_iteration: u64,
+    /// Whether values are written.
+    pub has_tensors: bool,
+    /// Columns of statistics, if there are to be any.
+    pub statistics: Option<Vec<Category>>,
+    /// Statistics as a device computes them: without counts, some types without values. `None` is
+    /// the host's way.
+    pub device_statistics: Option<DevicePrecision>,
+    /// How many of the first elements are kept of a tensor that has more.
+    pub n_samples: Option<u64>,
+    /// Whether tensors go by the layout that the host gives them.
+    pub has_host_layout: bool,
+    /// Whether whole graphs have one file for each operator instead of one for each tensor.
+    pub is_bin: bool,
+    /// Whether the attributes of operators are written.
+    pub has_kernel_args: bool,
+    /// Whether only parameters are written, so that no execution is listed.
+    pub has_parameters_only: bool,
+    /// What the runtime below whole graphs is told.
+    pub runtime: RuntimeMode,
+    /// The configuration, byte for byte.
+    pub configuration: Vec<u8>,
+    /// Local time, `YYYYMMDDhhmmss`.
+    pub time: String,
+    /// Permissions.
+    pub modes: Modes,
+}
+
+/// How exactly a device computes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DevicePrecision {
+    /// Means and norms in float32.
+    High,
+    /// Everything in the tensor's own type.
+    Low,
+}
+
+/// What a dump of whole graphs is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RuntimeMode {
+    /// Values; `all`, `input` or `output`.
+    Values(&'static str),
+    /// Overflow.
+    Overflow,
+    /// Operators that fail.
+    Exceptions,
+}
+
+/// Writes MindSpore's trees.
+pub struct MindSporeSink {
+    options: MindSporeOptions,
+    tree: MindSporeTree,
+    files: Files,
+    /// Where whole graphs have the operators that failed.
+    failures: AclSink,
+    iterations: Mutex<IterationList>,
+    graphs: Mutex<HashMap<u32, GraphMaker>>,
+    values: Mutex<Values>,
+    /// By graph: whether an earlier dump has written its constants.
+    earlier_constants: Mutex<HashMap<u32, bool>>,
+    refused: Mutex<BTreeMap<String, u64>>,
+    /// By load: the operators that the runtime is told to dump; `None` is all.
+    runtime_names: Mutex<HashMap<u32, Option<Vec<String>>>>,
+}
+
+impl MindSporeSink {
+    /// Creates the root directory, and what is in the tree before a model runs.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the directory or a file cannot be created.
+    pub fn create(options: MindSporeOptions) -> Result<MindSporeSink, StoreError> {
+        let tree = MindSporeTree::new(
+            &options.path,
+            options.target,
+            options.rank,
+            &options.net_name,
+        );
+        let sink = MindSporeSink {
+            files: Files::new(options.modes),
+            failures: AclSink::lazy(&options.path, &options.time, options.modes),
+            tree,
+            options,
+            iterations: Mutex::default(),
+            graphs: Mutex::default(),
+            values: Mutex::default(),
+            earlier_constants: Mutex::default(),
+            refused: Mutex::default(),
+            runtime_names: Mutex::default(),
+        };
+        sink.files.create_dir(&sink.tree.rank_dir())?;
+        if sink.options.target.has_metadata() {
+            let device = match sink.options.target {
+                Target::Gpu => "GPU",
+                _ => "CPU",
+            };
+            let producer = ms_json::producer(device, FRAMEWORK_VERSION);
+            let copy = sink.tree.configuration_copy();
+            sink.files.create(&copy, &sink.options.configuration)?;
+            sink.files
+                .create(&sink.tree.producer_file(), producer.as_bytes())?;
+        }
+        Ok(sink)
+    }
+
+    /// The directories that are written to.
+    pub fn tree(&self) -> &MindSporeTree {
+        &self.tree
+    }
+
+    /// The directory of one execution of `model`.
+    pub fn step_dir(&self, model: &ModelId, step: u64) -> PathBuf {
+        match self.options.target.has_ranks() {
+            true => self
+                .tree
+                .iteration_dir(graph_id(model), self.iteration(step)),
+            false => self.run_dir(model, step),
+        }
+    }
+
+    /// The directory of operators that failed in one execution of `model`.
+    pub fn failure_dir(&self, model: &ModelId, step: u64) -> PathBuf {
+        match self.options.target.has_ranks() {
+            true => self.step_dir(model, step),
+            false => self.failures.tree().failure_dir(model.device),
+        }
+    }
+
+    /// Why tensors were left out, and how many for each reason.
+    pub fn refused(&self) -> Vec<(String, u64)> {
+        lock(&self.refused).clone().into_iter().collect()
+    }
+
+    fn iteration(&self, step: u64) -> u64 {
+        step.saturating_add(self.options.first_iteration)
+    }
+
+    fn refuse(&self, reason: String) -> Written {
+        *lock(&self.refused).entry(reason).or_default() += 1;
+        Written {
+            n_refused: 1,
+            ..Written::default()
+        }
+    }
+
+    /// The tensors of a record; each of them has a microsecond of its own.
+    fn write_slots<'r>(
+        &self,
+        record: &'r Record,
+        slots: impl Iterator<Item = (Side, usize, &'r Tensor)>,
+    ) -> Result<Written, SinkError> {
+        lock(&self.values).learn(record);
+        let operator = &*record.operator;
+        let dir = match operator.op_type == CONSTANT {
+            true => self.tree.constants_dir(graph_id(&record.model)),
+            false => self.step_dir(&record.model, record.step),
+        };
+        let mut written = Written::default();
+        for (timestamp, (side, index, tensor)) in (record.timestamp_us..).zip(slots) {
+            let name = TensorFileName {
+                side,
+                slot: u32::try_from(index).unwrap_or(u32::MAX),
+                timestamp,
+                ..self.file_name(operator)
+            };
+            written = written + self.write_tensor(&dir, operator, name, tensor)?;
+        }
+        Ok(written)
+    }
+
+    /// Constants are written once for each graph, and not where an earlier dump has written them. Trees
+    /// of whole graphs have no place for them.
+    fn has_place_for_constant(&self, record: &Record) -> bool {
+        let id = graph_id(&record.model);
+        let name = &record.operator.op_name;
+        if !self.options.target.has_ranks() || lock(&self.values).is_constant_known(id, name) {
+            return false;
+        }
+        let was_there = || self.tree.constants_dir(id).exists();
+        !*lock(&self.earlier_constants)
+            .entry(id)
+            .or_insert_with(was_there)
+    }
+
+    fn write_graphs(&self, maker: &GraphMaker) -> Result<Written, SinkError> {
+        let graph = maker.graph(&lock(&self.values));
+        let text = ms_graph_ir::encode(&graph);
+        let bytes = ms_graph_pb::encode(&graph);
+        let mut written = Written::default();
+        for (extension, bytes) in [("ir", text.as_bytes()), ("pb", &bytes)] {
+            let path = self.tree.graph_file(graph.id, extension);
+            written = written + self.files.replace(&path, bytes)?;
+        }
+        Ok(written)
+    }
+}
+
+impl Sink for MindSporeSink {
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        if record.operator.op_type == CONSTANT && !self.has_place_for_constant(record) {
+            return Ok(Written {
+                n_refused: record.n_slots(),
+                ..Written::default()
+            });
+        }
+        if self.options.is_bin && !self.options.target.has_ranks() {
+            return self.write_operator_file(record);
+        }
+        let written = self.write_slots(record, record.slots())?;
+        Ok(written + self.write_kernel_args(record)?)
+    }
+
+    /// Whole graphs have a record of the overflow too; it goes first.
+    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+        if self.options.target.has_ranks() {
+            return self.write(record);
+        }
+        let written = self.write_overflow_record(record, overflow)?;
+        Ok(written + self.write(record)?)
+    }
+
+    /// Kernel by kernel the inputs are written, like any others; whole graphs have files of their own
+    /// for operators that fail.
+    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+        if !self.options.target.has_ranks() {
+            return self.failures.write_failure(record, failure);
+        }
+        let has_inputs = self.options.runtime != RuntimeMode::Values("output");
+        let inputs = record.inputs.iter().filter(|_| has_inputs);
+        self.write_slots(record, inputs.map(|(i, tensor)| (Side::Input, *i, tensor)))
+    }
+
+    fn open_model(
+        &self,
+        model: &Arc<ModelId>,
+        graph: GraphView<'_>,
+        selected: &Selected,
+    ) -> Result<Written, SinkError> {
+        if !self.options.target.has_ranks() {
+            return self.tell_runtime(model, graph, selected);
+        }
+        let id = graph_id(model);
+        let names = graph.operators.iter().map(|operator| &*operator.op_name);
+        let order = execution_order::encode(names);
+        let path = self.tree.execution_order_file(id);
+        let written = self.files.replace(&path, order.as_bytes())?;
+        let maker = GraphMaker::new(id, graph);
+        let of_graphs = self.write_graphs(&maker)?;
+        lock(&self.graphs).insert(id, maker);
+        Ok(written + of_graphs)
+    }
+
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+        if !self.options.target.has_ranks() {
+            return self.tell_runtime_step(model, step);
+        }
+        if !self.options.target.has_metadata() || self.options.has_parameters_only {
+            return Ok(Written::default());
+        }
+        let mut iterations = lock(&self.iterations);
+        let Some(line) = iterations.line(self.iteration(step)) else {
+            return Ok(Written::default());
+        };
+        let path = self.tree.global_execution_order_file(graph_id(model));
+        Ok(self.files.append(&path, "", &line)?)
+    }
+
+    /// Types and shapes of values are known only now.
+    fn finish(&self) -> Result<Written, SinkError> {
+        for maker in lock(&self.graphs).values() {
+            // The files were counted when they were first written.
+            self.write_graphs(maker)?;
+        }
+        Ok(Written::default())
+    }
+}
+
+impl MindSporeSink {
+    fn write_kernel_args(&self, record: &Record) -> Result<Written, SinkError> {
+        let operator: &Operator = &record.operator;
+        let is_wanted = self.options.has_kernel_args
+            && self.options.target == Target::AscendKernels
+            && ![CONSTANT, PARAMETER].contains(&operator.op_type.as_str());
+        if !is_wanted {
+            return Ok(Written::default());
+        }
+        let name = kernel_args_file_name(&operator.op_name);
+        let dir = self.step_dir(&record.model, record.step);
+        let text = ms_json::kernel_args(&operator.attributes);
+        Ok(self.files.replace_named(&dir, &name, text.as_bytes())?)
+    }
+}
+
+/// Graphs are numbered from 0 in the order in which they are loaded.
+fn graph_id(model: &ModelId) -> u32 {
+    model.load.unwrap_or(1).saturating_sub(1)
+}
+
+/// What is behind these locks stays whole whatever panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,8 @@
+//! The MindSpore sink: trees of every target, from made-up executions.
+
+mod kernels;
+mod run;
+#[path = "../../../store/tests/support/tree.rs"]
+#[allow(dead_code, reason = "only one of its comparisons is used")]
+mod tree;
+mod whole_graphs;

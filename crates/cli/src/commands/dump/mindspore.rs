@@ -1,0 +1,147 @@
+//! A dump that a configuration of MindSpore asks for.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use opscope_capture::sink::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
+use opscope_capture::{
+    Exclusion, KernelRule, KernelSelection, ModelSelection, OperatorKey, OperatorSelection, Plan,
+    Purpose, Sides,
+};
+use opscope_config::Issue;
+use opscope_config::dialect::mindspore::{
+    self, FileFormat, Kernels, MindSporeConfig, MindSporeDump, RuleKind,
+};
+use opscope_store::tree::mindspore::Target;
+
+use crate::arguments::ModeArguments;
+use crate::exit::{Failure, USAGE};
+
+/// The variable that names a configuration.
+const CONFIGURATION_VARIABLE: &str = "MINDSPORE_DUMP_CONFIG";
+/// Operators that run other graphs, and constants: they are no kernels.
+const NO_KERNELS: [&str; 4] = ["If", "Loop", "Scan", "Constant"];
+
+/// The configuration that the environment names, if it names one.
+pub(super) fn configuration_of_environment() -> Option<PathBuf> {
+    let path = std::env::var_os(CONFIGURATION_VARIABLE)?;
+    (!path.is_empty()).then(|| path.into())
+}
+
+/// What is wrong with the name of such a configuration.
+pub(super) fn check_file_name(path: &Path) -> Result<(), Vec<Issue>> {
+    mindspore::check_file_name(path).map_err(|issue| vec![*issue])
+}
+
+/// What to keep, and where it goes.
+pub(super) struct Dump {
+    pub(super) plan: Plan,
+    pub(super) options: MindSporeOptions,
+}
+
+impl Dump {
+    /// `None` if the configuration asks for nothing.
+    pub(super) fn new(
+        config: MindSporeConfig,
+        modes: ModeArguments,
+        time: String,
+    ) -> Result<Option<Dump>, Failure> {
+        let MindSporeConfig { dump, settings, .. } = config;
+        let Some(dump) = dump else {
+            return Ok(None);
+        };
+        let precision = match settings.is_stat_precise {
+            true => DevicePrecision::High,
+            false => DevicePrecision::Low,
+        };
+        let plan = plan(&dump)?;
+        let options = MindSporeOptions {
+            target: dump.target,
+            path: dump.path,
+            rank: 0,
+            net_name: dump.net_name,
+            first_iteration: dump.initial_iteration,
+            has_tensors: dump.saved.tensors,
+            statistics: dump.saved.statistics,
+            device_statistics: settings.is_stat_on_device.then_some(precision),
+            n_samples: dump.n_samples,
+            has_host_layout: dump.trans_flag,
+            is_bin: dump.file_format == FileFormat::Bin,
+            has_kernel_args: dump.saves_kernel_args,
+            has_parameters_only: has_parameters_only(dump.target, dump.purpose),
+            runtime: match dump.purpose {
+                Purpose::Values | Purpose::Watch => {
+                    RuntimeMode::Values(MindSporeSink::mode_word(dump.sides))
+                }
+                Purpose::Overflow | Purpose::NonFinite => RuntimeMode::Overflow,
+                Purpose::Failures(_) => RuntimeMode::Exceptions,
+            },
+            configuration: dump.text.into_bytes(),
+            time,
+            modes: modes.modes(),
+        };
+        Ok(Some(Dump { plan, options }))
+    }
+
+    /// Threads that may write: rows of statistics keep their order with one only.
+    pub(super) fn n_writers_max(options: &MindSporeOptions) -> usize {
+        match options.statistics {
+            Some(_) => 1,
+            None => usize::MAX,
+        }
+    }
+}
+
+/// Neither CPU nor GPU tells of operators that fail; parameters are all that they write then.
+fn has_parameters_only(target: Target, purpose: Purpose) -> bool {
+    target.has_parameters() && matches!(purpose, Purpose::Failures(_))
+}
+
+fn plan(dump: &MindSporeDump) -> Result<Plan, Failure> {
+    let has_ranks = dump.target.has_ranks();
+    let is_nothing_but_parameters = has_parameters_only(dump.target, dump.purpose);
+    let operators = match &dump.kernels {
+        _ if is_nothing_but_parameters => OperatorSelection::none(),
+        Kernels::Every => OperatorSelection::every(),
+        Kernels::Listed(rules) => {
+            let rules = rules.iter().map(rule).collect::<Result<_, _>>()?;
+            OperatorSelection::by_kernels(KernelSelection::Rules(rules))
+        }
+        Kernels::BySetDump => OperatorSelection::by_kernels(KernelSelection::Marked),
+    };
+    let purpose = match dump.purpose {
+        Purpose::Failures(_) if is_nothing_but_parameters => Purpose::Values,
+        // Kernel by kernel it is what an operator makes that tells; a whole graph has a register.
+        Purpose::Overflow if has_ranks => Purpose::NonFinite,
+        purpose => purpose,
+    };
+    let excluded = NO_KERNELS.map(|op_type| Exclusion {
+        model: None,
+        operators: OperatorKey::Type(op_type.to_owned()),
+        slots: None,
+    });
+    Ok(Plan {
+        purpose,
+        models: ModelSelection::Every(operators),
+        excluded: excluded.into(),
+        sides: match dump.purpose {
+            // What a failing operator makes is worth nothing.
+            Purpose::Failures(_) if !is_nothing_but_parameters && has_ranks => Sides::Inputs,
+            _ => dump.sides,
+        },
+        steps: dump.iteration.clone().counted_from(dump.initial_iteration),
+        has_graph_inputs: false,
+        has_parameters: dump.target.has_parameters(),
+        has_constants: has_ranks && !is_nothing_but_parameters,
+        n_overflows_max: dump.overflow_number,
+    })
+}
+
+fn rule(rule: &mindspore::KernelRule) -> Result<KernelRule, Failure> {
+    Ok(match rule.kind {
+        RuleKind::Name => KernelRule::name(&rule.text),
+        RuleKind::Type => KernelRule::op_type(&rule.text),
+        RuleKind::Regex => KernelRule::regex(&rule.text, rule.pattern())
+            .map_err(|error| Failure::new(USAGE, anyhow!(error)))?,
+    })
+}

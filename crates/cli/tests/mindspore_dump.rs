@@ -1,0 +1,210 @@
+//! `opscope dump` with a configuration of MindSpore: the tree of every target, read back.
+
+mod support;
+#[path = "../../store/tests/support/tree.rs"]
+#[allow(dead_code, reason = "only one of its comparisons is used")]
+mod tree;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use support::{digits, json as json_of, opscope, text};
+use tempfile::TempDir;
+
+/// Operators of the model, and what they read and write.
+const N_OPERATORS: u64 = 9;
+const N_TENSORS: u64 = 24;
+/// Weights and the input.
+const N_PARAMETERS: u64 = 7;
+
+/// A directory whose name has only letters that MindSpore allows in paths.
+fn directory() -> TempDir {
+    tempfile::Builder::new()
+        .prefix("opscope-")
+        .tempdir()
+        .unwrap()
+}
+
+/// Writes a configuration; `common` and `e2e` are merged over what every one needs.
+fn configuration(dir: &Path, common: &Value, e2e: Option<Value>) -> PathBuf {
+    let mut settings = json!({
+        "op_debug_mode": 0,
+        "dump_mode": 0,
+        "path": dir.join("dump"),
+        "net_name": "Digits",
+        "iteration": "all",
+        "saved_data": "tensor",
+        "input_output": 0,
+        "kernels": [],
+        "support_device": [0],
+    });
+    for (name, value) in common.as_object().unwrap() {
+        settings[name] = value.clone();
+    }
+    let mut file = json!({ "common_dump_settings": settings });
+    if let Some(e2e) = e2e {
+        file["e2e_dump_settings"] = e2e;
+    }
+    let path = dir.join("data_dump.json");
+    fs::write(&path, file.to_string()).unwrap();
+    path
+}
+
+fn dump(config: &Path, more: &[&str]) -> Value {
+    let mut command = opscope();
+    command.arg("dump").arg(digits("digits_cnn.onnx"));
+    command.args([
+        "--seed",
+        "0",
+        "--shape",
+        "image:2,1,8,8",
+        "--json",
+        "--config",
+    ]);
+    json_of(command.arg(config).args(more))
+}
+
+fn shown(dir: &Path) -> Value {
+    json_of(opscope().arg("show").arg(dir).arg("--json"))
+}
+
+/// Names of the files in a directory.
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_tree_of_the_cpu_is_that_of_a_real_run() {
+    let dir = directory();
+    let config = configuration(dir.path(), &json!({}), Some(json!({"enable": true})));
+    let report = dump(&config, &["--steps", "2"]);
+    assert_eq!(report["records"]["written"], 2 * (N_TENSORS + N_PARAMETERS));
+    let tree = dir.path().join("dump");
+    assert_eq!(report["tree_dir"], json!(tree.join("rank_0")));
+    let golden = "../store/tests/golden/mindspore/lenet_all/dump";
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
+    assert_eq!(
+        tree::grammar_differences(&tree, &golden),
+        Vec::<String>::new()
+    );
+    let shown = shown(&tree);
+    assert_eq!(shown["dialect"], "mindspore");
+    assert_eq!(shown["operator_executions"], 2 * N_OPERATORS);
+    assert_eq!(shown["parameters"], 2 * N_PARAMETERS);
+    assert_eq!(shown["graphs"][0]["kernels"], N_OPERATORS);
+    assert_eq!(shown["records"][0]["full_name"], "/conv1/Conv");
+    let copy = tree.join("rank_0/.dump_metadata/data_dump.json");
+    assert_eq!(fs::read(copy).unwrap(), fs::read(config).unwrap());
+}
+
+#[test]
+fn trees_with_ranks_differ_in_what_they_add() {
+    for (target, has_parameters) in [("gpu", true), ("ascend-o0", false), ("ascend-o1", false)] {
+        let dir = directory();
+        let common = json!({"saved_data": "full", "iteration": "1|3-4", "initial_iteration": 3});
+        let e2e = json!({"enable": true, "save_kernel_args": true});
+        let config = configuration(dir.path(), &common, Some(e2e));
+        dump(&config, &["--steps", "3", "--target", target]);
+        let tree = dir.path().join("dump/rank_0");
+        assert_eq!(names(&tree.join("Digits/0")), ["3", "4"], "{target}");
+        let step = names(&tree.join("Digits/0/3"));
+        let count = |part: &str| step.iter().filter(|name| name.contains(part)).count() as u64;
+        let n_parameters = if has_parameters { N_PARAMETERS } else { 0 };
+        assert_eq!(count("Parameter."), n_parameters, "{target}");
+        assert_eq!(count(".float32.npy"), N_TENSORS + n_parameters, "{target}");
+        assert_eq!(
+            tree.join(".dump_metadata").exists(),
+            has_parameters,
+            "{target}"
+        );
+        let n_arguments = if has_parameters { 0 } else { N_OPERATORS };
+        assert_eq!(count(".json"), n_arguments, "{target}");
+        let csv = fs::read_to_string(tree.join("Digits/0/3/statistic.csv")).unwrap();
+        let n_rows = csv.lines().count() as u64 - 1;
+        assert_eq!(n_rows, N_TENSORS + n_parameters, "{target}");
+        assert!(csv.contains("\nConv,/conv1/Conv,0,0,"), "{csv}");
+        let shown = shown(&tree);
+        assert_eq!(shown["operator_executions"], 2 * N_OPERATORS, "{target}");
+    }
+}
+
+#[test]
+fn trees_of_whole_graphs() {
+    for (target, format, n_files) in [
+        ("ascend-o2", "npy", N_TENSORS),
+        ("ascend-o2", "bin", N_OPERATORS),
+        ("ge", "bin", N_OPERATORS),
+    ] {
+        let dir = directory();
+        let common = json!({"file_format": format, "iteration": "1"});
+        let config = configuration(dir.path(), &common, None);
+        let report = dump(&config, &["--steps", "2", "--target", target]);
+        let tree = dir.path().join("dump");
+        let step = PathBuf::from(report["dump_dirs"][0].as_str().unwrap());
+        assert!(step.ends_with("0/digits_cnn/1/1"), "{}", step.display());
+        assert_eq!(names(&step).len() as u64, n_files, "{target} {format}");
+        let has_step = tree.join("1").exists();
+        assert_eq!(has_step, target == "ascend-o2");
+        assert_eq!(tree.join("acl_dump_0.json").exists(), has_step);
+        if format == "npy" {
+            let shown = shown(&tree);
+            assert_eq!(shown["operator_executions"], N_OPERATORS);
+        }
+    }
+}
+
+#[test]
+fn kernels_choose_and_what_chooses_nothing_is_told() {
+    let dir = directory();
+    let kernels = json!(["relu", "/fc/Gemm", "name-regex(/conv[12]/Conv)", "lstm"]);
+    let common = json!({"dump_mode": 1, "kernels": kernels, "input_output": 2});
+    let config = configuration(dir.path(), &common, Some(json!({})));
+    let mut command = opscope();
+    command.arg("dump").arg(digits("digits_cnn.onnx"));
+    command.args(["--seed", "0", "--shape", "image:1,1,8,8", "--config"]);
+    let (code, told, errors) = text(command.arg(&config));
+    assert_eq!(code, 0, "{errors}");
+    assert!(
+        errors.contains("[DataDump] Unused Kernel in json: lstm"),
+        "{errors}"
+    );
+    assert!(!errors.contains("json: relu"), "{errors}");
+    let tree = dir.path().join("dump/rank_0");
+    assert!(told.contains(&tree.display().to_string()), "{told}");
+    let types: Vec<String> = names(&tree.join("Digits/0/0"))
+        .iter()
+        .map(|name| name.split('.').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(types, ["Conv", "Conv", "Gemm", "Relu", "Relu"]);
+}
+
+#[test]
+fn the_variable_names_a_configuration_too() {
+    let dir = directory();
+    let config = configuration(dir.path(), &json!({}), Some(json!({})));
+    let run = |config: &Path, more: &[&str]| {
+        let mut command = opscope();
+        command.env("MINDSPORE_DUMP_CONFIG", config);
+        command.arg("dump").arg(digits("digits_cnn.onnx"));
+        command.args(["--seed", "0", "--shape", "image:1,1,8,8"]);
+        text(command.args(more))
+    };
+    let (code, _, errors) = run(&config, &["--stats"]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(
+        !dir.path().join("dump").exists(),
+        "what the command line says goes first"
+    );
+    let (code, _, errors) = run(&config, &[]);
+    assert_eq!(code, 0, "{errors}");
+    assert!(dir.path().join("dump/rank_0/Digits/0/0").is_dir());
+    let (code, _, errors) = run(&dir.path().join("gone.json"), &[]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("Get dump config file failed") || errors.contains("no such file"));
+}
