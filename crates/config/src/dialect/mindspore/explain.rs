@@ -83,7 +83,9 @@ fn kernels(kernels: &Kernels, rows: &mut Vec<(&'static str, String)>) {
         (RuleKind::Type, "type contains"),
     ] {
         let rules = rules.iter().filter(|rule| rule.kind == kind);
-        let quoted = |rule: &KernelRule| format!("`{}`", shown(rule.pattern()));
+        // A backslash stands twice in a rule already.
+        let pattern = |rule: &KernelRule| shown(rule.pattern()).replace(r"\\", r"\");
+        let quoted = |rule: &KernelRule| format!("`{}`", pattern(rule));
         let patterns: Vec<String> = rules.map(quoted).collect();
         if !patterns.is_empty() {
             rows.push(("operators", format!("{subject} {}", list(&patterns))));

@@ -12,9 +12,10 @@ use crate::json::{Node, Value};
 pub(super) fn read(item: &Item<'_>, findings: &mut Findings) -> Result<Vec<KernelRule>, Refused> {
     let mut rules: std::collections::BTreeMap<String, RuleKind> = Default::default();
     for (i, node) in item.array(findings)?.iter().enumerate() {
+        let entry = item.element(i, node);
         let text = prepared(node);
         if text.is_empty() {
-            findings.warn(item.warning(format!("entry {i} is empty and left out")));
+            findings.warn(entry.warning("it is empty and left out"));
             continue;
         }
         let rule = KernelRule {
@@ -25,14 +26,14 @@ pub(super) fn read(item: &Item<'_>, findings: &mut Findings) -> Result<Vec<Kerne
             && let Err(reason) = regex_syntax::check(rule.pattern())
         {
             let pattern = shown(rule.pattern());
-            let message = format!("entry {i} is no regular expression: `{pattern}`: {reason}");
-            return Err(findings.refuse(item.error(message, reason.to_owned())));
+            let message = format!("`{pattern}` is no regular expression: {reason}");
+            return Err(findings.refuse(entry.error(message, reason.to_owned())));
         }
-        warn_about(item, i, node, &rule, findings);
+        warn_about(&entry, &rule, findings);
         if rules.insert(rule.text.clone(), rule.kind).is_some() {
             let text = shown(&rule.text);
-            findings.warn(item.vendor_warning(
-                format!("entry {i} is there twice: `{text}`"),
+            findings.warn(entry.vendor_warning(
+                format!("`{text}` is there twice"),
                 format!("Duplicate dump kernel name:{}", rule.text),
             ));
         }
@@ -56,27 +57,25 @@ fn kind(text: &str) -> RuleKind {
 }
 
 /// What an entry says in a way that its author may not expect.
-fn warn_about(item: &Item<'_>, i: usize, node: &Node, rule: &KernelRule, findings: &mut Findings) {
-    let mut warn = |message: String| findings.warn(item.warning(format!("entry {i} {message}")));
-    let Value::String(written) = &node.value else {
-        let text = shown(&rule.text);
+fn warn_about(entry: &Item<'_>, rule: &KernelRule, findings: &mut Findings) {
+    let mut warn = |message: String| findings.warn(entry.warning(message));
+    let text = shown(&rule.text);
+    let Value::String(written) = &entry.node.value else {
+        let kind = entry.node.value.kind();
         return warn(format!(
-            "is {}, which is compared as the text `{text}`",
-            node.value.kind()
+            "found {kind}, which is compared as the text `{text}`"
         ));
     };
     if written.contains('\\') {
-        warn(
-            "has a backslash, which is doubled: write `[.]` for `\\.` and `[0-9]` for `\\d`".into(),
-        );
+        let instead = "write `[.]` for `\\.` and `[0-9]` for `\\d`";
+        warn(format!("it has a backslash, which is doubled: {instead}"));
     }
     if written.contains([' ', '"']) {
-        warn("is compared without its blanks and quotes".into());
+        warn("it is compared without its blanks and quotes".to_owned());
     }
     if rule.kind == RuleKind::Name && !rule.text.contains('/') {
-        let text = shown(&rule.text);
         warn(format!(
-            "is compared with whole names, which begin with a scope: `{text}` alone matches none"
+            "it is compared with whole names, which begin with a scope: `{text}` alone matches none"
         ));
     }
 }

@@ -237,6 +237,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn verdicts_of_the_cpp_library() {
+        let table = include_str!("../../../tests/data/mindspore_regexes.tsv");
+        let mut n_accepted = 0;
+        for line in table.lines() {
+            let (verdict, pattern) = line.split_once('\t').unwrap();
+            assert_eq!(check(pattern).is_ok(), verdict == "ok", "{pattern}");
+            n_accepted += usize::from(verdict == "ok");
+        }
+        assert_eq!((table.lines().count(), n_accepted), (872, 400));
+    }
+
+    #[test]
     fn syntax() {
         for pattern in [
             "",

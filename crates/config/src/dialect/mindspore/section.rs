@@ -18,11 +18,12 @@ pub(super) struct Section<'a> {
     pub(super) node: &'a Node,
 }
 
-/// A value in a section.
+/// A value in a section, or an element of one that is an array.
 #[derive(Clone)]
 pub(super) struct Item<'a> {
     section: &'static str,
     pub(super) name: &'static str,
+    index: Option<usize>,
     pub(super) node: &'a Node,
 }
 
@@ -42,6 +43,7 @@ impl<'a> Section<'a> {
         Some(Item {
             section: self.name,
             name,
+            index: None,
             node: &member.node,
         })
     }
@@ -51,6 +53,7 @@ impl<'a> Section<'a> {
         Item {
             section: self.name,
             name,
+            index: None,
             node: self.node,
         }
     }
@@ -186,21 +189,21 @@ impl<'a> Item<'a> {
         Err(findings.refuse(self.wrong_type("true or false", text)))
     }
 
-    /// An element of this array is of the wrong type.
-    pub(super) fn wrong_element(&self, i: usize, node: &Node, expected: &'static str) -> Issue {
-        let kind = vendor_kind(&node.value);
-        let found = node.value.kind();
-        Issue {
-            pointer: format!("/{}/{}/{i}", self.section, self.name),
-            item: format!("{}.{}[{i}]", self.section, self.name),
-            place: node.place,
-            found: Some(found.to_owned()),
-            expected: Some(format!("a {expected}")),
-            ..self.error(
-                format!("found {found}, expected a {expected}"),
-                format!("[json.exception.type_error.302] type must be {expected}, but is {kind}"),
-            )
+    /// The element `index` of this array.
+    pub(super) fn element(&self, index: usize, node: &'a Node) -> Item<'a> {
+        Item {
+            index: Some(index),
+            node,
+            ..self.clone()
         }
+    }
+
+    /// This element is of the wrong type.
+    pub(super) fn wrong_element(&self, expected: &'static str) -> Issue {
+        let kind = vendor_kind(&self.node.value);
+        let text =
+            format!("[json.exception.type_error.302] type must be {expected}, but is {kind}");
+        self.wrong_type(&format!("a {expected}"), text)
     }
 
     fn wrong_type(&self, expected: &str, vendor_text: String) -> Issue {
@@ -217,9 +220,14 @@ impl<'a> Item<'a> {
     }
 
     fn issue(&self, severity: Severity, message: String) -> Issue {
+        let (section, name) = (self.section, self.name);
+        let (end, item_end) = match self.index {
+            None => (String::new(), String::new()),
+            Some(index) => (format!("/{index}"), format!("[{index}]")),
+        };
         Issue {
-            pointer: format!("/{}/{}", self.section, self.name),
-            item: format!("{}.{}", self.section, self.name),
+            pointer: format!("/{section}/{name}{end}"),
+            item: format!("{section}.{name}{item_end}"),
             ..Issue::of_file(severity, self.node.place, message)
         }
     }

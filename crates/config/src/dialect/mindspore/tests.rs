@@ -187,7 +187,7 @@ proptest! {
         let text = file(&more, r#", "e2e_dump_settings": {}"#);
         match load(&text, Target::Cpu, &env()) {
             Ok(config) => prop_assert!(config.dump.is_some()),
-            Err(issues) => prop_assert!(issues[0].pointer == "/common_dump_settings/kernels"),
+            Err(issues) => prop_assert!(issues[0].pointer == "/common_dump_settings/kernels/0"),
         }
     }
 }

@@ -200,19 +200,20 @@ fn read_devices(
 ) -> Result<(), Refused> {
     let mut devices = BTreeSet::new();
     for (i, node) in item.array(findings)?.iter().enumerate() {
+        let entry = item.element(i, node);
         let device = match &node.value {
             Value::Number(text) => device_number(text),
             Value::Bool(value) => u32::from(*value),
-            _ => return Err(findings.refuse(item.wrong_element(i, node, "number"))),
+            _ => return Err(findings.refuse(entry.wrong_element("number"))),
         };
         let is_whole =
             matches!(&node.value, Value::Number(text) if text.parse::<u32>() == Ok(device));
         if !is_whole {
-            findings.warn(item.warning(format!("entry {i} is taken for device {device}")));
+            findings.warn(entry.warning(format!("it is taken for device {device}")));
         }
         if !devices.insert(device) {
-            findings.warn(item.vendor_warning(
-                format!("entry {i} is there twice: device {device}"),
+            findings.warn(entry.vendor_warning(
+                format!("device {device} is there twice"),
                 format!("Duplicate support device:{device}"),
             ));
         }

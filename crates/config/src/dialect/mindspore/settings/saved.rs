@@ -88,8 +88,9 @@ impl Reader<'_> {
         };
         let (mut unknown, mut host_only) = (String::new(), String::new());
         for (i, node) in item.array(findings)?.iter().enumerate() {
+            let entry = item.element(i, node);
             let Value::String(name) = &node.value else {
-                return Err(findings.refuse(item.wrong_element(i, node, "string")));
+                return Err(findings.refuse(entry.wrong_element("string")));
             };
             match Category::from_name(name) {
                 None => unknown += &format!("{name}, "),
@@ -97,8 +98,7 @@ impl Reader<'_> {
                     host_only += &format!("{name}, ");
                 }
                 Some(category) if settings.categories.contains(&category) => {
-                    let message = format!("entry {i} is there twice: `{name}`");
-                    findings.warn(item.warning(message));
+                    findings.warn(entry.warning(format!("`{name}` is there twice")));
                     // Devices write such a column twice.
                     if settings.is_stat_on_device {
                         settings.categories.push(category);
