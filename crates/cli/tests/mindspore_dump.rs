@@ -185,6 +185,26 @@ fn kernels_choose_and_what_chooses_nothing_is_told() {
 }
 
 #[test]
+fn marks_choose_under_dump_mode_2() {
+    let dir = directory();
+    let config = configuration(
+        dir.path(),
+        &json!({"dump_mode": 2}),
+        Some(json!({"enable": true})),
+    );
+    let more = [
+        "--target",
+        "ascend-o1",
+        "--set-dump",
+        "/conv2",
+        "--set-dump",
+        "/fc/Gemm",
+    ];
+    let report = dump(&config, &more);
+    assert_eq!(report["operators_dumped"], 3);
+}
+
+#[test]
 fn the_variable_names_a_configuration_too() {
     let dir = directory();
     let config = configuration(dir.path(), &json!({}), Some(json!({})));

@@ -9,6 +9,7 @@
 mod device_statistics;
 mod files;
 mod graph;
+mod options;
 mod statistics;
 mod tensors;
 mod whole_graph;
@@ -18,9 +19,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::StoreError;
-use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::execution_order::{self, IterationList};
-use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb, ms_json};
 use opscope_store::record::{ModelId, Operator, Record, Side};
 use opscope_store::tree::mindspore::{
@@ -34,68 +33,10 @@ use super::{AclSink, Sink, SinkError, Written};
 use crate::overflow::Overflow;
 use crate::{Failure, GraphView, Selected};
 
+pub use options::{DevicePrecision, MindSporeOptions, RuntimeMode};
+
 /// The version that `.dump_metadata` names: whose form of the tree this is.
 const FRAMEWORK_VERSION: &str = "2.10.0";
-
-/// What to write, and where.
-#[derive(Clone, Debug)]
-pub struct MindSporeOptions {
-    /// Whose tree.
-    pub target: Target,
-    /// The directory below which everything goes.
-    pub path: PathBuf,
-    /// The rank.
-    pub rank: u32,
-    /// Name of the network.
-    pub net_name: String,
-    /// Number of the first execution of a model.
-    pub first_iteration: u64,
-    /// Whether values are written.
-    pub has_tensors: bool,
-    /// Columns of statistics, if there are to be any.
-    pub statistics: Option<Vec<Category>>,
-    /// Statistics as a device computes them: without counts, some types without values. `None` is
-    /// the host's way.
-    pub device_statistics: Option<DevicePrecision>,
-    /// How many of the first elements are kept of a tensor that has more.
-    pub n_samples: Option<u64>,
-    /// Whether tensors go by the layout that the host gives them.
-    pub has_host_layout: bool,
-    /// Whether whole graphs have one file for each operator instead of one for each tensor.
-    pub is_bin: bool,
-    /// Whether the attributes of operators are written.
-    pub has_kernel_args: bool,
-    /// Whether only parameters are written, so that no execution is listed.
-    pub has_parameters_only: bool,
-    /// What the runtime below whole graphs is told.
-    pub runtime: RuntimeMode,
-    /// The configuration, byte for byte.
-    pub configuration: Vec<u8>,
-    /// Local time, `YYYYMMDDhhmmss`.
-    pub time: String,
-    /// Permissions.
-    pub modes: Modes,
-}
-
-/// How exactly a device computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DevicePrecision {
-    /// Means and norms in float32.
-    High,
-    /// Everything in the tensor's own type.
-    Low,
-}
-
-/// What a dump of whole graphs is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RuntimeMode {
-    /// Values; `all`, `input` or `output`.
-    Values(&'static str),
-    /// Overflow.
-    Overflow,
-    /// Operators that fail.
-    Exceptions,
-}
 
 /// Writes MindSpore's trees.
 pub struct MindSporeSink {

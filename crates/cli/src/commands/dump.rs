@@ -62,6 +62,10 @@ pub(crate) struct RunArguments {
     /// Whose tree a configuration of MindSpore asks for [default: cpu]
     #[arg(long, value_enum, value_name = "TARGET", conflicts_with_all = ["out", "stats", "narrow", "graph_inputs"])]
     target: Option<MindSporeTarget>,
+    /// Under `dump_mode` 2 of MindSpore, dump this operator, or all whose names begin with this and a
+    /// `/`; may be repeated
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "stats", "narrow"])]
+    set_dump: Vec<String>,
     /// Dump both sides of every operator into this directory; created if missing
     #[arg(long, value_name = "DIR", conflicts_with = "stats")]
     out: Option<PathBuf>,
@@ -337,6 +341,9 @@ fn capture(
     let model = &mut subject.model;
     let session = Session::start(request.plan.clone(), sinks.first(), options)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
+    for target in &arguments.set_dump {
+        session.set_dump(target, true);
+    }
     let graph_inputs = model.signature().inputs.iter();
     let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
     let id = Arc::new(subject.id.clone());

@@ -106,7 +106,6 @@ impl Outcome {
                 "offered": c.n_offered,
                 "selected": c.n_selected,
                 "written": c.n_written,
-                "refused": c.n_refused,
                 "dropped": c.n_dropped,
                 "failed": c.n_failed,
             },
@@ -124,6 +123,7 @@ impl Outcome {
                 let refused = self.refused.iter();
                 let refused = refused.map(|(reason, n)| json!({"reason": reason, "tensors": n}));
                 object.insert("left_out".into(), refused.collect());
+                object.insert("refused".into(), c.n_refused.into());
             }
             if let Some(rows) = &self.stats {
                 object.insert("stats".into(), rows.iter().map(stats_json).collect());
