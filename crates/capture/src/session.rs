@@ -154,7 +154,7 @@ impl Session {
             GraphView {
                 operators,
                 inputs: graph_inputs,
-                constants: &[],
+                ..GraphView::default()
             },
         )
     }

@@ -111,6 +111,7 @@ pub(crate) fn run_with(
         operators: &operators,
         inputs: &["x".to_owned()],
         constants: &["c".to_owned()],
+        types: &[],
     };
     let (mut tap, _) = session.attach_graph(&model, graph);
     work(&mut tap, &operators);

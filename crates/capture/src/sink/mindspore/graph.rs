@@ -9,27 +9,32 @@ use opscope_store::record::graph::{
     KernelView, Literal, TensorType, ValueType,
 };
 use opscope_store::record::{Operator, Record, Side};
-use opscope_store::tree::mindspore::{CONSTANT, DEFAULT_LAYOUT};
+use opscope_store::tree::mindspore::DEFAULT_LAYOUT;
 use opscope_tensor::{DType, Tensor};
 
 use super::graph_id;
 
-/// Types and shapes of the values that records have shown, by graph and name.
+/// Types and shapes of values, by graph and name: as records have shown them, or as the model says.
 #[derive(Default)]
 pub(super) struct Values {
     types: HashMap<(u32, String), TensorType>,
-    /// Constants that were written.
+    /// Constants that were written or are about to be.
     constants: HashSet<(u32, String)>,
 }
 
 impl Values {
+    /// Takes the model's word for values that no record has shown.
+    pub(super) fn assume(&mut self, graph: u32, types: &[(String, TensorType)]) {
+        for (name, known) in types {
+            let entry = self.types.entry((graph, name.clone()));
+            entry.or_insert_with(|| known.clone());
+        }
+    }
+
     /// The last shape counts: it may differ from run to run.
     pub(super) fn learn(&mut self, record: &Record) {
         let graph = graph_id(&record.model);
         let operator = &record.operator;
-        if operator.op_type == CONSTANT {
-            self.constants.insert((graph, operator.op_name.clone()));
-        }
         for (side, index, tensor) in record.slots() {
             let names = match side {
                 Side::Input => &operator.inputs,
@@ -41,8 +46,9 @@ impl Values {
         }
     }
 
-    pub(super) fn is_constant_known(&self, graph: u32, name: &str) -> bool {
-        self.constants.contains(&(graph, name.to_owned()))
+    /// Whether the constant is the caller's to write: every step shows it, and one of them writes it.
+    pub(super) fn claim_constant(&mut self, graph: u32, name: &str) -> bool {
+        self.constants.insert((graph, name.to_owned()))
     }
 
     fn get(&self, graph: u32, name: &str) -> Option<&TensorType> {
