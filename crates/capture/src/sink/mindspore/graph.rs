@@ -89,7 +89,8 @@ impl GraphMaker {
             name: format!("kernel_graph{}", self.id),
             instance: self.id.into(),
             result: GraphResult {
-                label: format!("CNode_{}", self.operators.len()),
+                // After the operators and the tuple of results.
+                label: format!("CNode_{}", self.operators.len() + 1),
                 full_name: "Default/Return-op0".to_owned(),
                 attributes: Vec::new(),
             },
@@ -128,10 +129,12 @@ impl GraphMaker {
         let is_result =
             |operator: &Operator| operator.outputs.iter().any(|name| !read.contains(name));
         let nodes = self.operators.iter().enumerate();
-        graph.outputs = nodes
+        let results = nodes
             .filter(|(_, operator)| is_result(operator))
-            .map(|(i, _)| Input::Node(i))
-            .collect();
+            .map(|(i, _)| Input::Node(i));
+        let tuple = tuple(&graph, results.collect());
+        graph.nodes.push(tuple);
+        graph.outputs = vec![Input::Node(self.operators.len())];
         graph
     }
 
@@ -209,6 +212,19 @@ impl GraphMaker {
             attributes: operator.attributes.iter().map(attribute).collect(),
             source: Vec::new(),
         }
+    }
+}
+
+/// The node that holds the results together. Every graph ends in one, of a single result too.
+fn tuple(graph: &Graph, results: Vec<Input>) -> GraphNode {
+    let types = results.iter().filter_map(|input| graph.type_of(input));
+    GraphNode {
+        label: format!("CNode_{}", graph.nodes.len()),
+        op_type: "MakeTuple".to_owned(),
+        full_name: "Default/MakeTuple-op0".to_owned(),
+        output: ValueType::Tuple(types.collect()),
+        inputs: results,
+        ..GraphNode::default()
     }
 }
 
