@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import mindspore_models as models
 import mindspore_tree
+import numpy as np
 import onnx
 import pytest
 from binary import Binary, input_options
@@ -290,3 +292,50 @@ def test_ranks_and_devices(opscope: Binary, folder: Path) -> None:
     command = [opscope.path, "dump", folder / "net.onnx", "--config", folder / "data_dump.json", "--seed", "0"]
     subprocess.run([*command, "--device", "9"], check=True, capture_output=True, env=environment)
     assert {path.name for path in (folder / "dump").glob("*")} == {"rank_0", "rank_5"}
+
+
+def whole_graph_names(folder: Path) -> set[str]:
+    return {path.name.split(".")[1] for path in folder.rglob("*.npy")}
+
+
+@pytest.mark.parametrize("target", ["ascend-o2", "ge"])
+def test_kernels_of_whole_graphs(opscope: Binary, folder: Path, target: str) -> None:
+    """Regular expressions may match a part of a name, and types are not known."""
+    config = json.loads(configuration("kernels_mixed"))
+    del config["e2e_dump_settings"]
+    kernels = ["name-regex(fc1)", "relu", "Default/conv1-Conv2d/Conv2D-op0"]
+    changed = {"path": str(folder / "dump"), "file_format": "npy", "kernels": kernels}
+    config["common_dump_settings"].update(changed)
+    (folder / "data_dump.json").write_text(json.dumps(config))
+    onnx.save(models.lenet().model, folder / "net.onnx")
+    opscope.run("dump", folder / "net.onnx", "--config", folder / "data_dump.json", "--target", target, "--seed", "0")
+    assert whole_graph_names(folder) == {
+        "Default_fc1-Dense_MatMul-op0",
+        "Default_fc1-Dense_BiasAdd-op0",
+        "Default_conv1-Conv2d_Conv2D-op0",
+    }
+
+
+@pytest.mark.parametrize("file_format", ["npy", "bin"])
+@pytest.mark.parametrize("target", ["cpu", "gpu", "ascend-o0", "ascend-o1", "ascend-o2", "ge"])
+def test_constants_of_every_target(opscope: Binary, folder: Path, target: str, file_format: str) -> None:
+    config = json.loads(configuration("constants_cpu"))
+    config["common_dump_settings"].update({"path": str(folder / "dump"), "file_format": file_format})
+    if target in ("ascend-o2", "ge"):
+        del config["e2e_dump_settings"]
+    (folder / "data_dump.json").write_text(json.dumps(config))
+    network = models.constants()
+    onnx.save(network.model, folder / "net.onnx")
+    inputs = input_options(network.inputs, folder / "inputs")
+    opscope.run(
+        "dump", folder / "net.onnx", "--config", folder / "data_dump.json", "--target", target, "--steps", "2", *inputs
+    )
+    (path,) = (folder / "dump").rglob("constants/*")
+    spelled = "Float32" if target == "cpu" else "float32"
+    assert re.fullmatch(rf"Parameter\.data-0\.0\.0\.\d{{16}}\.output\.0\.DefaultFormat\.{spelled}\.npy", path.name)
+    # The constant and the input have the same values.
+    np.testing.assert_array_equal(np.load(path), network.inputs["x"], strict=True)
+    time, device = r"\d{14}", "0/net/1"
+    places = {"ascend-o2": rf"0/{time}/{device}", "ge": rf"{time}/{device}"}
+    place = path.parent.parent.relative_to(folder / "dump").as_posix()
+    assert re.fullmatch(places.get(target, "rank_0/Net/0"), place)
