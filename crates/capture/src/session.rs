@@ -157,7 +157,7 @@ impl Session {
             GraphView {
                 operators,
                 inputs: graph_inputs,
-                constants: &[],
+                ..GraphView::default()
             },
         )
     }
