@@ -96,11 +96,7 @@ impl Control {
     ///
     /// # Errors
     /// As for [`Control::replace_plan`].
-    pub fn change(
-        &self,
-        is_enabled: Option<bool>,
-        plan: Option<Plan>,
-    ) -> Result<(), PlanRefused> {
+    pub fn change(&self, is_enabled: Option<bool>, plan: Option<Plan>) -> Result<(), PlanRefused> {
         if let Some(plan) = &plan {
             check(&self.0.plan, plan)?;
         }

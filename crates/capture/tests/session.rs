@@ -72,7 +72,10 @@ fn run(
         "{c:?}"
     );
     assert_eq!(c.n_steps, n_steps);
-    assert_eq!(c.n_operators_seen, u64::from(n_operators) * c.n_steps_active);
+    assert_eq!(
+        c.n_operators_seen,
+        u64::from(n_operators) * c.n_steps_active
+    );
     assert_eq!(c.n_offered, c.n_operators_seen * 3);
     summary
 }

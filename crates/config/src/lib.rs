@@ -3,6 +3,7 @@
 //! Each dialect is one module of [`dialect`]; no other crate knows a configuration key. Reading never
 //! stops at "something is wrong": it collects [`Issue`]s, each with the place it is about.
 
+mod control;
 pub mod dialect;
 mod environment;
 mod issue;
@@ -10,6 +11,7 @@ mod json;
 mod load;
 mod report;
 
+pub use control::{Control, ControlConfig};
 pub use environment::Environment;
 pub use issue::{Issue, Severity};
 pub use json::check_nesting;
