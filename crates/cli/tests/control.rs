@@ -223,7 +223,10 @@ fn a_file_switches_and_replaces_the_configuration() {
     place.control(r#"{"enabled": false}"#);
     let end = running.step_of("dump off from step");
     let (report, _) = running.end();
-    expect_steps(&place, &[(on..conv, "_fc_Gemm"), (conv..end, "_conv1_Conv")]);
+    expect_steps(
+        &place,
+        &[(on..conv, "_fc_Gemm"), (conv..end, "_conv1_Conv")],
+    );
     assert_eq!(report["steps_dumped"], end - on);
     assert_eq!(report["records"]["dropped"], 0);
 }

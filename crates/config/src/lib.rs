@@ -6,6 +6,7 @@
 mod control;
 pub mod dialect;
 mod environment;
+mod file_stamp;
 mod issue;
 mod json;
 mod load;
@@ -13,6 +14,7 @@ mod report;
 
 pub use control::{Control, ControlConfig};
 pub use environment::Environment;
+pub use file_stamp::FileStamp;
 pub use issue::{Issue, Severity};
 pub use json::check_nesting;
 pub use load::{CONFIG_BYTES_MAX, ConfigError, Place, read_text};

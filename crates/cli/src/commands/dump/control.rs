@@ -1,7 +1,6 @@
 //! Switching the dump while a model runs: by a control file, and by SIGUSR1.
 
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use opscope_capture::{Control, Plan, Tap};
-use opscope_config::{Control as ControlFile, ControlConfig};
+use opscope_config::{Control as ControlFile, ControlConfig, FileStamp};
 use signal_hook::consts::SIGUSR1;
 
 use super::RunArguments;
@@ -53,16 +52,7 @@ struct State {
     /// `None` is that of the command line.
     plan: Option<Plan>,
     /// The control file as it was last seen; `None` if it was not there.
-    stamp: Option<Stamp>,
-}
-
-/// What changes when a file is written or replaced.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    file: (u64, u64),
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
+    stamp: Option<FileStamp>,
 }
 
 /// What a control file asks for.
@@ -97,7 +87,7 @@ impl<'a> Steering<'a> {
             }),
         };
         if let Some(path) = &arguments.control.control {
-            let stamp = Stamp::of(path);
+            let stamp = FileStamp::of(path);
             let wish = stamp.map_or_else(|| Ok(Wish::default()), |_| steering.read(path))?;
             let mut state = steering.state();
             state.stamp = stamp;
@@ -176,7 +166,7 @@ impl<'a> Steering<'a> {
 
     /// Follows the control file if it changed, or if that is asked for.
     fn look(&self, path: &Path, control: &Control, is_asked: bool) {
-        let stamp = Stamp::of(path);
+        let stamp = FileStamp::of(path);
         let mut state = self.state();
         if !is_asked && stamp == state.stamp {
             return;
@@ -247,18 +237,6 @@ impl State {
     fn take(&mut self, wish: Wish) {
         self.is_enabled = wish.is_enabled.unwrap_or(self.is_enabled);
         self.plan = wish.plan.or(self.plan.take());
-    }
-}
-
-impl Stamp {
-    fn of(path: &Path) -> Option<Stamp> {
-        let metadata = std::fs::metadata(path).ok()?;
-        Some(Stamp {
-            file: (metadata.dev(), metadata.ino()),
-            size: metadata.size(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        })
     }
 }
 
