@@ -29,7 +29,7 @@ struct State {
     is_enabled: bool,
     looked: Option<(Instant, Option<FileStamp>)>,
     /// The configuration that was taken over. The same again is none: it would begin a new directory.
-    config: Option<String>,
+    config: Option<AclDump>,
 }
 
 impl ControlFile {
@@ -105,14 +105,14 @@ impl Process {
                 Some(read_text(&path).map_err(|error| text_of(&error))?)
             }
         };
-        if let Some(text) = config
-            && state.config.as_ref() != Some(&text)
-        {
+        if let Some(text) = config {
             check_nesting(&text).map_err(|issue| first_error(&[*issue]))?;
             let config = acl::load(&text, &env).map_err(|issues| first_error(&issues))?;
             let dump = config.dump.ok_or("the configuration asks for no dump")?;
-            self.replace_dump(dump)?;
-            state.config = Some(text);
+            if state.config.as_ref() != Some(&dump) {
+                self.replace_dump(dump.clone())?;
+                state.config = Some(dump);
+            }
         }
         state.is_enabled = asked.enabled.unwrap_or(state.is_enabled);
         Ok(())
