@@ -16,6 +16,11 @@ use opscope_tensor::NonFinite;
 /// are the selected ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// Executions of models that began.
+    pub n_steps: u64,
+    /// Those of them in which the dump was on and whose number the plan selects. In others operators
+    /// are not shown, so that they count nowhere below.
+    pub n_steps_active: u64,
     /// Operator executions that an engine showed.
     pub n_operators_seen: u64,
     /// Operator executions of which at least one tensor was written.
@@ -94,6 +99,7 @@ macro_rules! live_counters {
 }
 
 live_counters! {
+    n_steps, n_steps_active,
     n_operators_seen, n_operators_written, n_operators_overflowed, n_offered, n_selected, n_written, n_refused, n_dropped, n_failed,
     n_files, n_bytes_selected, n_bytes_written,
 }

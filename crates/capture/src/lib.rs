@@ -4,11 +4,13 @@
 //! between them. For each loaded model the session hands out a [`Tap`]; an engine opens a [`Probe`]
 //! on it for every operator that it executes, shows it the tensors, and submits it. What the plan
 //! does not select costs a table look-up; what it selects travels by reference count through a queue
-//! that is bounded by bytes.
+//! that is bounded by bytes. A [`Control`] switches a session on and off, or gives it another plan,
+//! while models run.
 //!
 //! This crate knows no configuration file and no engine. It never panics its host, never blocks it
 //! without a bound other than the sink's own speed, and counts everything it does not write.
 
+mod control;
 mod counters;
 mod failure;
 mod kernels;
@@ -25,6 +27,7 @@ pub mod sink;
 mod tap;
 mod writer;
 
+pub use control::{Control, PlanRefused};
 pub use counters::{Counters, FirstNonFinite, FirstOverflow};
 pub use failure::{Failure, FailureTrace};
 pub use kernels::{KernelRule, KernelSelection, PatternError, rule_for_name, rule_for_operator};

@@ -6,12 +6,13 @@ use std::thread::{self, JoinHandle};
 
 use opscope_store::record::{ModelId, Operator};
 
+use crate::control::Wanted;
 use crate::counters::{LiveCounters, add};
 use crate::overwrite::Overwrites;
 use crate::queue::{Order, Queue};
 use crate::{
-    Counters, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan, Selected, Sink, SinkError,
-    Tap, Written, select::select_marked, writer,
+    Control, Counters, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan, PlanRefused,
+    Selected, Sink, SinkError, Tap, Written, select::select_marked, writer,
 };
 
 /// How much a session may hold and use.
@@ -71,7 +72,10 @@ pub struct Summary {
 }
 
 pub(crate) struct Shared {
+    /// The plan at the start. Its purpose and its limit of overflows stay; everything else is read
+    /// from [`Shared::wanted`], by taps.
     pub(crate) plan: Plan,
+    pub(crate) wanted: Wanted,
     pub(crate) sink: Arc<dyn Sink>,
     /// Whether the sink looks at tensors before they are queued.
     pub(crate) is_reducing: bool,
@@ -91,6 +95,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn select(&self, plan: &Plan, model: &ModelId, graph: GraphView<'_>) -> Selected {
+        let marks = lock(&self.marks).clone();
+        select_marked(plan, model, graph, &marks)
+    }
+
     /// Counts what a sink wrote beside records, or remembers why it could not.
     pub(crate) fn note(&self, result: Result<Written, SinkError>) {
         match result {
@@ -116,6 +125,7 @@ impl Session {
         options: SessionOptions,
     ) -> std::io::Result<Session> {
         let shared = Arc::new(Shared {
+            wanted: Wanted::new(plan.clone()),
             plan,
             is_reducing: sink.is_reducing(),
             sink,
@@ -165,23 +175,42 @@ impl Session {
     /// [`Session::attach`] where constants of the model are known.
     pub fn attach_graph(&self, model: &Arc<ModelId>, graph: GraphView<'_>) -> (Tap, Selected) {
         let shared = &self.shared;
-        let marks = lock(&shared.marks).clone();
-        let selected = select_marked(&shared.plan, model, graph, &marks);
-        if selected.is_model_matched {
-            shared.note(shared.sink.open_model(model, graph, &selected));
-        }
-        let tap = Tap::new(shared.clone(), model.clone(), selected.clone());
+        let tap = Tap::new(shared.clone(), model.clone(), graph);
+        let selected = tap.selected().clone();
         (tap, selected)
     }
 
-    /// Switches an operator, or all operators in a scope, on or off for models that are attached
-    /// later, where the plan leaves the choice to such marks ([`KernelSelection::Marked`](crate::KernelSelection::Marked)).
+    /// Switches an operator, or all operators in a scope, on or off for models that are attached or
+    /// given another plan later, where the plan leaves the choice to such marks ([`KernelSelection::Marked`](crate::KernelSelection::Marked)).
     ///
     /// `target` is the name of an operator, or a leading part of names that ends before a `/`. A later
     /// call goes before an earlier one, so that a part of a scope can be switched off again. Without
     /// any mark nothing is dumped.
     pub fn set_dump(&self, target: &str, enabled: bool) {
         lock(&self.shared.marks).push((target.to_owned(), enabled));
+    }
+
+    /// A handle to switch the dump with from other threads.
+    pub fn control(&self) -> Control {
+        Control(self.shared.clone())
+    }
+
+    /// [`Control::set_enabled`].
+    pub fn set_enabled(&self, is_enabled: bool) {
+        self.control().set_enabled(is_enabled);
+    }
+
+    /// [`Control::is_enabled`].
+    pub fn is_enabled(&self) -> bool {
+        self.control().is_enabled()
+    }
+
+    /// [`Control::replace_plan`].
+    ///
+    /// # Errors
+    /// [`PlanRefused`] if the plan has another purpose or another limit of overflowing operators.
+    pub fn replace_plan(&self, plan: Plan) -> Result<(), PlanRefused> {
+        self.control().replace_plan(plan)
     }
 
     /// A flag that stops running models before their next operator when it is set, from a signal

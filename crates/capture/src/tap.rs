@@ -3,8 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Record};
 
+use crate::control::InForce;
 use crate::counters::add;
 use crate::memos::Memos;
 use crate::overwrite::Watcher;
@@ -12,15 +14,20 @@ use crate::parameters::Parameters;
 use crate::probe::push;
 use crate::queue::Work;
 use crate::session::Shared;
-use crate::{Probe, Purpose, Role, Selected};
+use crate::{GraphView, Plan, Probe, Purpose, Role, Selected, Written};
 
 /// One model's way into a session.
 pub struct Tap {
     pub(crate) shared: Arc<Shared>,
     pub(crate) model: Arc<ModelId>,
+    graph: Graph,
+    /// What was asked for when the step began.
+    in_force: InForce,
     selected: Selected,
+    /// Whether the sink has heard of the model.
+    is_model_open: bool,
     step: u64,
-    is_step_selected: bool,
+    is_active: bool,
     /// Operators seen in this step.
     n_in_step: AtomicU64,
     /// Watched values of this step.
@@ -31,30 +38,92 @@ pub struct Tap {
     memos: Arc<Memos>,
 }
 
+/// The model, kept for plans that come later.
+struct Graph {
+    operators: Vec<Arc<Operator>>,
+    inputs: Vec<String>,
+    constants: Vec<String>,
+    types: Vec<(String, TensorType)>,
+}
+
+impl Graph {
+    fn view(&self) -> GraphView<'_> {
+        GraphView {
+            operators: &self.operators,
+            inputs: &self.inputs,
+            constants: &self.constants,
+            types: &self.types,
+        }
+    }
+}
+
 impl Tap {
-    pub(crate) fn new(shared: Arc<Shared>, model: Arc<ModelId>, selected: Selected) -> Tap {
-        let is_step_selected = shared.plan.steps.contains(0);
-        Tap {
+    pub(crate) fn new(shared: Arc<Shared>, model: Arc<ModelId>, graph: GraphView<'_>) -> Tap {
+        let in_force = shared.wanted.in_force();
+        let mut tap = Tap {
+            selected: shared.select(&in_force.plan, &model, graph),
+            graph: Graph {
+                operators: graph.operators.to_vec(),
+                inputs: graph.inputs.to_vec(),
+                constants: graph.constants.to_vec(),
+                types: graph.types.to_vec(),
+            },
             shared,
             model,
-            selected,
+            is_active: in_force.is_active(0),
+            in_force,
+            is_model_open: false,
             step: 0,
-            is_step_selected,
             n_in_step: AtomicU64::new(0),
             watcher: Arc::default(),
             parameters: Arc::default(),
             memos: Arc::default(),
+        };
+        tap.open_model();
+        tap
+    }
+
+    /// Tells the sink of the model and of what is selected now.
+    fn open_model(&mut self) {
+        if !self.selected.is_model_matched {
+            return;
+        }
+        let sink = &self.shared.sink;
+        let mut written = sink.open_model(&self.model, self.graph.view(), &self.selected);
+        if self.is_model_open {
+            // Its files take the place of those that were counted before.
+            written = written.map(|_| Written::default());
+        }
+        self.is_model_open |= written.is_ok();
+        self.shared.note(written);
+    }
+
+    /// Takes over what was asked for since the step before.
+    fn follow_control(&mut self) {
+        let Some(in_force) = self.shared.wanted.changed_since(&self.in_force) else {
+            return;
+        };
+        let has_new_plan = !Arc::ptr_eq(&in_force.plan, &self.in_force.plan);
+        self.in_force = in_force;
+        if has_new_plan {
+            let graph = self.graph.view();
+            self.selected = self.shared.select(&self.in_force.plan, &self.model, graph);
+            self.open_model();
         }
     }
 
-    /// Says which execution of the model the following operators belong to.
+    /// Says which execution of the model the following operators belong to. What was asked of the
+    /// session's [`Control`](crate::Control) until now takes effect.
     pub fn begin_step(&mut self, step: u64) {
+        self.follow_control();
         self.step = step;
-        self.is_step_selected = self.shared.plan.steps.contains(step);
+        self.is_active = self.in_force.is_active(step);
+        add(&self.shared.counters.n_steps, 1);
+        add(&self.shared.counters.n_steps_active, self.is_active.into());
         self.n_in_step = AtomicU64::new(0);
         self.watcher.clear();
         drop(self.parameters.take());
-        if self.is_step_selected && self.selected.is_model_matched {
+        if self.is_active && self.selected.is_model_matched {
             let written = self.shared.sink.begin_step(&self.model, step);
             self.shared.note(written);
         }
@@ -85,8 +154,33 @@ impl Tap {
         self.shared.is_stopped.load(Ordering::Relaxed)
     }
 
+    /// Whether anything may be kept of this step. If not, an engine runs the model as it does without a
+    /// tap, once this has been asked: operators need not be shown, and none of them counts as seen.
+    /// [`Tap::is_stopped`] is for the caller to look at between such steps.
+    pub fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    /// Whether the dump is on in this step; the plan may leave the step out all the same.
+    pub fn is_enabled(&self) -> bool {
+        self.in_force.is_enabled
+    }
+
+    /// The plan of this step.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.in_force.plan
+    }
+
+    /// What that plan selects of the model.
+    pub fn selected(&self) -> &Selected {
+        &self.selected
+    }
+
     /// Counts an operator that is about to run; `Some` if the plan has any use for it.
     pub fn open(&self, operator: &Arc<Operator>) -> Option<Probe> {
+        if !self.is_active {
+            return None;
+        }
         let present =
             |names: &[String]| names.iter().filter(|name| !name.is_empty()).count() as u64;
         let counters = &self.shared.counters;
@@ -97,9 +191,6 @@ impl Tap {
             &counters.n_offered,
             present(&operator.inputs) + present(&operator.outputs),
         );
-        if !self.is_step_selected {
-            return None;
-        }
         let kept = self.selected.kept.get(&operator.task_id)?;
         // Nothing can be overwritten before the first watched operator has run.
         let is_suspect = matches!(kept.role, Role::Suspect { .. });

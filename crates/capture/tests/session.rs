@@ -71,7 +71,11 @@ fn run(
         c.n_written + c.n_dropped + c.n_failed,
         "{c:?}"
     );
-    assert_eq!(c.n_operators_seen, u64::from(n_operators) * n_steps);
+    assert_eq!(c.n_steps, n_steps);
+    assert_eq!(
+        c.n_operators_seen,
+        u64::from(n_operators) * c.n_steps_active
+    );
     assert_eq!(c.n_offered, c.n_operators_seen * 3);
     summary
 }
@@ -119,6 +123,7 @@ fn the_plan_decides() {
         (summary.counters.n_selected, summary.counters.n_written),
         (4, 4)
     );
+    assert_eq!(summary.counters.n_steps_active, 1);
     let records = sink.take();
     assert_eq!(records.len(), 2);
     assert!(

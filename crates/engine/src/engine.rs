@@ -60,7 +60,8 @@ pub trait LoadedModel: Send {
     /// Executes the model once.
     ///
     /// `inputs` follow the order of [`Signature::inputs`] and have been checked against it. With a
-    /// tap, every operator is shown to it; without one the run is as fast as the engine is.
+    /// tap, every operator is shown to it; without one, or with one that is not
+    /// [active](Tap::is_active), the run is as fast as the engine is.
     ///
     /// # Errors
     /// [`EngineError::Operator`] if an operator fails or panics, [`EngineError::Stopped`] if the tap

@@ -107,3 +107,22 @@ fn an_operator_that_fails_leaves_its_inputs() {
     assert_eq!(entries.len(), 1);
     assert!(entries[0].real_name.starts_with("Add.broken.1."));
 }
+
+#[test]
+fn a_step_while_the_dump_is_off_runs_as_without_a_tap() {
+    let (plan, sink) = (Plan::everything(), Arc::new(MemorySink::default()));
+    let session = Session::start(plan, sink.clone(), SessionOptions::default()).unwrap();
+    let mut model = FakeModel::new(Signature::default())
+        .with("Relu", "only", &[], &["a"], |_| Ok(vec![bytes(&[7])]));
+    let (mut tap, _) = session.attach(&Arc::default(), model.operators(), &[]);
+    for step in 0..3 {
+        session.set_enabled(step != 1);
+        tap.begin_step(step);
+        model.run(&[], Some(&tap)).unwrap();
+    }
+    let counters = session.finish().counters;
+    assert_eq!((counters.n_steps, counters.n_steps_active), (3, 2));
+    assert_eq!((counters.n_operators_seen, counters.n_written), (2, 2));
+    let steps: Vec<u64> = sink.take().iter().map(|record| record.step).collect();
+    assert_eq!(steps, [0, 2]);
+}

@@ -1,5 +1,6 @@
 //! `opscope dump`.
 
+mod control;
 mod findings;
 mod inputs;
 mod mindspore;
@@ -18,9 +19,11 @@ use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Sum
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
+use self::control::Told;
 use self::range::{NarrowFloat, Ranges};
 use self::request::Target;
 
+pub(crate) use self::control::Steering;
 pub(crate) use self::inputs::InputSource;
 pub(crate) use self::report::{print, print_json};
 pub(crate) use self::request::{Request, Sinks};
@@ -128,6 +131,8 @@ pub(crate) struct RunArguments {
     pub(crate) json: bool,
     #[command(flatten)]
     modes: ModeArguments,
+    #[command(flatten)]
+    pub(crate) control: control::ControlArguments,
 }
 
 /// Everything the closing report tells.
@@ -165,6 +170,7 @@ pub(crate) struct Subject {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let request = Request::new(&arguments.run)?;
+    let steering = Steering::start(&arguments.run, &request, false)?;
     let (engine, model) = load(ModelSource::File(&arguments.model), &arguments.run)?;
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
@@ -183,7 +189,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // The first step's inputs are checked before anything is created.
     inputs.step(0)?;
     let sinks = request.open(&arguments.run)?;
-    let (outcome, result) = run_one(&arguments.run, &request, &sinks, &mut subject, &inputs)?;
+    let (outcome, result) = run_one(
+        &arguments.run,
+        &request,
+        &sinks,
+        &mut subject,
+        &inputs,
+        &steering,
+    )?;
     if arguments.run.json {
         print_json(&outcome.to_json())?;
     } else {
@@ -199,10 +212,13 @@ pub(crate) fn run_one(
     sinks: &Sinks,
     subject: &mut Subject,
     inputs: &InputSource,
+    steering: &Steering<'_>,
 ) -> Result<(Outcome, Result<(), Failure>), Failure> {
     let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
     let baseline = baseline(arguments, &mut *subject.model, inputs)?;
-    let captured = capture(arguments, request, sinks, subject, inputs, n_steps)?;
+    let captured = capture(
+        arguments, request, sinks, subject, inputs, n_steps, steering,
+    )?;
     let id = subject.id.clone();
     let outcome = Outcome {
         engine: subject.engine,
@@ -340,6 +356,7 @@ fn capture(
     subject: &mut Subject,
     inputs: &InputSource,
     n_steps: u64,
+    steering: &Steering<'_>,
 ) -> Result<Captured, Failure> {
     let options = SessionOptions {
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
@@ -351,6 +368,8 @@ fn capture(
     for target in &arguments.set_dump {
         session.set_dump(target, true);
     }
+    let control = session.control();
+    steering.begin(&control)?;
     let graph_inputs = model.signature().inputs.iter();
     let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
     let id = Arc::new(subject.id.clone());
@@ -367,14 +386,26 @@ fn capture(
     stop_on_signal(session.stop_flag());
     let watch = session.watch();
     let mut n_steps_begun = 0;
-    let n_operators = model.operators().len() as u64 * n_steps;
+    let n_in_step = model.operators().len() as u64;
+    let n_operators = n_in_step * n_steps;
+    let mut told = Told::new(&tap);
     let start = Instant::now();
-    let position = || watch.counters().n_operators_seen;
-    let (summary, result) = progress::with_operator_bar("dumping", n_operators, position, || {
+    let position = || {
+        let c = watch.counters();
+        c.n_operators_seen + c.n_steps.saturating_sub(c.n_steps_active) * n_in_step
+    };
+    let run = || {
         let result = (0..n_steps).try_for_each(|step| {
             let inputs = inputs.step(step)?;
             n_steps_begun += 1;
             tap.begin_step(step);
+            if told.tell(&tap, step) {
+                warn_unmatched(tap.selected(), &id, &**model, &sinks.target);
+            }
+            // Nothing looks at the flag while a step runs without the tap.
+            if tap.is_stopped() {
+                return Err(at_step(EngineError::Stopped, step));
+            }
             model
                 .run(&inputs, Some(&tap))
                 .map(drop)
@@ -383,7 +414,10 @@ fn capture(
             Ok(())
         });
         (session.finish(), result)
-    });
+    };
+    let (summary, result) = steering.during(&control, || {
+        progress::with_operator_bar("dumping", n_operators, position, run)
+    })?;
     Ok(Captured {
         summary,
         time: start.elapsed(),

@@ -105,6 +105,8 @@ impl LoadedModel for TractModel {
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
+        // One branch for a step of which nothing is kept.
+        let tap = tap.filter(|tap| tap.is_active());
         let fail = |reason| EngineError::Engine {
             engine: NAME,
             reason,

@@ -33,6 +33,9 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         outcome.title,
         outcome.engine
     )?;
+    if c.n_steps_active < c.n_steps {
+        writeln!(out, "steps dumped      {}", c.n_steps_active)?;
+    }
     writeln!(out, "operators seen    {}", c.n_operators_seen)?;
     writeln!(out, "operators dumped  {}", c.n_operators_written)?;
     writeln!(
@@ -100,6 +103,7 @@ impl Outcome {
                 "device": self.model.device,
             },
             "steps": self.n_steps,
+            "steps_dumped": c.n_steps_active,
             "operators_seen": c.n_operators_seen,
             "operators_dumped": c.n_operators_written,
             "records": {
