@@ -9,6 +9,8 @@
 //! This crate knows no configuration file and no engine. It never panics its host, never blocks it
 //! without a bound other than the sink's own speed, and counts everything it does not write.
 
+mod borrowed;
+mod budget;
 mod counters;
 mod failure;
 mod kernels;
@@ -16,6 +18,8 @@ pub mod overflow;
 mod overwrite;
 mod parameters;
 mod plan;
+mod policy;
+mod pool;
 mod probe;
 mod queue;
 mod select;
@@ -24,7 +28,8 @@ pub mod sink;
 mod tap;
 mod writer;
 
-pub use counters::{Counters, FirstNonFinite, FirstOverflow};
+pub use borrowed::BorrowError;
+pub use counters::{Counters, Dropped, FirstNonFinite, FirstOverflow};
 pub use failure::{Failure, FailureTrace};
 pub use kernels::{KernelRule, KernelSelection, PatternError, rule_for_name, rule_for_operator};
 pub use overwrite::Overwrite;
@@ -32,6 +37,7 @@ pub use plan::{
     Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
     Purpose, Sides, Steps,
 };
+pub use policy::{FailurePolicy, WhenBehind};
 pub use probe::Probe;
 pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
