@@ -6,8 +6,8 @@ use std::thread;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sides, Sink, SinkError,
-    Steps, Summary, Written,
+    FailurePolicy, ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sides, Sink,
+    SinkError, Steps, Summary, Written,
 };
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -151,7 +151,10 @@ fn a_sink_that_fails_and_panics_loses_nothing_uncounted() {
     let summary = run(
         Plan::everything(),
         Arc::new(BadSink::default()),
-        SessionOptions::default(),
+        SessionOptions {
+            on_failure: FailurePolicy::Drop,
+            ..SessionOptions::default()
+        },
         60,
         1,
     );
