@@ -121,8 +121,8 @@ pub(super) fn check(summary: Summary) -> Result<(), Failure> {
             ),
         };
         if summary.is_ended_by_failure {
-            let n = format::count(c.dropped.n_stopped, "tensor");
-            context = format!("the dump ended early, without {n} more: {context}");
+            let n = format::count(c.dropped.n_stopped, "more tensor");
+            context = format!("the dump ended early, without {n}: {context}");
         }
         return Err(Failure::new(PARTIAL, anyhow!(error).context(context)));
     }
