@@ -9,7 +9,6 @@
 //! This crate knows no configuration file and no engine. It never panics its host, never blocks it
 //! without a bound other than the sink's own speed, and counts everything it does not write.
 
-mod borrowed;
 mod budget;
 mod counters;
 mod failure;
@@ -28,7 +27,6 @@ pub mod sink;
 mod tap;
 mod writer;
 
-pub use borrowed::BorrowError;
 pub use counters::{Counters, Dropped, FirstNonFinite, FirstOverflow};
 pub use failure::{Failure, FailureTrace};
 pub use kernels::{KernelRule, KernelSelection, PatternError, rule_for_name, rule_for_operator};
@@ -38,7 +36,7 @@ pub use plan::{
     Purpose, Sides, Steps,
 };
 pub use policy::{FailurePolicy, WhenBehind};
-pub use probe::Probe;
+pub use probe::{BorrowError, Probe};
 pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Sink, SinkError, Written};

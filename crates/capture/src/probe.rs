@@ -1,20 +1,23 @@
 //! One execution of one operator, as an engine shows it.
 
+mod borrowed;
+
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::{DType, Tensor, TensorView, non_finite};
+use opscope_tensor::{DType, Tensor, non_finite};
 
-use crate::borrowed::{self, BorrowError};
 use crate::counters::{DropReason, add};
 use crate::failure::FailureTrace;
 use crate::overwrite::{Look, Watcher};
 use crate::parameters::Parameters;
 use crate::queue::{Job, Order, Work};
 use crate::session::Shared;
-use crate::{Failure, FailureDetail, GraphInput, Kept, Purpose, Role, overflow, writer};
+use crate::{Failure, FailureDetail, Kept, Purpose, Role, overflow, writer};
+
+pub use self::borrowed::BorrowError;
 
 /// One execution of one selected operator, from before it runs until its outputs are there.
 ///
@@ -110,68 +113,6 @@ impl Probe {
         {
             push_once(&mut open.record.outputs, index, tensor);
         }
-    }
-
-    /// [`Probe::input`] for an engine that uses the memory for something else soon after the call: what
-    /// the plan wants is copied, once.
-    ///
-    /// # Errors
-    /// [`BorrowError`] if the plan wants the tensor and it cannot be taken; it counts as not shown.
-    pub fn input_borrowed(
-        &mut self,
-        index: usize,
-        view: TensorView<'_>,
-    ) -> Result<(), BorrowError> {
-        if self.lacks_input(index) {
-            let tensor = borrowed::copy(&self.shared.pool, view)?;
-            self.input(index, tensor);
-        }
-        Ok(())
-    }
-
-    /// [`Probe::output`] for such an engine.
-    ///
-    /// # Errors
-    /// As for [`Probe::input_borrowed`]; [`BorrowError::Watched`] of a value that is to be watched.
-    pub fn output_borrowed(
-        &mut self,
-        index: usize,
-        view: TensorView<'_>,
-    ) -> Result<(), BorrowError> {
-        if self.lacks_output(index) {
-            if self.kept.role == Role::Watched {
-                return Err(BorrowError::Watched);
-            }
-            let tensor = borrowed::copy(&self.shared.pool, view)?;
-            self.output(index, tensor);
-        }
-        Ok(())
-    }
-
-    /// Whether the plan wants this input and it was not shown yet.
-    fn lacks_input(&self, index: usize) -> bool {
-        let (kept, Some(open)) = (&self.kept, &self.open) else {
-            return false;
-        };
-        let is_here = |i: &usize, beside: &[GraphInput]| beside[*i].position == index;
-        let is_wanted = kept.inputs.contains(&index)
-            || [&kept.graph_inputs, &kept.parameters]
-                .iter()
-                .any(|beside| beside.iter().any(|input| input.position == index));
-        // A call fills every place that the tensor has.
-        let is_shown = open.record.inputs.iter().any(|(shown, _)| *shown == index)
-            || (open.graph_inputs.iter()).any(|(i, _)| is_here(i, &kept.graph_inputs))
-            || (open.parameters.iter()).any(|(i, _)| is_here(i, &kept.parameters));
-        is_wanted && !is_shown
-    }
-
-    /// The same of an output.
-    fn lacks_output(&self, index: usize) -> bool {
-        let Some(open) = &self.open else {
-            return false;
-        };
-        let is_shown = open.record.outputs.iter().any(|(shown, _)| *shown == index);
-        self.kept.outputs.contains(&index) && !is_shown
     }
 
     /// Says that the operator failed; what was shown so far is all there is.

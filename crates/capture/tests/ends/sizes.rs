@@ -36,7 +36,10 @@ fn a_hundred_thousand_tiny_tensors() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "says that there is nothing to test with")]
+#[expect(
+    clippy::print_stderr,
+    reason = "says that there is nothing to test with"
+)]
 fn a_tensor_of_four_gigabytes() {
     const N: usize = 4 << 30;
     // Pages that are never written to take no memory.
