@@ -10,6 +10,7 @@
 //! This crate knows no configuration file and no engine. It never panics its host, never blocks it
 //! without a bound other than the sink's own speed, and counts everything it does not write.
 
+mod budget;
 mod control;
 mod counters;
 mod failure;
@@ -19,6 +20,8 @@ pub mod overflow;
 mod overwrite;
 mod parameters;
 mod plan;
+mod policy;
+mod pool;
 mod probe;
 mod queue;
 mod select;
@@ -28,7 +31,7 @@ mod tap;
 mod writer;
 
 pub use control::{Control, PlanRefused};
-pub use counters::{Counters, FirstNonFinite, FirstOverflow};
+pub use counters::{Counters, Dropped, FirstNonFinite, FirstOverflow};
 pub use failure::{Failure, FailureTrace};
 pub use kernels::{KernelRule, KernelSelection, PatternError, rule_for_name, rule_for_operator};
 pub use overwrite::Overwrite;
@@ -36,7 +39,8 @@ pub use plan::{
     Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
     Purpose, Sides, Steps,
 };
-pub use probe::Probe;
+pub use policy::{FailurePolicy, WhenBehind};
+pub use probe::{BorrowError, Probe};
 pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Sink, SinkError, Written};

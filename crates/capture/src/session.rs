@@ -6,30 +6,48 @@ use std::thread::{self, JoinHandle};
 
 use opscope_store::record::{ModelId, Operator};
 
+use crate::budget::Budget;
 use crate::control::Wanted;
 use crate::counters::{LiveCounters, add};
 use crate::overwrite::Overwrites;
+use crate::policy::Ending;
+use crate::pool::Pool;
 use crate::queue::{Order, Queue};
+use crate::writer::{self, guarded};
 use crate::{
-    Control, Counters, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan, PlanRefused,
-    Selected, Sink, SinkError, Tap, Written, select::select_marked, writer,
+    Control, Counters, FailurePolicy, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan,
+    PlanRefused, Selected, Sink, SinkError, Tap, WhenBehind, Written, select::select_marked,
 };
 
 /// How much a session may hold and use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
-    /// Most bytes of tensors that wait to be written. Beyond it the engine waits.
+    /// Most bytes of tensors that wait to be written or are being written; a single larger record
+    /// goes through alone.
     pub queue_bytes_max: u64,
     /// Number of writer threads; at least one is started.
     pub n_writers: usize,
+    /// What happens when the sink fails.
+    pub on_failure: FailurePolicy,
+    /// What happens when a record would exceed `queue_bytes_max`.
+    pub when_behind: WhenBehind,
+    /// Most bytes of tensors that are taken in all. An operator is taken whole or not at all; the
+    /// first that would go beyond, in the order of execution, and all later ones are dropped.
+    pub n_bytes_max: Option<u64>,
+    /// The same for the number of tensors.
+    pub n_records_max: Option<u64>,
 }
 
 impl Default for SessionOptions {
-    /// 256 MiB and two writers.
+    /// 256 MiB and two writers; a failure ends capturing, the engine waits, nothing is limited.
     fn default() -> Self {
         SessionOptions {
             queue_bytes_max: 256 << 20,
             n_writers: 2,
+            on_failure: FailurePolicy::default(),
+            when_behind: WhenBehind::default(),
+            n_bytes_max: None,
+            n_records_max: None,
         }
     }
 }
@@ -61,6 +79,8 @@ pub struct Summary {
     /// The first refusal of the sink; [`Counters::n_failed`] says how many tensors were refused. It
     /// may be 0: files beside the tensors can fail too.
     pub first_error: Option<SinkError>,
+    /// Whether that ended capturing, as [`FailurePolicy`] says.
+    pub is_ended_by_failure: bool,
     /// The first operator whose arithmetic overflowed; [`Counters::n_operators_overflowed`] says how
     /// many there were.
     pub first_overflow: Option<FirstOverflow>,
@@ -82,6 +102,9 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue,
     pub(crate) counters: LiveCounters,
     pub(crate) is_stopped: Arc<AtomicBool>,
+    pub(crate) ending: Ending,
+    pub(crate) budget: Budget,
+    pub(crate) pool: Arc<Pool>,
     pub(crate) first_error: Mutex<Option<SinkError>>,
     pub(crate) first_non_finite: Mutex<Option<(Order, FirstNonFinite)>>,
     pub(crate) first_overflow: Mutex<Option<(Order, FirstOverflow)>>,
@@ -107,9 +130,7 @@ impl Shared {
                 add(&self.counters.n_files, written.n_files);
                 add(&self.counters.n_bytes_written, written.n_bytes);
             }
-            Err(error) => {
-                lock(&self.first_error).get_or_insert(error);
-            }
+            Err(error) => self.fail(error),
         }
     }
 }
@@ -129,9 +150,12 @@ impl Session {
             plan,
             is_reducing: sink.is_reducing(),
             sink,
-            queue: Queue::new(options.queue_bytes_max),
+            queue: Queue::new(options.queue_bytes_max, options.when_behind),
             counters: LiveCounters::default(),
             is_stopped: Arc::default(),
+            ending: Ending::new(options.on_failure),
+            budget: Budget::new(options.n_bytes_max, options.n_records_max),
+            pool: Arc::new(Pool::new(options.queue_bytes_max)),
             first_error: Mutex::default(),
             first_non_finite: Mutex::default(),
             first_overflow: Mutex::default(),
@@ -228,7 +252,7 @@ impl Session {
     pub fn finish(mut self) -> Summary {
         self.end_writers();
         let shared = &self.shared;
-        shared.note(shared.sink.finish());
+        shared.note(guarded(|| shared.sink.finish()));
         let (overwrites, n_overwrites) = lock(&shared.overwrites).take();
         let first_non_finite = lock(&shared.first_non_finite).take();
         let first_overflow = lock(&shared.first_overflow).take();
@@ -236,6 +260,7 @@ impl Session {
             counters: shared.counters.snapshot(),
             first_non_finite: first_non_finite.map(|(_, first)| first),
             first_error: lock(&shared.first_error).take(),
+            is_ended_by_failure: shared.ending.is_capture_ended(),
             first_overflow: first_overflow.map(|(_, first)| first),
             overwrites,
             n_overwrites,

@@ -5,16 +5,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Record};
+use opscope_tensor::Tensor;
 
 use crate::control::InForce;
-use crate::counters::add;
+use crate::counters::{DropReason, add};
 use crate::memos::Memos;
 use crate::overwrite::Watcher;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameter, Parameters};
 use crate::probe::push;
 use crate::queue::Work;
 use crate::session::Shared;
-use crate::{GraphView, Plan, Probe, Purpose, Role, Selected, Written};
+use crate::writer::guarded;
+use crate::{GraphView, Kept, Plan, Probe, Purpose, Role, Selected, Written};
 
 /// One model's way into a session.
 pub struct Tap {
@@ -89,7 +91,8 @@ impl Tap {
             return;
         }
         let sink = &self.shared.sink;
-        let mut written = sink.open_model(&self.model, self.graph.view(), &self.selected);
+        let open = || sink.open_model(&self.model, self.graph.view(), &self.selected);
+        let mut written = guarded(open);
         if self.is_model_open {
             // Its files take the place of those that were counted before.
             written = written.map(|_| Written::default());
@@ -123,8 +126,9 @@ impl Tap {
         self.n_in_step = AtomicU64::new(0);
         self.watcher.clear();
         drop(self.parameters.take());
-        if self.is_active && self.selected.is_model_matched {
-            let written = self.shared.sink.begin_step(&self.model, step);
+        let is_ended = self.shared.ending.is_capture_ended();
+        if self.is_active && self.selected.is_model_matched && !is_ended {
+            let written = guarded(|| self.shared.sink.begin_step(&self.model, step));
             self.shared.note(written);
         }
     }
@@ -132,26 +136,65 @@ impl Tap {
     /// Says that the step went well. What its operators read and none of them produced is handed over
     /// now, if the plan asks for it.
     pub fn end_step(&self) {
-        let counters = &self.shared.counters;
         for (nth, parameter) in self.parameters.take().into_iter().enumerate() {
-            let record = Record {
-                model: self.model.clone(),
-                operator: parameter.operator,
-                step: self.step,
-                timestamp_us: 0,
-                inputs: Vec::new(),
-                outputs: vec![(0, parameter.tensor)],
-            };
-            add(&counters.n_offered, 1);
-            add(&counters.n_selected, 1);
-            let order = counters.n_operators_seen.load(Ordering::Relaxed);
-            push(&self.shared, (order, nth as u32), record, Work::WriteBeside);
+            self.hand_over(nth as u32, parameter);
+        }
+    }
+
+    fn hand_over(&self, nth: u32, parameter: Parameter) {
+        let counters = &self.shared.counters;
+        add(&counters.n_offered, 1);
+        add(&counters.n_selected, 1);
+        let within_limit = |tensor: &Tensor| {
+            let n_bytes = tensor.bytes().len() as u64;
+            self.shared.budget.take(1, n_bytes)
+        };
+        let tensor = match parameter.value {
+            Ok(tensor) if within_limit(&tensor) => tensor,
+            Ok(_) => return counters.drop(DropReason::Limit, 1),
+            Err(reason) => return counters.drop(reason, 1),
+        };
+        let record = Record {
+            model: self.model.clone(),
+            operator: parameter.operator,
+            step: self.step,
+            timestamp_us: 0,
+            inputs: Vec::new(),
+            outputs: vec![(0, tensor)],
+        };
+        let order = counters.n_operators_seen.load(Ordering::Relaxed);
+        push(&self.shared, (order, nth), record, Work::WriteBeside);
+    }
+
+    /// Why an operator need not be looked at, if so.
+    fn reason_to_skip(&self) -> Option<DropReason> {
+        let shared = &self.shared;
+        if shared.ending.is_capture_ended() {
+            return Some(DropReason::Stopped);
+        }
+        // Under other purposes there are still overflows to find.
+        let is_spent = shared.plan.purpose == Purpose::Values && shared.budget.is_spent();
+        is_spent.then_some(DropReason::Limit)
+    }
+
+    /// Counts what an operator would have shown.
+    fn skip(&self, kept: &Kept, reason: DropReason) {
+        let counters = &self.shared.counters;
+        let purpose = self.shared.plan.purpose;
+        if let Purpose::Values | Purpose::Watch = purpose {
+            counters.drop(reason, kept.n_slots());
+        }
+        if purpose != Purpose::Values {
+            add(&counters.n_operators_skipped, 1);
+        }
+        for parameter in &kept.parameters {
+            self.parameters.skip(&parameter.operator, reason);
         }
     }
 
     /// Whether the run should stop before the next operator.
     pub fn is_stopped(&self) -> bool {
-        self.shared.is_stopped.load(Ordering::Relaxed)
+        self.shared.is_stopped.load(Ordering::Relaxed) || self.shared.ending.is_run_ended()
     }
 
     /// Whether anything may be kept of this step. If not, an engine runs the model as it does without a
@@ -200,6 +243,10 @@ impl Tap {
         if let Purpose::Values | Purpose::Watch = self.shared.plan.purpose {
             add(&counters.n_offered, kept.graph_inputs.len() as u64);
             add(&counters.n_selected, kept.n_slots());
+        }
+        if let Some(reason) = self.reason_to_skip() {
+            self.skip(kept, reason);
+            return None;
         }
         Some(Probe::new(
             self.shared.clone(),

@@ -6,8 +6,8 @@ use std::thread;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sides, Sink, SinkError,
-    Steps, Summary, Written,
+    FailurePolicy, ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sides, Sink,
+    SinkError, Steps, Summary, Written,
 };
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -156,7 +156,10 @@ fn a_sink_that_fails_and_panics_loses_nothing_uncounted() {
     let summary = run(
         Plan::everything(),
         Arc::new(BadSink::default()),
-        SessionOptions::default(),
+        SessionOptions {
+            on_failure: FailurePolicy::Drop,
+            ..SessionOptions::default()
+        },
         60,
         1,
     );
@@ -188,6 +191,7 @@ fn a_queue_smaller_than_one_record_still_moves() {
     let options = SessionOptions {
         queue_bytes_max: 1,
         n_writers: 3,
+        ..SessionOptions::default()
     };
     let sink = Arc::new(SlowSink {
         gate: Mutex::new(()),

@@ -4,6 +4,7 @@ mod control;
 mod findings;
 mod inputs;
 mod mindspore;
+mod policy;
 mod range;
 mod report;
 mod request;
@@ -20,6 +21,7 @@ use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
 use self::control::Told;
+use self::policy::PolicyArguments;
 use self::range::{NarrowFloat, Ranges};
 use self::request::Target;
 
@@ -133,6 +135,7 @@ pub(crate) struct RunArguments {
     modes: ModeArguments,
     #[command(flatten)]
     pub(crate) control: control::ControlArguments,
+    pub(crate) policy: PolicyArguments,
 }
 
 /// Everything the closing report tells.
@@ -254,21 +257,7 @@ pub(crate) fn run_one(
 /// Turns what went wrong while capturing into the command's end.
 pub(crate) fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> {
     result?;
-    let counters = outcome.summary.counters;
-    if let Some(error) = outcome.summary.first_error {
-        let n = counters.n_failed;
-        let context = match n {
-            0 => "a file beside the tensors could not be written".to_owned(),
-            _ => format!("{n} tensors could not be written; the first"),
-        };
-        let error = anyhow!(error).context(context);
-        return Err(Failure::new(PARTIAL, error));
-    }
-    if counters.n_dropped > 0 {
-        let n = counters.n_dropped;
-        let message = format!("{n} tensors could not be dumped: the engine has no bytes for them");
-        return Err(Failure::message(PARTIAL, message));
-    }
+    policy::check(outcome.summary)?;
     if outcome.ranges.is_some_and(|ranges| ranges.has_overflow()) {
         return Err(Failure::silent(FOUND));
     }
@@ -361,6 +350,7 @@ fn capture(
     let options = SessionOptions {
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
         n_writers: request.n_writers(arguments.writers.into()),
+        ..arguments.policy.session_options()
     };
     let model = &mut subject.model;
     let session = Session::start(request.plan.clone(), sinks.first(), options)
@@ -383,7 +373,8 @@ fn capture(
         },
     );
     warn_unmatched(&selected, &id, &**model, &sinks.target);
-    stop_on_signal(session.stop_flag());
+    let stop_flag = session.stop_flag();
+    stop_on_signal(stop_flag.clone());
     let watch = session.watch();
     let mut n_steps_begun = 0;
     let n_in_step = model.operators().len() as u64;
@@ -418,6 +409,7 @@ fn capture(
     let (summary, result) = steering.during(&control, || {
         progress::with_operator_bar("dumping", n_operators, position, run)
     })?;
+    let result = policy::without_own_stop(result, &summary, &stop_flag);
     Ok(Captured {
         summary,
         time: start.elapsed(),

@@ -7,7 +7,7 @@ use opscope_capture::FirstNonFinite;
 use opscope_capture::sink::StatsRow;
 use serde_json::{Value, json};
 
-use super::Outcome;
+use super::{Outcome, policy};
 use crate::exit::Failure;
 use crate::format;
 
@@ -43,6 +43,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         "tensors           {} offered, {} selected, {} written, {} dropped, {} failed",
         c.n_offered, c.n_selected, c.n_written, c.n_dropped, c.n_failed
     )?;
+    policy::print_losses(&mut out, c)?;
     let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
     if c.n_files > 0 || !writes_nothing {
         writeln!(
@@ -111,8 +112,11 @@ impl Outcome {
                 "selected": c.n_selected,
                 "written": c.n_written,
                 "dropped": c.n_dropped,
+                "dropped_by": policy::reasons_json(c),
                 "failed": c.n_failed,
             },
+            "operators_skipped": c.n_operators_skipped,
+            "ended_by_failure": self.summary.is_ended_by_failure,
             "files": c.n_files,
             "bytes_selected": c.n_bytes_selected,
             "bytes_written": c.n_bytes_written,
