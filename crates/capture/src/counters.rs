@@ -43,6 +43,10 @@ pub struct Counters {
     pub n_bytes_selected: u64,
     /// Bytes that reached the sink, headers included.
     pub n_bytes_written: u64,
+    /// Of the files, those that were removed again with a step that became too old.
+    pub n_files_removed: u64,
+    /// Of the bytes that reached the sink, those that were removed again.
+    pub n_bytes_removed: u64,
 }
 
 /// The first tensor, in execution order, that holds NaN or an infinity.
@@ -95,7 +99,7 @@ macro_rules! live_counters {
 
 live_counters! {
     n_operators_seen, n_operators_written, n_operators_overflowed, n_offered, n_selected, n_written, n_refused, n_dropped, n_failed,
-    n_files, n_bytes_selected, n_bytes_written,
+    n_files, n_bytes_selected, n_bytes_written, n_files_removed, n_bytes_removed,
 }
 
 /// Adds to a counter. Counters are only read together after the threads have ended, so no order

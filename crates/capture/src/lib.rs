@@ -18,6 +18,7 @@ mod parameters;
 mod plan;
 mod probe;
 mod queue;
+mod ring;
 mod select;
 mod session;
 pub mod sink;
@@ -33,7 +34,11 @@ pub use plan::{
     Purpose, Sides, Steps,
 };
 pub use probe::Probe;
+pub use ring::{
+    KeptSteps, N_STEPS_BEHIND_MAX, RingOptions, RingReport, TriggerCause, TriggerKind, Triggered,
+    Triggers,
+};
 pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
-pub use sink::{Sink, SinkError, Written};
+pub use sink::{Removed, Sink, SinkError, Written};
 pub use tap::Tap;

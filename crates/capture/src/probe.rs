@@ -12,6 +12,7 @@ use crate::failure::FailureTrace;
 use crate::overwrite::{Look, Watcher};
 use crate::parameters::Parameters;
 use crate::queue::{Job, Order, Work};
+use crate::ring::{Hold, TriggerCause};
 use crate::session::Shared;
 use crate::{Failure, FailureDetail, Kept, Purpose, Role, overflow, writer};
 
@@ -27,6 +28,7 @@ pub struct Probe {
     position_in_step: u64,
     /// `None` once handed over.
     open: Option<Open>,
+    hold: Option<Hold>,
 }
 
 /// What was shown so far.
@@ -68,7 +70,15 @@ impl Probe {
                 graph_inputs: Vec::new(),
                 parameters: Vec::new(),
             }),
+            hold: None,
         }
+    }
+
+    /// The same; the step is not decided on before the operator is done with.
+    pub(crate) fn with_hold(self, hold: Option<Hold>) -> Probe {
+        let mut probe = self;
+        probe.hold = hold;
+        probe
     }
 
     /// Whether inputs are to be shown; they must be shown before the operator may overwrite them.
@@ -116,6 +126,10 @@ impl Probe {
     /// Under [`Purpose::Failures`] the operator is written before this returns: the process may not
     /// live much longer. Otherwise its tensors count as dropped.
     pub fn fail(mut self, reason: &str) {
+        if let (Some(hold), Some(open)) = (&self.hold, &self.open) {
+            let cause = TriggerCause::Failure(reason.to_owned());
+            hold.fire((self.order, 0), &open.record.operator, cause);
+        }
         let Purpose::Failures(detail) = self.shared.plan.purpose else {
             return;
         };
@@ -137,6 +151,7 @@ impl Probe {
                 order,
                 record,
                 work,
+                hold: self.hold_for_record(),
             },
         );
     }
@@ -202,6 +217,7 @@ impl Probe {
             order: (self.order, 0),
             record,
             work: Work::WriteOverflow,
+            hold: self.hold_for_record(),
         });
     }
 
@@ -258,7 +274,12 @@ impl Probe {
     }
 
     fn push(&self, nth: u32, record: Record, work: Work) {
-        push(&self.shared, (self.order, nth), record, work);
+        let hold = self.hold_for_record();
+        push(&self.shared, (self.order, nth), record, work, hold);
+    }
+
+    fn hold_for_record(&self) -> Option<Hold> {
+        self.hold.as_ref().map(Hold::for_record)
     }
 
     fn count_not_shown(&self, n_shown: u64) {
@@ -277,7 +298,13 @@ impl Drop for Probe {
 }
 
 /// Stamps a record that is selected, and queues it.
-pub(crate) fn push(shared: &Shared, order: Order, mut record: Record, work: Work) {
+pub(crate) fn push(
+    shared: &Shared,
+    order: Order,
+    mut record: Record,
+    work: Work,
+    hold: Option<Hold>,
+) {
     let n_slots = record.n_slots();
     record.timestamp_us = now_us(shared, n_slots);
     add(&shared.counters.n_bytes_selected, record.n_bytes());
@@ -285,6 +312,7 @@ pub(crate) fn push(shared: &Shared, order: Order, mut record: Record, work: Work
         order,
         record,
         work,
+        hold,
     }) {
         add(&shared.counters.n_dropped, n_slots);
     }

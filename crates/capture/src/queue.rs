@@ -6,6 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use opscope_store::record::Record;
 
 use crate::Failure;
+use crate::ring::Hold;
 
 /// What a record costs beside its tensors.
 const RECORD_OVERHEAD_BYTES: u64 = 1 << 10;
@@ -16,6 +17,8 @@ pub(crate) struct Job {
     pub(crate) order: Order,
     pub(crate) record: Record,
     pub(crate) work: Work,
+    /// Keeps the step from being decided on, where steps may be removed again.
+    pub(crate) hold: Option<Hold>,
 }
 
 /// The number of an operator in the order of execution, and of a record among those that belong to

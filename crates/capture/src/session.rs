@@ -9,9 +9,10 @@ use opscope_store::record::{ModelId, Operator};
 use crate::counters::{LiveCounters, add};
 use crate::overwrite::Overwrites;
 use crate::queue::{Order, Queue};
+use crate::ring::{Ring, Swept};
 use crate::{
-    Counters, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan, Selected, Sink, SinkError,
-    Tap, Written, select::select_marked, writer,
+    Counters, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan, RingOptions, RingReport,
+    Selected, Sink, SinkError, Tap, Written, select::select_marked, writer,
 };
 
 /// How much a session may hold and use.
@@ -21,6 +22,8 @@ pub struct SessionOptions {
     pub queue_bytes_max: u64,
     /// Number of writer threads; at least one is started.
     pub n_writers: usize,
+    /// Which steps are removed again; `None` keeps them all.
+    pub ring: Option<RingOptions>,
 }
 
 impl Default for SessionOptions {
@@ -29,6 +32,7 @@ impl Default for SessionOptions {
         SessionOptions {
             queue_bytes_max: 256 << 20,
             n_writers: 2,
+            ring: None,
         }
     }
 }
@@ -68,6 +72,8 @@ pub struct Summary {
     pub overwrites: Vec<Overwrite>,
     /// How many changes there were.
     pub n_overwrites: u64,
+    /// Which steps stay, with [`SessionOptions::ring`].
+    pub ring: Option<RingReport>,
 }
 
 pub(crate) struct Shared {
@@ -84,11 +90,18 @@ pub(crate) struct Shared {
     pub(crate) last_timestamp_us: AtomicU64,
     /// Operators that overflowed, where their number is limited.
     pub(crate) n_overflows: AtomicU64,
+    pub(crate) ring: Option<Arc<Ring>>,
     /// Operators and scopes that were switched on or off.
     marks: Mutex<Vec<(String, bool)>>,
 }
 
 impl Shared {
+    /// Counts what a ring has removed.
+    pub(crate) fn note_removed(&self, swept: &Swept) {
+        add(&self.counters.n_files_removed, swept.removed.n_files);
+        add(&self.counters.n_bytes_removed, swept.removed.n_bytes);
+    }
+
     /// Counts what a sink wrote beside records, or remembers why it could not.
     pub(crate) fn note(&self, result: Result<Written, SinkError>) {
         match result {
@@ -107,12 +120,17 @@ impl Session {
     /// Starts the writer threads.
     ///
     /// # Errors
-    /// The operating system's, if it gives no thread.
+    /// The operating system's, if it gives no thread. [`Unsupported`](std::io::ErrorKind::Unsupported)
+    /// with a ring and a sink that cannot take steps back.
     pub fn start(
         plan: Plan,
         sink: Arc<dyn Sink>,
         options: SessionOptions,
     ) -> std::io::Result<Session> {
+        if options.ring.is_some() {
+            sink.remember_steps()
+                .map_err(|error| std::io::Error::new(std::io::ErrorKind::Unsupported, error))?;
+        }
         let shared = Arc::new(Shared {
             plan,
             sink,
@@ -125,6 +143,7 @@ impl Session {
             overwrites: Mutex::default(),
             last_timestamp_us: AtomicU64::new(0),
             n_overflows: AtomicU64::new(0),
+            ring: options.ring.map(Ring::new),
             marks: Mutex::default(),
         });
         let mut session = Session {
@@ -187,6 +206,12 @@ impl Session {
         self.shared.is_stopped.clone()
     }
 
+    /// A flag that keeps the last steps for good when it is set, from a signal handler for example:
+    /// those that are there when the current step ends. `None` without [`SessionOptions::ring`].
+    pub fn ring_flag(&self) -> Option<Arc<AtomicBool>> {
+        self.shared.ring.as_ref().map(|ring| ring.flag())
+    }
+
     /// A look at the counts from another thread, also while [`Session::finish`] writes the rest.
     pub fn watch(&self) -> Watch {
         Watch(self.shared.clone())
@@ -196,6 +221,10 @@ impl Session {
     pub fn finish(mut self) -> Summary {
         self.end_writers();
         let shared = &self.shared;
+        let ring = shared.ring.as_ref().map(|ring| {
+            shared.note_removed(&ring.finish(&*shared.sink));
+            ring.take_report()
+        });
         shared.note(shared.sink.finish());
         let (overwrites, n_overwrites) = lock(&shared.overwrites).take();
         let first_non_finite = lock(&shared.first_non_finite).take();
@@ -207,6 +236,7 @@ impl Session {
             first_overflow: first_overflow.map(|(_, first)| first),
             overwrites,
             n_overwrites,
+            ring,
         }
     }
 

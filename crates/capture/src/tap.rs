@@ -10,6 +10,7 @@ use crate::overwrite::Watcher;
 use crate::parameters::Parameters;
 use crate::probe::push;
 use crate::queue::Work;
+use crate::ring::Hold;
 use crate::session::Shared;
 use crate::{Probe, Purpose, Role, Selected};
 
@@ -26,6 +27,8 @@ pub struct Tap {
     watcher: Arc<Watcher>,
     /// Parameters of this step.
     parameters: Arc<Parameters>,
+    /// Keeps the step from being decided on, where steps may be removed again.
+    hold: Option<Hold>,
 }
 
 impl Tap {
@@ -40,6 +43,7 @@ impl Tap {
             n_in_step: AtomicU64::new(0),
             watcher: Arc::default(),
             parameters: Arc::default(),
+            hold: None,
         }
     }
 
@@ -50,9 +54,30 @@ impl Tap {
         self.n_in_step = AtomicU64::new(0);
         self.watcher.clear();
         drop(self.parameters.take());
+        self.hold = None;
         if self.is_step_selected && self.selected.is_model_matched {
+            self.begin_in_ring();
             let written = self.shared.sink.begin_step(&self.model, step);
             self.shared.note(written);
+        }
+    }
+
+    /// The sink may have to make room for the step before it hears of it.
+    fn begin_in_ring(&mut self) {
+        let shared = &self.shared;
+        if let Some(ring) = &shared.ring {
+            let (hold, swept) = ring.begin(&self.model, self.step, &*shared.sink);
+            shared.note_removed(&swept);
+            self.hold = Some(hold);
+        }
+    }
+
+    /// Says that the step ended with an error, whichever operator it came from. Of use only with
+    /// [`SessionOptions::ring`](crate::SessionOptions::ring): the steps up to this one stay then, if
+    /// failures are among its triggers.
+    pub fn fail_step(&self, reason: &str) {
+        if let Some(ring) = &self.shared.ring {
+            ring.fail(&self.model, self.step, reason);
         }
     }
 
@@ -72,7 +97,12 @@ impl Tap {
             add(&counters.n_offered, 1);
             add(&counters.n_selected, 1);
             let order = counters.n_operators_seen.load(Ordering::Relaxed);
-            push(&self.shared, (order, nth as u32), record, Work::WriteBeside);
+            let hold = self.hold.as_ref().map(Hold::for_record);
+            let order = (order, nth as u32);
+            push(&self.shared, order, record, Work::WriteBeside, hold);
+        }
+        if let Some(ring) = &self.shared.ring {
+            ring.look_at_flag();
         }
     }
 
@@ -106,7 +136,7 @@ impl Tap {
             add(&counters.n_offered, kept.graph_inputs.len() as u64);
             add(&counters.n_selected, kept.n_slots());
         }
-        Some(Probe::new(
+        let probe = Probe::new(
             self.shared.clone(),
             kept.clone(),
             (self.watcher.clone(), self.parameters.clone()),
@@ -114,6 +144,7 @@ impl Tap {
             operator.clone(),
             self.step,
             (order, position_in_step),
-        ))
+        );
+        Some(probe.with_hold(self.hold.as_ref().map(Hold::for_operator)))
     }
 }

@@ -183,6 +183,7 @@ fn a_queue_smaller_than_one_record_still_moves() {
     let options = SessionOptions {
         queue_bytes_max: 1,
         n_writers: 3,
+        ..SessionOptions::default()
     };
     let sink = Arc::new(SlowSink {
         gate: Mutex::new(()),

@@ -54,10 +54,12 @@ impl WrittenFile {
             Err(Errno::NOENT) => return Ok(false),
             Err(error) => return Err(error),
         };
-        Ok(FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
-            && u64::from(found.st_dev) == self.device
-            && u64::from(found.st_ino) == self.inode
-            && u64::try_from(found.st_size) == Ok(self.n_bytes))
+        Ok(
+            FileType::from_raw_mode(found.st_mode) == FileType::RegularFile
+                && u64::from(found.st_dev) == self.device
+                && u64::from(found.st_ino) == self.inode
+                && u64::try_from(found.st_size) == Ok(self.n_bytes),
+        )
     }
 }
 
