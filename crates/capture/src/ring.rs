@@ -97,9 +97,9 @@ impl Ring {
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
         }
-        let serial = state.n_begun;
+        let next = state.n_begun;
         state.n_begun += 1;
-        state.models[model_idx].begin(serial, step);
+        let serial = state.models[model_idx].begin(next, step);
         drop(state);
         let hold = Hold::new(self.clone(), model_idx, serial);
         (hold, self.sweep(sink, Ask::Wait))

@@ -27,6 +27,8 @@ struct Step {
     n_records: usize,
     /// Whether a trigger has kept it.
     is_kept: bool,
+    /// Whether a later step has the same number.
+    is_superseded: bool,
 }
 
 impl Step {
@@ -45,15 +47,28 @@ impl Model {
         }
     }
 
-    /// Adds a step, held by its tap.
-    pub(super) fn begin(&mut self, serial: Serial, number: u64) {
+    /// Adds a step, held by its tap; says under which serial, which is not `serial` if the newest step
+    /// just begins again.
+    pub(super) fn begin(&mut self, serial: Serial, number: u64) -> Serial {
+        if let Some(last) = self.steps.back_mut()
+            && last.number == number
+        {
+            last.n_open += 1;
+            return last.serial;
+        }
+        // Steps of one number share a directory: the last of them takes all of it along.
+        for step in &mut self.steps {
+            step.is_superseded |= step.number == number;
+        }
         self.steps.push_back(Step {
             serial,
             number,
             n_open: 1,
             n_records: 0,
             is_kept: false,
+            is_superseded: false,
         });
+        serial
     }
 
     /// How many steps there are from the first one on that waits for a writer.
@@ -112,14 +127,21 @@ impl Model {
             if !is_decided {
                 break;
             }
-            let (number, is_kept) = (first.number, first.is_kept);
-            self.steps.pop_front();
-            if is_kept {
-                self.note_kept(number);
-            }
-            left.push((number, is_kept));
+            let Some(step) = self.steps.pop_front() else {
+                break;
+            };
+            self.let_go(&step, step.is_kept, &mut left);
         }
         left
+    }
+
+    fn let_go(&mut self, step: &Step, is_kept: bool, left: &mut Vec<(u64, bool)>) {
+        if is_kept {
+            self.note_kept(step.number);
+        }
+        if is_kept || !step.is_superseded {
+            left.push((step.number, is_kept));
+        }
     }
 
     /// What becomes of the steps that are left when nothing more is written: the last `n` stay if
@@ -130,10 +152,7 @@ impl Model {
         let mut left = Vec::with_capacity(steps.len());
         for (i, step) in steps.into_iter().enumerate() {
             let is_kept = step.is_kept || (keeps_rest && i >= n_before);
-            if is_kept {
-                self.note_kept(step.number);
-            }
-            left.push((step.number, is_kept));
+            self.let_go(&step, is_kept, &mut left);
         }
         left
     }
@@ -197,7 +216,7 @@ mod tests {
                 }
             };
             for step in 0..n_steps {
-                model.begin(step, step);
+                assert_eq!(model.begin(step, step), step);
                 model.hold(step, true);
                 assert!(!model.release(step, false));
                 if !is_late {
@@ -239,6 +258,20 @@ mod tests {
     fn the_ring_begins_anew_after_a_trigger() {
         // Of the last three steps, 8 was kept by the trigger anyway.
         check(3, 10, &[8], true, &[6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn a_number_that_comes_again_takes_its_directory_along() {
+        let mut model = Model::new(Arc::default());
+        for (serial, number) in [(0, 7), (1, 8), (2, 7)] {
+            assert_eq!(model.begin(serial, number), serial);
+        }
+        assert_eq!(model.begin(3, 7), 2, "it begins again");
+        for serial in [0, 1, 2] {
+            model.release(serial, false);
+        }
+        assert_eq!(model.leave(1), [(8, false)]);
+        assert_eq!(model.end(1, false), [(7, false)]);
     }
 
     #[test]
