@@ -6,6 +6,7 @@ mod mindspore;
 mod range;
 mod report;
 mod request;
+mod ring;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +15,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use opscope_capture::sink::StatsRow;
-use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Summary};
+use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Summary, Tap};
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
 use self::range::{NarrowFloat, Ranges};
 use self::request::Target;
+use self::ring::RingArguments;
 
 pub(crate) use self::inputs::InputSource;
 pub(crate) use self::report::{print, print_json};
@@ -119,6 +121,8 @@ pub(crate) struct RunArguments {
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) ring: RingArguments,
     #[command(flatten)]
     modes: ModeArguments,
 }
@@ -241,6 +245,7 @@ pub(crate) fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<()
         let error = anyhow!(error).context(context);
         return Err(Failure::new(PARTIAL, error));
     }
+    ring::check(outcome.summary.ring)?;
     if counters.n_dropped > 0 {
         let n = counters.n_dropped;
         let message = format!("{n} tensors could not be dumped: the engine has no bytes for them");
@@ -337,9 +342,13 @@ fn capture(
     let options = SessionOptions {
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
         n_writers: request.n_writers(arguments.writers.into()),
+        ring: arguments.ring.options(&sinks.target),
     };
+    let mut plan = request.plan.clone();
+    plan.steps = plan.steps.intersection(arguments.ring.steps());
+    arguments.ring.warn_if_none(&plan.steps, n_steps);
     let model = &mut subject.model;
-    let session = Session::start(request.plan.clone(), sinks.first(), options)
+    let session = Session::start(plan, sinks.first(), options)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
     for target in &arguments.set_dump {
         session.set_dump(target, true);
@@ -357,6 +366,7 @@ fn capture(
     );
     warn_unmatched(&selected, &id, &**model, &sinks.target);
     stop_on_signal(session.stop_flag());
+    let listening = arguments.ring.listen_for(&session)?;
     let watch = session.watch();
     let mut n_steps_begun = 0;
     let n_operators = model.operators().len() as u64 * n_steps;
@@ -364,18 +374,26 @@ fn capture(
     let position = || watch.counters().n_operators_seen;
     let (summary, result) = progress::with_operator_bar("dumping", n_operators, position, || {
         let result = (0..n_steps).try_for_each(|step| {
-            let inputs = inputs.step(step)?;
+            let fail = |tap: &Tap, error: Failure| {
+                tap.fail_step(&ring::reason(&error));
+                error
+            };
+            let inputs = inputs.step(step).map_err(|error| fail(&tap, error))?;
             n_steps_begun += 1;
             tap.begin_step(step);
             model
                 .run(&inputs, Some(&tap))
                 .map(drop)
-                .map_err(|error| at_step(error, step))?;
+                .map_err(|error| match error {
+                    EngineError::Stopped => at_step(error, step),
+                    error => fail(&tap, at_step(error, step)),
+                })?;
             tap.end_step();
             Ok(())
         });
         (session.finish(), result)
     });
+    drop(listening);
     Ok(Captured {
         summary,
         time: start.elapsed(),
