@@ -39,7 +39,7 @@ fn check(dir: &tempfile::TempDir, meddle: impl FnOnce(PathBuf)) -> RingReport {
 fn other_files_and_their_directory_stay() {
     let dir = tempfile::tempdir().unwrap();
     check(&dir, |step_dir| {
-        fs::write(step_dir.join("notes.txt"), "mine").unwrap()
+        fs::write(step_dir.join("notes.txt"), "mine").unwrap();
     });
     assert_eq!(steps_on_disk(dir.path()), [2]);
     let left = dir.path().join(MODEL_DIR).join("2");
