@@ -8,6 +8,7 @@ mod policy;
 mod range;
 mod report;
 mod request;
+mod ring;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use opscope_capture::sink::StatsRow;
-use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Summary};
+use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Summary, Tap};
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
@@ -24,6 +25,7 @@ use self::control::Told;
 use self::policy::PolicyArguments;
 use self::range::{NarrowFloat, Ranges};
 use self::request::Target;
+use self::ring::RingArguments;
 
 pub(crate) use self::control::Steering;
 pub(crate) use self::inputs::InputSource;
@@ -132,9 +134,12 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    pub(crate) ring: RingArguments,
+    #[command(flatten)]
     modes: ModeArguments,
     #[command(flatten)]
     pub(crate) control: control::ControlArguments,
+    #[command(flatten)]
     pub(crate) policy: PolicyArguments,
 }
 
@@ -255,9 +260,11 @@ pub(crate) fn run_one(
 }
 
 /// Turns what went wrong while capturing into the command's end.
-pub(crate) fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn finish(mut outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> {
     result?;
+    let ring = outcome.summary.ring.take();
     policy::check(outcome.summary)?;
+    ring::check(ring)?;
     if outcome.ranges.is_some_and(|ranges| ranges.has_overflow()) {
         return Err(Failure::silent(FOUND));
     }
@@ -350,10 +357,14 @@ fn capture(
     let options = SessionOptions {
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
         n_writers: request.n_writers(arguments.writers.into()),
+        ring: arguments.ring.options(&sinks.target),
         ..arguments.policy.session_options()
     };
+    let mut plan = request.plan.clone();
+    plan.steps = plan.steps.intersection(arguments.ring.steps());
+    arguments.ring.warn_if_none(&plan.steps, n_steps);
     let model = &mut subject.model;
-    let session = Session::start(request.plan.clone(), sinks.first(), options)
+    let session = Session::start(plan, sinks.first(), options)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
     for target in &arguments.set_dump {
         session.set_dump(target, true);
@@ -375,6 +386,7 @@ fn capture(
     warn_unmatched(&selected, &id, &**model, &sinks.target);
     let stop_flag = session.stop_flag();
     stop_on_signal(stop_flag.clone());
+    let listening = arguments.ring.listen_for(&session)?;
     let watch = session.watch();
     let mut n_steps_begun = 0;
     let n_in_step = model.operators().len() as u64;
@@ -387,7 +399,11 @@ fn capture(
     };
     let run = || {
         let result = (0..n_steps).try_for_each(|step| {
-            let inputs = inputs.step(step)?;
+            let fail = |tap: &Tap, error: Failure| {
+                tap.fail_step(&ring::reason(&error));
+                error
+            };
+            let inputs = inputs.step(step).map_err(|error| fail(&tap, error))?;
             n_steps_begun += 1;
             tap.begin_step(step);
             if told.tell(&tap, step) {
@@ -400,7 +416,10 @@ fn capture(
             model
                 .run(&inputs, Some(&tap))
                 .map(drop)
-                .map_err(|error| at_step(error, step))?;
+                .map_err(|error| match error {
+                    EngineError::Stopped => at_step(error, step),
+                    error => fail(&tap, at_step(error, step)),
+                })?;
             tap.end_step();
             Ok(())
         });
@@ -410,6 +429,7 @@ fn capture(
         progress::with_operator_bar("dumping", n_operators, position, run)
     })?;
     let result = policy::without_own_stop(result, &summary, &stop_flag);
+    drop(listening);
     Ok(Captured {
         summary,
         time: start.elapsed(),

@@ -95,6 +95,7 @@ impl Request {
                 let hint = "give `--out DIR`, `--config FILE`, `--stats` or `--as DTYPE`";
                 return Err(Failure::message(USAGE, message).with_hint(hint));
             }
+            arguments.ring.prepare(arguments.out.is_some())?;
             return Ok(Request {
                 plan: Plan::everything(),
                 has_single_operators: true,
@@ -102,6 +103,7 @@ impl Request {
                 ..nothing
             });
         };
+        arguments.ring.prepare(true)?;
         Ok(Request::of(read(path, arguments)?, arguments))
     }
 
