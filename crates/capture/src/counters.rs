@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use opscope_store::record::Side;
 use opscope_tensor::NonFinite;
 
+use crate::Written;
+
 /// Counts of one session. A *record* here is one tensor of one operator execution: one slot.
 ///
 /// `n_selected` is always `n_written + n_refused + n_dropped + n_failed`.
@@ -37,12 +39,24 @@ pub struct Counters {
     pub n_dropped: u64,
     /// Tensors that the sink refused.
     pub n_failed: u64,
-    /// Files that were created.
+    /// Files that were created, links included.
     pub n_files: u64,
+    /// Those of the files that are further names of bytes that were there already. Their tensors count
+    /// as written like any others.
+    pub n_linked: u64,
     /// Bytes of tensors that were selected.
     pub n_bytes_selected: u64,
     /// Bytes that reached the sink, headers included.
     pub n_bytes_written: u64,
+    /// Bytes of the linked files, which are not in `n_bytes_written`.
+    pub n_bytes_linked: u64,
+}
+
+impl Counters {
+    /// Bytes of all files, each of them counted as if it had been written.
+    pub fn n_bytes_asked(&self) -> u64 {
+        self.n_bytes_written.saturating_add(self.n_bytes_linked)
+    }
 }
 
 /// The first tensor, in execution order, that holds NaN or an infinity.
@@ -95,7 +109,17 @@ macro_rules! live_counters {
 
 live_counters! {
     n_operators_seen, n_operators_written, n_operators_overflowed, n_offered, n_selected, n_written, n_refused, n_dropped, n_failed,
-    n_files, n_bytes_selected, n_bytes_written,
+    n_files, n_linked, n_bytes_selected, n_bytes_written, n_bytes_linked,
+}
+
+impl LiveCounters {
+    /// Counts the files that a sink created.
+    pub(crate) fn add_files(&self, written: Written) {
+        add(&self.n_files, written.n_files);
+        add(&self.n_linked, written.n_linked);
+        add(&self.n_bytes_written, written.n_bytes);
+        add(&self.n_bytes_linked, written.n_bytes_linked);
+    }
 }
 
 /// Adds to a counter. Counters are only read together after the threads have ended, so no order

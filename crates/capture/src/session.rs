@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use opscope_store::record::{ModelId, Operator};
 
-use crate::counters::{LiveCounters, add};
+use crate::counters::LiveCounters;
 use crate::overwrite::Overwrites;
 use crate::queue::{Order, Queue};
 use crate::{
@@ -93,8 +93,7 @@ impl Shared {
     pub(crate) fn note(&self, result: Result<Written, SinkError>) {
         match result {
             Ok(written) => {
-                add(&self.counters.n_files, written.n_files);
-                add(&self.counters.n_bytes_written, written.n_bytes);
+                self.counters.add_files(written);
             }
             Err(error) => {
                 lock(&self.first_error).get_or_insert(error);

@@ -2,7 +2,9 @@
 //!
 //! A file is written under a temporary name in its own directory and then given its final name in
 //! one step that fails if the name is taken, or takes the name over where the caller says so. Whoever
-//! lists the directory sees whole files only.
+//! lists the directory sees whole files only. A finished file can be given further names.
+
+mod link;
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -15,6 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::StoreError;
+
+pub use link::{Linked, Sharing};
 
 /// How temporary files begin; readers pass over them.
 pub const TEMPORARY_PREFIX: &str = ".opscope-tmp-";
@@ -39,11 +43,19 @@ impl Default for Modes {
 }
 
 /// Creates directories and files with given permissions; remembers the directories.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Creator {
     modes: Modes,
+    /// Most names that a file is given.
+    n_links_max: u64,
     known_dirs: Mutex<HashSet<PathBuf>>,
     n_temporary: AtomicU64,
+}
+
+impl Default for Creator {
+    fn default() -> Self {
+        Creator::new(Modes::default())
+    }
 }
 
 impl Creator {
@@ -51,7 +63,19 @@ impl Creator {
     pub fn new(modes: Modes) -> Creator {
         Creator {
             modes,
-            ..Creator::default()
+            n_links_max: u64::MAX,
+            known_dirs: Mutex::default(),
+            n_temporary: AtomicU64::new(0),
+        }
+    }
+
+    /// The same, but no file is given more than `n` names by hard links, as if the file system allowed
+    /// no more. File systems have a limit of their own, 65,000 on ext4.
+    #[must_use]
+    pub fn with_links_max(self, n: u64) -> Creator {
+        Creator {
+            n_links_max: n,
+            ..self
         }
     }
 
