@@ -68,7 +68,7 @@ impl MindSporeSink {
             &options.net_name,
         );
         let sink = MindSporeSink {
-            files: Files::new(options.modes),
+            files: Files::new(options.modes, options.dedup, &options.path),
             failures: AclSink::lazy(&options.path, &options.time, options.modes),
             tree,
             options,
@@ -242,6 +242,7 @@ impl Sink for MindSporeSink {
     }
 
     fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+        self.files.forget_dead();
         if !self.options.target.has_ranks() {
             return self.tell_runtime_step(model, step);
         }

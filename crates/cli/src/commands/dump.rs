@@ -3,6 +3,7 @@
 mod findings;
 mod inputs;
 mod mindspore;
+mod once;
 mod range;
 mod report;
 mod request;
@@ -121,6 +122,8 @@ pub(crate) struct RunArguments {
     pub(crate) json: bool,
     #[command(flatten)]
     modes: ModeArguments,
+    #[command(flatten)]
+    pub(crate) once: once::OnceArguments,
 }
 
 /// Everything the closing report tells.
