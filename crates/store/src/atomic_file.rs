@@ -5,6 +5,7 @@
 //! says so. Whoever lists the directory sees whole files only. A finished file can be given further names.
 
 mod link;
+mod pace;
 mod unnamed;
 
 use std::collections::HashSet;
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use self::pace::Pace;
 use self::unnamed::Naming;
 use crate::StoreError;
 
@@ -52,6 +54,7 @@ pub struct Creator {
     n_links_max: u64,
     /// Whether files without a name work, as far as is known.
     has_unnamed: AtomicBool,
+    pace: Pace,
     known_dirs: Mutex<HashSet<PathBuf>>,
     n_temporary: AtomicU64,
 }
@@ -69,6 +72,7 @@ impl Creator {
             modes,
             n_links_max: u64::MAX,
             has_unnamed: AtomicBool::new(true),
+            pace: Pace::default(),
             known_dirs: Mutex::default(),
             n_temporary: AtomicU64::new(0),
         }
@@ -126,7 +130,7 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses; nothing is left behind then.
     pub fn create_file(&self, path: &Path, parts: &[&[u8]]) -> Result<bool, StoreError> {
-        self.create_with(path, |file| write_all_vectored(file, parts))
+        self.create_with(path, |file| self.pace.write(file, parts))
     }
 
     /// [`Creator::create_file`] with content that `write` produces.

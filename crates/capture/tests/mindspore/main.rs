@@ -1,6 +1,7 @@
 //! The MindSpore sink: trees of every target, from made-up executions.
 
 mod kernels;
+mod once;
 mod run;
 #[path = "../../../store/tests/support/tree.rs"]
 #[allow(dead_code, reason = "only one of its comparisons is used")]
