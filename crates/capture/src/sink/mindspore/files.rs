@@ -82,7 +82,7 @@ impl Files {
         names: impl Iterator<Item = String> + Clone,
         parts: &[&[u8]],
     ) -> Result<Written, SinkError> {
-        self.with_request(dir, names, parts, |request| self.once.put_alone(request))
+        self.with_request(dir, &names, parts, |request| self.once.put_alone(request))
     }
 
     /// [`Files::put`] of a file that is a link where its bytes have been written before. `source` is
@@ -94,13 +94,13 @@ impl Files {
         parts: &[&[u8]],
         source: Option<Source<Identity>>,
     ) -> Result<Written, SinkError> {
-        self.with_request(dir, names, parts, |request| self.once.put(source, request))
+        self.with_request(dir, &names, parts, |request| self.once.put(source, request))
     }
 
     fn with_request<T>(
         &self,
         dir: &Path,
-        names: impl Iterator<Item = String> + Clone,
+        names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
         work: impl FnOnce(&Request<'_>) -> T,
     ) -> T {
