@@ -156,7 +156,7 @@ impl Session {
             GraphView {
                 operators,
                 inputs: graph_inputs,
-                constants: &[],
+                ..GraphView::default()
             },
         )
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use opscope_capture::Tap;
 use opscope_store::record::Operator;
+use opscope_store::record::graph::TensorType;
 use opscope_tensor::{DType, Tensor};
 
 use crate::EngineError;
@@ -47,6 +48,12 @@ pub trait LoadedModel: Send {
     /// Names of the values that are written into the graph as nodes of their own. Weights are not
     /// among them.
     fn constants(&self) -> &[String] {
+        &[]
+    }
+
+    /// Types of inputs, weights and constants, by name, as far as the model says them; an extent that
+    /// it leaves open is -1.
+    fn value_types(&self) -> &[(String, TensorType)] {
         &[]
     }
 

@@ -63,6 +63,13 @@ pub(crate) struct RunArguments {
     /// Whose tree a configuration of MindSpore asks for [default: cpu]
     #[arg(long, value_enum, value_name = "TARGET", conflicts_with_all = ["out", "stats", "narrow", "graph_inputs"])]
     target: Option<MindSporeTarget>,
+    /// The number of the device that the dump is said to come from; a configuration of MindSpore may
+    /// leave devices out
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(crate) device: u32,
+    /// The rank that a dump of MindSpore is said to come from, `rank_{N}`
+    #[arg(long, value_name = "N", default_value = "0")]
+    rank: u32,
     /// Under `dump_mode` 2 of MindSpore, dump this operator, or all whose names begin with this and a
     /// `/`; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "stats", "narrow"])]
@@ -166,7 +173,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),
         load: Some(1),
-        device: 0,
+        device: arguments.run.device,
     };
     let title = id.file_stem.clone();
     let mut subject = Subject {
@@ -356,6 +363,7 @@ fn capture(
             operators: model.operators(),
             inputs: &graph_inputs,
             constants: model.constants(),
+            types: model.value_types(),
         },
     );
     warn_unmatched(&selected, &id, &**model, &sinks.target);

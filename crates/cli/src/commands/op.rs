@@ -87,7 +87,10 @@ fn prepare(
     let (engine, model) = dump::load(ModelSource::Memory(&bytes), arguments)?;
     let inputs = InputSource::new(arguments, model.signature())?;
     inputs.step(0)?;
-    let id = ModelId::default();
+    let id = ModelId {
+        device: arguments.device,
+        ..ModelId::default()
+    };
     let title = format!("{} `{}`", operator.op_type, operator.op_name);
     let subject = Subject {
         engine,

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use opscope_capture::sink::{AclSink, MindSporeOptions, MindSporeSink, RangeSink, Sink, StatsSink};
 use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Steps};
 use opscope_config::dialect::{Dialect, acl, detect, mindspore};
-use opscope_config::{Issue, Severity};
+use opscope_config::{Environment, Issue, Severity};
 use opscope_store::StoreError;
 use opscope_store::record::ModelId;
 use opscope_store::tree::acl::OVERWRITES_FILE;
@@ -277,13 +277,16 @@ fn read(path: &Path, arguments: &RunArguments) -> Result<Configured, Failure> {
         check_file_name(path).map_err(|issues| refused(path, &issues))?;
     }
     let text = opscope_config::read_text(path)?;
-    let env = crate::commands::environment()?;
+    let env = Environment {
+        device_id: arguments.device,
+        ..crate::commands::environment()?
+    };
     if is_mindspore || detect(&text) == Dialect::MindSpore {
         let target = arguments.target.unwrap_or_default().into();
         let config = mindspore::load(&text, target, &env).map_err(|i| refused(path, &i))?;
         tell(path, &config.issues);
         let time = times().next().unwrap_or_default();
-        let dump = Dump::new(config, arguments.modes, time)?;
+        let dump = Dump::new(config, arguments.rank, arguments.modes, time)?;
         return Ok(Configured::MindSpore(dump));
     }
     let loaded = opscope_config::check_nesting(&text)
