@@ -38,7 +38,7 @@ fn main() {
         "bytes", "one plain file", "Creator", "2 threads", "links"
     );
     for (n_bytes, n_files) in CASES {
-        let payload: Vec<u8> = (0..n_bytes).map(|i| (i * 31 >> 3) as u8).collect();
+        let payload: Vec<u8> = (0..n_bytes).map(|i| ((i * 31) >> 3) as u8).collect();
         let mut times: [Vec<f64>; 4] = Default::default();
         // As in a dump, the creators learn from file to file which way is the faster one.
         let creators = [Creator::default(), Creator::default()];

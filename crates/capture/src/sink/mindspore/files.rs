@@ -79,10 +79,10 @@ impl Files {
     pub(super) fn put(
         &self,
         dir: &Path,
-        names: impl Iterator<Item = String> + Clone,
+        names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
     ) -> Result<Written, SinkError> {
-        self.with_request(dir, &names, parts, |request| self.once.put_alone(request))
+        self.with_request(dir, names, parts, |request| self.once.put_alone(request))
     }
 
     /// [`Files::put`] of a file that is a link where its bytes have been written before. `source` is
@@ -90,11 +90,11 @@ impl Files {
     pub(super) fn put_once(
         &self,
         dir: &Path,
-        names: impl Iterator<Item = String> + Clone,
+        names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
         source: Option<Source<Identity>>,
     ) -> Result<Written, SinkError> {
-        self.with_request(dir, &names, parts, |request| self.once.put(source, request))
+        self.with_request(dir, names, parts, |request| self.once.put(source, request))
     }
 
     fn with_request<T>(

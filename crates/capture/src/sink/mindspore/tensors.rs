@@ -86,7 +86,7 @@ impl MindSporeSink {
                 dtype,
                 header: array.header.as_slice().into(),
             });
-            written = written + self.files.put_once(dir, names, &parts, source)?;
+            written = written + self.files.put_once(dir, &names, &parts, source)?;
         }
         Ok(written + self.write_row(dir, operator, &name, tensor)?)
     }
