@@ -61,8 +61,7 @@ pub(crate) fn write(shared: &Shared, job: &Job) {
             let n_refused = written.n_refused.min(n_slots);
             add(&counters.n_refused, n_refused);
             add(&counters.n_written, n_slots - n_refused);
-            add(&counters.n_files, written.n_files);
-            add(&counters.n_bytes_written, written.n_bytes);
+            counters.add_files(written);
         }
         Err(error) => {
             add(&counters.n_failed, n_slots);

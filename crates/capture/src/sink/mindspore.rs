@@ -69,7 +69,7 @@ impl MindSporeSink {
             &options.net_name,
         );
         let sink = MindSporeSink {
-            files: Files::new(options.modes),
+            files: Files::new(options.modes, options.dedup, &options.path),
             failures: AclSink::lazy(&options.path, &options.time, options.modes),
             tree,
             options,
@@ -287,6 +287,7 @@ impl Sink for MindSporeSink {
 
     fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
         self.begin_ledger(model, step);
+        self.files.forget_dead();
         if !self.options.target.has_ranks() {
             return self.tell_runtime_step(model, step);
         }

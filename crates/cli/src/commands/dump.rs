@@ -4,6 +4,7 @@ mod control;
 mod findings;
 mod inputs;
 mod mindspore;
+mod once;
 mod policy;
 mod range;
 mod report;
@@ -141,6 +142,8 @@ pub(crate) struct RunArguments {
     pub(crate) control: control::ControlArguments,
     #[command(flatten)]
     pub(crate) policy: PolicyArguments,
+    #[command(flatten)]
+    pub(crate) once: once::OnceArguments,
 }
 
 /// Everything the closing report tells.

@@ -236,9 +236,14 @@ impl Request {
 
     /// Opens what the tensors go to.
     pub(crate) fn open(&self, arguments: &RunArguments) -> Result<Sinks, Failure> {
+        arguments.once.warn_without_effect(self.mindspore.as_ref());
         if let Some(options) = &self.mindspore {
-            let sink = MindSporeSink::create(options.clone())
-                .map_err(|error| Failure::new(USAGE, error))?;
+            let options = MindSporeOptions {
+                dedup: arguments.once.dedup(),
+                ..options.clone()
+            };
+            let sink =
+                MindSporeSink::create(options).map_err(|error| Failure::new(USAGE, error))?;
             return Ok(Sinks::new(Target::MindSpore(Arc::new(sink)), &[]));
         }
         let target = match &self.places[..] {
