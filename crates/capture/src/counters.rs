@@ -90,6 +90,13 @@ macro_rules! live_counters {
                 Counters { $($field: self.$field.load(Ordering::Relaxed),)* }
             }
         }
+
+        impl Counters {
+            /// Every count with its name.
+            pub fn fields(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($field), self.$field),)*]
+            }
+        }
     };
 }
 

@@ -4,23 +4,25 @@
 //! one step that fails if the name is taken, or takes the name over where the caller says so. Whoever
 //! lists the directory sees whole files only.
 
-use std::collections::HashSet;
-use std::fs::{DirBuilder, File, OpenOptions};
+mod append;
+mod directories;
+
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use self::directories::Directories;
 use crate::StoreError;
+use crate::temporary::{LeftOvers, TemporaryName};
 
 /// How temporary files begin; readers pass over them.
-pub const TEMPORARY_PREFIX: &str = ".opscope-tmp-";
+pub use crate::temporary::PREFIX as TEMPORARY_PREFIX;
 
 /// Permission bits for what is created. Dumps can hold private data, so the default admits nobody
-/// but the owner.
+/// but the owner. What is created has these bits whatever the umask takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modes {
     /// For directories.
@@ -38,12 +40,34 @@ impl Default for Modes {
     }
 }
 
+impl Modes {
+    /// A umask can only take bits of others away from what the owner has; who admits others has asked
+    /// for it. A file system without permissions may refuse: then fewer are admitted.
+    fn settle_file(self, file: &File) {
+        if let (true, Ok(metadata)) = (self.file & 0o077 != 0, file.metadata()) {
+            let mode = metadata.permissions().mode();
+            if mode & 0o777 != self.file {
+                let _ = file.set_permissions(Permissions::from_mode(mode & !0o777 | self.file));
+            }
+        }
+    }
+
+    fn settle_dir(self, dir: &Path) {
+        if let (true, Ok(metadata)) = (self.dir & 0o077 != 0, dir.symlink_metadata()) {
+            let mode = metadata.permissions().mode();
+            if mode & 0o777 != self.dir && metadata.is_dir() {
+                let bits = Permissions::from_mode(mode & !0o777 | self.dir);
+                let _ = std::fs::set_permissions(dir, bits);
+            }
+        }
+    }
+}
+
 /// Creates directories and files with given permissions; remembers the directories.
 #[derive(Debug, Default)]
 pub struct Creator {
     modes: Modes,
-    known_dirs: Mutex<HashSet<PathBuf>>,
-    n_temporary: AtomicU64,
+    directories: Directories,
 }
 
 impl Creator {
@@ -55,27 +79,35 @@ impl Creator {
         }
     }
 
+    /// A creator of what lies in the dump below `root`: it creates directories nowhere else, and
+    /// follows no symbolic link below `root`, whoever put it there.
+    pub fn in_dump(root: &Path, modes: Modes) -> Creator {
+        Creator {
+            modes,
+            directories: Directories::below(root, false),
+        }
+    }
+
+    /// The same; from each directory that was there before, it removes what killed processes left
+    /// unfinished.
+    pub fn in_shared_dump(root: &Path, modes: Modes) -> Creator {
+        Creator {
+            modes,
+            directories: Directories::below(root, true),
+        }
+    }
+
+    /// What was removed so far.
+    pub fn left_overs(&self) -> LeftOvers {
+        self.directories.left_overs()
+    }
+
     /// Creates `dir` and its missing parents.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the operating system refuses.
+    /// [`StoreError::Io`] if the operating system refuses, or if a symbolic link is in the way.
     pub fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
-        if self
-            .known_dirs
-            .lock()
-            .is_ok_and(|known| known.contains(dir))
-        {
-            return Ok(());
-        }
-        DirBuilder::new()
-            .recursive(true)
-            .mode(self.modes.dir)
-            .create(dir)
-            .map_err(StoreError::io("create the directory", dir))?;
-        if let Ok(mut known) = self.known_dirs.lock() {
-            known.insert(dir.to_owned());
-        }
-        Ok(())
+        self.directories.create(dir, self.modes)
     }
 
     /// Creates `dir` in an existing directory; returns `false` if it is there already.
@@ -83,7 +115,7 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn create_new_dir(&self, dir: &Path) -> Result<bool, StoreError> {
-        match DirBuilder::new().mode(self.modes.dir).create(dir) {
+        match directories::make(dir, self.modes) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(StoreError::io("create the directory", dir)(error)),
@@ -155,32 +187,26 @@ impl Creator {
         result.map_err(StoreError::io("write", path))
     }
 
-    /// Appends one whole line to `path`, creating it if needed.
+    /// Gives the file `from` the name `to`; `false`, and nothing changes, if that is taken.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
-    pub fn append_line(&self, path: &Path, line: &str) -> Result<(), StoreError> {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(self.modes.file)
-            .open(path)
-            .map_err(StoreError::io("open", path))?;
-        file.write_all(line.as_bytes())
-            .map_err(StoreError::io("write", path))
+    pub fn rename_new(&self, from: &Path, to: &Path) -> Result<bool, StoreError> {
+        publish(from, to).map_err(StoreError::io("rename", from))
     }
 
     fn temporary_in(&self, dir: &Path) -> PathBuf {
-        let serial = self.n_temporary.fetch_add(1, Ordering::Relaxed);
-        dir.join(format!("{TEMPORARY_PREFIX}{}-{serial}", std::process::id()))
+        dir.join(TemporaryName::next().to_string())
     }
 
     fn new_file(&self, path: &Path) -> io::Result<File> {
-        OpenOptions::new()
+        let file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(self.modes.file)
-            .open(path)
+            .open(path)?;
+        self.modes.settle_file(&file);
+        Ok(file)
     }
 }
 
@@ -281,5 +307,129 @@ mod tests {
             error.to_string().contains("create the directory"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn inside_a_dump_no_link_is_followed_and_nothing_is_created_elsewhere() {
+        let dir = tempfile::tempdir().unwrap();
+        let (root, target) = (dir.path().join("dump"), dir.path().join("target"));
+        std::fs::create_dir(&target).unwrap();
+        std::fs::create_dir_all(root.join("0")).unwrap();
+        std::os::unix::fs::symlink(&target, root.join("0/net")).unwrap();
+        std::fs::write(root.join("1"), "").unwrap();
+        let creator = Creator::in_dump(&root, Modes::default());
+        for below in ["0/net", "0/net/1/0", "1/net", "../target", "0/../../target"] {
+            let refused = creator.create_file(&root.join(below).join("f"), &[b"x"]);
+            assert!(refused.is_err(), "{below}");
+        }
+        assert!(creator.create_file(&target.join("f"), &[b"x"]).is_err());
+        assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0);
+        assert!(creator.create_file(&root.join("0/a/f"), &[b"x"]).unwrap());
+        // A link to the dump itself is the user's choice.
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&root, &link).unwrap();
+        let creator = Creator::in_dump(&link, Modes::default());
+        assert!(creator.create_file(&link.join("0/b/f"), &[b"x"]).unwrap());
+    }
+
+    #[test]
+    fn lines_go_to_regular_files_only_and_begin_on_lines_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("statistic.csv");
+        let append = |creator: &Creator, lines: &str| creator.append(&path, "h\n", lines).unwrap();
+        let creator = Creator::default();
+        assert!(append(&creator, "1\n"));
+        assert!(!append(&creator, "2\n"));
+        assert!(!append(&Creator::default(), "3\n"));
+        let mut text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "h\n1\n2\n3\n");
+        // As a process leaves it that is killed in the middle of a call.
+        text.push_str("tor");
+        std::fs::write(&path, text).unwrap();
+        append(&Creator::default(), "4\n");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text, "h\n1\n2\n3\ntor\n4\n");
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(creator.append_line(&link, "x\n").is_err());
+        assert!(creator.append_line(dir.path(), "x\n").is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+
+    #[test]
+    fn two_writers_of_one_table_mix_no_lines_and_make_one_header() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/statistic.csv");
+        let n_headers = std::sync::atomic::AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for who in 0..4_u8 {
+                let (path, n_headers) = (&path, &n_headers);
+                scope.spawn(move || {
+                    let creator = Creator::default();
+                    creator.create_dir(path.parent().unwrap()).unwrap();
+                    let row = char::from(b'a' + who).to_string().repeat(301) + "\n";
+                    for _ in 0..50 {
+                        let is_new = creator.append(path, "header\n", &row).unwrap();
+                        let order = std::sync::atomic::Ordering::Relaxed;
+                        n_headers.fetch_add(is_new.into(), order);
+                    }
+                });
+            }
+        });
+        let text = std::fs::read_to_string(&path).unwrap();
+        let mut lines = text.lines();
+        assert_eq!(lines.next(), Some("header"));
+        let is_whole = |line: &str| line.len() == 301 && line == line[..1].repeat(301);
+        assert_eq!(lines.clone().count(), 200);
+        assert!(lines.all(is_whole), "{text}");
+        assert_eq!(n_headers.into_inner(), 1);
+    }
+
+    /// Runs this test again in a process with the given umask, where it creates and looks.
+    #[test]
+    fn bits_are_those_that_were_asked_for() {
+        const DIR: &str = "OPSCOPE_TEST_DIR";
+        let modes = [
+            Modes::default(),
+            Modes {
+                dir: 0o750,
+                file: 0o644,
+            },
+        ];
+        if let Some(dir) = std::env::var_os(DIR) {
+            for (i, modes) in modes.into_iter().enumerate() {
+                let dir = Path::new(&dir).join(i.to_string());
+                let creator = Creator::in_dump(&dir, modes);
+                creator.create_file(&dir.join("a/f"), &[b"x"]).unwrap();
+                creator.append_line(&dir.join("a/g"), "x\n").unwrap();
+            }
+            return;
+        }
+        for umask in ["000", "022", "077"] {
+            let dir = tempfile::tempdir().unwrap();
+            let again = "exec \"$0\" bits_are_those_that_were_asked_for --exact";
+            let name = "atomic_file::tests::bits_are_those_that_were_asked_for";
+            let again = again.replace("bits_are_those_that_were_asked_for", name);
+            let status = std::process::Command::new("sh")
+                .args(["-c", &format!("umask {umask}; {again}")])
+                .arg(std::env::current_exe().unwrap())
+                .env(DIR, dir.path())
+                .stdout(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            assert!(status.success());
+            let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+            for (i, modes) in modes.into_iter().enumerate() {
+                let dir = dir.path().join(i.to_string());
+                for (below, bits) in [
+                    ("", modes.dir),
+                    ("a", modes.dir),
+                    ("a/f", modes.file),
+                    ("a/g", modes.file),
+                ] {
+                    assert_eq!(mode(&dir.join(below)), bits, "{below} under {umask}");
+                }
+            }
+        }
     }
 }

@@ -8,6 +8,9 @@
 //! | [`dump`] | a directory of dump files, listed for reading |
 //! | [`file_bytes`] | a file's bytes, read or mapped |
 //! | [`atomic_file`] | directories and files that appear whole or not at all |
+//! | [`temporary`] | names of files that are being written, and removing what killed processes left of them |
+//! | [`owner`] | which process something belongs to |
+//! | [`run_file`] | the record of a run that lies beside its dump |
 //!
 //! Nothing here knows an engine, a configuration or a thread.
 
@@ -16,7 +19,10 @@ pub mod dump;
 mod error;
 pub mod file_bytes;
 pub mod file_format;
+pub mod owner;
 pub mod record;
+pub mod run_file;
+pub mod temporary;
 pub mod tree;
 
 pub use error::{FormatError, StoreError};

@@ -4,7 +4,7 @@ mod failure_text;
 mod outlet;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -13,6 +13,7 @@ use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::file_format::{dump_data, stats_csv};
 use opscope_store::record::Record;
+use opscope_store::run_file::RunFile;
 use opscope_store::tree::acl::{
     AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
     task_id,
@@ -36,6 +37,7 @@ pub struct AclSink {
     tree: AclTree,
     content: Content,
     outlet: Outlet,
+    run: OnceLock<Arc<RunFile>>,
 }
 
 impl AclSink {
@@ -51,7 +53,7 @@ impl AclSink {
         times: impl IntoIterator<Item = String>,
         modes: Modes,
     ) -> Result<AclSink, StoreError> {
-        let creator = Creator::new(modes);
+        let creator = Creator::in_dump(dump_path, modes);
         creator.create_dir(dump_path)?;
         let mut tree = AclTree::new(dump_path, "");
         for time in times {
@@ -67,7 +69,7 @@ impl AclSink {
     pub fn lazy(dump_path: &Path, time: &str, modes: Modes) -> AclSink {
         AclSink::new(
             AclTree::new(dump_path, time),
-            Outlet::files(Creator::new(modes)),
+            Outlet::files(Creator::in_dump(dump_path, modes)),
         )
     }
 
@@ -97,7 +99,14 @@ impl AclSink {
             tree,
             content: Content::Tensors,
             outlet,
+            run: OnceLock::new(),
         }
+    }
+
+    /// Lets the record of the run come with the first file, if it is not there by then. The first
+    /// record that is given stays.
+    pub fn set_run(&self, run: Arc<RunFile>) {
+        let _ = self.run.set(run);
     }
 
     /// The same sink with something else to write of each tensor. Failing operators are written with
@@ -123,6 +132,9 @@ impl AclSink {
         for attempt in 0..N_NAME_ATTEMPTS {
             let place = places(attempt);
             if let Some(written) = self.outlet.put(&place, short_name(&place), parts)? {
+                if let (Some(run), true) = (self.run.get(), written.n_files > 0) {
+                    run.note_file(&place.dir);
+                }
                 return Ok((written, attempt));
             }
         }

@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 pub use extra_info::{FailureFile, TRACE_SUFFIX, custom_file_name, failure_root};
 pub use file_name::{DumpFileName, SubTask};
+pub(super) use long_name::shorten_component;
 pub use long_name::{FILE_NAME_BYTES_MAX, hash_file_name, hash_name};
 
 use crate::record::{ModelId, Record};

@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::mapping_csv;
+use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::Digits;
 
 use crate::sink::{SinkError, Written};
@@ -21,12 +22,18 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(modes: Modes) -> Files {
+    /// Of the dump below `root`, which other processes may write to as well.
+    pub(super) fn new(root: &Path, modes: Modes) -> Files {
         Files {
-            creator: Creator::new(modes),
+            creator: Creator::in_shared_dump(root, modes),
             digits: Digits::default(),
             appending: Mutex::new(()),
         }
+    }
+
+    /// What was removed that killed processes had left.
+    pub(super) fn left_overs(&self) -> LeftOvers {
+        self.creator.left_overs()
     }
 
     pub(super) fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
@@ -76,14 +83,13 @@ impl Files {
         for name in names.take(N_SHORT_NAMES_MAX) {
             let is_new = match self.digits.short_name(&name) {
                 None => self.creator.create_file(&dir.join(&name), parts)?,
-                Some(short) => {
-                    let is_new = self.creator.create_file(&dir.join(&short), parts)?;
-                    if is_new {
-                        let line = mapping_csv::line(&short, &name);
-                        self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
-                    }
-                    is_new
+                // The line goes first: a file without a name is lost.
+                Some(short) if !dir.join(&short).exists() => {
+                    let line = mapping_csv::line(&short, &name);
+                    self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
+                    self.creator.create_file(&dir.join(&short), parts)?
                 }
+                Some(_) => false,
             };
             if is_new {
                 return Ok(one_file(parts));
@@ -107,15 +113,11 @@ impl Files {
             .appending
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let is_new = !path.exists();
-        let text = match is_new {
-            true => format!("{header}{lines}"),
-            false => lines.to_owned(),
-        };
-        self.creator.append_line(path, &text)?;
+        let is_new = self.creator.append(path, header, lines)?;
+        let n_header_bytes = if is_new { header.len() } else { 0 };
         Ok(Written {
             n_files: is_new.into(),
-            n_bytes: text.len() as u64,
+            n_bytes: (n_header_bytes + lines.len()) as u64,
             ..Written::default()
         })
     }
