@@ -18,6 +18,7 @@ mod parameters;
 mod plan;
 mod probe;
 mod queue;
+mod run_record;
 mod select;
 mod session;
 pub mod sink;
@@ -33,6 +34,7 @@ pub use plan::{
     Purpose, Sides, Steps,
 };
 pub use probe::Probe;
+pub use run_record::now;
 pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Sink, SinkError, Written};

@@ -129,7 +129,7 @@ fn start_of(process: &str) -> io::Result<(u64, bool)> {
     let text = fs::read(format!("/proc/{process}/stat"))?;
     let text = String::from_utf8_lossy(&text);
     // The second field is the program's name in parentheses, and may hold anything.
-    let fields = text.rsplit_once(')').map(|(_, rest)| rest).unwrap_or("");
+    let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
     let mut fields = fields.split_ascii_whitespace();
     let is_ended = matches!(fields.next(), Some("Z" | "X" | "x"));
     let start_ticks = fields.nth(18).and_then(|ticks| ticks.parse().ok());

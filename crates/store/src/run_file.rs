@@ -6,6 +6,7 @@
 
 mod clean;
 mod find;
+mod host;
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -24,6 +25,7 @@ use crate::tree::run::{RUN_FILE, earlier_run_file, earlier_run_number, run_dir};
 
 pub use clean::{clean_acl, clean_mindspore};
 pub use find::{FoundRun, FoundRuns, RunEnd, find};
+pub use host::this_host;
 
 /// How often, and after which time, it is tried again to be the only one in the directory.
 const N_LOCK_ATTEMPTS: u32 = 200;

@@ -67,6 +67,11 @@ impl AclTree {
         }
     }
 
+    /// `{dump_path}`.
+    pub fn dump_path(&self) -> &Path {
+        &self.dump_path
+    }
+
     /// `{dump_path}/{time}`.
     pub fn root(&self) -> &Path {
         &self.root
@@ -86,7 +91,7 @@ impl AclTree {
         };
         let name = match clean_name(name) {
             name if name.is_empty() => "_".to_owned(),
-            name => long_name::shorten_component(name),
+            name => shorten_component(name),
         };
         device_dir.join(name).join(load.to_string())
     }

@@ -32,6 +32,8 @@ pub(crate) struct Request {
     places: Vec<PathBuf>,
     /// The tree of MindSpore to write instead.
     mindspore: Option<MindSporeOptions>,
+    /// The file that says so, if there is one.
+    pub(super) configuration: Option<PathBuf>,
 }
 
 /// What a configuration asks for.
@@ -64,6 +66,7 @@ impl Request {
             content,
             places: Vec::new(),
             mindspore: None,
+            configuration: None,
         };
         let has_other = arguments.out.is_some() || arguments.stats || !arguments.narrow.is_empty();
         let of_environment = configuration_of_environment().filter(|_| !has_other);
@@ -89,12 +92,14 @@ impl Request {
                 has_single_operators: dump.has_single_operators,
                 content: dump.content,
                 places: dump.places,
-                mindspore: None,
+                configuration: Some(path.clone()),
+                ..nothing
             },
             Configured::MindSpore(Some(dump)) => Request {
                 plan: dump.plan,
                 has_single_operators: true,
                 mindspore: Some(dump.options),
+                configuration: Some(path.clone()),
                 ..nothing
             },
             Configured::Acl(None) | Configured::MindSpore(None) => nothing,
