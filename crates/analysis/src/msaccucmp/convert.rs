@@ -120,7 +120,8 @@ pub(super) fn convert_for_overflow(
     };
     let mut source = open(path)?;
     if let Some(name) = real_name {
-        name.clone_into(&mut source.file_name);
+        // A table may say anything; what is written stays in its directory.
+        source.file_name = name.replace('/', "_");
     }
     convert_source(&context, &source).map_err(|failed| failed.failure)?;
     Ok(source)
