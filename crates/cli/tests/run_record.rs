@@ -112,7 +112,7 @@ fn a_run_that_is_killed_is_told_and_cleaned_up_after() {
         let asked = |command: &mut Command| {
             match is_mindspore {
                 true => command
-                    .arg("--config")
+                    .args(["--target", "gpu", "--config"])
                     .arg(mindspore_configuration(dir.path())),
                 false => command.arg("--out").arg(&out),
             };

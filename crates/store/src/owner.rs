@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A process. What the operating system does not tell is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +20,9 @@ pub struct Owner {
     pub pid: u32,
     /// When it started, in clock ticks since the machine did.
     pub start_ticks: u64,
-    /// The first half of the machine's boot id, which is random.
+    /// The first half of the machine's boot id, which is random. In JSON it is 16 hexadecimal digits:
+    /// many readers of JSON round large numbers.
+    #[serde(serialize_with = "write_boot", deserialize_with = "read_boot")]
     pub boot: u64,
     /// The namespace that counts process ids: containers have their own.
     pub pid_namespace: u64,
@@ -117,6 +119,16 @@ impl fmt::Display for Owner {
         } = self;
         write!(f, "{pid}-{start_ticks}-{boot:016x}-{pid_namespace}")
     }
+}
+
+fn write_boot<S: Serializer>(boot: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("{boot:016x}"))
+}
+
+/// Other text is a boot that nobody knows.
+fn read_boot<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    Ok(u64::from_str_radix(&text, 16).unwrap_or(0))
 }
 
 /// The user that this process acts for.

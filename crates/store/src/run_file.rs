@@ -45,7 +45,7 @@ pub struct RunFile {
 struct State {
     record: RunRecord,
     is_begun: bool,
-    /// Why the record could not be begun when the first file was there.
+    /// Why the record could not be begun when the first file was to come.
     error: Option<StoreError>,
 }
 
@@ -86,8 +86,8 @@ impl RunFile {
         self.begin_in(&mut lock(&self.state))
     }
 
-    /// Hears that a file of the dump was written into `dir`: the first one brings the record with it,
-    /// if it is below the root. An error is told by [`RunFile::finish`].
+    /// Hears that a file of the dump is to be written into `dir`: the first one brings the record with
+    /// it, if it is below the root. An error is told by [`RunFile::finish`].
     pub fn note_file(&self, dir: &Path) {
         let mut state = lock(&self.state);
         if state.is_begun || state.error.is_some() || !dir.starts_with(&self.root) {

@@ -103,7 +103,7 @@ impl AclSink {
         }
     }
 
-    /// Lets the record of the run come with the first file, if it is not there by then. The first
+    /// Lets the record of the run come just before the first file, if it is not there by then. The first
     /// record that is given stays.
     pub fn set_run(&self, run: Arc<RunFile>) {
         let _ = self.run.set(run);
@@ -131,10 +131,11 @@ impl AclSink {
     ) -> Result<(Written, u64), SinkError> {
         for attempt in 0..N_NAME_ATTEMPTS {
             let place = places(attempt);
+            // The record goes first: what is left of a killed run is looked for where there is one.
+            if let (Some(run), false) = (self.run.get(), self.outlet.is_function()) {
+                run.note_file(&place.dir);
+            }
             if let Some(written) = self.outlet.put(&place, short_name(&place), parts)? {
-                if let (Some(run), true) = (self.run.get(), written.n_files > 0) {
-                    run.note_file(&place.dir);
-                }
                 return Ok((written, attempt));
             }
         }

@@ -13,7 +13,7 @@ const NAME: &str = "killed::what_a_killed_process_leaves_is_whole_and_the_rest_i
 /// In each form.
 const N_KILLS: u32 = 50;
 /// Beginning and a few dozen files take less.
-const LIFE_MICROSECONDS_MAX: u64 = 60_000;
+const LIFE_MICROSECONDS_MAX: u64 = 40_000;
 
 #[test]
 fn what_a_killed_process_leaves_is_whole_and_the_rest_is_removed() {

@@ -1,5 +1,6 @@
 //! What the other processes do, and looking at what they leave.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -109,7 +110,7 @@ pub(crate) fn n_written(n: u64) -> usize {
 /// All processes give the same names and the same times. Some names are too long for a file system; the
 /// bytes belong to the process.
 fn record(thread: u64, i: u64) -> Record {
-    let n_bytes = [16, 4096, 100_000][usize::try_from(i % 3).unwrap()];
+    let n_bytes = [16, 4096, 40_000][usize::try_from(i % 3).unwrap()];
     let mut bytes = std::process::id().to_le_bytes().to_vec();
     bytes.extend(thread.to_le_bytes());
     bytes.extend(i.to_le_bytes());
@@ -153,6 +154,7 @@ pub(crate) struct Found {
 /// Checks that every file with a final name is whole.
 pub(crate) fn look(form: Form, dir: &Path) -> Found {
     let mut found = Found::default();
+    let mut real_names = HashMap::new();
     for path in files(dir) {
         let name = path.file_name().unwrap().to_str().unwrap();
         if TemporaryName::parse(name).is_some() {
@@ -160,7 +162,10 @@ pub(crate) fn look(form: Form, dir: &Path) -> Found {
             continue;
         }
         assert!(!name.starts_with(".opscope-tmp-"), "{name}");
-        let real_names = read_mapping(path.parent().unwrap());
+        let parent = path.parent().unwrap();
+        let real_names = real_names
+            .entry(parent.to_owned())
+            .or_insert_with(|| read_mapping(parent));
         match name {
             mapping_csv::FILE_NAME => {
                 let text = std::fs::read_to_string(&path).unwrap();

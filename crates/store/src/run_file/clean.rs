@@ -28,12 +28,14 @@ const N_ACL_LEVELS: usize = 4;
 pub fn clean_acl(dump_path: &Path, modes: Modes, now: &str) -> Result<LeftOvers, StoreError> {
     let mut sum = clean_failures(dump_path);
     for root in times_below(dump_path) {
+        // A run that was killed while it wrote its record has none.
+        let mut found = temporary::clean(&run_dir(&root));
         if has_cut_off_run(&root) {
             let mut n_dirs = N_DIRS_MAX;
-            let found = walk(&root, N_ACL_LEVELS, &mut n_dirs) + temporary::clean(&run_dir(&root));
+            found = found + walk(&root, N_ACL_LEVELS, &mut n_dirs);
             note(dump_path, &root, modes, now, found)?;
-            sum = sum + found;
         }
+        sum = sum + found;
     }
     Ok(sum)
 }
@@ -43,12 +45,13 @@ pub fn clean_acl(dump_path: &Path, modes: Modes, now: &str) -> Result<LeftOvers,
 /// # Errors
 /// [`StoreError::Io`] if a record cannot be replaced.
 pub fn clean_mindspore(path: &Path, modes: Modes, now: &str) -> Result<LeftOvers, StoreError> {
+    // A run that was killed while it wrote its record has none.
+    let mut found = temporary::clean(&run_dir(path));
     if !has_cut_off_run(path) {
-        return Ok(LeftOvers::default());
+        return Ok(found);
     }
     let mut n_dirs = N_DIRS_MAX;
-    let mut found = clean_failures(path) + temporary::clean(path);
-    found = found + temporary::clean(&run_dir(path));
+    found = found + clean_failures(path) + temporary::clean(path);
     for name in dirs_in(path) {
         if let Some(n_levels) = levels_below(&name) {
             found = found + walk(&path.join(name), n_levels, &mut n_dirs);

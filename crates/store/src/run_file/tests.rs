@@ -147,6 +147,15 @@ fn check_clean(
 fn what_a_killed_run_left_is_removed_once() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("20240102030405");
+    let unrecorded = dir.path().join("20240102030404");
+    killed_run(&unrecorded, &[".opscope"]);
+    fs::remove_file(run_dir(&unrecorded).join(RUN_FILE)).unwrap();
+    assert_eq!(
+        clean_acl(dir.path(), Modes::default(), NOW)
+            .unwrap()
+            .n_files,
+        1
+    );
     let steps = [".", "0/net/1/0", "0/net/1/10", ".opscope"];
     killed_run(&root, &[&steps[..], &["0/net/1/0/deeper"]].concat());
     check_clean(dir.path(), &root, clean_acl, 4, 1);
