@@ -1,5 +1,6 @@
 //! The dump that is in force, and which part each model has in it.
 
+mod run;
 mod sink;
 
 use std::collections::HashSet;
@@ -9,7 +10,9 @@ use std::sync::Arc;
 use opscope_capture::Plan;
 use opscope_capture::sink::Content;
 use opscope_config::dialect::acl::{AclDump, Mode};
+use opscope_store::run_file::RunFile;
 
+pub(crate) use self::run::{SwitchedOff, note_execution};
 use crate::exception::ExceptionDump;
 use crate::model::Model;
 use crate::process::lock;
@@ -35,6 +38,8 @@ pub(crate) struct Dump {
     pub(crate) failures: Option<ExceptionDump>,
     /// Directories of earlier configurations of this process, which may not exist.
     taken: HashSet<PathBuf>,
+    /// The records of configurations that were accepted since dumps were last switched off.
+    runs: Vec<Arc<RunFile>>,
 }
 
 /// A configuration that was accepted.
@@ -46,6 +51,7 @@ pub(crate) struct Settings {
     pub(crate) dump_path: PathBuf,
     /// `{time}`: when it was accepted.
     pub(crate) time: String,
+    pub(crate) run: Arc<RunFile>,
 }
 
 /// A model's part in the dump.
@@ -111,14 +117,18 @@ impl Process {
         follow: impl Fn(&mut Registration, &Arc<Settings>),
     ) {
         let mut dump = lock(&self.dump);
-        let dump_path = accepted.places.into_iter().next().unwrap_or_default();
+        let dump_path = accepted.places.first().cloned().unwrap_or_default();
+        let time = dump.free_time(&dump_path);
+        let run = self.run_of(&accepted, &dump_path, &time);
+        dump.runs.push(run.clone());
         let settings = Arc::new(Settings {
             mode: accepted.mode,
             plan: accepted.plan,
             content: accepted.content,
             has_single_operators: accepted.has_single_operators,
-            time: dump.free_time(&dump_path),
             dump_path,
+            time,
+            run,
         });
         let of_mode = match settings.mode {
             Mode::Overflow => &mut dump.overflows,
@@ -131,8 +141,8 @@ impl Process {
         }
     }
 
-    /// Switches every dump off. Returns the models that were dumped.
-    pub(crate) fn switch_dump_off(&self) -> Vec<Arc<Model>> {
+    /// Switches every dump off; [`Process::end_dumps`] has to follow.
+    pub(crate) fn switch_dump_off(&self) -> SwitchedOff {
         let mut dump = lock(&self.dump);
         dump.current = None;
         dump.values = None;
@@ -140,6 +150,7 @@ impl Process {
         if let Some(failures) = &mut dump.failures {
             failures.switch_off();
         }
+        let runs = std::mem::take(&mut dump.runs);
         let models = lock(&self.models);
         let mut registered = Vec::new();
         for model in models.by_id.values() {
@@ -147,7 +158,10 @@ impl Process {
                 registered.push(model.clone());
             }
         }
-        registered
+        SwitchedOff {
+            models: registered,
+            runs,
+        }
     }
 
     /// Makes a loaded model known and gives it its part in the dump, in one step: the model follows

@@ -138,8 +138,12 @@ impl Process {
         let failures = dump.failures.as_ref().filter(|failures| failures.is_on)?;
         let (plan, place) = (failures.plan.clone(), failures.place.clone());
         drop(dump);
-        let sink = self.sink(&place, "", &Content::Tensors)?;
-        Some(Capture { plan, sink })
+        let sink = self.sink(&place, "", &Content::Tensors, None)?;
+        Some(Capture {
+            plan,
+            sink,
+            run: None,
+        })
     }
 
     /// The directory of dumps of failing operators, with its device.

@@ -1,12 +1,11 @@
 //! From `aclInit` to `aclFinalize`.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use opscope_config::dialect::acl::ReportScope;
 
 use crate::configuration::{Accepted, Text};
-use crate::model::Model;
+use crate::dump::SwitchedOff;
 use crate::process::lock;
 use crate::status::{
     DUMP_NOT_RUN, INVALID_PARAM, REPEAT_FINALIZE, REPEAT_INITIALIZE, UNINITIALIZE,
@@ -76,7 +75,7 @@ impl Process {
         }
         let registered = self.end(&mut life);
         drop(life);
-        registered.iter().for_each(|model| model.wait());
+        self.end_dumps(&registered);
         Ok(())
     }
 
@@ -98,7 +97,7 @@ impl Process {
             1 => {
                 let registered = self.end(&mut life);
                 drop(life);
-                registered.iter().for_each(|model| model.wait());
+                self.end_dumps(&registered);
                 (0, Ok(()))
             }
             _ => {
@@ -108,8 +107,7 @@ impl Process {
         }
     }
 
-    /// Returns the models that were dumped.
-    fn end(&self, life: &mut Life) -> Vec<Arc<Model>> {
+    fn end(&self, life: &mut Life) -> SwitchedOff {
         life.n_inits = 0;
         life.is_finalized = true;
         self.switch_dump_off()
@@ -169,7 +167,7 @@ impl Process {
         let registered = self.switch_dump_off();
         life.is_dump_begun = false;
         drop(life);
-        registered.iter().for_each(|model| model.wait());
+        self.end_dumps(&registered);
         Ok(())
     }
 

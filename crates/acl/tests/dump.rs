@@ -5,6 +5,8 @@ mod support;
 use std::sync::{Arc, Mutex};
 
 use opscope_acl::{DumpCallback, status};
+use opscope_store::file_format::run_json::RunState;
+use opscope_store::run_file::{self, RunEnd};
 
 use support::{Fixture, bytes};
 
@@ -44,6 +46,35 @@ fn two_models_are_dumped_one_after_the_other() {
     expected.extend(files(1, "second", 2, 0));
     expected.extend(files(1, "second", 2, 1));
     assert_eq!(fixture.dumped(), expected);
+}
+
+#[test]
+fn each_dump_says_what_it_did() {
+    let fixture = Fixture::new();
+    let process = &fixture.process;
+    fixture.begin_dump(ALL);
+    let model = fixture.load("first.onnx", "chain");
+    let records = || run_file::find(&fixture.out()).runs;
+    assert!(records().is_empty(), "nothing is written yet");
+    fixture.execute(model, [1.0, 2.0]).unwrap();
+    assert_eq!(records()[0].end, RunEnd::AtWork);
+    fixture.execute(model, [1.0, 2.0]).unwrap();
+    process.finalize_dump().unwrap();
+    // A configuration under which nothing runs leaves nothing.
+    process.init_dump().unwrap();
+    fixture.set_dump(ALL);
+    process.finalize().unwrap();
+    let [run] = &records()[..] else {
+        panic!("{:?}", records());
+    };
+    assert_eq!(
+        (run.end, run.record.state),
+        (RunEnd::Ended, RunState::Finished)
+    );
+    assert_eq!((run.record.n_steps, run.record.models.len()), (2, 1));
+    let count = |name: &str| run.record.counters[name];
+    assert_eq!((count("n_operators_written"), count("n_files")), (4, 4));
+    assert_eq!(count("n_selected"), count("n_written"));
 }
 
 #[test]

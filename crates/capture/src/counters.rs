@@ -177,6 +177,13 @@ macro_rules! live_counters {
                 }
             }
         }
+
+        impl Counters {
+            /// Every count with its name.
+            pub fn fields(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($field), self.$field),)*]
+            }
+        }
     };
 }
 

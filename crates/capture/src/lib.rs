@@ -25,6 +25,7 @@ mod pool;
 mod probe;
 mod queue;
 mod ring;
+mod run_record;
 mod select;
 mod session;
 pub mod sink;
@@ -46,6 +47,7 @@ pub use ring::{
     KeptSteps, N_STEPS_BEHIND_MAX, RingOptions, RingReport, TriggerCause, TriggerKind, Triggered,
     Triggers,
 };
+pub use run_record::now;
 pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Removed, Sink, SinkError, Written};

@@ -16,6 +16,11 @@ pub trait Engine {
     /// The engine's name, such as `tract`.
     fn name(&self) -> &'static str;
 
+    /// Its version, if it has one.
+    fn version(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Reads a model and prepares it for running.
     ///
     /// # Errors

@@ -4,34 +4,33 @@
 //! its final name in one step that fails if the name is taken, or takes the name over where the caller
 //! says so. Whoever lists the directory sees whole files only. A finished file can be given further names.
 
+mod append;
+mod directories;
 mod link;
 mod pace;
 mod unnamed;
 
-use std::collections::HashSet;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use self::directories::Directories;
 use self::pace::Pace;
 use self::unnamed::Naming;
 use crate::StoreError;
+use crate::temporary::{LeftOvers, TemporaryName};
 
 pub use link::{Linked, Sharing, Stamp, file_holds};
 
 /// How temporary files begin; readers pass over them.
-pub const TEMPORARY_PREFIX: &str = ".opscope-tmp-";
-
-/// How often a directory is created whose parents vanish.
-const N_DIR_ATTEMPTS: usize = 10;
+pub use crate::temporary::PREFIX as TEMPORARY_PREFIX;
 
 /// Permission bits for what is created. Dumps can hold private data, so the default admits nobody
-/// but the owner.
+/// but the owner. What is created has these bits whatever the umask takes away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Modes {
     /// For directories.
@@ -49,17 +48,39 @@ impl Default for Modes {
     }
 }
 
+impl Modes {
+    /// A umask can only take bits of others away from what the owner has; who admits others has asked
+    /// for it. A file system without permissions may refuse: then fewer are admitted.
+    fn settle_file(self, file: &File) {
+        if let (true, Ok(metadata)) = (self.file & 0o077 != 0, file.metadata()) {
+            let mode = metadata.permissions().mode();
+            if mode & 0o777 != self.file {
+                let _ = file.set_permissions(Permissions::from_mode(mode & !0o777 | self.file));
+            }
+        }
+    }
+
+    fn settle_dir(self, dir: &Path) {
+        if let (true, Ok(metadata)) = (self.dir & 0o077 != 0, dir.symlink_metadata()) {
+            let mode = metadata.permissions().mode();
+            if mode & 0o777 != self.dir && metadata.is_dir() {
+                let bits = Permissions::from_mode(mode & !0o777 | self.dir);
+                let _ = std::fs::set_permissions(dir, bits);
+            }
+        }
+    }
+}
+
 /// Creates directories and files with given permissions; remembers the directories.
 #[derive(Debug)]
 pub struct Creator {
     modes: Modes,
+    directories: Directories,
     /// Most names that a file is given.
     n_links_max: u64,
     /// Whether files without a name work, as far as is known.
     has_unnamed: AtomicBool,
     pace: Pace,
-    known_dirs: Mutex<HashSet<PathBuf>>,
-    n_temporary: AtomicU64,
 }
 
 impl Default for Creator {
@@ -76,8 +97,7 @@ impl Creator {
             n_links_max: u64::MAX,
             has_unnamed: AtomicBool::new(true),
             pace: Pace::default(),
-            known_dirs: Mutex::default(),
-            n_temporary: AtomicU64::new(0),
+            directories: Directories::default(),
         }
     }
 
@@ -91,44 +111,40 @@ impl Creator {
         }
     }
 
+    /// A creator of what lies in the dump below `root`: it creates directories nowhere else, and
+    /// follows no symbolic link below `root`, whoever put it there.
+    pub fn in_dump(root: &Path, modes: Modes) -> Creator {
+        Creator {
+            directories: Directories::below(root, false),
+            ..Creator::new(modes)
+        }
+    }
+
+    /// The same; from each directory that was there before, it removes what killed processes left
+    /// unfinished.
+    pub fn in_shared_dump(root: &Path, modes: Modes) -> Creator {
+        Creator {
+            directories: Directories::below(root, true),
+            ..Creator::new(modes)
+        }
+    }
+
+    /// What was removed so far.
+    pub fn left_overs(&self) -> LeftOvers {
+        self.directories.left_overs()
+    }
+
     /// Creates `dir` and its missing parents.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the operating system refuses.
+    /// [`StoreError::Io`] if the operating system refuses, or if a symbolic link is in the way.
     pub fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
-        if self
-            .known_dirs
-            .lock()
-            .is_ok_and(|known| known.contains(dir))
-        {
-            return Ok(());
-        }
-        let create = || {
-            DirBuilder::new()
-                .recursive(true)
-                .mode(self.modes.dir)
-                .create(dir)
-        };
-        let mut result = create();
-        // A parent that was empty may have been taken back in between.
-        for _ in 1..N_DIR_ATTEMPTS {
-            match &result {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => result = create(),
-                _ => break,
-            }
-        }
-        result.map_err(StoreError::io("create the directory", dir))?;
-        if let Ok(mut known) = self.known_dirs.lock() {
-            known.insert(dir.to_owned());
-        }
-        Ok(())
+        self.directories.create(dir, self.modes)
     }
 
     /// Says that `dir` is about to be removed: it is created again when it is needed again.
     pub fn forget_dir(&self, dir: &Path) {
-        if let Ok(mut known) = self.known_dirs.lock() {
-            known.remove(dir);
-        }
+        self.directories.forget(dir);
     }
 
     /// Creates `dir` in an existing directory; returns `false` if it is there already.
@@ -136,7 +152,7 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn create_new_dir(&self, dir: &Path) -> Result<bool, StoreError> {
-        match DirBuilder::new().mode(self.modes.dir).create(dir) {
+        match directories::make(dir, self.modes) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(StoreError::io("create the directory", dir)(error)),
@@ -165,6 +181,7 @@ impl Creator {
         let dir = path.parent().unwrap_or(Path::new("."));
         let has_unnamed = self.has_unnamed.load(Ordering::Relaxed);
         if has_unnamed && let Some(mut file) = self.in_dir(dir, |mode| unnamed::open(dir, mode))? {
+            self.modes.settle_file(&file);
             let result = write(&mut file).and_then(|()| unnamed::name(&file, path));
             match result.map_err(StoreError::io("write", path))? {
                 Naming::Named => return Ok(true),
@@ -190,6 +207,7 @@ impl Creator {
     ) -> Result<bool, StoreError> {
         let temporary = self.temporary_in(dir);
         let mut file = self.in_dir(dir, |mode| new_file(&temporary, mode))?;
+        self.modes.settle_file(&file);
         let result = write(&mut file).and_then(|()| publish(&temporary, path));
         if !matches!(result, Ok(true)) {
             // The error that matters is the first one.
@@ -219,6 +237,7 @@ impl Creator {
         let dir = path.parent().unwrap_or(Path::new("."));
         let temporary = self.temporary_in(dir);
         let mut file = self.in_dir(dir, |mode| new_file(&temporary, mode))?;
+        self.modes.settle_file(&file);
         let result = write(&mut file).and_then(|()| std::fs::rename(&temporary, path));
         if result.is_err() {
             // The error that matters is the first one.
@@ -227,24 +246,16 @@ impl Creator {
         result.map_err(StoreError::io("write", path))
     }
 
-    /// Appends one whole line to `path`, creating it if needed.
+    /// Gives the file `from` the name `to`; `false`, and nothing changes, if that is taken.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
-    pub fn append_line(&self, path: &Path, line: &str) -> Result<(), StoreError> {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(self.modes.file)
-            .open(path)
-            .map_err(StoreError::io("open", path))?;
-        file.write_all(line.as_bytes())
-            .map_err(StoreError::io("write", path))
+    pub fn rename_new(&self, from: &Path, to: &Path) -> Result<bool, StoreError> {
+        publish(from, to).map_err(StoreError::io("rename", from))
     }
 
     fn temporary_in(&self, dir: &Path) -> PathBuf {
-        let serial = self.n_temporary.fetch_add(1, Ordering::Relaxed);
-        dir.join(format!("{TEMPORARY_PREFIX}{}-{serial}", std::process::id()))
+        dir.join(TemporaryName::next().to_string())
     }
 
     /// Opens a file in `dir`, which is created if missing: also if it was there and somebody has removed

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
-use crate::atomic_file::TEMPORARY_PREFIX;
 use crate::file_format::{mapping_csv, stats_csv};
 use crate::tree::acl::{DumpFileName, OVERWRITES_FILE, TRACE_SUFFIX};
 
@@ -72,7 +71,8 @@ fn walk(dir: &Path, depth: usize, listing: &mut Listing) {
     for entry in entries {
         let path = entry.path();
         let file_name = entry.file_name().to_string_lossy().into_owned();
-        let is_hidden = file_name.starts_with('.') || file_name.starts_with(TEMPORARY_PREFIX);
+        // What a run leaves about itself and what is being written are hidden too.
+        let is_hidden = file_name.starts_with('.');
         if is_hidden || [mapping_csv::FILE_NAME, OVERWRITES_FILE].contains(&&*file_name) {
             continue;
         }
@@ -166,6 +166,8 @@ mod tests {
             "2/x.txt",
             "2/A.a.9.0.5.csv",
             "2/A.a.9.5.txt",
+            ".opscope/run.json",
+            "2/.opscope-tmp-1-2-0000000000000003-4-5",
         ] {
             let path = dir.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -63,6 +63,14 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether something in the path is not there.
+    pub(crate) fn is_not_found(&self) -> bool {
+        match self {
+            StoreError::Io { source, .. } => source.kind() == io::ErrorKind::NotFound,
+            StoreError::Corrupt { .. } => false,
+        }
+    }
+
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
         let path = path.to_owned();
         move |source| StoreError::Io {

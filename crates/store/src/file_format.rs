@@ -14,6 +14,7 @@ pub mod npz;
 pub mod number_text;
 pub mod op_debug;
 pub mod protobuf;
+pub mod run_json;
 pub mod safetensors;
 pub mod statistic_csv;
 pub mod stats_csv;

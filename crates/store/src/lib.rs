@@ -9,6 +9,9 @@
 //! | [`file_bytes`] | a file's bytes, read or mapped |
 //! | [`atomic_file`] | directories and files that appear whole or not at all |
 //! | [`removal`] | files and directories that are taken back |
+//! | [`temporary`] | names of files that are being written, and removing what killed processes left of them |
+//! | [`owner`] | which process something belongs to |
+//! | [`run_file`] | the record of a run that lies beside its dump |
 //!
 //! Nothing here knows an engine, a configuration or a thread.
 
@@ -17,8 +20,11 @@ pub mod dump;
 mod error;
 pub mod file_bytes;
 pub mod file_format;
+pub mod owner;
 pub mod record;
 pub mod removal;
+pub mod run_file;
+pub mod temporary;
 pub mod tree;
 
 pub use error::{FormatError, StoreError};

@@ -3,3 +3,4 @@
 pub mod acl;
 pub mod mindspore;
 pub mod own;
+pub mod run;

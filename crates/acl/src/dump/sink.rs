@@ -6,6 +6,7 @@ use std::sync::Arc;
 use opscope_capture::sink::{AclSink, Chunk as Piece, Content};
 use opscope_capture::{Sink, SinkError, Summary};
 use opscope_store::atomic_file::Modes;
+use opscope_store::run_file::RunFile;
 
 use super::Settings;
 use crate::Process;
@@ -22,7 +23,8 @@ pub(crate) const MODES: Modes = Modes {
 impl Process {
     /// A sink for one execution under `settings`; `None`, reported, if there can be none.
     pub(crate) fn dump_sink(&self, settings: &Settings) -> Option<Arc<dyn Sink>> {
-        self.sink(&settings.dump_path, &settings.time, &settings.content)
+        let run = Some(&settings.run);
+        self.sink(&settings.dump_path, &settings.time, &settings.content, run)
     }
 
     pub(crate) fn sink(
@@ -30,6 +32,7 @@ impl Process {
         dump_path: &Path,
         time: &str,
         content: &Content,
+        run: Option<&Arc<RunFile>>,
     ) -> Option<Arc<dyn Sink>> {
         let callback = lock(&self.callback).clone();
         let sink = match callback {
@@ -44,7 +47,12 @@ impl Process {
             }
         };
         match sink {
-            Ok(sink) => Some(Arc::new(sink.with_content(content.clone()))),
+            Ok(sink) => {
+                if let Some(run) = run {
+                    sink.set_run(run.clone());
+                }
+                Some(Arc::new(sink.with_content(content.clone())))
+            }
             Err(error) => {
                 self.dump_failed(&error.to_string());
                 None

@@ -92,7 +92,7 @@ impl Process {
         let prelude = with_length(&header);
         let mut parts: Vec<&[u8]> = vec![&prelude];
         parts.extend(payload.iter().map(Vec::as_slice));
-        let written = Creator::new(MODES).create_file(&path, &parts);
+        let written = Creator::in_dump(&dir, MODES).create_file(&path, &parts);
         let failed = |reason: &str| {
             self.inner_error(
                 crate::status::FAILURE,

@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use opscope_capture::{Plan, Session, SessionOptions, Sink, Tap};
 use opscope_engine::{EngineError, LoadedModel, ValueInfo};
+use opscope_store::run_file::RunFile;
 use opscope_tensor::{Shape, Tensor};
 use std::sync::Arc;
 
@@ -11,6 +12,7 @@ use super::shapes::{self, Given};
 use super::{Model, Running};
 use crate::data::{Buffer, Entry, Gear, TensorDesc};
 use crate::data_type::{self, FORMAT_ND};
+use crate::dump::note_execution;
 use crate::handle::Handle;
 use crate::process::lock;
 use crate::status::{FEATURE_UNSUPPORTED, GE_PARAM_INVALID, INVALID_PARAM};
@@ -36,6 +38,8 @@ struct Slots {
 pub(crate) struct Capture {
     pub(crate) plan: Plan,
     pub(crate) sink: Arc<dyn Sink>,
+    /// The record of the dump that it belongs to.
+    pub(crate) run: Option<Arc<RunFile>>,
 }
 
 impl Process {
@@ -282,7 +286,8 @@ impl Process {
         let registered = registered.filter(|(plan, _)| plan.steps.contains(step));
         let values = registered.and_then(|(plan, settings)| {
             let sink = self.dump_sink(&settings)?;
-            Some(Capture { plan, sink })
+            let run = Some(settings.run.clone());
+            Some(Capture { plan, sink, run })
         });
         let failures = self.failure_capture();
         let (first, second) = match values {
@@ -318,7 +323,7 @@ impl Process {
         capture: Option<Capture>,
     ) -> Result<Vec<Tensor>, EngineError> {
         let engine = &mut *running.engine;
-        let Some(Capture { plan, sink }) = capture else {
+        let Some(Capture { plan, sink, run }) = capture else {
             return run_guarded(engine, inputs, None);
         };
         // A session for each execution: when it ends its files are complete, whatever the program
@@ -340,7 +345,9 @@ impl Process {
         tap.begin_step(step);
         let result = run_guarded(engine, inputs, Some(&tap));
         drop(tap);
-        self.check_written(&session.finish());
+        let summary = session.finish();
+        note_execution(run.as_deref(), &model.id, &summary);
+        self.check_written(&summary);
         result
     }
 }

@@ -16,6 +16,7 @@ use opscope_tensor::{DType, Tensor};
 use super::Prepared;
 use crate::data::{Buffer, TensorDesc};
 use crate::data_type::{self, UNDEFINED};
+use crate::dump::note_execution;
 use crate::handle::Handle;
 use crate::model::{Capture, run_guarded};
 use crate::status::{
@@ -222,7 +223,8 @@ impl Process {
                 ..settings.plan.clone()
             };
             let sink = self.dump_sink(&settings)?;
-            Some(Capture { plan, sink })
+            let run = Some(settings.run.clone());
+            Some(Capture { plan, sink, run })
         });
         let failures = self.failure_capture();
         let (first, second) = match values {
@@ -242,7 +244,7 @@ impl Process {
         inputs: &[Tensor],
         capture: Option<Capture>,
     ) -> Result<Vec<Tensor>, EngineError> {
-        let Some(Capture { plan, sink }) = capture else {
+        let Some(Capture { plan, sink, run }) = capture else {
             return run_guarded(engine, inputs, None);
         };
         let options = SessionOptions {
@@ -260,7 +262,9 @@ impl Process {
         let (tap, _) = session.attach(&no_model, engine.operators(), &[]);
         let result = run_guarded(engine, inputs, Some(&tap));
         drop(tap);
-        self.check_written(&session.finish());
+        let summary = session.finish();
+        note_execution(run.as_deref(), &no_model, &summary);
+        self.check_written(&summary);
         result
     }
 }

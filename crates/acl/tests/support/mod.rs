@@ -242,6 +242,10 @@ fn walk(dir: &Path, name: &str, files: &mut Vec<String>) {
     for entry in fs::read_dir(dir).unwrap() {
         let entry = entry.unwrap();
         let child = entry.file_name().into_string().unwrap();
+        // What the dump says of itself is no part of it.
+        if child == ".opscope" {
+            continue;
+        }
         if entry.file_type().unwrap().is_dir() {
             walk(&entry.path(), &format!("{name}/{child}"), files);
         } else {

@@ -8,8 +8,10 @@ mod relayout;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use opscope_store::atomic_file::TEMPORARY_PREFIX;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::record::Side;
+use opscope_store::tree::run::RUN_DIR;
 
 use super::custom::Custom;
 use super::failure::{Code, Failure};
@@ -118,7 +120,8 @@ pub(super) fn convert_for_overflow(
     };
     let mut source = open(path)?;
     if let Some(name) = real_name {
-        name.clone_into(&mut source.file_name);
+        // A table may say anything; what is written stays in its directory.
+        source.file_name = name.replace('/', "_");
     }
     convert_source(&context, &source).map_err(|failed| failed.failure)?;
     Ok(source)
@@ -188,6 +191,12 @@ fn find_input(text: &str) -> Result<Input, Failure> {
     let mut n_entries = 0;
     for entry in fs::read_dir(&path).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
+        // What a run of ours leaves about itself, and what is being written.
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name == RUN_DIR || name.starts_with(TEMPORARY_PREFIX) {
+            continue;
+        }
         n_entries += 1;
         if entry.path().is_file() && entry.file_name() != mapping_csv::FILE_NAME {
             // A link in the directory stands for the file that it leads to.

@@ -4,7 +4,7 @@ mod failure_text;
 mod outlet;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -14,6 +14,7 @@ use opscope_store::file_format::mapping_csv;
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::file_format::{dump_data, stats_csv};
 use opscope_store::record::{ModelId, Record};
+use opscope_store::run_file::RunFile;
 use opscope_store::tree::acl::{
     AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
     task_id,
@@ -40,6 +41,7 @@ pub struct AclSink {
     content: Content,
     outlet: Outlet,
     ledger: Ledger,
+    run: OnceLock<Arc<RunFile>>,
 }
 
 impl AclSink {
@@ -55,7 +57,7 @@ impl AclSink {
         times: impl IntoIterator<Item = String>,
         modes: Modes,
     ) -> Result<AclSink, StoreError> {
-        let creator = Creator::new(modes);
+        let creator = Creator::in_dump(dump_path, modes);
         creator.create_dir(dump_path)?;
         let mut tree = AclTree::new(dump_path, "");
         let mut is_new = false;
@@ -77,7 +79,7 @@ impl AclSink {
     pub fn lazy(dump_path: &Path, time: &str, modes: Modes) -> AclSink {
         AclSink::new(
             AclTree::new(dump_path, time),
-            Outlet::files(Creator::new(modes)),
+            Outlet::files(Creator::in_dump(dump_path, modes)),
         )
     }
 
@@ -108,7 +110,14 @@ impl AclSink {
             content: Content::Tensors,
             outlet,
             ledger: Ledger::default(),
+            run: OnceLock::new(),
         }
+    }
+
+    /// Lets the record of the run come just before the first file, if it is not there by then. The first
+    /// record that is given stays.
+    pub fn set_run(&self, run: Arc<RunFile>) {
+        let _ = self.run.set(run);
     }
 
     /// The same sink with something else to write of each tensor. Failing operators are written with
@@ -133,6 +142,10 @@ impl AclSink {
     ) -> Result<(Written, u64), SinkError> {
         for attempt in 0..N_NAME_ATTEMPTS {
             let place = places(attempt);
+            // The record goes first: what is left of a killed run is looked for where there is one.
+            if let (Some(run), false) = (self.run.get(), self.outlet.is_function()) {
+                run.note_file(&place.dir);
+            }
             let short_name = short_name(&place);
             if let Some(written) = self.outlet.put(&place, short_name.clone(), parts)? {
                 self.note(record, &place, short_name, written)?;

@@ -15,13 +15,14 @@ mod tensors;
 mod whole_graph;
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::StoreError;
 use opscope_store::file_format::execution_order::{self, IterationList};
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb, ms_json};
 use opscope_store::record::{ModelId, Operator, Record, Side};
+use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::{
     CONSTANT, MindSporeTree, PARAMETER, Target, TensorFileName, kernel_args_file_name,
 };
@@ -121,6 +122,16 @@ impl MindSporeSink {
     /// Why tensors were left out, and how many for each reason.
     pub fn refused(&self) -> Vec<(String, u64)> {
         lock(&self.refused).clone().into_iter().collect()
+    }
+
+    /// The directory below which everything goes.
+    pub fn path(&self) -> &Path {
+        &self.options.path
+    }
+
+    /// What was removed that killed processes had left where this dump writes.
+    pub fn left_overs(&self) -> LeftOvers {
+        self.files.left_overs()
     }
 
     fn iteration(&self, step: u64) -> u64 {

@@ -94,7 +94,11 @@ fn whole_graphs_have_steps_at_the_top() {
             ..options(dir.path(), Target::AscendGraph)
         };
         run(of_graph, false);
-        assert_eq!(names(dir.path()), ["3", "4", "8", "9", "acl_dump_0.json"]);
+        // Constants lie beside the first step, and stay.
+        let steps = ["0", "3", "4", "8", "9", "acl_dump_0.json"];
+        assert_eq!(names(dir.path()), steps);
+        let first = dir.path().join("0/20240102030405/0/net/1");
+        assert_eq!(names(&first), ["constants"]);
         let dir = tempfile::tempdir().unwrap();
         let of_engine = MindSporeOptions {
             is_bin,
@@ -102,7 +106,7 @@ fn whole_graphs_have_steps_at_the_top() {
         };
         run(of_engine, false);
         let runs = dir.path().join("20240102030405/0/net/1");
-        assert_eq!(names(&runs), ["3", "4", "8", "9"]);
+        assert_eq!(names(&runs), ["3", "4", "8", "9", "constants"]);
     }
 }
 

@@ -10,6 +10,7 @@ mod range;
 mod report;
 mod request;
 mod ring;
+mod run_record;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +22,7 @@ use opscope_capture::sink::StatsRow;
 use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Summary, Tap};
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
+use opscope_store::temporary::LeftOvers;
 
 use self::control::Told;
 use self::policy::PolicyArguments;
@@ -32,6 +34,7 @@ pub(crate) use self::control::Steering;
 pub(crate) use self::inputs::InputSource;
 pub(crate) use self::report::{print, print_json};
 pub(crate) use self::request::{Request, Sinks};
+pub(crate) use self::run_record::{Recording, model_file};
 use super::mindspore_target::MindSporeTarget;
 use crate::arguments::{ModeArguments, NamedFile, NamedShape, named_file, named_shape};
 use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL};
@@ -167,6 +170,8 @@ pub(crate) struct Outcome {
     pub(crate) failure_dir: Option<PathBuf>,
     pub(crate) stats: Option<Vec<StatsRow>>,
     pub(crate) ranges: Option<Ranges>,
+    /// What was removed of killed runs before this one.
+    pub(crate) left_overs: LeftOvers,
 }
 
 /// What to run.
@@ -200,7 +205,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // The first step's inputs are checked before anything is created.
     inputs.step(0)?;
     let sinks = request.open(&arguments.run)?;
-    let (outcome, result) = run_one(
+    let file = model_file(
+        &subject.title,
+        Some(&arguments.model),
+        subject.model.signature(),
+    );
+    let recording = Recording::begin("dump", &arguments.run, &request, &sinks, vec![file])?;
+    let (mut outcome, result) = run_one(
         &arguments.run,
         &request,
         &sinks,
@@ -208,12 +219,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         &inputs,
         &steering,
     )?;
+    recording.add(&outcome);
+    outcome.left_overs = recording.left_overs(&sinks);
+    let recorded = recording.finish(&sinks, &result);
     if arguments.run.json {
         print_json(&outcome.to_json())?;
     } else {
         print(&outcome)?;
     }
-    finish(outcome, result)
+    finish(outcome, result)?;
+    recorded
 }
 
 /// Runs `subject` for all its steps; the second result is how its last step ended.
@@ -252,6 +267,7 @@ pub(crate) fn run_one(
             None
         },
         model: id,
+        left_overs: LeftOvers::default(),
     };
     if outcome.summary.n_overwrites > 0 {
         let list = serde_json::Value::Object(outcome.finding_json());

@@ -8,7 +8,9 @@ use opscope_engine::single_operator::{OperatorError, SingleOperator, read_json};
 use opscope_store::record::ModelId;
 use serde_json::{Value, json};
 
-use super::dump::{self, InputSource, Outcome, Request, RunArguments, Sinks, Subject};
+use super::dump::{
+    self, InputSource, Outcome, Recording, Request, RunArguments, Sinks, Subject, model_file,
+};
 use crate::exit::{Failure, UNREADABLE, USAGE};
 
 /// Run single operators, described in JSON, and dump what they read and write
@@ -54,18 +56,27 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map(|operator| prepare(operator, &arguments.run, &wrong))
         .collect::<Result<Vec<_>, _>>()?;
     let sinks = request.open(&arguments.run)?;
-    let mut ends = Vec::new();
+    let subjects = prepared.iter().map(|one| &one.subject);
+    let models = subjects.map(|s| model_file(&s.title, None, s.model.signature()));
+    let recording = Recording::begin("op", &arguments.run, &request, &sinks, models.collect())?;
+    let mut ends: Vec<End> = Vec::new();
     for one in prepared {
         let end = run_one(one, &arguments.run, &request, &sinks, &steering)?;
+        recording.add(&end.0);
         let has_failed = end.1.is_err();
         ends.push(end);
         if has_failed {
             break;
         }
     }
+    let recorded = match ends.last() {
+        Some((_, result)) => recording.finish(&sinks, result),
+        None => recording.finish(&sinks, &Ok(())),
+    };
     report(&ends, arguments.run.json)?;
     ends.into_iter()
-        .try_for_each(|(outcome, result)| dump::finish(outcome, result))
+        .try_for_each(|(outcome, result)| dump::finish(outcome, result))?;
+    recorded
 }
 
 type End = (Outcome, Result<(), Failure>);

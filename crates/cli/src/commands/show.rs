@@ -3,6 +3,7 @@
 mod graph;
 mod json;
 mod mindspore;
+mod runs;
 mod statistics;
 
 use std::io::{Write, stdout};
@@ -14,7 +15,7 @@ use opscope_analysis::mindspore::overview as mindspore_overview;
 use opscope_analysis::overview::{self, Overview};
 use opscope_analysis::{Element, FileKind, default_jobs};
 use opscope_store::file_format::stats_csv;
-use opscope_store::{StoreError, dump};
+use opscope_store::{StoreError, dump, run_file};
 use serde_json::Value;
 
 use json::{file_json, overview_json};
@@ -46,9 +47,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     if !arguments.path.is_dir() {
         return show_file(arguments);
     }
-    let listing = dump::list(&arguments.path);
+    let found = run_file::find(&arguments.path);
+    let runs = found.runs;
+    let mut listing = dump::list(&arguments.path);
+    listing.errors.extend(found.errors);
     let listing = match mindspore_overview(listing, default_jobs(), arguments.json) {
-        Ok(overview) => return mindspore::show(&arguments.path, &overview, arguments.json),
+        Ok(overview) => return mindspore::show(&arguments.path, &overview, &runs, arguments.json),
         Err(listing) => listing,
     };
     let (tables, errors) = opscope_analysis::statistics::of_listing(&listing);
@@ -59,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         if !tables.is_empty() {
             result["statistics"] = statistics::to_json(&tables);
         }
+        result["runs"] = runs::to_json(&runs);
         print_json(&result)?;
     } else {
         if !tables.is_empty() {
@@ -67,8 +72,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         if overview.n_files > 0 || !overview.errors.is_empty() || tables.is_empty() {
             print_overview(&overview)?;
         }
+        runs::print(&mut stdout().lock(), &runs)?;
     }
-    let n_shown = overview.n_files + tables.len() as u64;
+    let n_shown = overview.n_files + (tables.len() + runs.len()) as u64;
     verdict(&arguments.path, n_shown, &overview.errors)
 }
 

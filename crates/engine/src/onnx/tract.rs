@@ -31,6 +31,8 @@ use crate::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource, Signatur
 
 /// The engine's name.
 const NAME: &str = "tract";
+/// The version that `Cargo.toml` pins.
+const VERSION: &str = "0.23.9";
 /// The engine to suggest where tract does not do.
 const OTHER_ENGINE: &str = "ONNX Runtime";
 
@@ -49,6 +51,10 @@ struct TractModel {
 impl Engine for Tract {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn version(&self) -> Option<&'static str> {
+        Some(VERSION)
     }
 
     fn load(
@@ -144,4 +150,16 @@ fn chain(error: &TractError) -> String {
 /// Runs the engine's own code, turning its errors and panics into text.
 fn quietly<T>(work: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
     guard::catch(work)?.map_err(|error| chain(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::VERSION;
+
+    #[test]
+    fn the_version_is_the_pinned_one() {
+        let workspace = include_str!("../../../../Cargo.toml");
+        let pinned = format!("tract-onnx = {{ version = \"={VERSION}\"");
+        assert!(workspace.contains(&pinned));
+    }
 }

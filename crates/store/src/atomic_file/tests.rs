@@ -220,3 +220,127 @@ fn files_are_compared_whole() {
         assert!(!file_holds(&path, &[&other]).unwrap(), "{at}");
     }
 }
+
+#[test]
+fn inside_a_dump_no_link_is_followed_and_nothing_is_created_elsewhere() {
+    let dir = tempfile::tempdir().unwrap();
+    let (root, target) = (dir.path().join("dump"), dir.path().join("target"));
+    std::fs::create_dir(&target).unwrap();
+    std::fs::create_dir_all(root.join("0")).unwrap();
+    std::os::unix::fs::symlink(&target, root.join("0/net")).unwrap();
+    std::fs::write(root.join("1"), "").unwrap();
+    let creator = Creator::in_dump(&root, Modes::default());
+    for below in ["0/net", "0/net/1/0", "1/net", "../target", "0/../../target"] {
+        let refused = creator.create_file(&root.join(below).join("f"), &[b"x"]);
+        assert!(refused.is_err(), "{below}");
+    }
+    assert!(creator.create_file(&target.join("f"), &[b"x"]).is_err());
+    assert_eq!(std::fs::read_dir(&target).unwrap().count(), 0);
+    assert!(creator.create_file(&root.join("0/a/f"), &[b"x"]).unwrap());
+    // A link to the dump itself is the user's choice.
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(&root, &link).unwrap();
+    let creator = Creator::in_dump(&link, Modes::default());
+    assert!(creator.create_file(&link.join("0/b/f"), &[b"x"]).unwrap());
+}
+
+#[test]
+fn lines_go_to_regular_files_only_and_begin_on_lines_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("statistic.csv");
+    let append = |creator: &Creator, lines: &str| creator.append(&path, "h\n", lines).unwrap();
+    let creator = Creator::default();
+    assert!(append(&creator, "1\n"));
+    assert!(!append(&creator, "2\n"));
+    assert!(!append(&Creator::default(), "3\n"));
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "h\n1\n2\n3\n");
+    // As a process leaves it that is killed in the middle of a call.
+    text.push_str("tor");
+    std::fs::write(&path, text).unwrap();
+    append(&Creator::default(), "4\n");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "h\n1\n2\n3\ntor\n4\n");
+    let link = dir.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    assert!(creator.append_line(&link, "x\n").is_err());
+    assert!(creator.append_line(dir.path(), "x\n").is_err());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+}
+
+#[test]
+fn two_writers_of_one_table_mix_no_lines_and_make_one_header() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a/statistic.csv");
+    let n_headers = std::sync::atomic::AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for who in 0..4_u8 {
+            let (path, n_headers) = (&path, &n_headers);
+            scope.spawn(move || {
+                let creator = Creator::default();
+                creator.create_dir(path.parent().unwrap()).unwrap();
+                let row = char::from(b'a' + who).to_string().repeat(301) + "\n";
+                for _ in 0..50 {
+                    let is_new = creator.append(path, "header\n", &row).unwrap();
+                    let order = Ordering::Relaxed;
+                    n_headers.fetch_add(is_new.into(), order);
+                }
+            });
+        }
+    });
+    let text = std::fs::read_to_string(&path).unwrap();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("header"));
+    let is_whole = |line: &str| line.len() == 301 && line == line[..1].repeat(301);
+    assert_eq!(lines.clone().count(), 200);
+    assert!(lines.all(is_whole), "{text}");
+    assert_eq!(n_headers.into_inner(), 1);
+}
+
+/// Runs this test again in a process with the given umask, where it creates and looks.
+#[test]
+fn bits_are_those_that_were_asked_for() {
+    const DIR: &str = "OPSCOPE_TEST_DIR";
+    let modes = [
+        Modes::default(),
+        Modes {
+            dir: 0o750,
+            file: 0o644,
+        },
+    ];
+    if let Some(dir) = std::env::var_os(DIR) {
+        for (i, modes) in modes.into_iter().enumerate() {
+            let dir = Path::new(&dir).join(i.to_string());
+            let creator = Creator::in_dump(&dir, modes);
+            creator.create_file(&dir.join("a/f"), &[b"x"]).unwrap();
+            creator.append_line(&dir.join("a/g"), "x\n").unwrap();
+        }
+        return;
+    }
+    for umask in ["000", "022", "077"] {
+        let dir = tempfile::tempdir().unwrap();
+        let again = "exec \"$0\" bits_are_those_that_were_asked_for --exact";
+        let name = "atomic_file::tests::bits_are_those_that_were_asked_for";
+        let again = again.replace("bits_are_those_that_were_asked_for", name);
+        let status = std::process::Command::new("sh")
+            .args(["-c", &format!("umask {umask}; {again}")])
+            .arg(std::env::current_exe().unwrap())
+            .env(DIR, dir.path())
+            .stdout(std::process::Stdio::null())
+            .status()
+            .unwrap();
+        assert!(status.success());
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        for (i, modes) in modes.into_iter().enumerate() {
+            let dir = dir.path().join(i.to_string());
+            for (below, bits) in [
+                ("", modes.dir),
+                ("a", modes.dir),
+                ("a/f", modes.file),
+                ("a/g", modes.file),
+            ] {
+                assert_eq!(mode(&dir.join(below)), bits, "{below} under {umask}");
+            }
+        }
+    }
+}

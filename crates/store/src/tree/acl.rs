@@ -21,6 +21,7 @@ use std::path::{Path, PathBuf};
 
 pub use extra_info::{FailureFile, TRACE_SUFFIX, custom_file_name, failure_root};
 pub use file_name::{DumpFileName, SubTask};
+pub(super) use long_name::shorten_component;
 pub use long_name::{FILE_NAME_BYTES_MAX, hash_file_name, hash_name};
 
 use crate::record::{ModelId, Record};
@@ -66,6 +67,11 @@ impl AclTree {
         }
     }
 
+    /// `{dump_path}`.
+    pub fn dump_path(&self) -> &Path {
+        &self.dump_path
+    }
+
     /// `{dump_path}/{time}`.
     pub fn root(&self) -> &Path {
         &self.root
@@ -85,7 +91,7 @@ impl AclTree {
         };
         let name = match clean_name(name) {
             name if name.is_empty() => "_".to_owned(),
-            name => long_name::shorten_component(name),
+            name => shorten_component(name),
         };
         device_dir.join(name).join(load.to_string())
     }

@@ -290,7 +290,7 @@ fn directory_name(name: &str) -> String {
     let cleaned = clean_name(name);
     match cleaned.as_str() {
         "" => "_".to_owned(),
-        _ => cleaned,
+        _ => super::acl::shorten_component(cleaned),
     }
 }
 

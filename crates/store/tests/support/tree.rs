@@ -105,6 +105,10 @@ fn walk(
     for entry in fs::read_dir(dir).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().into_string().unwrap();
+        // What a run of ours says of itself is no part of the tree.
+        if name == ".opscope" {
+            continue;
+        }
         if entry.file_type().unwrap().is_dir() {
             let path = format!("{prefix}{}/", without_time(&name));
             walk(&entry.path(), &path, rename, found);

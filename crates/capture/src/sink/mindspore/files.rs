@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::mapping_csv;
+use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::Digits;
 use opscope_tensor::Identity;
 
@@ -28,10 +29,11 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// `root` is the directory below which files are shared by their content.
+    /// Of the dump below `root`, which other processes may write to as well and below which files are
+    /// shared by their content.
     pub(super) fn new(modes: Modes, dedup: Dedup, root: &Path) -> Files {
         Files {
-            creator: Creator::new(modes),
+            creator: Creator::in_shared_dump(root, modes),
             once: WriteOnce::new(dedup, root, modes),
             digits: Digits::default(),
             appending: Mutex::new(()),
@@ -53,6 +55,11 @@ impl Files {
         let dir = path.parent().unwrap_or(path);
         self.ledger
             .note(&(dir.to_owned(), 0), path, n_bytes, origin)
+    }
+
+    /// What was removed that killed processes had left.
+    pub(super) fn left_overs(&self) -> LeftOvers {
+        self.creator.left_overs()
     }
 
     pub(super) fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
@@ -154,15 +161,19 @@ impl Files {
         for name in names.take(N_SHORT_NAMES_MAX) {
             let short = self.digits.short_name(&name);
             let path = dir.join(short.as_ref().unwrap_or(&name));
-            match (attempt(&path)?, short) {
-                (Attempt::Refused, _) => return Ok(None),
-                (Attempt::Taken, _) => last = name,
-                (Attempt::Done, None) => return Ok(Some(path)),
-                (Attempt::Done, Some(short)) => {
-                    let line = mapping_csv::line(&short, &name);
-                    self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
-                    return Ok(Some(path));
+            if let Some(short) = &short {
+                if path.exists() {
+                    last = name;
+                    continue;
                 }
+                // The line goes first: a file without a name is lost.
+                let line = mapping_csv::line(short, &name);
+                self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
+            }
+            match attempt(&path)? {
+                Attempt::Refused => return Ok(None),
+                Attempt::Taken => last = name,
+                Attempt::Done => return Ok(Some(path)),
             }
         }
         Err(SinkError::Other(format!("no free file name for `{last}`")))
@@ -182,12 +193,8 @@ impl Files {
             .appending
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let is_new = !path.exists();
-        let text = match is_new {
-            true => format!("{header}{lines}"),
-            false => lines.to_owned(),
-        };
-        self.creator.append_line(path, &text)?;
+        let is_new = self.creator.append(path, header, lines)?;
+        let n_header_bytes = if is_new { header.len() } else { 0 };
         // Nobody counts the lines of a list of names.
         let is_counted = !path.ends_with(mapping_csv::FILE_NAME);
         let origin = match (is_counted, is_new) {
@@ -195,10 +202,10 @@ impl Files {
             (true, false) => Origin::Appended,
             (false, _) => Origin::Uncounted,
         };
-        self.note(path, text.len() as u64, origin)?;
+        self.note(path, (n_header_bytes + lines.len()) as u64, origin)?;
         Ok(Written {
             n_files: is_new.into(),
-            n_bytes: text.len() as u64,
+            n_bytes: (n_header_bytes + lines.len()) as u64,
             ..Written::default()
         })
     }

@@ -5,6 +5,7 @@ use std::io::{Write, stdout};
 use opscope_analysis::Element;
 use opscope_capture::FirstNonFinite;
 use opscope_capture::sink::StatsRow;
+use opscope_store::temporary::LeftOvers;
 use serde_json::{Value, json};
 
 use super::{Outcome, policy};
@@ -145,6 +146,15 @@ impl Outcome {
             }
             if let Some(ranges) = &self.ranges {
                 object.insert("ranges".into(), ranges.to_json());
+            }
+            if self.left_overs != LeftOvers::default() {
+                let left_overs = self.left_overs;
+                let left_overs = json!({
+                    "removed_files": left_overs.n_files,
+                    "removed_bytes": left_overs.n_bytes,
+                    "kept_files": left_overs.n_kept,
+                });
+                object.insert("left_overs".into(), left_overs);
             }
             object.extend(self.finding_json());
             object.extend(self.ring_json());

@@ -32,6 +32,8 @@ pub(crate) struct Request {
     places: Vec<PathBuf>,
     /// The tree of MindSpore to write instead.
     mindspore: Option<MindSporeOptions>,
+    /// The file that says so, if there is one.
+    pub(super) configuration: Option<PathBuf>,
 }
 
 /// What a configuration asks for.
@@ -104,7 +106,15 @@ impl Request {
             });
         };
         arguments.ring.prepare(true)?;
-        Ok(Request::of(read(path, arguments)?, arguments))
+        let configured = read(path, arguments)?;
+        let configuration = match configured {
+            Configured::Acl(None) | Configured::MindSpore(None) => None,
+            _ => Some(path.clone()),
+        };
+        Ok(Request {
+            configuration,
+            ..Request::of(configured, arguments)
+        })
     }
 
     /// What a configuration asks for that was read elsewhere.
@@ -130,7 +140,7 @@ impl Request {
                 has_single_operators: dump.has_single_operators,
                 content: dump.content,
                 places: dump.places,
-                mindspore: None,
+                ..nothing
             },
             Configured::MindSpore(Some(dump)) => Request {
                 plan: dump.plan,
@@ -149,6 +159,7 @@ impl Request {
             content: opscope_capture::sink::Content::Tensors,
             places: Vec::new(),
             mindspore: None,
+            configuration: None,
         }
     }
 

@@ -5,23 +5,28 @@ use std::path::Path;
 
 use opscope_analysis::mindspore::{MindSporeOverview, RecordOverview, TensorOverview};
 use opscope_store::dump::mindspore::RunKind;
+use opscope_store::run_file::FoundRun;
 use opscope_store::tree::mindspore::TensorFileName;
 use serde_json::{Value, json};
 
-use super::{print_errors, print_json, tensor_json, time, verdict};
+use super::{print_errors, print_json, runs, tensor_json, time, verdict};
 use crate::exit::{Failure, chain};
 use crate::format;
 
 pub(super) fn show(
     path: &Path,
     overview: &MindSporeOverview,
+    runs: &[FoundRun],
     is_json: bool,
 ) -> Result<(), Failure> {
     if is_json {
-        print_json(&overview_json(path, overview))?;
+        let mut result = overview_json(path, overview);
+        result["runs"] = runs::to_json(runs);
+        print_json(&result)?;
     } else {
         print_errors(&overview.errors);
         print_overview(overview)?;
+        runs::print(&mut stdout().lock(), runs)?;
     }
     let n = overview.records.len() + overview.graphs.len();
     verdict(path, n as u64, &overview.errors)

@@ -1,0 +1,152 @@
+//! What the record of a run says of a plan and of what a session did.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use opscope_store::file_format::run_json::{NonFiniteFinding, OverflowFinding, RunRecord};
+
+use crate::{ModelSelection, OperatorSelection, Plan, Purpose, Sides, Summary};
+
+/// The time as records of runs have it: RFC 3339, UTC, with microseconds.
+pub fn now() -> String {
+    format!("{:.6}", Timestamp::now())
+}
+
+impl Plan {
+    /// The plan in a few words, without the names of operators.
+    pub fn in_short(&self) -> BTreeMap<String, String> {
+        let purpose = match self.purpose {
+            Purpose::Values => "values",
+            Purpose::Overflow => "overflow",
+            Purpose::NonFinite => "non_finite",
+            Purpose::Failures(_) => "failures",
+            Purpose::Watch => "watch",
+        };
+        let sides = match self.sides {
+            Sides::Inputs => "inputs",
+            Sides::Outputs => "outputs",
+            Sides::Both => "both",
+        };
+        let (models, operators) = match &self.models {
+            ModelSelection::None => ("none".to_owned(), "none".to_owned()),
+            ModelSelection::Every(operators) => ("every".to_owned(), in_short(operators)),
+            ModelSelection::Named(models) => {
+                let operators = models.iter().map(|(_, operators)| in_short(operators));
+                let operators: Vec<String> = operators.collect();
+                (format!("{} named", models.len()), operators.join("; "))
+            }
+        };
+        let steps = self.steps.ranges().map_or_else(
+            || "every".to_owned(),
+            |ranges| {
+                let texts = ranges.iter().map(|r| format!("{}-{}", r.start(), r.end()));
+                texts.collect::<Vec<_>>().join(", ")
+            },
+        );
+        let mut plan = BTreeMap::new();
+        let mut put = |key: &str, value: String| plan.insert(key.to_owned(), value);
+        put("purpose", purpose.to_owned());
+        put("sides", sides.to_owned());
+        put("models", models);
+        put("operators", operators);
+        put("steps", steps);
+        if !self.excluded.is_empty() {
+            put("excluded", self.excluded.len().to_string());
+        }
+        plan
+    }
+}
+
+fn in_short(operators: &OperatorSelection) -> String {
+    if operators.is_every() {
+        return "every".to_owned();
+    }
+    let mut parts = Vec::new();
+    if let Some(names) = &operators.names {
+        parts.push(format!("{} named", names.len()));
+    }
+    if !operators.ranges.is_empty() {
+        parts.push(format!("{} ranges", operators.ranges.len()));
+    }
+    if operators.kernels.is_some() {
+        parts.push("by rules".to_owned());
+    }
+    parts.join(", ")
+}
+
+impl Summary {
+    /// Adds what the session did to the record: counts are summed up, of findings the first stays.
+    pub fn add_to(&self, record: &mut RunRecord) {
+        for (name, n) in self.counters.fields() {
+            let sum = record.counters.entry(name.to_owned()).or_default();
+            *sum = sum.saturating_add(n);
+        }
+        if let (None, Some(error)) = (&record.first_error, &self.first_error) {
+            record.first_error = Some(chain(error));
+        }
+        if let (None, Some(first)) = (&record.first_non_finite, &self.first_non_finite) {
+            record.first_non_finite = Some(NonFiniteFinding {
+                step: first.step,
+                task_id: first.task_id,
+                op_type: first.op_type.clone(),
+                op_name: first.op_name.clone(),
+                slot: format!("{}.{}", first.side.name(), first.index),
+                nan: first.counts.n_nan,
+                pos_inf: first.counts.n_pos_inf,
+                neg_inf: first.counts.n_neg_inf,
+            });
+        }
+        if let (None, Some(first)) = (&record.first_overflow, &self.first_overflow) {
+            record.first_overflow = Some(OverflowFinding {
+                step: first.step,
+                task_id: first.task_id,
+                op_type: first.op_type.clone(),
+                op_name: first.op_name.clone(),
+                status: first.status,
+            });
+        }
+    }
+}
+
+/// An error with its causes on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<String> = causes.map(ToString::to_string).collect();
+    texts.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Steps;
+
+    #[test]
+    fn plans_in_short() {
+        let plan = Plan {
+            models: ModelSelection::Named(vec![(
+                "net".into(),
+                OperatorSelection::named(["a", "b"]),
+            )]),
+            steps: Steps::in_ranges(vec![0..=0, 5..=7]),
+            ..Plan::everything()
+        };
+        let short = plan.in_short();
+        for (key, value) in [
+            ("purpose", "values"),
+            ("sides", "both"),
+            ("models", "1 named"),
+            ("operators", "2 named"),
+            ("steps", "0-0, 5-7"),
+        ] {
+            assert_eq!(short[key], value, "{key}");
+        }
+        assert_eq!(Plan::nothing().in_short()["models"], "none");
+    }
+
+    #[test]
+    fn times_have_microseconds() {
+        let now = now();
+        assert_eq!(now.len(), "2024-01-02T03:04:05.000006Z".len(), "{now}");
+        assert!(now.ends_with('Z'));
+    }
+}

@@ -1,0 +1,67 @@
+//! Processes that are killed at random moments.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use opscope_store::atomic_file::Modes;
+use opscope_store::run_file::{RunEnd, clean_acl, clean_mindspore, find};
+use opscope_store::temporary::LeftOvers;
+
+use crate::work::{FORMS, Form, is_done_here, look, start};
+
+const NAME: &str = "killed::what_a_killed_process_leaves_is_whole_and_the_rest_is_removed";
+/// In each form.
+const N_KILLS: u32 = 50;
+/// Beginning and a few dozen files take less.
+const LIFE_MICROSECONDS_MAX: u64 = 40_000;
+
+#[test]
+fn what_a_killed_process_leaves_is_whole_and_the_rest_is_removed() {
+    if is_done_here() {
+        return;
+    }
+    for form in FORMS {
+        let dir = tempfile::tempdir().unwrap();
+        let moments = RandomState::new();
+        let mut n_cut_off = 0;
+        for i in 0..N_KILLS {
+            let dir = match form {
+                Form::Acl => dir.path().to_owned(),
+                // One directory would grow with every run.
+                Form::MindSpore => dir.path().join((i % 10).to_string()),
+            };
+            let mut child = start(NAME, form, &dir, &format!("{:014}", i + 1), 1_000_000);
+            let life = moments.hash_one(i) % LIFE_MICROSECONDS_MAX;
+            std::thread::sleep(Duration::from_micros(life));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        let dirs: Vec<_> = match form {
+            Form::Acl => vec![dir.path().to_owned()],
+            Form::MindSpore => (0..10).map(|i| dir.path().join(i.to_string())).collect(),
+        };
+        let (mut n_unfinished, mut n_tensors) = (0, 0);
+        let mut removed = LeftOvers::default();
+        for dir in dirs.iter().filter(|dir| dir.exists()) {
+            let found = look(form, dir);
+            n_unfinished += found.n_unfinished;
+            n_tensors += found.tensors.len();
+            let runs = find(dir).runs;
+            n_cut_off += runs.iter().filter(|run| run.end == RunEnd::CutOff).count();
+            let clean = match form {
+                Form::Acl => clean_acl,
+                Form::MindSpore => clean_mindspore,
+            };
+            let now = clean(dir, Modes::default(), "now").unwrap();
+            removed = removed + now;
+            let after = look(form, dir);
+            assert_eq!(after.n_unfinished, 0, "{form:?}");
+            assert_eq!(after.tensors.len(), found.tensors.len());
+        }
+        // A process that follows in the same directory cleans up what it comes across.
+        assert!(removed.n_files <= n_unfinished && removed.n_kept == 0);
+        // Where files have no name until they are whole, hardly anything is left unfinished.
+        assert!(n_tensors > 0, "{form:?}: no process was killed at work");
+        assert!(n_cut_off > 0, "{form:?}");
+    }
+}

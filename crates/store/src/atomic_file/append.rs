@@ -1,0 +1,90 @@
+//! Lines at the end of a file that other processes may append to as well.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use super::Creator;
+use crate::StoreError;
+
+impl Creator {
+    /// Appends whole lines to `path` with one call, creating it if needed.
+    ///
+    /// # Errors
+    /// As for [`Creator::append`].
+    pub fn append_line(&self, path: &Path, line: &str) -> Result<(), StoreError> {
+        self.append(path, "", line).map(drop)
+    }
+
+    /// Appends whole lines to `path` with one call, so that lines of several processes do not mix.
+    /// Where there is no file, one with `header` is made first, by one process only; `true` says that
+    /// it was this one.
+    ///
+    /// A file that ends in the middle of a line is left by a process that was killed: the next line
+    /// begins on a line of its own.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses, or if there is a symbolic link or another
+    /// thing that is no file.
+    pub fn append(&self, path: &Path, header: &str, lines: &str) -> Result<bool, StoreError> {
+        let mut is_new = false;
+        if !self.directories.knows(path) && path.symlink_metadata().is_err() {
+            is_new = match header {
+                "" => self.create_empty(path),
+                header => self.create_file(path, &[header.as_bytes()]),
+            }?;
+        }
+        let mut file = open(path).map_err(StoreError::io("open", path))?;
+        let mut is_broken = false;
+        if !self.directories.knows(path) {
+            is_broken = !ends_with_a_line(&mut file).map_err(StoreError::io("read", path))?;
+            self.directories.note(path);
+        }
+        let text = match is_broken {
+            true => format!("\n{lines}"),
+            false => lines.to_owned(),
+        };
+        file.write_all(text.as_bytes())
+            .map_err(StoreError::io("write", path))?;
+        Ok(is_new)
+    }
+
+    fn create_empty(&self, path: &Path) -> Result<bool, StoreError> {
+        match super::new_file(path, self.modes.file) {
+            Ok(file) => {
+                self.modes.settle_file(&file);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(StoreError::io("open", path)(error)),
+        }
+    }
+}
+
+/// Opens a regular file for appending; a link that somebody planted is not followed, and nothing waits
+/// for the other end of a pipe.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other("it is no file")),
+    }
+}
+
+fn ends_with_a_line(file: &mut File) -> io::Result<bool> {
+    if file.metadata()?.len() == 0 {
+        return Ok(true);
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(last == *b"\n")
+}

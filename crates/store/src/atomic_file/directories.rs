@@ -1,0 +1,173 @@
+//! Creating directories, and being sure of those that are there.
+
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::Modes;
+use crate::StoreError;
+use crate::temporary::{self, LeftOvers};
+
+/// How often a directory is created whose parents vanish.
+const N_ATTEMPTS: usize = 10;
+const CREATE: &str = "create the directory";
+
+/// Directories that are known to be there.
+#[derive(Debug, Default)]
+pub(super) struct Directories {
+    /// Below it no symbolic link is followed, and nothing is created elsewhere.
+    root: Option<PathBuf>,
+    is_cleaning: bool,
+    known: Mutex<HashSet<PathBuf>>,
+    left_overs: Mutex<LeftOvers>,
+}
+
+impl Directories {
+    pub(super) fn below(root: &Path, is_cleaning: bool) -> Directories {
+        Directories {
+            root: Some(root.to_owned()),
+            is_cleaning,
+            ..Directories::default()
+        }
+    }
+
+    pub(super) fn left_overs(&self) -> LeftOvers {
+        *lock(&self.left_overs)
+    }
+
+    /// Whether `path` was noted by [`Directories::note`].
+    pub(super) fn knows(&self, path: &Path) -> bool {
+        lock(&self.known).contains(path)
+    }
+
+    /// Remembers that `path` is there, and how.
+    pub(super) fn note(&self, path: &Path) {
+        lock(&self.known).insert(path.to_owned());
+    }
+
+    pub(super) fn create(&self, dir: &Path, modes: Modes) -> Result<(), StoreError> {
+        if self.knows(dir) {
+            return Ok(());
+        }
+        match &self.root {
+            None => create_with_parents(dir, modes)?,
+            Some(root) => self.create_below(root, dir, modes)?,
+        }
+        self.note(dir);
+        Ok(())
+    }
+
+    /// Forgets that `path` is there.
+    pub(super) fn forget(&self, path: &Path) {
+        lock(&self.known).remove(path);
+    }
+
+    fn create_below(&self, root: &Path, dir: &Path, modes: Modes) -> Result<(), StoreError> {
+        let mut result = self.try_below(root, dir, modes);
+        // A parent that was empty may have been taken back in between.
+        for _ in 1..N_ATTEMPTS {
+            match &result {
+                Err(error) if error.is_not_found() => {
+                    for parent in dir.ancestors() {
+                        self.forget(parent);
+                    }
+                    result = self.try_below(root, dir, modes);
+                }
+                _ => break,
+            }
+        }
+        result
+    }
+
+    fn try_below(&self, root: &Path, dir: &Path, modes: Modes) -> Result<(), StoreError> {
+        let refuse = |reason| StoreError::io(CREATE, dir)(io::Error::other(reason));
+        let below = dir
+            .strip_prefix(root)
+            .map_err(|_| refuse("it is not in the directory of the dump"))?;
+        if !self.knows(root) {
+            create_with_parents(root, modes)?;
+            self.clean(root);
+            self.note(root);
+        }
+        let mut path = root.to_owned();
+        for component in below.components() {
+            let Component::Normal(name) = component else {
+                return Err(refuse("it leads out of the directory of the dump"));
+            };
+            path.push(name);
+            if self.knows(&path) {
+                continue;
+            }
+            match make(&path, modes) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    check_is_directory(&path)?;
+                    self.clean(&path);
+                }
+                Err(error) => return Err(StoreError::io(CREATE, &path)(error)),
+            }
+            self.note(&path);
+        }
+        Ok(())
+    }
+
+    fn clean(&self, dir: &Path) {
+        if self.is_cleaning {
+            let found = temporary::clean(dir);
+            let mut sum = lock(&self.left_overs);
+            *sum = *sum + found;
+        }
+    }
+}
+
+/// Creates one directory; it has `modes` whatever the umask is.
+pub(super) fn make(dir: &Path, modes: Modes) -> io::Result<()> {
+    DirBuilder::new().mode(modes.dir).create(dir)?;
+    modes.settle_dir(dir);
+    Ok(())
+}
+
+/// Creates `dir` and its missing parents; symbolic links among them are the caller's choice.
+fn create_with_parents(dir: &Path, modes: Modes) -> Result<(), StoreError> {
+    if dir.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let mut result = make(dir, modes);
+    let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    for _ in 1..N_ATTEMPTS {
+        let Some(parent) = dir
+            .parent()
+            .filter(|_| result.as_ref().is_err_and(is_missing))
+        else {
+            break;
+        };
+        create_with_parents(parent, modes)?;
+        result = make(dir, modes);
+    }
+    match result {
+        // `.` and `/` and what another process was faster to create.
+        Err(_) if dir.is_dir() => Ok(()),
+        result => result.map_err(StoreError::io(CREATE, dir)),
+    }
+}
+
+/// What is there must be a directory and not lead to one: somebody else may have put it there.
+fn check_is_directory(path: &Path) -> Result<(), StoreError> {
+    let metadata = fs::symlink_metadata(path).map_err(StoreError::io("examine", path))?;
+    if metadata.is_dir() {
+        return Ok(());
+    }
+    let reason = match metadata.is_symlink() {
+        true => "there is a symbolic link, which is not followed inside a dump",
+        false => "there is a file",
+    };
+    Err(StoreError::io(CREATE, path)(io::Error::other(reason)))
+}
+
+/// What is behind these locks stays whole whatever panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

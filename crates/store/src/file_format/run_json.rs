@@ -1,0 +1,376 @@
+//! `run.json`: what a run was asked for, what it did and how it ended.
+//!
+//! An object; keys that are not known are passed over, keys that are missing have their default.
+//! `docs/formats/run_json.md` lists them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::FormatError;
+use crate::owner::Owner;
+use crate::temporary::LeftOvers;
+
+/// The version that is written.
+pub const VERSION: u32 = 1;
+/// Largest file that is read.
+pub const FILE_BYTES_MAX: usize = 4 << 20;
+/// Most bytes of a name or message that are kept.
+const TEXT_BYTES_MAX: usize = 4 << 10;
+/// Largest configuration that is kept word for word.
+pub const CONFIGURATION_BYTES_MAX: usize = 64 << 10;
+/// Most models that are listed.
+const N_MODELS_MAX: usize = 64;
+
+/// How a run ended, if it did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// It is at work, or was killed: [`RunRecord::process`] tells which.
+    Running,
+    /// It came to its end.
+    Finished,
+    /// A signal stopped it, and it wrote what it had.
+    Interrupted,
+    /// The model or the tool failed; what came before is there.
+    Failed,
+    /// A state that a later version knows.
+    #[default]
+    #[serde(other)]
+    Unknown,
+}
+
+impl RunState {
+    /// The word in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunState::Running => "running",
+            RunState::Finished => "finished",
+            RunState::Interrupted => "interrupted",
+            RunState::Failed => "failed",
+            RunState::Unknown => "unknown",
+        }
+    }
+}
+
+/// The record of a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RunRecord {
+    /// Version of the format.
+    pub version: u32,
+    /// Tells this run from every other.
+    pub id: String,
+    /// What wrote the dump.
+    pub tool: Program,
+    /// Where the run stands.
+    pub state: RunState,
+    /// The process that writes the dump.
+    pub process: Owner,
+    /// The machine.
+    pub host: Host,
+    /// When the dump began, RFC 3339, UTC, with microseconds.
+    pub started: String,
+    /// When it ended.
+    pub ended: Option<String>,
+    /// The command, such as `dump`, or the interface that was called.
+    pub command: String,
+    /// The configuration file, if there was one.
+    pub configuration: Option<ConfigurationFile>,
+    /// Whose form the dump has.
+    pub dialect: String,
+    /// What was kept, in short.
+    pub plan: BTreeMap<String, String>,
+    /// What ran the models.
+    pub engine: Program,
+    /// Threads that the engine was given.
+    pub n_engine_threads: u64,
+    /// Threads that wrote.
+    pub n_writers: u64,
+    /// The models, or operators that ran on their own; the first 64.
+    pub models: Vec<ModelFile>,
+    /// Executions of the models.
+    pub n_steps: u64,
+    /// The counts of the session, by name.
+    pub counters: BTreeMap<String, u64>,
+    /// The first thing that could not be written.
+    pub first_error: Option<String>,
+    /// The first tensor with NaN or an infinity.
+    pub first_non_finite: Option<NonFiniteFinding>,
+    /// The first operator whose arithmetic overflowed.
+    pub first_overflow: Option<OverflowFinding>,
+    /// What the run removed of killed ones before it.
+    pub left_overs: LeftOvers,
+    /// When a later run removed what this one left unfinished.
+    pub cleaned: Option<Cleaned>,
+}
+
+/// A program and its version.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// Its version, if it is known.
+    pub version: Option<String>,
+}
+
+/// A machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Host {
+    /// Its name.
+    pub name: String,
+    /// The operating system and its release.
+    pub os: String,
+    /// The processor as it names itself.
+    pub cpu: String,
+    /// Processors that the process may use.
+    pub n_cpus: u64,
+}
+
+/// A configuration file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ConfigurationFile {
+    /// Its path as it was given.
+    pub path: String,
+    /// The 128-bit XXH3 digest of its bytes.
+    pub xxh3_128: String,
+    /// Its text, unless that is longer than 64 KiB.
+    pub text: Option<String>,
+}
+
+/// A model.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelFile {
+    /// What reports call it.
+    pub name: String,
+    /// The name of its file without directories, if it came from a file.
+    pub file: Option<String>,
+    /// Size of the file.
+    pub n_bytes: Option<u64>,
+    /// The 128-bit XXH3 digest of the file's bytes.
+    pub xxh3_128: Option<String>,
+    /// The name that the graph carries.
+    pub graph: String,
+}
+
+/// The first tensor that holds NaN or an infinity.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NonFiniteFinding {
+    /// Execution of the model.
+    pub step: u64,
+    /// Position of the operator in the model.
+    pub task_id: u32,
+    /// The operator's type.
+    pub op_type: String,
+    /// The operator's name.
+    pub op_name: String,
+    /// Such as `output.0`.
+    pub slot: String,
+    /// How many NaN.
+    pub nan: u64,
+    /// How many positive infinities.
+    pub pos_inf: u64,
+    /// How many negative infinities.
+    pub neg_inf: u64,
+}
+
+/// The first operator whose arithmetic overflowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OverflowFinding {
+    /// Execution of the model.
+    pub step: u64,
+    /// Position of the operator in the model.
+    pub task_id: u32,
+    /// The operator's type.
+    pub op_type: String,
+    /// The operator's name.
+    pub op_name: String,
+    /// The status bits.
+    pub status: u64,
+}
+
+/// That a later run cleaned up after this one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cleaned {
+    /// When, as [`RunRecord::started`].
+    pub at: String,
+    /// What it found.
+    #[serde(flatten)]
+    pub left_overs: LeftOvers,
+}
+
+/// The file's text. Names and messages are cut to 4 KiB.
+pub fn encode(record: &RunRecord) -> String {
+    // Neither numbers nor text can fail to be written to memory.
+    let text = serde_json::to_string_pretty(&bounded(record.clone())).unwrap_or_default();
+    text + "\n"
+}
+
+/// Reads a file's bytes.
+///
+/// # Errors
+/// [`FormatError`] if there are too many, or if they are no JSON object with a `version` and keys of
+/// the right types.
+pub fn parse(bytes: &[u8]) -> Result<RunRecord, FormatError> {
+    if bytes.len() > FILE_BYTES_MAX {
+        let found = format!("{} bytes", bytes.len());
+        let expected = format!("at most {FILE_BYTES_MAX} bytes");
+        return Err(FormatError::new(FILE_BYTES_MAX as u64, expected, found));
+    }
+    // Serde would take a list for the fields in their order.
+    if bytes
+        .trim_ascii_start()
+        .first()
+        .is_some_and(|byte| *byte != b'{')
+    {
+        return Err(FormatError::new(0, "an object", "something else"));
+    }
+    let record: RunRecord = serde_json::from_slice(bytes).map_err(|error| {
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let before: usize = lines
+            .take(error.line().saturating_sub(1))
+            .map(<[u8]>::len)
+            .sum();
+        let offset = before + error.column().saturating_sub(1);
+        FormatError::new(offset as u64, "the record of a run", error.to_string())
+    })?;
+    if record.version == 0 {
+        return Err(FormatError::new(0, "a record with a `version`", "none"));
+    }
+    Ok(record)
+}
+
+fn bounded(mut record: RunRecord) -> RunRecord {
+    record.models.truncate(N_MODELS_MAX);
+    for model in &mut record.models {
+        cut(&mut model.name);
+        cut(&mut model.graph);
+        model.file.iter_mut().for_each(cut);
+    }
+    record.first_error.iter_mut().for_each(cut);
+    if let Some(first) = &mut record.first_non_finite {
+        cut(&mut first.op_type);
+        cut(&mut first.op_name);
+    }
+    if let Some(first) = &mut record.first_overflow {
+        cut(&mut first.op_type);
+        cut(&mut first.op_name);
+    }
+    if let Some(configuration) = &mut record.configuration {
+        cut(&mut configuration.path);
+        let is_long = |text: &String| text.len() > CONFIGURATION_BYTES_MAX;
+        configuration.text = configuration.text.take().filter(|text| !is_long(text));
+    }
+    record
+}
+
+fn cut(text: &mut String) {
+    if text.len() > TEXT_BYTES_MAX {
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
+        text.push('…');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> RunRecord {
+        RunRecord {
+            version: VERSION,
+            id: "1-2-0000000000000003-4-0".into(),
+            tool: Program {
+                name: "opscope".into(),
+                version: Some("0.1.0".into()),
+            },
+            state: RunState::Finished,
+            process: Owner {
+                pid: 1,
+                start_ticks: 2,
+                boot: u64::MAX,
+                pid_namespace: 4,
+            },
+            ended: Some("2024-01-02T03:04:05.000006Z".into()),
+            configuration: Some(ConfigurationFile {
+                text: Some("{\"dump\": {}}".into()),
+                ..ConfigurationFile::default()
+            }),
+            counters: BTreeMap::from([("n_written".into(), u64::MAX)]),
+            models: vec![ModelFile::default()],
+            first_non_finite: Some(NonFiniteFinding::default()),
+            first_overflow: Some(OverflowFinding::default()),
+            cleaned: Some(Cleaned::default()),
+            ..RunRecord::default()
+        }
+    }
+
+    #[test]
+    fn records_come_back() {
+        let record = record();
+        assert_eq!(parse(encode(&record).as_bytes()).unwrap(), record);
+    }
+
+    #[test]
+    fn unknown_keys_and_states_are_passed_over() {
+        let text =
+            r#"{"version": 9, "state": "paused", "new": [{}], "tool": {"name": "x", "y": 1}}"#;
+        let record = parse(text.as_bytes()).unwrap();
+        assert_eq!((record.version, record.state), (9, RunState::Unknown));
+        assert_eq!(record.tool.name, "x");
+        assert_eq!(record.counters, BTreeMap::new());
+    }
+
+    #[test]
+    fn other_text_is_refused_at_its_place() {
+        let deep = "[".repeat(1000);
+        let long = " ".repeat(FILE_BYTES_MAX + 1);
+        let cases = [
+            ("", 0),
+            ("{}", 0),
+            ("[]", 0),
+            ("[1]", 0),
+            ("{\n\"version\": -1}", 14),
+            ("{\"version\": 1, \"counters\": {\"a\": \"b\"}}", 35),
+            ("{\"version\": 1", 12),
+            (&long, FILE_BYTES_MAX as u64),
+        ];
+        for (text, offset) in cases {
+            let error = parse(text.as_bytes()).unwrap_err();
+            let start: String = text.chars().take(40).collect();
+            assert_eq!(error.offset, offset, "{start}: {error}");
+        }
+        assert!(parse(format!("{{\"version\": 1, \"x\": {deep}").as_bytes()).is_err());
+    }
+
+    #[test]
+    fn long_text_is_cut_and_stays_readable() {
+        let long = "é\"".repeat(1 << 20);
+        let record = RunRecord {
+            first_error: Some(long.clone()),
+            configuration: Some(ConfigurationFile {
+                text: Some(long.clone()),
+                ..ConfigurationFile::default()
+            }),
+            models: vec![
+                ModelFile {
+                    name: long.clone(),
+                    graph: long,
+                    ..ModelFile::default()
+                };
+                1000
+            ],
+            ..record()
+        };
+        let read = parse(encode(&record).as_bytes()).unwrap();
+        assert_eq!(read.models.len(), N_MODELS_MAX);
+        assert!(read.first_error.unwrap().len() <= TEXT_BYTES_MAX + 3);
+        assert_eq!(read.configuration.unwrap().text, None);
+    }
+}

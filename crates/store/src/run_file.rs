@@ -1,0 +1,235 @@
+//! The record of a run beside its dump: written when the dump begins, replaced when it ends.
+//!
+//! A run that is killed leaves its record as it was at the beginning: `running`, with a process that is
+//! gone. Several runs may share a directory, also at the same time: each keeps its own record, the one
+//! that began last has the plain name.
+
+mod clean;
+mod find;
+mod host;
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::StoreError;
+use crate::atomic_file::{Creator, Modes};
+use crate::file_format::run_json::{self, RunRecord, RunState};
+use crate::owner::Owner;
+use crate::tree::run::{RUN_FILE, earlier_run_file, earlier_run_number, run_dir};
+
+pub use clean::{clean_acl, clean_mindspore};
+pub use find::{FoundRun, FoundRuns, RunEnd, find};
+pub use host::this_host;
+
+/// How often, and after which time, it is tried again to be the only one in the directory.
+const N_LOCK_ATTEMPTS: u32 = 200;
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+/// How often a name is tried that another process takes.
+const N_NAME_ATTEMPTS: usize = 100;
+
+/// The record of this run.
+#[derive(Debug)]
+pub struct RunFile {
+    root: PathBuf,
+    creator: Creator,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    record: RunRecord,
+    is_begun: bool,
+    /// Why the record could not be begun when the first file was to come.
+    error: Option<StoreError>,
+}
+
+impl RunFile {
+    /// A record of a run that dumps below `root`, a directory inside `dump_path` or the same. Nothing
+    /// is written yet. The process, the state and the id of `record` are filled in.
+    pub fn new(dump_path: &Path, root: &Path, modes: Modes, record: RunRecord) -> RunFile {
+        static N_RUNS: AtomicU64 = AtomicU64::new(0);
+        let process = Owner::current();
+        let serial = N_RUNS.fetch_add(1, Ordering::Relaxed);
+        RunFile {
+            root: root.to_owned(),
+            creator: Creator::in_dump(dump_path, modes),
+            state: Mutex::new(State {
+                record: RunRecord {
+                    version: run_json::VERSION,
+                    id: format!("{process}-{serial}"),
+                    state: RunState::Running,
+                    process,
+                    ..record
+                },
+                is_begun: false,
+                error: None,
+            }),
+        }
+    }
+
+    /// The directory of the dump.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Writes the record. One that is there already becomes `run-{n}.json`.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses.
+    pub fn begin(&self) -> Result<(), StoreError> {
+        self.begin_in(&mut lock(&self.state))
+    }
+
+    /// Hears that a file of the dump is to be written into `dir`: the first one brings the record with
+    /// it, if it is below the root. An error is told by [`RunFile::finish`].
+    pub fn note_file(&self, dir: &Path) {
+        let mut state = lock(&self.state);
+        if state.is_begun || state.error.is_some() || !dir.starts_with(&self.root) {
+            return;
+        }
+        if let Err(error) = self.begin_in(&mut state) {
+            state.error = Some(error);
+        }
+    }
+
+    /// Changes what will be written at the end.
+    pub fn update(&self, change: impl FnOnce(&mut RunRecord)) {
+        change(&mut lock(&self.state).record);
+    }
+
+    /// Replaces the record by its last form. Where the dump has no directory, none is made.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses, or refused at the beginning.
+    pub fn finish(&self, end: RunState, ended: String) -> Result<(), StoreError> {
+        let mut state = lock(&self.state);
+        state.record.state = end;
+        state.record.ended = Some(ended);
+        if let Some(error) = state.error.take() {
+            return Err(error);
+        }
+        if !state.is_begun {
+            return match self.root.is_dir() {
+                true => self.begin_in(&mut state),
+                false => Ok(()),
+            };
+        }
+        let dir = run_dir(&self.root);
+        let _turn = turn(&dir);
+        let text = run_json::encode(&state.record);
+        match own_file(&dir, &state.record.id) {
+            Some(path) => self.creator.replace_file(&path, &[text.as_bytes()]),
+            // Somebody removed it.
+            None => self.create(&dir, &text),
+        }
+    }
+
+    fn begin_in(&self, state: &mut State) -> Result<(), StoreError> {
+        let dir = run_dir(&self.root);
+        self.creator.create_dir(&dir)?;
+        let _turn = turn(&dir);
+        self.create(&dir, &run_json::encode(&state.record))?;
+        state.is_begun = true;
+        Ok(())
+    }
+
+    fn create(&self, dir: &Path, text: &str) -> Result<(), StoreError> {
+        let path = dir.join(RUN_FILE);
+        for _ in 0..N_NAME_ATTEMPTS {
+            if self.creator.create_file(&path, &[text.as_bytes()])? {
+                return Ok(());
+            }
+            self.put_aside(dir, &path)?;
+        }
+        Err(StoreError::io("write", &path)(io::Error::other(
+            "other runs take the name again and again",
+        )))
+    }
+
+    /// Gives the record of an earlier run the next number.
+    fn put_aside(&self, dir: &Path, path: &Path) -> Result<(), StoreError> {
+        let first = earlier_runs(dir).first().map_or(1, |n| n.saturating_add(1));
+        for n in (first..).take(N_NAME_ATTEMPTS) {
+            match self
+                .creator
+                .rename_new(path, &dir.join(earlier_run_file(n)))
+            {
+                Ok(true) => return Ok(()),
+                Ok(false) => {}
+                // Another process has put it aside.
+                Err(_) if path.symlink_metadata().is_err() => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The numbers of earlier runs, the highest first.
+fn earlier_runs(dir: &Path) -> Vec<u64> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let mut numbers: Vec<u64> = entries
+        .filter_map(|entry| earlier_run_number(entry.file_name().to_str()?))
+        .collect();
+    numbers.sort_unstable_by(|a, b| b.cmp(a));
+    numbers
+}
+
+/// The records in a directory, the latest first.
+fn record_paths(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let earlier = earlier_runs(dir).into_iter().map(earlier_run_file);
+    let dir = dir.to_owned();
+    std::iter::once(RUN_FILE.to_owned())
+        .chain(earlier)
+        .map(move |name| dir.join(name))
+}
+
+fn own_file(dir: &Path, id: &str) -> Option<PathBuf> {
+    record_paths(dir).find(|path| read(path).is_ok_and(|record| record.id == id))
+}
+
+/// Reads a record.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read or is no record.
+pub fn read(path: &Path) -> Result<RunRecord, StoreError> {
+    let limit = run_json::FILE_BYTES_MAX as u64 + 1;
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| match file.metadata()?.is_file() {
+            true => file.take(limit).read_to_end(&mut bytes),
+            false => Err(io::Error::other("it is no file")),
+        })
+        .map_err(StoreError::io("read", path))?;
+    run_json::parse(&bytes).map_err(StoreError::corrupt("run.json", path))
+}
+
+/// Waits until no other process changes records in `dir`. File systems that cannot tell do without, and
+/// so does whoever waits for a second.
+fn turn(dir: &Path) -> Option<File> {
+    let file = File::open(dir).ok()?;
+    for _ in 0..N_LOCK_ATTEMPTS {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Some(file),
+            Err(rustix::io::Errno::WOULDBLOCK | rustix::io::Errno::INTR) => {
+                std::thread::sleep(LOCK_PAUSE);
+            }
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// What is behind this lock stays whole whatever panics.
+fn lock(mutex: &Mutex<State>) -> MutexGuard<'_, State> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,42 @@
+//! The machine, as it describes itself.
+
+use std::fs::{self, File};
+use std::io::Read;
+
+use crate::file_format::run_json::Host;
+
+/// How much is read of what the kernel tells of the first processors.
+const CPU_BYTES_MAX: u64 = 64 << 10;
+
+/// The machine that this process runs on. What it does not tell is empty.
+pub fn this_host() -> Host {
+    let os = format!("{} {}", kernel("ostype"), kernel("osrelease"));
+    Host {
+        name: kernel("hostname"),
+        os: format!("{} {}", os.trim(), std::env::consts::ARCH)
+            .trim()
+            .to_owned(),
+        cpu: cpu().unwrap_or_default(),
+        n_cpus: std::thread::available_parallelism().map_or(0, |n| n.get() as u64),
+    }
+}
+
+fn kernel(name: &str) -> String {
+    let text = fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+    text.trim().to_owned()
+}
+
+/// The name of the first processor; where the kernel has no name, its part number.
+fn cpu() -> Option<String> {
+    let mut bytes = Vec::new();
+    let file = File::open("/proc/cpuinfo").ok()?;
+    file.take(CPU_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let value = |key: &str| {
+        text.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            (name.trim() == key).then(|| value.trim().to_owned())
+        })
+    };
+    value("model name").or_else(|| value("CPU part"))
+}

@@ -1,0 +1,40 @@
+//! Where the record of a run lies: `{root}/.opscope/run.json`, those of earlier runs into the same
+//! directory as `run-{n}.json`, of which `run-1.json` is the oldest.
+
+use std::path::{Path, PathBuf};
+
+/// The directory of what a run leaves about itself; readers of dumps pass over it.
+pub const RUN_DIR: &str = super::own::OWN_DIR;
+/// The record of the latest run.
+pub const RUN_FILE: &str = "run.json";
+
+/// `{root}/.opscope`.
+pub fn run_dir(root: &Path) -> PathBuf {
+    root.join(RUN_DIR)
+}
+
+/// The name of the record of the `n`th run but for the latest.
+pub fn earlier_run_file(n: u64) -> String {
+    format!("run-{n}.json")
+}
+
+/// The number in such a name.
+pub fn earlier_run_number(name: &str) -> Option<u64> {
+    let n = name.strip_prefix("run-")?.strip_suffix(".json")?;
+    let n: u64 = n.parse().ok()?;
+    (earlier_run_file(n) == name).then_some(n)
+}
+
+/// Whether a directory of an AscendCL tree goes by this name: 14 digits.
+pub fn is_time(name: &str) -> bool {
+    name.len() == 14 && name.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether a directory of a MindSpore tree goes by this name, and how many levels are below it.
+pub fn levels_below(name: &str) -> Option<usize> {
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match name.strip_prefix("rank_") {
+        Some(rank) => is_number(rank).then_some(3),
+        None => is_number(name).then_some(5),
+    }
+}
