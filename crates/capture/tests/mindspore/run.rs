@@ -23,6 +23,7 @@ pub(crate) fn options(dir: &Path, target: Target) -> MindSporeOptions {
         n_samples: None,
         has_host_layout: true,
         is_bin: false,
+        compression: None,
         has_kernel_args: false,
         has_parameters_only: false,
         runtime: RuntimeMode::Values("all"),

@@ -1,5 +1,6 @@
 //! `opscope dump`.
 
+mod compress;
 mod findings;
 mod inputs;
 mod mindspore;
@@ -18,6 +19,7 @@ use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Sum
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
+use self::compress::CompressArguments;
 use self::range::{NarrowFloat, Ranges};
 use self::request::Target;
 
@@ -121,6 +123,8 @@ pub(crate) struct RunArguments {
     pub(crate) json: bool,
     #[command(flatten)]
     modes: ModeArguments,
+    #[command(flatten)]
+    pub(crate) compress: CompressArguments,
 }
 
 /// Everything the closing report tells.

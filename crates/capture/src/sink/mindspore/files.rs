@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, Modes};
-use opscope_store::file_format::mapping_csv;
+use opscope_store::atomic_file::{Creator, Modes, write_all_vectored};
+use opscope_store::file_format::{mapping_csv, zstd};
 use opscope_store::tree::mindspore::Digits;
 
 use crate::sink::{SinkError, Written};
@@ -41,7 +41,7 @@ impl Files {
     /// Creates a file or takes the place of the one that is there.
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<Written, StoreError> {
         self.creator.replace_file(path, &[bytes])?;
-        Ok(one_file(&[bytes]))
+        Ok(one_file(n_bytes(&[bytes])))
     }
 
     /// [`Files::replace`] of a file whose name may be too long for the file system.
@@ -65,32 +65,51 @@ impl Files {
     }
 
     /// Creates a file in `dir` under the first of `names` that is free; where a name is too long,
-    /// under digits, and `mapping.csv` says whose.
+    /// under digits, and `mapping.csv` says whose. The file is compressed if there is a level.
     pub(super) fn put(
         &self,
         dir: &Path,
         names: impl Iterator<Item = String>,
         parts: &[&[u8]],
+        compression: Option<zstd::Level>,
     ) -> Result<Written, SinkError> {
         let mut last = String::new();
         for name in names.take(N_SHORT_NAMES_MAX) {
-            let is_new = match self.digits.short_name(&name) {
-                None => self.creator.create_file(&dir.join(&name), parts)?,
+            let n_bytes = match self.digits.short_name(&name) {
+                None => self.create_new(&dir.join(&name), parts, compression)?,
                 Some(short) => {
-                    let is_new = self.creator.create_file(&dir.join(&short), parts)?;
-                    if is_new {
+                    let n_bytes = self.create_new(&dir.join(&short), parts, compression)?;
+                    if n_bytes.is_some() {
                         let line = mapping_csv::line(&short, &name);
                         self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
                     }
-                    is_new
+                    n_bytes
                 }
             };
-            if is_new {
-                return Ok(one_file(parts));
+            if let Some(n_bytes) = n_bytes {
+                return Ok(one_file(n_bytes));
             }
             last = name;
         }
         Err(SinkError::Other(format!("no free file name for `{last}`")))
+    }
+
+    /// Creates a file and returns its size; `None` if the name is taken.
+    fn create_new(
+        &self,
+        path: &Path,
+        parts: &[&[u8]],
+        compression: Option<zstd::Level>,
+    ) -> Result<Option<u64>, StoreError> {
+        let mut n_bytes = n_bytes(parts);
+        let is_new = self.creator.create_with(path, |file| match compression {
+            None => write_all_vectored(file, parts),
+            Some(level) => {
+                n_bytes = zstd::write(file, parts, level)?;
+                Ok(())
+            }
+        })?;
+        Ok(is_new.then_some(n_bytes))
     }
 
     /// Appends lines, after `header` if the file is new.
@@ -121,10 +140,14 @@ impl Files {
     }
 }
 
-fn one_file(parts: &[&[u8]]) -> Written {
+fn n_bytes(parts: &[&[u8]]) -> u64 {
+    parts.iter().map(|part| part.len() as u64).sum()
+}
+
+fn one_file(n_bytes: u64) -> Written {
     Written {
         n_files: 1,
-        n_bytes: parts.iter().map(|part| part.len() as u64).sum(),
+        n_bytes,
         ..Written::default()
     }
 }

@@ -55,6 +55,7 @@ impl MindSporeSink {
         let name = TensorFileName {
             layout: self.layout_name(tensor),
             dtype: Some(dtype_name.to_owned()),
+            is_compressed: self.options.compression.is_some(),
             ..name
         };
         let mut written = Written::default();
@@ -72,7 +73,10 @@ impl MindSporeSink {
                 TensorFileName { timestamp, ..name }.to_string()
             });
             let parts: [&[u8]; 2] = [&array.header, &array.payload];
-            written = written + self.files.put(dir, names, &parts)?;
+            written = written
+                + self
+                    .files
+                    .put(dir, names, &parts, self.options.compression)?;
         }
         Ok(written + self.write_row(dir, operator, &name, tensor)?)
     }

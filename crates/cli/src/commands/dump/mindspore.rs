@@ -67,6 +67,7 @@ impl Dump {
             n_samples: dump.n_samples,
             has_host_layout: dump.trans_flag,
             is_bin: dump.file_format == FileFormat::Bin,
+            compression: None,
             has_kernel_args: dump.saves_kernel_args,
             has_parameters_only: has_parameters_only(dump.target, dump.purpose),
             runtime: match dump.purpose {

@@ -73,6 +73,7 @@ impl Request {
                 let hint = "give `--out DIR`, `--config FILE`, `--stats` or `--as DTYPE`";
                 return Err(Failure::message(USAGE, message).with_hint(hint));
             }
+            arguments.compress.apply(None)?;
             return Ok(Request {
                 plan: Plan::everything(),
                 has_single_operators: true,
@@ -80,7 +81,16 @@ impl Request {
                 ..nothing
             });
         };
-        Ok(match read(path, arguments)? {
+        let mut configured = read(path, arguments)?;
+        match &mut configured {
+            Configured::Acl(_) => arguments.compress.apply(None)?,
+            Configured::MindSpore(Some(dump)) => {
+                arguments.compress.apply(Some(&mut dump.options))?;
+            }
+            // Nothing is dumped.
+            Configured::MindSpore(None) => {}
+        }
+        Ok(match configured {
             Configured::Acl(Some(dump)) => Request {
                 plan: Plan {
                     has_graph_inputs: arguments.graph_inputs,
