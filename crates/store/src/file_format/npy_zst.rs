@@ -48,11 +48,10 @@ pub fn is_compressed(file_name: &str, bytes: &[u8]) -> bool {
 /// than its extents ask for, or of more than [`CONTENT_BYTES_MAX`]. Offsets are those in `bytes`;
 /// where the header in the frames is at fault, the error says so.
 pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
-    let start = zstd::decode_start(bytes, START_BYTES)?;
-    let header = match NpyHeader::decode(&start) {
-        Err(_) if start.len() == START_BYTES => {
-            NpyHeader::decode(&zstd::decode_start(bytes, START_BYTES_MAX)?)
-        }
+    let mut decoder = zstd::Decoder::new(bytes)?;
+    let start = decoder.start(START_BYTES)?;
+    let header = match NpyHeader::decode(start) {
+        Err(_) if start.len() >= START_BYTES => NpyHeader::decode(decoder.start(START_BYTES_MAX)?),
         header => header,
     };
     let (header, n_header) = header.map_err(|error| FormatError {
@@ -69,7 +68,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
         let expected = format!("at most {CONTENT_BYTES_MAX} bytes (`zstd -d` makes a plain file)");
         return Err(FormatError::new(0, expected, format!("{dtype} {shape}")));
     };
-    zstd::decode_exactly(bytes, n_content).map_err(|error| FormatError {
+    decoder.finish(n_content).map_err(|error| FormatError {
         expected: format!("{} for an array of {dtype} {shape}", error.expected),
         ..error
     })

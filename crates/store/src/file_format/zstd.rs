@@ -85,85 +85,90 @@ pub fn write(out: &mut impl Write, parts: &[&[u8]], level: Level) -> io::Result<
     }
 }
 
-/// The first `n` bytes of the content, or all of it if there are fewer. What follows is not looked at.
-///
-/// # Errors
-/// [`FormatError`] if the frames are damaged before that.
-pub fn decode_start(bytes: &[u8], n: usize) -> Result<Vec<u8>, FormatError> {
-    let mut start = Vec::with_capacity(n);
-    Decoder::new(bytes)?.fill(&mut start)?;
-    start.truncate(n);
-    Ok(start)
-}
-
-/// The content of all frames, which must be `n` bytes. That is checked against what the first frame
-/// says and what `bytes` can hold before memory is set aside; checksums are verified.
-///
-/// # Errors
-/// [`FormatError`] if the frames are damaged or cut off, or the content has another size.
-pub fn decode_exactly(bytes: &[u8], n: usize) -> Result<Vec<u8>, FormatError> {
-    let expected = || format!("frames with {n} bytes");
-    let declared = zstd_safe::get_frame_content_size(bytes).ok().flatten();
-    if let Some(declared) = declared.filter(|&declared| declared > n as u64) {
-        return Err(FormatError::new(0, expected(), declared.to_string()));
-    }
-    let n_max = (bytes.len() as u64).saturating_mul(EXPANSION_MAX);
-    if n as u64 > n_max {
-        let found = format!("{} bytes, which stand for {n_max} at most", bytes.len());
-        return Err(FormatError::new(0, expected(), found));
-    }
-    let mut content = Vec::new();
-    // With one byte more than is wanted the decoder never waits for room.
-    let n_reserved = n.saturating_add(1);
-    if content.try_reserve_exact(n_reserved).is_err() {
-        let found = format!("a size of {n_reserved}");
-        return Err(FormatError::new(0, "a size that fits memory", found));
-    }
-    let mut decoder = Decoder::new(bytes)?;
-    decoder.fill(&mut content)?;
-    let offset = decoder.pos as u64;
-    if content.len() > n {
-        return Err(FormatError::new(offset, expected(), "more"));
-    }
-    if !decoder.is_between_frames {
-        let expected = "the end of a zstd frame";
-        return Err(FormatError::new(offset, expected, "the end of the file"));
-    }
-    if content.len() < n {
-        let found = content.len().to_string();
-        return Err(FormatError::new(offset, expected(), found));
-    }
-    Ok(content)
-}
-
-struct Decoder<'a> {
+/// Decompresses frames piece by piece, so that what comes first can say how much there is to come.
+pub struct Decoder<'a> {
     context: DCtx<'static>,
     bytes: &'a [u8],
     /// How many of the bytes have been read.
     pos: usize,
+    content: Vec<u8>,
     is_between_frames: bool,
 }
 
 impl Decoder<'_> {
-    /// The context keeps libzstd's limit of 128 MiB for the window that a frame asks for.
-    fn new(bytes: &[u8]) -> Result<Decoder<'_>, FormatError> {
+    /// A decoder of all frames in `bytes`. Frames that ask for a window of more than 128 MiB, the limit
+    /// of libzstd, are refused later.
+    ///
+    /// # Errors
+    /// [`FormatError`] if there is no memory.
+    pub fn new(bytes: &[u8]) -> Result<Decoder<'_>, FormatError> {
         let context = DCtx::try_create();
         let context = context.ok_or_else(|| FormatError::new(0, "memory for a decoder", "none"))?;
         Ok(Decoder {
             context,
             bytes,
             pos: 0,
+            content: Vec::new(),
             is_between_frames: false,
         })
     }
 
-    /// Decodes until `content` has no more room, or to the end.
-    fn fill(&mut self, content: &mut Vec<u8>) -> Result<(), FormatError> {
-        while self.pos < self.bytes.len() && content.len() < content.capacity() {
+    /// At least the first `n` bytes of the content, or all of it if there are fewer. What follows is not
+    /// looked at.
+    ///
+    /// # Errors
+    /// [`FormatError`] if the frames are damaged or cut off before that, or there is no memory.
+    pub fn start(&mut self, n: usize) -> Result<&[u8], FormatError> {
+        self.fill(n)?;
+        if self.content.len() < n {
+            self.check_end()?;
+        }
+        Ok(&self.content)
+    }
+
+    /// The whole content, which must be `n` bytes. That is checked against what the first frame says
+    /// and what its bytes can hold before memory is set aside; checksums are verified.
+    ///
+    /// # Errors
+    /// [`FormatError`] if the frames are damaged or cut off, or the content has another size.
+    pub fn finish(mut self, n: usize) -> Result<Vec<u8>, FormatError> {
+        let expected = || format!("frames with {n} bytes");
+        let declared = zstd_safe::get_frame_content_size(self.bytes).ok().flatten();
+        if let Some(declared) = declared.filter(|&declared| declared > n as u64) {
+            return Err(FormatError::new(0, expected(), declared.to_string()));
+        }
+        let n_bytes = self.bytes.len();
+        let n_max = (n_bytes as u64).saturating_mul(EXPANSION_MAX);
+        if n as u64 > n_max {
+            let found = format!("{n_bytes} bytes, which stand for {n_max} at most");
+            return Err(FormatError::new(0, expected(), found));
+        }
+        // With one byte more than is wanted the decoder never waits for room.
+        self.fill(n.saturating_add(1))?;
+        let offset = self.pos as u64;
+        if self.content.len() > n {
+            return Err(FormatError::new(offset, expected(), "more"));
+        }
+        self.check_end()?;
+        if self.content.len() < n {
+            let found = self.content.len().to_string();
+            return Err(FormatError::new(offset, expected(), found));
+        }
+        Ok(self.content)
+    }
+
+    /// Decodes until there are `n` bytes of content, or to the end.
+    fn fill(&mut self, n: usize) -> Result<(), FormatError> {
+        let n_more = n.saturating_sub(self.content.len());
+        if self.content.try_reserve_exact(n_more).is_err() {
+            let found = format!("a size of {n}");
+            return Err(FormatError::new(0, "a size that fits memory", found));
+        }
+        while self.pos < self.bytes.len() && self.content.len() < n {
             let end = self.bytes.len().min(self.pos + CHUNK_BYTES);
             let mut input = InBuffer::around(&self.bytes[self.pos..end]);
-            let n_before = content.len();
-            let mut output = OutBuffer::around_pos(content, n_before);
+            let n_before = self.content.len();
+            let mut output = OutBuffer::around_pos(&mut self.content, n_before);
             let result = self.context.decompress_stream(&mut output, &mut input);
             let n_left = result.map_err(|code| {
                 let found = zstd_safe::get_error_name(code);
@@ -173,6 +178,16 @@ impl Decoder<'_> {
             self.is_between_frames = n_left == 0;
         }
         Ok(())
+    }
+
+    /// Whether all frames that were begun have ended.
+    fn check_end(&self) -> Result<(), FormatError> {
+        if self.is_between_frames {
+            return Ok(());
+        }
+        let offset = self.pos as u64;
+        let expected = "the end of a zstd frame";
+        Err(FormatError::new(offset, expected, "the end of the file"))
     }
 }
 
@@ -197,6 +212,10 @@ mod tests {
         bytes
     }
 
+    fn decode_exactly(bytes: &[u8], n: usize) -> Result<Vec<u8>, FormatError> {
+        Decoder::new(bytes)?.finish(n)
+    }
+
     fn skippable(n: u32) -> Vec<u8> {
         let mut bytes = vec![0x53, 0x2a, 0x4d, 0x18];
         bytes.extend(n.to_le_bytes());
@@ -218,8 +237,11 @@ mod tests {
                     Some(n as u64)
                 );
                 assert!(decode_exactly(&bytes, n).unwrap() == content[..n]);
-                let n_start = n.min(100);
-                assert!(decode_start(&bytes, 100).unwrap() == content[..n_start]);
+                let mut decoder = Decoder::new(&bytes).unwrap();
+                let start = decoder.start(100).unwrap();
+                assert!(start.len() >= n.min(100) && content.starts_with(start));
+                assert!(decoder.start(5000).unwrap().len() >= n.min(5000));
+                assert!(decoder.finish(n).unwrap() == content[..n]);
             }
         }
         assert_eq!((Level::new(0), Level::new(20)), (None, None));
@@ -278,6 +300,9 @@ mod tests {
             let error = decode_exactly(bytes, n).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
+        let mut cut = Decoder::new(&bytes[..bytes.len() - 1]).unwrap();
+        let error = cut.start(8).unwrap_err();
+        assert!(error.to_string().contains("the end of the file"), "{error}");
     }
 
     #[test]
