@@ -79,7 +79,7 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
 /// # Errors
 /// As for [`npy::read_file`] and [`decode`].
 pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
-    let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+    let bytes = FileBytes::open(path).map_err(StoreError::io("open", path))?;
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
     if !is_compressed(&file_name, bytes.as_ref()) {
         drop(bytes);
