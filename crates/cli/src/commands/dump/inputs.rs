@@ -175,8 +175,9 @@ impl InputSource {
         }
         if !is_array(path) {
             let path = path.display();
-            let message = format!("`{path}` is no `.npy`, `.npy.zst` or `.bin` file");
-            return Err(Failure::message(USAGE, message));
+            let message = format!("`{path}` is neither a `.npy` nor a `.bin` file");
+            let hint = "a compressed array is a `.npy.zst` file";
+            return Err(Failure::message(USAGE, message).with_hint(hint));
         }
         let tensor = npy_zst::read_file(path)?;
         match wanted {
