@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,7 +26,7 @@ def folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def dump(opscope: Binary, folder: Path, target: str, **settings: object) -> Path:
+def dump(opscope: Binary, folder: Path, target: str, *options: str, **settings: object) -> Path:
     common = {
         "op_debug_mode": 0,
         "dump_mode": 0,
@@ -41,10 +42,11 @@ def dump(opscope: Binary, folder: Path, target: str, **settings: object) -> Path
     config: dict[str, object] = {"common_dump_settings": common}
     if target not in ("ascend-o2", "ge"):
         config["e2e_dump_settings"] = {"enable": True}
+    folder.mkdir(exist_ok=True)
     path = folder / "data_dump.json"
     path.write_text(json.dumps(config))
     images = f"image={DIGITS / 'images.npy'}"
-    opscope.run("dump", DIGITS / "digits_cnn.onnx", "--input", images, "--config", path, "--target", target)
+    opscope.run("dump", DIGITS / "digits_cnn.onnx", "--input", images, "--config", path, "--target", target, *options)
     return folder / "dump"
 
 
@@ -77,3 +79,22 @@ def test_statistics_agree_with_numpy(opscope: Binary, folder: Path) -> None:
         expected = [array.max(), array.min(), array.mean(), np.sqrt((array**2).sum())]
         columns = ["Max Value", "Min Value", "Avg Value", "L2Norm Value"]
         np.testing.assert_allclose([float(row[name]) for name in columns], expected, rtol=1e-5, atol=1e-9)
+
+
+def test_compressed_arrays_hold_what_plain_ones_hold(opscope: Binary, folder: Path) -> None:
+    plain = dump(opscope, folder / "plain", "cpu")
+    packed = dump(opscope, folder / "packed", "cpu", "--compress", "zstd")
+    packed_names = {path.name for path in packed.rglob("*.npy*")}
+    assert all(name.endswith(".npy.zst") for name in packed_names)
+    opscope.convert(packed, folder / "converted")
+
+    def arrays(tree: Path) -> dict[str, np.ndarray]:
+        # Times in names differ from run to run.
+        found = {re.sub(r"\.\d{16}\.", ".", path.name): np.load(path) for path in tree.rglob("*.npy")}
+        assert len(found) == len(packed_names)
+        return found
+
+    expected, converted = arrays(plain), arrays(folder / "converted")
+    assert sorted(expected) == sorted(converted)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(converted[name], array, strict=True)

@@ -95,6 +95,7 @@ fn convert(dump: &Path, out: &Path) {
         out: out.to_owned(),
         kind: OutputKind::Npy,
         relayout: None,
+        compression: None,
         pick: None,
         n_threads: default_jobs(),
         modes: Modes::default(),

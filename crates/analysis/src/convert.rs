@@ -22,6 +22,7 @@ use std::path::PathBuf;
 
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::file_format::zstd;
 use opscope_store::record::Side;
 
 use crate::job;
@@ -34,6 +35,8 @@ pub struct Options {
     pub out: PathBuf,
     /// Kind of file to write.
     pub kind: OutputKind,
+    /// How hard arrays are compressed, if they are to be. Files of other kinds are not.
+    pub compression: Option<zstd::Level>,
     /// The layout to bring every tensor into; by default they keep theirs.
     pub relayout: Option<Relayout>,
     /// The only tensor to convert; by default all of them, and buffers and workspaces too.

@@ -26,6 +26,8 @@ pub struct FileDescription {
     pub kind: FileKind,
     /// Its size in bytes.
     pub n_bytes: u64,
+    /// Its size without its compression, if it has one.
+    pub n_decompressed: Option<u64>,
     /// Bytes before the payload: length and header.
     pub n_start: u64,
     /// Format version.
@@ -104,6 +106,7 @@ pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
         path: path.to_owned(),
         kind: file.kind(),
         n_bytes,
+        n_decompressed: file.n_decompressed(),
         n_start: file.n_start(),
         version: header.version.clone(),
         dump_time: header.dump_time,

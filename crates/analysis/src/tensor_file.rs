@@ -16,12 +16,12 @@ use opscope_store::file_format::dump_data::{
 };
 use opscope_store::file_format::ffts_plus::{self, FftsPlus};
 use opscope_store::file_format::nano::{self, NanoHeader};
-use opscope_store::file_format::{npy, op_debug};
+use opscope_store::file_format::{npy, npy_zst, op_debug};
 use opscope_store::record::Side;
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_store::{FormatError, StoreError};
 
-use array::array_file;
+use array::{array_file, compressed_array_file};
 pub(crate) use slices::SliceError;
 
 use crate::describe::slot_name;
@@ -62,6 +62,8 @@ pub(crate) struct TensorFile {
     pieces: Vec<Piece>,
     /// Bytes before the payload.
     n_start: u64,
+    /// Size of the file without its compression, if it has one.
+    n_decompressed: Option<u64>,
     bytes: FileBytes,
 }
 
@@ -83,7 +85,13 @@ impl TensorFile {
                 source,
             }
         };
-        if file_name.ends_with(".npy") || bytes.as_ref().starts_with(NPY_MAGIC) {
+        if npy_zst::is_compressed(file_name, bytes.as_ref()) {
+            let corrupt = corrupt(npy_zst::FORMAT_NAME);
+            let content = npy_zst::decode(bytes.as_ref());
+            let array = content.and_then(|content| compressed_array_file(content, file_name));
+            return array.map_err(corrupt);
+        }
+        if file_name.ends_with(npy_zst::PLAIN_SUFFIX) || bytes.as_ref().starts_with(NPY_MAGIC) {
             return array_file(bytes, file_name).map_err(corrupt(npy::FORMAT_NAME));
         }
         if nano::is_nano(bytes.as_ref()) {
@@ -106,6 +114,7 @@ impl TensorFile {
             header,
             pieces,
             n_start,
+            n_decompressed: None,
             bytes,
         }
     }
@@ -147,6 +156,7 @@ impl TensorFile {
             header,
             pieces,
             n_start,
+            n_decompressed: None,
             bytes,
         }
     }
@@ -159,6 +169,7 @@ impl TensorFile {
             header: DumpHeader::default(),
             pieces: Vec::new(),
             n_start: 0,
+            n_decompressed: None,
             bytes,
         }
     }
@@ -182,6 +193,11 @@ impl TensorFile {
     /// Bytes before the payload.
     pub(crate) fn n_start(&self) -> u64 {
         self.n_start
+    }
+
+    /// Size of the file without its compression, if it has one.
+    pub(crate) fn n_decompressed(&self) -> Option<u64> {
+        self.n_decompressed
     }
 
     /// What the name of a MindSpore array says.

@@ -51,6 +51,7 @@ fn run_as(
         out: out.to_owned(),
         kind,
         relayout: None,
+        compression: None,
         pick: None,
         n_threads: 3,
         modes: Modes::default(),

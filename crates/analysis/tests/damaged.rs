@@ -101,6 +101,7 @@ fn nothing_ends_the_process() {
             out: out.clone(),
             kind: KINDS[random.below(KINDS.len())],
             relayout,
+            compression: None,
             pick: None,
             n_threads: 2,
             modes: Modes::default(),

@@ -24,6 +24,7 @@ fn run(dump: &Path, out: &Path, layout: &str, kind: OutputKind) -> Report {
             target,
             shape: None,
         }),
+        compression: None,
         pick: None,
         n_threads: 2,
         modes: Modes::default(),

@@ -148,6 +148,7 @@ fn in_trees_of_acl() {
 fn options(dir: &Path, target: Target, net_name: &str) -> MindSporeOptions {
     MindSporeOptions {
         dedup: Dedup::default(),
+        compression: None,
         target,
         path: dir.to_owned(),
         rank: 0,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use opscope_store::atomic_file::Modes;
+use opscope_store::file_format::zstd::Level;
 use opscope_tensor::{Layout, Shape};
 
 /// `NAME=FILE`.
@@ -83,6 +84,16 @@ pub(crate) fn layout(text: &str) -> Result<Layout, String> {
     })
 }
 
+/// `zstd` or `zstd:LEVEL`.
+pub(crate) fn compression(text: &str) -> Result<Level, String> {
+    let level = match text.split_once(':') {
+        None if text == "zstd" => return Ok(Level::default()),
+        Some(("zstd", level)) => level.parse().ok().and_then(Level::new),
+        _ => return Err("expected zstd or zstd:LEVEL".into()),
+    };
+    level.ok_or_else(|| format!("expected a level from {} to {}", Level::MIN, Level::MAX))
+}
+
 fn mode(text: &str) -> Result<u32, String> {
     match u32::from_str_radix(text, 8) {
         Ok(mode) if mode <= 0o777 => Ok(mode),
@@ -105,6 +116,22 @@ mod tests {
         assert_eq!(named_shape("x:2x3").unwrap().shape.dims(), [2, 3]);
         assert!(named_shape("x").is_err());
         assert!(named_shape("x:-1").is_err());
+    }
+
+    #[test]
+    fn levels_of_compression_have_limits() {
+        assert_eq!(compression("zstd"), Ok(Level::default()));
+        for level in [1, 19] {
+            assert_eq!(
+                compression(&format!("zstd:{level}")).ok(),
+                Level::new(level)
+            );
+        }
+        for text in [
+            "", "gzip", "zstd:", "zstd:0", "zstd:20", "zstd:-1", "zstd:a", "zstd1",
+        ] {
+            assert!(compression(text).is_err(), "{text}");
+        }
     }
 
     #[test]

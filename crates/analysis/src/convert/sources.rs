@@ -1,12 +1,12 @@
 //! What to convert.
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
 use opscope_store::dump::{self, mindspore};
-use opscope_store::tree::mindspore::{SUFFIX, TensorFileName};
+use opscope_store::file_format::npy_zst;
+use opscope_store::tree::mindspore::TensorFileName;
 
 /// One file to convert, and where its results go.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,8 +45,8 @@ impl Source {
 }
 
 /// Lists what to convert: a file as it is, a directory with everything below it, keeping its
-/// structure. In directories, `.npy` files are passed over, since they are results already, unless
-/// MindSpore dumped them; what lies beside the tensors of such a dump is passed over too.
+/// structure. In directories, `.npy` and `.npy.zst` files are passed over, since they are results
+/// already, unless MindSpore dumped them; what lies beside the tensors of such a dump is passed over too.
 /// Directories that cannot be listed are returned beside the sources.
 pub fn sources(path: &Path) -> (Vec<Source>, Vec<StoreError>) {
     if !path.is_dir() {
@@ -70,7 +70,7 @@ pub fn sources(path: &Path) -> (Vec<Source>, Vec<StoreError>) {
     };
     let is_mindspore = listing.entries.iter().any(mindspore::is_mindspore);
     let is_result = |entry: &dump::Entry| {
-        let is_array = entry.path.extension() == Some(OsStr::new("npy"));
+        let is_array = npy_zst::split_name(&file_name(&entry.path)).is_some();
         match is_mindspore {
             true => !mindspore::holds_tensors(entry),
             false => is_array,
@@ -96,11 +96,11 @@ pub fn collision(sources: &[Source]) -> Option<(&Source, &Source)> {
     })
 }
 
-fn without_suffix(mut name: String) -> String {
-    if name.ends_with(SUFFIX) {
-        name.truncate(name.len() - SUFFIX.len());
+fn without_suffix(name: String) -> String {
+    match npy_zst::split_name(&name) {
+        Some((stem, _)) => stem.to_owned(),
+        None => name,
     }
-    name
 }
 
 fn single_source(path: &Path) -> Source {

@@ -41,6 +41,19 @@ pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile
     Ok(TensorFile::of_output(bytes, range, description, file_name))
 }
 
+/// [`array_file`] of what a compressed file holds.
+pub(super) fn compressed_array_file(
+    content: Vec<u8>,
+    file_name: &str,
+) -> Result<TensorFile, FormatError> {
+    let n_decompressed = Some(content.len() as u64);
+    let file = array_file(content.into(), file_name)?;
+    Ok(TensorFile {
+        n_decompressed,
+        ..file
+    })
+}
+
 impl TensorFile {
     /// An array: one output of this layout.
     pub(crate) fn from_array(array: &Tensor, file_name: &str, layout: Layout) -> TensorFile {
@@ -72,6 +85,7 @@ impl TensorFile {
                 ..DumpHeader::default()
             },
             n_start: range.start as u64,
+            n_decompressed: None,
             pieces: vec![Piece {
                 kind: PayloadKind::Output,
                 index: 0,

@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, Modes, Sharing, Stamp};
+use opscope_store::atomic_file::{Creator, Modes, Sharing, Stamp, file_holds};
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::file_format::{npy_zst, zstd};
 use opscope_tensor::DType;
 use opscope_tensor::digest::xxh3_128_parts;
 
@@ -107,7 +109,42 @@ pub(super) type Place<'a> = dyn Fn(&mut dyn FnMut(&Path) -> Result<Attempt, Stor
 pub(super) struct Request<'a> {
     pub(super) creator: &'a Creator,
     pub(super) parts: &'a [&'a [u8]],
+    pub(super) compression: Option<zstd::Level>,
     pub(super) place: &'a Place<'a>,
+}
+
+impl Request<'_> {
+    /// The digest of what the file is made of. A file that is compressed is another one.
+    fn digest(&self) -> [u8; 16] {
+        match self.compression {
+            None => xxh3_128_parts(self.parts),
+            Some(level) => {
+                let mark = format!("zstd {}", level.get());
+                let parts: Vec<&[u8]> = std::iter::once(mark.as_bytes())
+                    .chain(self.parts.iter().copied())
+                    .collect();
+                xxh3_128_parts(&parts)
+            }
+        }
+    }
+
+    /// Whether the file `path` is made of the same.
+    fn is_held_by(&self, path: &Path) -> bool {
+        if self.compression.is_none() {
+            return file_holds(path, self.parts).is_ok_and(|is_equal| is_equal);
+        }
+        let bytes = FileBytes::open(path).ok();
+        let decoded = bytes.and_then(|bytes| npy_zst::decode(&bytes).ok());
+        decoded.is_some_and(|decoded| {
+            let mut rest = &decoded[..];
+            let is_next = |part: &&[u8]| {
+                let is_equal = rest.starts_with(part);
+                rest = rest.get(part.len()..).unwrap_or_default();
+                is_equal
+            };
+            decoded.len() as u64 == n_bytes(self.parts) && self.parts.iter().all(is_next)
+        })
+    }
 }
 
 /// What became of it; the original is what further files can be links to.
@@ -176,8 +213,8 @@ impl<I: Identity> WriteOnce<I> {
         let Some(index) = &self.index else {
             return write(request);
         };
-        let digest = xxh3_128_parts(request.parts);
-        let make = |useless| match index.find(&digest, request.parts, useless) {
+        let digest = request.digest();
+        let make = |useless| match index.find(&digest, request, useless) {
             None => index.add(&digest, write(request)?, request.creator),
             Some(original) => match link(&original, request)? {
                 Some(put) => Ok(put),
@@ -287,8 +324,15 @@ impl<I: Identity> Drop for Claim<'_, I> {
 }
 
 fn write(request: &Request<'_>) -> Result<Put, SinkError> {
+    let mut n_bytes = n_bytes(request.parts);
     let attempt = &mut |path: &Path| {
-        let is_new = request.creator.create_file(path, request.parts)?;
+        let is_new = match request.compression {
+            None => request.creator.create_file(path, request.parts)?,
+            Some(level) => request.creator.create_with(path, |file| {
+                n_bytes = zstd::write(file, request.parts, level)?;
+                Ok(())
+            })?,
+        };
         Ok(if is_new {
             Attempt::Done
         } else {
@@ -299,7 +343,7 @@ fn write(request: &Request<'_>) -> Result<Put, SinkError> {
     Ok(Put {
         written: Written {
             n_files: 1,
-            n_bytes: n_bytes(request.parts),
+            n_bytes,
             ..Written::default()
         },
         original: path.and_then(Original::new),
@@ -324,7 +368,7 @@ fn link(original: &Original, request: &Request<'_>) -> Result<Option<Put>, SinkE
         written: Written {
             n_files: 1,
             n_linked: 1,
-            n_bytes_linked: n_bytes(request.parts),
+            n_bytes_linked: original.stamp.n_bytes(),
             ..Written::default()
         },
         original: Some(original.clone()),

@@ -1,5 +1,6 @@
 //! The MindSpore sink: trees of every target, from made-up executions.
 
+mod compressed;
 mod kernels;
 mod once;
 mod ring;

@@ -25,6 +25,7 @@ pub(crate) fn options(dir: &Path, target: Target) -> MindSporeOptions {
         has_host_layout: true,
         is_bin: false,
         dedup: Dedup::default(),
+        compression: None,
         has_kernel_args: false,
         has_parameters_only: false,
         runtime: RuntimeMode::Values("all"),

@@ -68,6 +68,7 @@ pub(crate) fn is_done_here() -> bool {
 fn options(dir: &Path) -> MindSporeOptions {
     MindSporeOptions {
         dedup: Dedup::default(),
+        compression: None,
         target: Target::Cpu,
         path: dir.to_owned(),
         rank: 0,

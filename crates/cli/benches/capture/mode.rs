@@ -141,6 +141,7 @@ fn mindspore(dir: &Path, statistics: Option<Vec<Category>>) -> MindSporeSink {
         n_samples: None,
         has_host_layout: true,
         is_bin: false,
+        compression: None,
         dedup: Dedup::default(),
         has_kernel_args: false,
         has_parameters_only: false,

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 
 use opscope_analysis::convert::{self, OutputKind, Pick, Relayout};
 use opscope_analysis::default_jobs;
+use opscope_store::file_format::zstd;
 use opscope_store::record::Side;
 use opscope_tensor::{Layout, Shape};
 use serde_json::json;
 
-use crate::arguments::{ModeArguments, layout, shape};
+use crate::arguments::{ModeArguments, compression, layout, shape};
 use crate::exit::{Failure, PARTIAL, UNREADABLE, USAGE, chain};
 use crate::{format, progress};
 
@@ -53,6 +54,10 @@ pub(crate) struct Arguments {
     /// Convert this input only. One file only
     #[arg(short = 'i', long, value_name = "N", conflicts_with = "only_output")]
     only_input: Option<usize>,
+    /// Compress each array at a level from 1 (fastest) to 19, with `-t` npy or msnpy; names get `.zst`
+    /// appended
+    #[arg(long, value_name = "zstd[:LEVEL]", value_parser = compression)]
+    compress: Option<zstd::Level>,
     /// Number of threads [default: one for each processor]
     #[arg(long, value_name = "N")]
     jobs: Option<usize>,
@@ -67,7 +72,7 @@ pub(crate) struct Arguments {
 }
 
 /// Kind of file to write.
-#[derive(Clone, Copy, clap::ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     /// A numpy array for each tensor
     Npy,
@@ -163,6 +168,10 @@ fn options(arguments: &Arguments, paths: &[PathBuf]) -> Result<convert::Options,
         let message = "`--target-shape`, `--only-output` and `--only-input` take a single file";
         return Err(Failure::message(USAGE, message));
     }
+    if arguments.compress.is_some() && ![Kind::Npy, Kind::Msnpy].contains(&arguments.kind) {
+        let message = "`--compress` is for numpy arrays: `-t npy` or `-t msnpy`";
+        return Err(Failure::message(USAGE, message));
+    }
     let relayout = arguments.layout.map(|target| Relayout {
         target,
         shape: arguments.target_shape.clone(),
@@ -170,6 +179,7 @@ fn options(arguments: &Arguments, paths: &[PathBuf]) -> Result<convert::Options,
     Ok(convert::Options {
         out: arguments.out.clone(),
         kind: arguments.kind.into(),
+        compression: arguments.compress,
         relayout,
         pick,
         n_threads: arguments.jobs.unwrap_or_else(default_jobs),

@@ -1,5 +1,6 @@
 //! `opscope dump`.
 
+mod compress;
 mod control;
 mod findings;
 mod inputs;
@@ -24,6 +25,7 @@ use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 use opscope_store::temporary::LeftOvers;
 
+use self::compress::CompressArguments;
 use self::control::Told;
 use self::policy::PolicyArguments;
 use self::range::{NarrowFloat, Ranges};
@@ -147,6 +149,8 @@ pub(crate) struct RunArguments {
     pub(crate) policy: PolicyArguments,
     #[command(flatten)]
     pub(crate) once: once::OnceArguments,
+    #[command(flatten)]
+    pub(crate) compress: CompressArguments,
 }
 
 /// Everything the closing report tells.

@@ -96,6 +96,7 @@ fn write(
         out: out.to_owned(),
         kind: OutputKind::Npy,
         relayout: None,
+        compression: None,
         pick: None,
         n_threads: default_jobs(),
         modes: arguments.modes.modes(),

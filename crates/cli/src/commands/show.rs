@@ -132,12 +132,16 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Fail
         let time = time(file.dump_time);
         writeln!(out, "made      {time} (version {})", file.version)?;
     }
+    let n_bytes = file.n_decompressed.unwrap_or(file.n_bytes);
     writeln!(
         out,
-        "size      {} ({} header, {} payload)",
+        "size      {}{} ({} header, {} payload)",
         format::bytes(file.n_bytes),
+        file.n_decompressed
+            .map(|n| format!(", {} decompressed", format::bytes(n)))
+            .unwrap_or_default(),
         format::bytes(file.n_start),
-        format::bytes(file.n_bytes.saturating_sub(file.n_start))
+        format::bytes(n_bytes.saturating_sub(file.n_start))
     )?;
     for (name, value) in &file.attrs {
         writeln!(out, "attribute {name} = {value}")?;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use super::{Entry, Listing};
 use crate::StoreError;
+use crate::file_format::npy_zst;
 use crate::file_format::statistic_csv::Table;
 use crate::record::Side;
 use crate::record::graph::Graph;
@@ -194,7 +195,7 @@ impl MindSporeDump {
             self.add_file(entry, FileName::Array(array));
         } else if let Some(name) = entry.name.clone() {
             self.add_file(entry, FileName::Dump(name));
-        } else if name.ends_with(tree::SUFFIX) {
+        } else if npy_zst::split_name(name).is_some() {
             self.add_file(entry, FileName::Unknown);
         } else {
             self.others.push(entry.path);
@@ -221,7 +222,7 @@ impl MindSporeDump {
 /// Whether a file of a dump of MindSpore's holds tensors, by its name.
 pub fn holds_tensors(entry: &Entry) -> bool {
     let is_dump = entry.name.is_some() || TensorFileName::parse(&entry.real_name).is_some();
-    let is_array = entry.real_name.ends_with(tree::SUFFIX);
+    let is_array = npy_zst::split_name(&entry.real_name).is_some();
     (is_dump || is_array) && tree::graph_id_of(&entry.real_name).is_none()
 }
 

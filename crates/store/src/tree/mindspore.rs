@@ -18,7 +18,7 @@ mod place;
 
 use std::path::{Path, PathBuf};
 
-pub use file_name::{LAYOUT_NAMES, SUFFIX, TensorFileName};
+pub use file_name::{LAYOUT_NAMES, TensorFileName};
 pub use long_name::{Digits, FILE_NAME_BYTES_MAX, SHORT_NAME_END};
 pub use place::Place;
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use opscope_store::file_format::dump_data::DumpTensor;
 use opscope_store::file_format::npy::encode_header;
 use opscope_store::file_format::safetensors::{self, NamedTensor};
-use opscope_store::file_format::torch_save;
+use opscope_store::file_format::{npy_zst, torch_save, zstd};
 use opscope_tensor::{DType, Shape};
 
 use super::super::elements::Elements;
@@ -71,7 +71,17 @@ impl Writer<'_> {
             OutputKind::Npy | OutputKind::MsNpy | OutputKind::Safetensors => {
                 // Decoding gives dtypes that numpy has.
                 let header = encode_header(elements.dtype, &elements.shape).unwrap_or_default();
-                self.put_elements(opened, &name, &header, bytes)
+                match self.options.compression {
+                    None => self.put_elements(opened, &name, &header, bytes),
+                    Some(level) => {
+                        let mut n_bytes = 0;
+                        self.put_with(dir, &name, |file| {
+                            n_bytes = zstd::write(file, &[&header, bytes], level)?;
+                            Ok(())
+                        })?;
+                        Ok(n_bytes)
+                    }
+                }
             }
         }
     }
@@ -110,7 +120,12 @@ impl Writer<'_> {
             _ => format!(".{}", names::join(dims, separator)),
         };
         let suffix = match self.options.kind {
-            OutputKind::Npy | OutputKind::MsNpy | OutputKind::Safetensors => ".npy",
+            OutputKind::Npy | OutputKind::MsNpy | OutputKind::Safetensors => {
+                match self.options.compression {
+                    None => npy_zst::PLAIN_SUFFIX,
+                    Some(_) => npy_zst::SUFFIX,
+                }
+            }
             OutputKind::Bin => ".bin",
             OutputKind::Txt => ".txt",
             OutputKind::Pt => ".pt",

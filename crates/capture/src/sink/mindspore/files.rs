@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
-use opscope_store::file_format::mapping_csv;
+use opscope_store::file_format::{mapping_csv, zstd};
 use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::Digits;
 use opscope_tensor::Identity;
@@ -75,7 +75,7 @@ impl Files {
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<Written, StoreError> {
         self.creator.replace_file(path, &[bytes])?;
         self.note(path, bytes.len() as u64, Origin::New)?;
-        Ok(one_file(&[bytes]))
+        Ok(one_file(n_bytes(&[bytes])))
     }
 
     /// [`Files::replace`] of a file whose name may be too long for the file system.
@@ -104,14 +104,17 @@ impl Files {
     }
 
     /// Creates a file in `dir` under the first of `names` that is free; where a name is too long,
-    /// under digits, and `mapping.csv` says whose.
+    /// under digits, and `mapping.csv` says whose. The file is compressed if there is a level.
     pub(super) fn put(
         &self,
         dir: &Path,
         names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
+        compression: Option<zstd::Level>,
     ) -> Result<Written, SinkError> {
-        self.with_request(dir, names, parts, |request| self.once.put_alone(request))
+        self.with_request(dir, names, (parts, compression), |request| {
+            self.once.put_alone(request)
+        })
     }
 
     /// [`Files::put`] of a file that is a link where its bytes have been written before. `source` is
@@ -121,16 +124,19 @@ impl Files {
         dir: &Path,
         names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
+        compression: Option<zstd::Level>,
         source: Option<Source<Identity>>,
     ) -> Result<Written, SinkError> {
-        self.with_request(dir, names, parts, |request| self.once.put(source, request))
+        self.with_request(dir, names, (parts, compression), |request| {
+            self.once.put(source, request)
+        })
     }
 
     fn with_request(
         &self,
         dir: &Path,
         names: &(impl Iterator<Item = String> + Clone),
-        parts: &[&[u8]],
+        (parts, compression): (&[&[u8]], Option<zstd::Level>),
         work: impl FnOnce(&Request<'_>) -> Result<Written, SinkError>,
     ) -> Result<Written, SinkError> {
         let placed = RefCell::new(None);
@@ -143,6 +149,7 @@ impl Files {
         let written = work(&Request {
             creator,
             parts,
+            compression,
             place,
         })?;
         if let Some(path) = placed.take() {
@@ -211,10 +218,14 @@ impl Files {
     }
 }
 
-fn one_file(parts: &[&[u8]]) -> Written {
+fn n_bytes(parts: &[&[u8]]) -> u64 {
+    parts.iter().map(|part| part.len() as u64).sum()
+}
+
+fn one_file(n_bytes: u64) -> Written {
     Written {
         n_files: 1,
-        n_bytes: parts.iter().map(|part| part.len() as u64).sum(),
+        n_bytes,
         ..Written::default()
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::zstd;
 use opscope_store::tree::mindspore::Target;
 
 use crate::sink::Dedup;
@@ -36,6 +37,8 @@ pub struct MindSporeOptions {
     pub is_bin: bool,
     /// Which tensors share a file.
     pub dedup: Dedup,
+    /// How hard array files are compressed, if they are to be. MindSpore's are not.
+    pub compression: Option<zstd::Level>,
     /// Whether the attributes of operators are written.
     pub has_kernel_args: bool,
     /// Whether only parameters are written, so that no execution is listed.

@@ -64,6 +64,7 @@ impl MindSporeSink {
                 false => self.layout_name(tensor),
             },
             dtype: Some(dtype_name.to_owned()),
+            is_compressed: self.options.compression.is_some(),
             ..name
         };
         let mut written = Written::default();
@@ -86,7 +87,11 @@ impl MindSporeSink {
                 dtype,
                 header: array.header.as_slice().into(),
             });
-            written = written + self.files.put_once(dir, &names, &parts, source)?;
+            let compression = self.options.compression;
+            written = written
+                + self
+                    .files
+                    .put_once(dir, &names, &parts, compression, source)?;
         }
         Ok(written + self.write_row(dir, operator, &name, tensor)?)
     }

@@ -5,11 +5,11 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_store::atomic_file::{Creator, Modes, Sharing, Stamp, file_holds};
+use opscope_store::atomic_file::{Creator, Modes, Sharing, Stamp};
 use opscope_store::tree::own::content_dir;
 use opscope_tensor::digest::hex;
 
-use super::{Original, Put};
+use super::{Original, Put, Request};
 use crate::sink::SinkError;
 
 pub(super) struct Index {
@@ -34,12 +34,12 @@ impl Index {
     pub(super) fn find(
         &self,
         digest: &[u8; 16],
-        parts: &[&[u8]],
+        request: &Request<'_>,
         useless: Option<Stamp>,
     ) -> Option<Original> {
         let original = Original::new(self.path(digest))?;
         let is_usable = Some(original.stamp) != useless
-            && file_holds(&original.path, parts).is_ok_and(|is_equal| is_equal)
+            && request.is_held_by(&original.path)
             && original.is_intact();
         is_usable.then_some(original)
     }

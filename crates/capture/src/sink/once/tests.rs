@@ -47,6 +47,7 @@ impl Place {
         };
         let request = Request {
             creator: &self.creator,
+            compression: None,
             parts: &[bytes],
             place,
         };
@@ -193,6 +194,7 @@ fn whoever_waits_for_a_writer_that_fails_writes_itself() {
         let failing = scope.spawn(|| {
             let request = Request {
                 creator: &place.creator,
+                compression: None,
                 parts: &[],
                 place: &|_| {
                     is_writing.wait();
@@ -220,6 +222,7 @@ fn a_panic_frees_those_who_wait() {
     let a = Arc::new(vec![7; 100]);
     let request = Request {
         creator: &place.creator,
+        compression: None,
         parts: &[],
         place: &|_| panic!("the disk is on fire"),
     };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::anyhow;
 use opscope_engine::input::{Random, arrange, find, resolve_shape, unknown};
 use opscope_engine::{InputError, Signature, ValueInfo};
-use opscope_store::file_format::{npy, npz};
+use opscope_store::file_format::{npy_zst, npz};
 use opscope_tensor::{Shape, Tensor};
 
 use super::RunArguments;
@@ -114,7 +114,7 @@ impl InputSource {
         }
         let arrays: Vec<PathBuf> = entries
             .into_iter()
-            .filter(|entry| has_suffix(entry, "npy"))
+            .filter(|entry| is_array(entry))
             .collect();
         let is_named = |path: &PathBuf| find(&self.signature, &stem(path)).is_some();
         match (
@@ -126,7 +126,7 @@ impl InputSource {
                 let message = format!("`{}` holds no `.npz` or `.npy` files", path.display());
                 Err(Failure::message(USAGE, message))
             }
-            (_, true, _) => Ok(vec![named_arrays(arrays)]),
+            (_, true, _) => Ok(vec![named_arrays(arrays)?]),
             // One array for each step of a model with one input.
             (_, _, [only]) => {
                 let set = |path| InputSet::Arrays(vec![(only.name.clone(), path)]);
@@ -147,10 +147,8 @@ impl InputSource {
         if !entry.is_dir() {
             return Ok(InputSet::Archive(entry));
         }
-        let arrays = entries(&entry)?
-            .into_iter()
-            .filter(|path| has_suffix(path, "npy"));
-        Ok(named_arrays(arrays.collect()))
+        let arrays = entries(&entry)?.into_iter().filter(|path| is_array(path));
+        named_arrays(arrays.collect())
     }
 
     fn read_archive(&self, path: &Path) -> Result<Named, Failure> {
@@ -175,11 +173,13 @@ impl InputSource {
         if has_suffix(path, "bin") {
             return read_raw(value, wanted, path);
         }
-        if !has_suffix(path, "npy") {
-            let message = format!("`{}` is neither a `.npy` nor a `.bin` file", path.display());
-            return Err(Failure::message(USAGE, message));
+        if !is_array(path) {
+            let path = path.display();
+            let message = format!("`{path}` is neither a `.npy` nor a `.bin` file");
+            let hint = "a compressed array is a `.npy.zst` file";
+            return Err(Failure::message(USAGE, message).with_hint(hint));
         }
-        let tensor = npy::read_file(path)?;
+        let tensor = npy_zst::read_file(path)?;
         match wanted {
             Some(wanted) if wanted != tensor.shape() => {
                 let message = format!(
@@ -208,8 +208,15 @@ fn read_raw(value: &ValueInfo, wanted: Option<&Shape>, path: &Path) -> Result<Te
         .map_err(|source| InputError::Size { name, source }.into())
 }
 
-fn named_arrays(paths: Vec<PathBuf>) -> InputSet {
-    InputSet::Arrays(paths.into_iter().map(|path| (stem(&path), path)).collect())
+fn named_arrays(paths: Vec<PathBuf>) -> Result<InputSet, Failure> {
+    let arrays: Vec<_> = paths.into_iter().map(|path| (stem(&path), path)).collect();
+    // Sorted by name, so that a plain and a compressed array of one name are neighbours.
+    if let Some([(name, a), (_, b)]) = arrays.array_windows().find(|[a, b]| a.0 == b.0) {
+        let (a, b) = (a.display(), b.display());
+        let message = format!("input `{name}` is given twice: `{a}` and `{b}`");
+        return Err(Failure::message(USAGE, message));
+    }
+    Ok(InputSet::Arrays(arrays))
 }
 
 /// What a directory holds, numbers in numeric order.
@@ -229,11 +236,22 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
+/// The name of an array without its suffix, or what precedes the last dot.
 fn stem(path: &Path) -> String {
-    path.file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match npy_zst::split_name(&name) {
+        Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
+        _ => path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+    }
+}
+
+fn is_array(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    npy_zst::split_name(&name).is_some_and(|(stem, _)| !stem.is_empty())
 }
 
 fn has_suffix(path: &Path, suffix: &str) -> bool {

@@ -69,6 +69,7 @@ impl Dump {
             has_host_layout: dump.trans_flag,
             is_bin: dump.file_format == FileFormat::Bin,
             dedup: Dedup::default(),
+            compression: None,
             has_kernel_args: dump.saves_kernel_args,
             has_parameters_only: has_parameters_only(dump.target, dump.purpose),
             runtime: match dump.purpose {

@@ -98,6 +98,7 @@ impl Request {
                 return Err(Failure::message(USAGE, message).with_hint(hint));
             }
             arguments.ring.prepare(arguments.out.is_some())?;
+            arguments.compress.apply(None)?;
             return Ok(Request {
                 plan: Plan::everything(),
                 has_single_operators: true,
@@ -106,7 +107,15 @@ impl Request {
             });
         };
         arguments.ring.prepare(true)?;
-        let configured = read(path, arguments)?;
+        let mut configured = read(path, arguments)?;
+        match &mut configured {
+            Configured::Acl(_) => arguments.compress.apply(None)?,
+            Configured::MindSpore(Some(dump)) => {
+                arguments.compress.apply(Some(&mut dump.options))?;
+            }
+            // Nothing is dumped.
+            Configured::MindSpore(None) => {}
+        }
         let configuration = match configured {
             Configured::Acl(None) | Configured::MindSpore(None) => None,
             _ => Some(path.clone()),

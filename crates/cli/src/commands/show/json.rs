@@ -32,6 +32,7 @@ pub(super) fn file_json(file: &FileDescription) -> Value {
         "path": file.path,
         "format": file.kind.name(),
         "bytes": file.n_bytes,
+        "decompressed_bytes": file.n_decompressed,
         "header_bytes": file.n_start,
         "version": file.version,
         "dump_time": file.dump_time,

@@ -1,16 +1,14 @@
-//! `{op_type}.{op_name}.{task}.{stream}.{timestamp}.{side}.{slot}.{layout}.{dtype}.npy`
+//! `{op_type}.{op_name}.{task}.{stream}.{timestamp}.{side}.{slot}.{layout}.{dtype}.npy`, with `.zst` after it if the file
+//! is compressed
 
 use std::fmt;
 
 use opscope_tensor::DType;
 
 use super::{PARAMETER, clean_name, number};
-use crate::file_format::ms_dtype;
+use crate::file_format::{ms_dtype, npy_zst};
 use crate::record::Side;
 use crate::tree::acl::{DumpFileName, SubTask};
-
-/// How the file of a tensor ends.
-pub const SUFFIX: &str = ".npy";
 
 /// What layouts are called in file names.
 pub const LAYOUT_NAMES: &[&str] = &[
@@ -99,12 +97,14 @@ pub struct TensorFileName {
     pub layout: String,
     /// Name of the dtype before any conversion, in either spelling; older versions leave it out.
     pub dtype: Option<String>,
+    /// Whether the file is compressed, which is no form of MindSpore's.
+    pub is_compressed: bool,
 }
 
 impl TensorFileName {
     /// Splits a file name from the right, or returns `None` if it does not follow the pattern.
     pub fn parse(name: &str) -> Option<TensorFileName> {
-        let mut rest = name.strip_suffix(SUFFIX)?;
+        let (mut rest, is_compressed) = npy_zst::split_name(name)?;
         let (a, b, c) = (last(&mut rest)?, last(&mut rest)?, last(&mut rest)?);
         let (side, slot, layout, dtype) = match side_of(c) {
             // Without a dtype only a known layout tells the name from those of other tools.
@@ -131,6 +131,7 @@ impl TensorFileName {
             slot,
             layout: layout.to_owned(),
             dtype: dtype.map(str::to_owned),
+            is_compressed,
         };
         if op_name.contains('.') {
             parsed.take_sub_task(head);
@@ -168,6 +169,7 @@ impl TensorFileName {
             slot: 0,
             layout: super::DEFAULT_LAYOUT.to_owned(),
             dtype: None,
+            is_compressed: false,
         }
     }
 
@@ -205,7 +207,10 @@ impl fmt::Display for TensorFileName {
         if let Some(dtype) = &self.dtype {
             write!(f, ".{dtype}")?;
         }
-        f.write_str(SUFFIX)
+        f.write_str(match self.is_compressed {
+            false => npy_zst::PLAIN_SUFFIX,
+            true => npy_zst::SUFFIX,
+        })
     }
 }
 
@@ -237,6 +242,8 @@ mod tests {
             "Add.a.5.7.1700000000000000.4.1.2.0.output.1.ND.float16.npy",
             "Less.Default_ä:*|-op0.0.0.1.output.0.FRACTAL_NZ.some_new_type.npy",
             "input.output.0.0.1.input.0.NCHW.uint8.npy",
+            "Conv2D.Default_x-op0.0.3.17.input.12.NC1HWC0.bfloat16.npy.zst",
+            "Conv2D.Conv2D-op12.0.0.16.output.0.DefaultFormat.npy.zst",
         ] {
             let parsed = TensorFileName::parse(name).unwrap();
             assert_eq!(parsed.to_string(), name);
@@ -268,6 +275,9 @@ mod tests {
             "",
             ".npy",
             "148030774.npy",
+            "148030774.npy.zst",
+            "Add.a.1.0.5.output.0.ND.float32.zst",
+            "Add.a.1.0.5.output.0.ND.float32.npy.zst.zst",
             "statistic.csv",
             "Add.a.1.0.5.output.0.npy",
             "Add.a.1.0.5.output.0.2x3.npy",

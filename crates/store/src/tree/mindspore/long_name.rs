@@ -5,6 +5,8 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::file_format::npy_zst;
+
 /// Longest file name that is used as it is.
 pub const FILE_NAME_BYTES_MAX: usize = 255;
 /// The numbers are below this.
@@ -27,6 +29,10 @@ impl Digits {
         let mut hasher = self.keys.build_hasher();
         hasher.write_u64(self.n_made.fetch_add(1, Ordering::Relaxed));
         let digits = hasher.finish() % SHORT_NAME_END;
-        Some(format!("{digits}{}", super::file_name::SUFFIX))
+        let suffix = match file_name.ends_with(npy_zst::SUFFIX) {
+            true => npy_zst::SUFFIX,
+            false => npy_zst::PLAIN_SUFFIX,
+        };
+        Some(format!("{digits}{suffix}"))
     }
 }

@@ -102,6 +102,11 @@ fn long_names_become_digits() {
         let number: u64 = name.strip_suffix(".npy").unwrap().parse().unwrap();
         assert!(number < SHORT_NAME_END);
     }
+    let compressed = digits.short_name(&format!("{}.npy.zst", "x".repeat(250)));
+    let number = compressed
+        .as_deref()
+        .and_then(|name| name.strip_suffix(".npy.zst"));
+    assert!(number.unwrap().parse::<u64>().unwrap() < SHORT_NAME_END);
     assert!(names.iter().collect::<std::collections::HashSet<_>>().len() > 90);
 }
 

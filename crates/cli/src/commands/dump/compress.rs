@@ -1,0 +1,51 @@
+//! Whether a dump's arrays are compressed.
+
+use opscope_capture::sink::MindSporeOptions;
+use opscope_store::file_format::zstd;
+
+use crate::arguments::compression;
+use crate::exit::{Failure, USAGE};
+
+/// Compression of what is written.
+#[derive(Clone, Copy, clap::Args)]
+#[command(next_help_heading = "Compression")]
+pub(crate) struct CompressArguments {
+    /// Compress each array file of a dump in MindSpore's form, at a level from 1 (fastest) to 19; names
+    /// get `.zst` appended
+    #[arg(long, value_name = "zstd[:LEVEL]", value_parser = compression)]
+    compress: Option<zstd::Level>,
+}
+
+impl CompressArguments {
+    /// Hands the level to a dump in MindSpore's form; `None` is a dump in another form, or none.
+    ///
+    /// # Errors
+    /// A level where there are no files with one array each.
+    pub(super) fn apply(self, mindspore: Option<&mut MindSporeOptions>) -> Result<(), Failure> {
+        let Some(level) = self.compress else {
+            return Ok(());
+        };
+        let (reason, hint) = match mindspore {
+            Some(options) if !options.has_tensors => (
+                "this configuration asks for statistics only",
+                "`saved_data` is what asks for tensors",
+            ),
+            Some(options) if options.is_bin && !options.target.has_ranks() => (
+                "DumpData files, which this configuration asks for, keep all tensors of an operator \
+                 as the vendor's tools read them",
+                "set `file_format` to `npy`",
+            ),
+            Some(options) => {
+                options.compression = Some(level);
+                return Ok(());
+            }
+            None => (
+                "DumpData files keep all tensors of an operator as the vendor's tools read them, and \
+                 `--stats` and `--as` write no files",
+                "dump with a configuration of MindSpore, or run `opscope convert --compress` on the dump",
+            ),
+        };
+        let message = format!("`--compress` needs a file for each array: {reason}");
+        Err(Failure::message(USAGE, message).with_hint(hint))
+    }
+}

@@ -1,0 +1,94 @@
+//! numpy's array file in [Zstandard frames](super::zstd).
+//!
+//! The content is a file of [`npy`], byte for byte; the name gets `.zst` appended. The extents that
+//! its header gives say how much memory reading may take, so that a small file cannot ask for any
+//! amount. `docs/formats/npy.md` describes both.
+
+use std::path::Path;
+
+use opscope_tensor::Tensor;
+
+use super::npy::{self, HEADER_BYTES_MAX, NpyHeader};
+use super::zstd;
+use crate::file_bytes::FileBytes;
+use crate::{FormatError, StoreError};
+
+/// The name used in error messages.
+pub const FORMAT_NAME: &str = "npy.zst";
+/// How names of array files end.
+pub const PLAIN_SUFFIX: &str = ".npy";
+/// How names of compressed array files end.
+pub const SUFFIX: &str = ".npy.zst";
+/// Largest array file that is decompressed into memory.
+pub const CONTENT_BYTES_MAX: usize = 16 << 30;
+/// Bytes in which nearly every header ends.
+const START_BYTES: usize = 4 << 10;
+/// Bytes in which every header ends that is read at all: magic, version and length come before it.
+const START_BYTES_MAX: usize = HEADER_BYTES_MAX + 12;
+
+/// The name of an array file without its suffix, and whether the file is compressed; `None` for other
+/// files.
+pub fn split_name(file_name: &str) -> Option<(&str, bool)> {
+    let plain = file_name.strip_suffix(PLAIN_SUFFIX);
+    let compressed = || file_name.strip_suffix(SUFFIX);
+    plain
+        .map(|stem| (stem, false))
+        .or_else(|| Some((compressed()?, true)))
+}
+
+/// Whether a file is compressed, by its name or its first bytes.
+pub fn is_compressed(file_name: &str, bytes: &[u8]) -> bool {
+    file_name.ends_with(SUFFIX) || bytes.starts_with(&zstd::MAGIC)
+}
+
+/// The array file that `bytes` hold, whole and of the size that its header gives.
+///
+/// # Errors
+/// [`FormatError`] if the frames are damaged, they hold no npy file, or one of more or fewer bytes
+/// than its extents ask for, or of more than [`CONTENT_BYTES_MAX`]. Offsets are those in `bytes`;
+/// where the header in the frames is at fault, the error says so.
+pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
+    let mut decoder = zstd::Decoder::new(bytes)?;
+    let start = decoder.start(START_BYTES)?;
+    let header = match NpyHeader::decode(start) {
+        Err(_) if start.len() >= START_BYTES => NpyHeader::decode(decoder.start(START_BYTES_MAX)?),
+        header => header,
+    };
+    let (header, n_header) = header.map_err(|error| FormatError {
+        found: format!("{} (counted in the decompressed file)", error.found),
+        ..error
+    })?;
+    let (dtype, shape) = (header.dtype, &header.shape);
+    let n_content = shape
+        .n_bytes(dtype)
+        .ok()
+        .and_then(|n| n.checked_add(n_header))
+        .filter(|&n| n <= CONTENT_BYTES_MAX);
+    let Some(n_content) = n_content else {
+        let expected = format!("at most {CONTENT_BYTES_MAX} bytes (`zstd -d` makes a plain file)");
+        return Err(FormatError::new(0, expected, format!("{dtype} {shape}")));
+    };
+    decoder.finish(n_content).map_err(|error| FormatError {
+        expected: format!("{} for an array of {dtype} {shape}", error.expected),
+        ..error
+    })
+}
+
+/// Reads an array file, compressed or not.
+///
+/// # Errors
+/// As for [`npy::read_file`] and [`decode`].
+pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
+    let bytes = FileBytes::open(path).map_err(StoreError::io("open", path))?;
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    if !is_compressed(&file_name, bytes.as_ref()) {
+        drop(bytes);
+        return npy::read_file(path);
+    }
+    decode(bytes.as_ref())
+        .and_then(npy::from_bytes)
+        .map_err(StoreError::corrupt(FORMAT_NAME, path))
+}
+
+#[cfg(test)]
+mod tests;
