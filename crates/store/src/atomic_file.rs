@@ -2,7 +2,9 @@
 //!
 //! A file is written under a temporary name in its own directory and then given its final name in
 //! one step that fails if the name is taken, or takes the name over where the caller says so. Whoever
-//! lists the directory sees whole files only.
+//! lists the directory sees whole files only. A creator may also pretend, and count what it would write.
+
+mod pretend;
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -14,7 +16,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use self::pretend::{Pretence, n_bytes, n_bytes_of};
 use crate::StoreError;
+
+pub use pretend::Pretended;
+pub(crate) use pretend::nearest;
 
 /// How temporary files begin; readers pass over them.
 pub const TEMPORARY_PREFIX: &str = ".opscope-tmp-";
@@ -44,6 +50,8 @@ pub struct Creator {
     modes: Modes,
     known_dirs: Mutex<HashSet<PathBuf>>,
     n_temporary: AtomicU64,
+    /// Takes everything instead of the disk.
+    pretence: Option<Pretence>,
 }
 
 impl Creator {
@@ -55,11 +63,39 @@ impl Creator {
         }
     }
 
+    /// A creator that creates nothing: it answers as one with `modes` would, remembers which names
+    /// would be taken, and counts.
+    pub fn pretending(modes: Modes) -> Creator {
+        Creator {
+            pretence: Some(Pretence::default()),
+            ..Creator::new(modes)
+        }
+    }
+
+    /// What a pretending creator would have written so far, where files take up room in multiples of
+    /// `block_bytes`; `None` of one that writes.
+    pub fn pretended(&self, block_bytes: u64) -> Option<Pretended> {
+        let pretence = self.pretence.as_ref()?;
+        Some(pretence.total(block_bytes))
+    }
+
+    /// Whether something is there, or would be.
+    pub fn exists(&self, path: &Path) -> bool {
+        match &self.pretence {
+            Some(pretence) => pretence.exists(path),
+            None => path.exists(),
+        }
+    }
+
     /// Creates `dir` and its missing parents.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.create_dir(dir);
+            return result.map_err(StoreError::io("create the directory", dir));
+        }
         if self
             .known_dirs
             .lock()
@@ -83,6 +119,10 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn create_new_dir(&self, dir: &Path) -> Result<bool, StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.create_new_dir(dir);
+            return result.map_err(StoreError::io("create the directory", dir));
+        }
         match DirBuilder::new().mode(self.modes.dir).create(dir) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -97,6 +137,10 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses; nothing is left behind then.
     pub fn create_file(&self, path: &Path, parts: &[&[u8]]) -> Result<bool, StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.create(path, n_bytes(parts));
+            return result.map_err(StoreError::io("write", path));
+        }
         self.create_with(path, |file| write_all_vectored(file, parts))
     }
 
@@ -109,6 +153,10 @@ impl Creator {
         path: &Path,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<bool, StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = n_bytes_of(write).and_then(|n_bytes| pretence.create(path, n_bytes));
+            return result.map_err(StoreError::io("write", path));
+        }
         let dir = path.parent().unwrap_or(Path::new("."));
         self.create_dir(dir)?;
         let temporary = self.temporary_in(dir);
@@ -129,6 +177,10 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses; the old file is untouched then.
     pub fn replace_file(&self, path: &Path, parts: &[&[u8]]) -> Result<(), StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.replace(path, n_bytes(parts));
+            return result.map_err(StoreError::io("write", path));
+        }
         self.replace_with(path, |file| write_all_vectored(file, parts))
     }
 
@@ -141,6 +193,10 @@ impl Creator {
         path: &Path,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<(), StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = n_bytes_of(write).and_then(|n_bytes| pretence.replace(path, n_bytes));
+            return result.map_err(StoreError::io("write", path));
+        }
         let dir = path.parent().unwrap_or(Path::new("."));
         self.create_dir(dir)?;
         let temporary = self.temporary_in(dir);
@@ -160,6 +216,10 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn append_line(&self, path: &Path, line: &str) -> Result<(), StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.append(path, line.len() as u64);
+            return result.map_err(StoreError::io("write", path));
+        }
         let mut file = OpenOptions::new()
             .append(true)
             .create(true)

@@ -17,6 +17,8 @@ mod error;
 pub mod file_bytes;
 pub mod file_format;
 pub mod record;
+mod space;
 pub mod tree;
 
 pub use error::{FormatError, StoreError};
+pub use space::{Space, space};

@@ -1,0 +1,294 @@
+//! Files that are counted instead of created.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use rustix::fs::{Access, MemfdFlags, access, memfd_create};
+
+/// What a pretending [`Creator`](super::Creator) would have put on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pretended {
+    /// Directories that would be new.
+    pub n_dirs: u64,
+    /// Files that would be new or take the place of others.
+    pub n_files: u64,
+    /// Bytes in them, and bytes appended to files that are there already.
+    pub n_bytes: u64,
+    /// The same in whole blocks, as file systems give out room.
+    pub n_bytes_in_blocks: u64,
+}
+
+/// Names that would be taken. What is on disk counts as well: names must collide as they would.
+#[derive(Debug, Default)]
+pub(super) struct Pretence(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// Whether the directory would be new.
+    dirs: HashMap<PathBuf, bool>,
+    files: HashMap<PathBuf, PretendedFile>,
+}
+
+#[derive(Debug)]
+struct PretendedFile {
+    n_bytes: u64,
+    is_new: bool,
+}
+
+impl Pretence {
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        let state = self.lock();
+        state.files.contains_key(path)
+            || state.dirs.get(path).is_some_and(|is_new| *is_new)
+            || path.exists()
+    }
+
+    pub(super) fn create_dir(&self, dir: &Path) -> io::Result<()> {
+        let mut state = self.lock();
+        if dir.as_os_str().is_empty() || state.dirs.contains_key(dir) {
+            return Ok(());
+        }
+        if dir.exists() {
+            is_dir(dir)?;
+            state.dirs.insert(dir.to_owned(), false);
+            return Ok(());
+        }
+        let missing: Vec<&Path> = dir.ancestors().take_while(|path| !known(path)).collect();
+        if missing.iter().any(|path| state.files.contains_key(*path)) {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        can_grow(dir)?;
+        for path in missing {
+            state.dirs.insert(path.to_owned(), true);
+        }
+        Ok(())
+    }
+
+    pub(super) fn create_new_dir(&self, dir: &Path) -> io::Result<bool> {
+        if self.exists(dir) {
+            return Ok(false);
+        }
+        self.create_dir(dir).map(|()| true)
+    }
+
+    /// `false` if the name is taken.
+    pub(super) fn create(&self, path: &Path, n_bytes: u64) -> io::Result<bool> {
+        // A link that leads nowhere takes the name too.
+        if self.exists(path) || path.is_symlink() {
+            return Ok(false);
+        }
+        self.replace(path, n_bytes).map(|()| true)
+    }
+
+    pub(super) fn replace(&self, path: &Path, n_bytes: u64) -> io::Result<()> {
+        self.check_place(path)?;
+        let is_new = true;
+        let file = PretendedFile { n_bytes, is_new };
+        self.lock().files.insert(path.to_owned(), file);
+        Ok(())
+    }
+
+    pub(super) fn append(&self, path: &Path, n_bytes: u64) -> io::Result<()> {
+        if let Some(file) = self.lock().files.get_mut(path) {
+            file.n_bytes += n_bytes;
+            return Ok(());
+        }
+        let is_new = !path.exists();
+        self.replace(path, n_bytes)?;
+        if let Some(file) = self.lock().files.get_mut(path) {
+            file.is_new = is_new;
+        }
+        Ok(())
+    }
+
+    pub(super) fn total(&self, block_bytes: u64) -> Pretended {
+        let state = self.lock();
+        let mut total = Pretended {
+            n_dirs: state.dirs.values().filter(|is_new| **is_new).count() as u64,
+            ..Pretended::default()
+        };
+        for file in state.files.values() {
+            total.n_files += u64::from(file.is_new);
+            total.n_bytes += file.n_bytes;
+            total.n_bytes_in_blocks += file.n_bytes.next_multiple_of(block_bytes.max(1));
+        }
+        total
+    }
+
+    /// Whether a file could be made there: what the operating system would find.
+    fn check_place(&self, path: &Path) -> io::Result<()> {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        self.create_dir(dir)?;
+        if path.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        can_grow(dir)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Bytes in all of `parts`.
+pub(super) fn n_bytes(parts: &[&[u8]]) -> u64 {
+    parts.iter().map(|part| part.len() as u64).sum()
+}
+
+/// How many bytes `write` writes: into a file that is nowhere but in memory.
+pub(super) fn n_bytes_of(write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<u64> {
+    let mut file = File::from(memfd_create("opscope-pretence", MemfdFlags::CLOEXEC)?);
+    write(&mut file)?;
+    Ok(file.metadata()?.len())
+}
+
+/// Whether something is on disk there; the empty path stands for the current directory.
+fn known(path: &Path) -> bool {
+    path.as_os_str().is_empty() || path.exists()
+}
+
+fn is_dir(path: &Path) -> io::Result<()> {
+    match path.is_dir() {
+        true => Ok(()),
+        false => Err(io::ErrorKind::NotADirectory.into()),
+    }
+}
+
+/// Whether things can be created in `dir`, or in the nearest directory above it that is there.
+fn can_grow(dir: &Path) -> io::Result<()> {
+    let there = nearest(dir);
+    is_dir(there)?;
+    Ok(access(there, Access::WRITE_OK | Access::EXEC_OK)?)
+}
+
+/// The path itself, or the nearest one above it that is there.
+pub(crate) fn nearest(path: &Path) -> &Path {
+    let found = path.ancestors().find(|path| known(path));
+    let found = found.filter(|path| !path.as_os_str().is_empty());
+    found.unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::super::{Creator, Modes};
+    use super::*;
+
+    fn pretending() -> Creator {
+        Creator::pretending(Modes::default())
+    }
+
+    /// The same calls to a creator that writes and to one that pretends: the same answers, and what
+    /// the second counts is on the first one's disk.
+    #[test]
+    fn answers_and_counts_are_those_of_a_creator_that_writes() {
+        let script = |creator: &Creator, dir: &Path| -> Vec<String> {
+            let path = |name: &str| dir.join(name);
+            let write = |file: &mut File| file.write_all(b"by a function");
+            vec![
+                format!("{:?}", creator.create_dir(&path("a/b")).is_ok()),
+                format!("{:?}", creator.create_new_dir(&path("a/b")).unwrap()),
+                format!("{:?}", creator.create_new_dir(&path("a/c")).unwrap()),
+                format!("{:?}", creator.create_new_dir(&path("a/c")).unwrap()),
+                format!(
+                    "{:?}",
+                    creator.create_file(&path("a/f"), &[b"12", b"3"]).unwrap()
+                ),
+                format!(
+                    "{:?}",
+                    creator.create_file(&path("a/f"), &[b"other"]).unwrap()
+                ),
+                format!(
+                    "{:?}",
+                    creator.create_file(&path("old"), &[b"taken"]).unwrap()
+                ),
+                format!("{:?}", creator.create_with(&path("x/y/g"), write).unwrap()),
+                format!("{:?}", creator.replace_with(&path("x/h"), write).is_ok()),
+                format!(
+                    "{:?}",
+                    creator.replace_file(&path("x/h"), &[b"shorter"]).is_ok()
+                ),
+                format!(
+                    "{:?}",
+                    creator.append_line(&path("x/list"), "one\n").is_ok()
+                ),
+                format!(
+                    "{:?}",
+                    creator.append_line(&path("x/list"), "two\n").is_ok()
+                ),
+                format!(
+                    "{:?}",
+                    creator.create_file(&path("a/f/below"), &[b""]).is_ok()
+                ),
+                format!(
+                    "{:?}",
+                    creator.create_file(&path("old/below"), &[b""]).is_ok()
+                ),
+                format!(
+                    "{:?}",
+                    creator.exists(&path("x/y")) && creator.exists(&path("old"))
+                ),
+                format!("{:?}", creator.exists(&path("x/z"))),
+            ]
+        };
+        let (real, made_up) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for dir in [&real, &made_up] {
+            std::fs::write(dir.path().join("old"), "old").unwrap();
+        }
+        let creator = pretending();
+        assert_eq!(
+            script(&creator, made_up.path()),
+            script(&Creator::default(), real.path())
+        );
+        assert_eq!(std::fs::read_dir(made_up.path()).unwrap().count(), 1);
+
+        let (mut n_files, mut n_bytes, mut n_dirs, mut blocks) = (0, 0, 0, 0);
+        let mut dirs = vec![real.path().to_owned()];
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).unwrap() {
+                let entry = entry.unwrap();
+                if entry.file_type().unwrap().is_dir() {
+                    n_dirs += 1;
+                    dirs.push(entry.path());
+                } else if entry.file_name() != "old" {
+                    let len = entry.metadata().unwrap().len();
+                    (n_files, n_bytes) = (n_files + 1, n_bytes + len);
+                    blocks += len.next_multiple_of(8);
+                }
+            }
+        }
+        let expected = Pretended {
+            n_dirs,
+            n_files,
+            n_bytes,
+            n_bytes_in_blocks: blocks,
+        };
+        assert_eq!(creator.pretended(8), Some(expected));
+        assert_eq!(Creator::default().pretended(8), None);
+    }
+
+    #[test]
+    fn lines_for_a_file_that_is_there_add_bytes_and_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("list");
+        std::fs::write(&path, "old\n").unwrap();
+        let creator = pretending();
+        creator.append_line(&path, "new\n").unwrap();
+        let total = creator.pretended(1).unwrap();
+        assert_eq!((total.n_files, total.n_bytes), (0, 4));
+        assert_eq!(std::fs::read(&path).unwrap(), b"old\n");
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_refused() {
+        let creator = pretending();
+        assert!(creator.create_dir(Path::new("/dev/null/opscope")).is_err());
+        let file = Path::new("/dev/null/opscope/file");
+        assert!(creator.create_file(file, &[b"x"]).is_err());
+        assert_eq!(creator.pretended(1), Some(Pretended::default()));
+    }
+}
