@@ -12,6 +12,7 @@
 mod counters;
 mod failure;
 mod kernels;
+mod memos;
 pub mod overflow;
 mod overwrite;
 mod parameters;

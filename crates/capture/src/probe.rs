@@ -1,14 +1,16 @@
 //! One execution of one operator, as an engine shows it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::{DType, Tensor, non_finite};
+use opscope_tensor::{DType, Tensor};
 
 use crate::counters::add;
 use crate::failure::FailureTrace;
+use crate::memos::Memos;
 use crate::overwrite::{Look, Watcher};
 use crate::parameters::Parameters;
 use crate::queue::{Job, Order, Work};
@@ -23,6 +25,7 @@ pub struct Probe {
     kept: Arc<Kept>,
     watcher: Arc<Watcher>,
     parameters: Arc<Parameters>,
+    memos: Arc<Memos>,
     order: u64,
     position_in_step: u64,
     /// `None` once handed over.
@@ -42,7 +45,7 @@ impl Probe {
     pub(crate) fn new(
         shared: Arc<Shared>,
         kept: Arc<Kept>,
-        (watcher, parameters): (Arc<Watcher>, Arc<Parameters>),
+        (watcher, parameters, memos): (Arc<Watcher>, Arc<Parameters>, Arc<Memos>),
         model: Arc<ModelId>,
         operator: Arc<Operator>,
         step: u64,
@@ -61,6 +64,7 @@ impl Probe {
             kept,
             watcher,
             parameters,
+            memos,
             order,
             position_in_step,
             open: Some(Open {
@@ -89,6 +93,7 @@ impl Probe {
         let Some(open) = &mut self.open else {
             return;
         };
+        let tensor = self.memos.recall(tensor);
         let graph_inputs = self.kept.graph_inputs.iter();
         if let Some(i) = graph_inputs.clone().position(|kept| kept.position == index) {
             push_once(&mut open.graph_inputs, i, tensor.clone());
@@ -107,6 +112,7 @@ impl Probe {
         if let Some(open) = &mut self.open
             && self.kept.outputs.contains(&index)
         {
+            let tensor = self.memos.recall(tensor);
             push_once(&mut open.record.outputs, index, tensor);
         }
     }
@@ -211,7 +217,7 @@ impl Probe {
             matches!(dtype, DType::F16 | DType::BF16 | DType::F32)
         };
         let mut outputs = record.outputs.iter().map(|(_, tensor)| tensor);
-        let is_found = outputs.any(|tensor| is_checked(tensor) && non_finite(tensor.view()).any());
+        let is_found = outputs.any(|tensor| is_checked(tensor) && tensor.non_finite().any());
         if !is_found {
             return;
         }
@@ -281,12 +287,34 @@ pub(crate) fn push(shared: &Shared, order: Order, mut record: Record, work: Work
     let n_slots = record.n_slots();
     record.timestamp_us = now_us(shared, n_slots);
     add(&shared.counters.n_bytes_selected, record.n_bytes());
+    if shared.is_reducing {
+        reduce(shared, &mut record);
+    }
     if !shared.queue.push(Job {
         order,
         record,
         work,
     }) {
         add(&shared.counters.n_dropped, n_slots);
+    }
+}
+
+/// Lets the sink look at tensors while they are in a cache, and lets go of those that it has seen
+/// enough of, so that the engine may reuse their memory at once.
+fn reduce(shared: &Shared, record: &mut Record) {
+    let reduce = |tensor: &Tensor| {
+        let is_enough = shared.sink.reduce(tensor);
+        if is_enough {
+            tensor.non_finite();
+        }
+        is_enough
+    };
+    for (_, tensor) in record.inputs.iter_mut().chain(&mut record.outputs) {
+        // The sink's own code must not take the engine's thread with it.
+        let is_enough = catch_unwind(AssertUnwindSafe(|| reduce(tensor)));
+        if is_enough.unwrap_or(false) {
+            *tensor = tensor.clone().without_elements();
+        }
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::record::Record;
+use opscope_tensor::Tensor;
 
 use crate::Failure;
 
@@ -46,6 +47,8 @@ pub(crate) struct Queue {
 struct State {
     items: VecDeque<Job>,
     bytes: u64,
+    /// How many records wait for room.
+    n_waiting: u64,
     is_closed: bool,
 }
 
@@ -65,10 +68,14 @@ impl Queue {
         let bytes = cost(&job.record);
         let mut state = self.lock();
         while !state.is_closed && !state.items.is_empty() && state.bytes + bytes > self.bytes_max {
+            // Writers that wait for more records must not wait for this one.
+            state.n_waiting += 1;
+            self.has_work.notify_one();
             state = self
                 .has_room
                 .wait(state)
                 .unwrap_or_else(PoisonError::into_inner);
+            state.n_waiting -= 1;
         }
         if state.is_closed {
             return false;
@@ -80,15 +87,16 @@ impl Queue {
         true
     }
 
-    /// Takes the oldest record; waits while there is none. `None` once the queue is closed and empty.
-    pub(crate) fn pop(&self) -> Option<Job> {
+    /// Takes the oldest `n` records; waits until there are so many, or until half of the budget is used
+    /// up. Fewer once the queue is closed, and none when it is empty then.
+    pub(crate) fn pop(&self, n: usize) -> Vec<Job> {
         let mut state = self.lock();
         loop {
-            if let Some(job) = state.items.pop_front() {
-                return Some(job);
-            }
-            if state.is_closed {
-                return None;
+            let n_there = state.items.len();
+            let is_full = state.bytes > self.bytes_max / 2 || state.n_waiting > 0;
+            let is_enough = n_there >= n || is_full;
+            if (is_enough && n_there > 0) || state.is_closed {
+                return state.items.drain(..n_there.min(n)).collect();
             }
             state = self
                 .has_work
@@ -118,7 +126,9 @@ impl Queue {
     }
 }
 
-/// The room that a record takes in the queue.
+/// The room that a record takes in the queue: elements that were let go take none.
 pub(crate) fn cost(record: &Record) -> u64 {
-    record.n_bytes() + RECORD_OVERHEAD_BYTES
+    let n_bytes = |tensor: &Tensor| tensor.bytes().len() as u64;
+    let slots = record.slots();
+    slots.map(|(_, _, tensor)| n_bytes(tensor)).sum::<u64>() + RECORD_OVERHEAD_BYTES
 }

@@ -73,6 +73,8 @@ pub struct Summary {
 pub(crate) struct Shared {
     pub(crate) plan: Plan,
     pub(crate) sink: Arc<dyn Sink>,
+    /// Whether the sink looks at tensors before they are queued.
+    pub(crate) is_reducing: bool,
     pub(crate) queue: Queue,
     pub(crate) counters: LiveCounters,
     pub(crate) is_stopped: Arc<AtomicBool>,
@@ -115,6 +117,7 @@ impl Session {
     ) -> std::io::Result<Session> {
         let shared = Arc::new(Shared {
             plan,
+            is_reducing: sink.is_reducing(),
             sink,
             queue: Queue::new(options.queue_bytes_max),
             counters: LiveCounters::default(),

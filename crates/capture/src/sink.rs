@@ -12,6 +12,7 @@ use std::sync::Arc;
 use opscope_store::StoreError;
 use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::{ModelId, Record};
+use opscope_tensor::Tensor;
 use thiserror::Error;
 
 use crate::overflow::Overflow;
@@ -30,6 +31,29 @@ pub trait Sink: Send + Sync {
     /// # Errors
     /// [`SinkError`] if nothing of the record was kept; the session counts it as failed.
     fn write(&self, record: &Record) -> Result<Written, SinkError>;
+
+    /// Whether [`Sink::reduce`] is worth calling.
+    fn is_reducing(&self) -> bool {
+        false
+    }
+
+    /// Computes what the sink will want to know of the elements of `tensor` and leaves it in the tensor's
+    /// memo ([`Tensor::stats`], [`Tensor::keep`]). Called on the engine's thread, while the tensor is
+    /// likely to be in a cache; a tensor that several operators share is computed once.
+    ///
+    /// Returns whether that is all: the record comes without the tensor's elements then.
+    fn reduce(&self, _tensor: &Tensor) -> bool {
+        false
+    }
+
+    /// How many records a writer should take from the queue together, if there are so many.
+    fn n_at_once(&self) -> usize {
+        1
+    }
+
+    /// Hears of records that are about to be written one by one, to compute for all of them what is
+    /// cheaper together.
+    fn prepare(&self, _records: &[&Record]) {}
 
     /// Keeps `record`, whose operator overflowed, and how.
     ///

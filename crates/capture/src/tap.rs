@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use opscope_store::record::{ModelId, Operator, Record};
 
 use crate::counters::add;
+use crate::memos::Memos;
 use crate::overwrite::Watcher;
 use crate::parameters::Parameters;
 use crate::probe::push;
@@ -26,6 +27,8 @@ pub struct Tap {
     watcher: Arc<Watcher>,
     /// Parameters of this step.
     parameters: Arc<Parameters>,
+    /// What is known of the model's tensors, over all steps.
+    memos: Arc<Memos>,
 }
 
 impl Tap {
@@ -40,6 +43,7 @@ impl Tap {
             n_in_step: AtomicU64::new(0),
             watcher: Arc::default(),
             parameters: Arc::default(),
+            memos: Arc::default(),
         }
     }
 
@@ -109,7 +113,11 @@ impl Tap {
         Some(Probe::new(
             self.shared.clone(),
             kept.clone(),
-            (self.watcher.clone(), self.parameters.clone()),
+            (
+                self.watcher.clone(),
+                self.parameters.clone(),
+                self.memos.clone(),
+            ),
             self.model.clone(),
             operator.clone(),
             self.step,

@@ -4,7 +4,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
 use opscope_store::record::Record;
-use opscope_tensor::non_finite;
 
 use crate::counters::add;
 use crate::overflow::Overflow;
@@ -14,11 +13,23 @@ use crate::{FirstNonFinite, FirstOverflow, SinkError, Written, overflow};
 
 /// Writes records until the queue is closed and empty.
 pub(crate) fn run(shared: &Shared) {
-    while let Some(job) = shared.queue.pop() {
-        let bytes = cost(&job.record);
-        write(shared, &job);
-        drop(job);
-        shared.queue.release(bytes);
+    let n_at_once = shared.sink.n_at_once().max(1);
+    loop {
+        let jobs = shared.queue.pop(n_at_once);
+        if jobs.is_empty() {
+            return;
+        }
+        if n_at_once > 1 {
+            let records: Vec<&Record> = jobs.iter().map(|job| &job.record).collect();
+            // If it breaks, what it did not compute is computed by `write`, which breaks likewise.
+            let _ = catch_unwind(AssertUnwindSafe(|| shared.sink.prepare(&records)));
+        }
+        for job in jobs {
+            let bytes = cost(&job.record);
+            write(shared, &job);
+            drop(job);
+            shared.queue.release(bytes);
+        }
     }
 }
 
@@ -113,7 +124,7 @@ fn note_overflow(shared: &Shared, order: Order, record: &Record, overflow: &Over
 /// Remembers the earliest operator, in execution order, that holds NaN or an infinity.
 fn note_non_finite(shared: &Shared, order: Order, record: &Record) {
     let found = record.slots().find_map(|(side, index, tensor)| {
-        let counts = non_finite(tensor.view());
+        let counts = tensor.non_finite();
         counts.any().then_some((side, index, counts))
     });
     let Some((side, index, counts)) = found else {

@@ -81,10 +81,10 @@ impl Record {
         (self.inputs.len() + self.outputs.len()) as u64
     }
 
-    /// Bytes of all tensors together.
+    /// Bytes of all tensors together, of those too whose elements were let go.
     pub fn n_bytes(&self) -> u64 {
         self.slots()
-            .map(|(_, _, tensor)| tensor.bytes().len() as u64)
+            .map(|(_, _, tensor)| tensor.n_bytes() as u64)
             .sum()
     }
 

@@ -9,6 +9,7 @@
 //! | [`Shape`] | the extents of the axes, with checked element and byte counts |
 //! | [`Layout`] | what the axes mean (`NCHW`, `ND`, `FRACTAL_NZ`, …) |
 //! | [`Tensor`] | dtype, shape, layout and shared bytes; cloning copies no data |
+//! | [`Identity`] | which of an engine's tensors one is |
 //! | [`TensorView`] | the same, borrowed |
 //! | [`convert::dtype::decode`] | the same values in a dtype that numpy can hold |
 //! | [`convert::layout::Plan`] | the same elements in the order of another layout |
@@ -22,14 +23,18 @@ pub mod convert;
 mod cpu;
 pub mod digest;
 mod dtype;
+mod identity;
 mod layout;
+mod memo;
 mod range;
 mod shape;
 mod stats;
 mod tensor;
 
 pub use dtype::{DType, ParseDTypeError};
+pub use identity::Identity;
 pub use layout::{Layout, ParseLayoutError};
+pub use memo::Memo;
 pub use range::{Largest, RangeLoss, is_wider_range, range_loss};
 pub use shape::{Shape, ShapeError};
 pub use stats::{

@@ -1,11 +1,12 @@
 //! A tensor's description together with its bytes.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use thiserror::Error;
 
-use crate::{DType, Layout, Shape, ShapeError};
+use crate::memo::Memo;
+use crate::{DType, Identity, Layout, Shape, ShapeError};
 
 /// Bytes that somebody owns and others may look at from any thread.
 ///
@@ -13,13 +14,21 @@ use crate::{DType, Layout, Shape, ShapeError};
 /// atomic addition and copies no data.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
+static NO_ELEMENTS: LazyLock<Shape> = LazyLock::new(Shape::empty);
+
 /// A tensor whose bytes are shared. Elements are dense, row-major and little-endian.
+///
+/// Numbers that are computed from the elements are remembered, and clones share them.
 #[derive(Clone)]
 pub struct Tensor {
     dtype: DType,
     shape: Shape,
     layout: Layout,
-    data: SharedBytes,
+    n_bytes: usize,
+    /// `None` once the elements were let go.
+    data: Option<SharedBytes>,
+    identity: Option<Identity>,
+    memo: Arc<Memo>,
 }
 
 /// A tensor whose bytes are borrowed. Elements are dense, row-major and little-endian.
@@ -62,12 +71,16 @@ impl Tensor {
     /// [`TensorError`] if the byte count is not exactly what dtype and shape ask for. Types without
     /// a fixed width (text, opaque) take any number of bytes.
     pub fn new(dtype: DType, shape: Shape, data: SharedBytes) -> Result<Tensor, TensorError> {
-        check_size(dtype, &shape, (*data).as_ref().len())?;
+        let n_bytes = (*data).as_ref().len();
+        check_size(dtype, &shape, n_bytes)?;
         Ok(Tensor {
             dtype,
             shape,
             layout: Layout::Nd,
-            data,
+            n_bytes,
+            data: Some(data),
+            identity: None,
+            memo: Arc::default(),
         })
     }
 
@@ -85,6 +98,40 @@ impl Tensor {
         Tensor { layout, ..self }
     }
 
+    /// The same tensor with a name that the engine's other references to it have too.
+    #[must_use]
+    pub fn with_identity(self, identity: Identity) -> Tensor {
+        Tensor {
+            identity: Some(identity),
+            ..self
+        }
+    }
+
+    /// The same tensor with its memory let go. What was computed from its elements is still there; what
+    /// was not is computed as if it had none.
+    #[must_use]
+    pub fn without_elements(self) -> Tensor {
+        Tensor { data: None, ..self }
+    }
+
+    /// The same tensor, which remembers in `memo` what is computed from it.
+    ///
+    /// `memo` has to belong to a tensor of the same dtype, shape and elements.
+    #[must_use]
+    pub fn with_memo(self, memo: Arc<Memo>) -> Tensor {
+        Tensor { memo, ..self }
+    }
+
+    /// What is remembered of it.
+    pub fn memo(&self) -> &Arc<Memo> {
+        &self.memo
+    }
+
+    /// Which of the engine's tensors it is; `None` if the engine does not say.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.identity.as_ref()
+    }
+
     /// Type of the elements.
     pub fn dtype(&self) -> DType {
         self.dtype
@@ -100,16 +147,29 @@ impl Tensor {
         self.layout
     }
 
-    /// The elements.
+    /// The elements; nothing if they were let go.
     pub fn bytes(&self) -> &[u8] {
-        (*self.data).as_ref()
+        self.data.as_ref().map_or(&[], |data| (**data).as_ref())
     }
 
-    /// A borrowed look at the same tensor.
+    /// Number of bytes of the elements, whether or not they are still there.
+    pub fn n_bytes(&self) -> usize {
+        self.n_bytes
+    }
+
+    /// Whether the elements are there.
+    pub fn has_elements(&self) -> bool {
+        self.data.is_some()
+    }
+
+    /// A borrowed look at the same tensor; at one without elements if they were let go.
     pub fn view(&self) -> TensorView<'_> {
         TensorView {
             dtype: self.dtype,
-            shape: &self.shape,
+            shape: match self.data {
+                Some(_) => &self.shape,
+                None => &NO_ELEMENTS,
+            },
             layout: self.layout,
             bytes: self.bytes(),
         }

@@ -17,6 +17,7 @@ use opscope_store::tree::acl::{
     AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
     task_id,
 };
+use opscope_tensor::Tensor;
 
 use self::outlet::Outlet;
 use super::{Content, Sink, SinkError, Written};
@@ -134,6 +135,18 @@ impl AclSink {
 }
 
 impl Sink for AclSink {
+    fn is_reducing(&self) -> bool {
+        matches!(self.content, Content::Statistics(_))
+    }
+
+    fn reduce(&self, tensor: &Tensor) -> bool {
+        let Content::Statistics(columns) = &self.content else {
+            return false;
+        };
+        stats_csv::reduce(tensor, columns);
+        true
+    }
+
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         if record.n_bytes() == 0 {
             return Ok(Written::default());

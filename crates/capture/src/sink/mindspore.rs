@@ -187,6 +187,41 @@ impl MindSporeSink {
 }
 
 impl Sink for MindSporeSink {
+    fn is_reducing(&self) -> bool {
+        // Of samples other numbers are wanted than of the tensors that they come from.
+        self.options.statistics.is_some() && self.options.n_samples.is_none()
+    }
+
+    fn reduce(&self, tensor: &Tensor) -> bool {
+        let Some(categories) = &self.options.statistics else {
+            return false;
+        };
+        let is_host = self.options.device_statistics.is_none();
+        if is_host && statistics::has_digest(categories) {
+            // Digests are computed by the writers, several at once.
+            let _ = tensor.sequential_stats();
+            return false;
+        }
+        self.cells(tensor, categories);
+        !self.options.has_tensors
+    }
+
+    fn n_at_once(&self) -> usize {
+        let categories = self.options.statistics.as_deref().unwrap_or_default();
+        match statistics::has_digest(categories) {
+            true => statistics::N_HASHED_AT_ONCE,
+            false => 1,
+        }
+    }
+
+    fn prepare(&self, records: &[&Record]) {
+        if let Some(categories) = &self.options.statistics
+            && self.options.n_samples.is_none()
+        {
+            statistics::prepare(records, categories);
+        }
+    }
+
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         if record.operator.op_type == CONSTANT && !self.has_place_for_constant(record) {
             return Ok(Written {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_store::record::{Operator, Record, Side};
-use opscope_tensor::{DType, Shape, Stats, stats};
+use opscope_tensor::{DType, Shape, Stats, Tensor};
 
 use super::{Sink, SinkError, Written};
 
@@ -43,6 +43,15 @@ impl StatsSink {
 }
 
 impl Sink for StatsSink {
+    fn is_reducing(&self) -> bool {
+        true
+    }
+
+    fn reduce(&self, tensor: &Tensor) -> bool {
+        let _ = tensor.stats();
+        true
+    }
+
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         let rows: Vec<StatsRow> = record
             .slots()
@@ -53,7 +62,7 @@ impl Sink for StatsSink {
                 index,
                 dtype: tensor.dtype(),
                 shape: tensor.shape().clone(),
-                stats: stats(tensor.view()).ok(),
+                stats: tensor.stats().ok().copied(),
             })
             .collect();
         self.rows

@@ -94,6 +94,15 @@ pub fn encode(record: &Record, columns: &Columns) -> String {
     text
 }
 
+/// Computes what a row of the table says about the elements of `tensor` and leaves it in the tensor's
+/// memo, so that [`encode`] does without them.
+pub fn reduce(tensor: &Tensor, columns: &Columns) {
+    match columns {
+        Columns::Plain => drop(cells::plain(tensor)),
+        Columns::Chosen(_) => drop(cells::any(tensor)),
+    }
+}
+
 fn row(
     text: &mut String,
     side: Side,
@@ -115,17 +124,17 @@ fn row(
     } else {
         (names::dtype(tensor.dtype()), names::layout(tensor.layout()))
     };
-    let n_bytes = tensor.bytes().len();
+    let n_bytes = tensor.n_bytes();
     let shape = shape_text(tensor.shape());
     // Writing to a string cannot fail.
     let _ = write!(text, "{side},{index},{n_bytes},{dtype},{layout},{shape},");
     if is_plain {
-        match cells::plain(tensor) {
-            Some(computed) => push_cells(text, cells, computed.n_elements, Some(&computed)),
+        match &*cells::plain(tensor) {
+            Some(computed) => push_cells(text, cells, computed.n_elements, Some(computed)),
             None => text.push_str(NO_CELLS),
         }
     } else {
-        let computed = cells::any(tensor);
+        let computed = &cells::any(tensor).0;
         let n_elements = tensor.shape().n_elements() as u64;
         push_cells(text, cells, n_elements, computed.as_ref());
     }

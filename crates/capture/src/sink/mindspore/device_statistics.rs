@@ -5,8 +5,7 @@
 
 use half::{bf16, f16};
 use opscope_store::file_format::statistic_csv::{Category, Cell};
-use opscope_tensor::sequential::sequential_stats;
-use opscope_tensor::{DType, TensorView};
+use opscope_tensor::{DType, Tensor};
 
 use super::DevicePrecision;
 
@@ -25,20 +24,20 @@ const NUMBERS: [DType; 9] = [
 
 /// A cell for each category. A type that the kernel does not take has no value.
 pub(super) fn cells(
-    tensor: TensorView<'_>,
+    tensor: &Tensor,
     categories: &[Category],
     precision: DevicePrecision,
 ) -> Vec<Cell> {
-    let Ok(stats) = sequential_stats(tensor) else {
+    let Ok(stats) = tensor.sequential_stats() else {
         return categories.iter().map(|_| Cell::Null).collect();
     };
-    let dtype = tensor.dtype;
+    let dtype = tensor.dtype();
     let is_high = precision == DevicePrecision::High;
     let wide = if is_high { DType::F32 } else { dtype };
     let is_bool = dtype == DType::Bool && is_high;
     let of = |category: &Category| match category {
         Category::Max | Category::Min if dtype == DType::I64 => {
-            i64_extreme(tensor.bytes, *category == Category::Max)
+            i64_extreme(tensor.bytes(), *category == Category::Max)
         }
         Category::Max if is_bool || NUMBERS.contains(&dtype) => extreme(stats.max, dtype),
         Category::Min if is_bool || NUMBERS.contains(&dtype) => extreme(stats.min, dtype),
@@ -86,7 +85,7 @@ fn rounded(value: f64, dtype: DType) -> Cell {
 mod tests {
     use opscope_store::file_format::statistic_csv;
     use opscope_store::file_format::statistic_csv::Subject;
-    use opscope_tensor::{Shape, Tensor};
+    use opscope_tensor::Shape;
 
     use super::*;
 
@@ -101,7 +100,7 @@ mod tests {
             Category::L2Norm,
         ];
         let subject = Subject::of_tensor(dtype, tensor.shape(), 0);
-        let row = statistic_csv::row(&subject, &cells(tensor.view(), &categories, precision));
+        let row = statistic_csv::row(&subject, &cells(&tensor, &categories, precision));
         let (_, values) = row.split_once("]\",").unwrap();
         assert_eq!(values, format!("{expected},\n"), "{dtype}");
     }

@@ -1,21 +1,56 @@
 //! The columns of `statistic.csv` as the host computes them.
 
 use opscope_store::file_format::statistic_csv::{Category, Cell};
-use opscope_tensor::TensorView;
-use opscope_tensor::digest::hex;
-use opscope_tensor::sequential::{
-    SequentialStats, sequential_md5, sequential_sha1, sequential_stats,
-};
+use opscope_store::record::Record;
+use opscope_tensor::digest::{hex, md5_many};
+use opscope_tensor::sequential::{SequentialStats, sequential_md5, sequential_sha1};
+use opscope_tensor::{DType, Tensor};
+
+/// How many tensors are hashed side by side.
+pub(super) const N_HASHED_AT_ONCE: usize = 32;
+
+struct Md5([u8; 16]);
+struct Sha1([u8; 20]);
+
+/// Whether elements are needed for more than numbers.
+pub(super) fn has_digest(categories: &[Category]) -> bool {
+    let is_digest = |category: &Category| matches!(category, Category::Md5 | Category::Sha1);
+    categories.iter().any(is_digest)
+}
+
+/// Hashes the tensors of several records together, which is several times as fast as one by one.
+pub(super) fn prepare(records: &[&Record], categories: &[Category]) {
+    if !categories.contains(&Category::Md5) {
+        return;
+    }
+    let mut tensors: Vec<&Tensor> = Vec::new();
+    for (_, _, tensor) in records.iter().flat_map(|record| record.slots()) {
+        let is_same = |other: &&Tensor| std::sync::Arc::ptr_eq(other.memo(), tensor.memo());
+        // Elements of half a byte are hashed in their own way.
+        let is_wanted = tensor.dtype() != DType::I4 && !tensor.has_kept::<Md5>();
+        if is_wanted && !tensors.iter().any(is_same) {
+            tensors.push(tensor);
+        }
+    }
+    let inputs: Vec<&[u8]> = tensors.iter().map(|tensor| tensor.bytes()).collect();
+    for (tensor, digest) in tensors.iter().zip(md5_many(&inputs)) {
+        tensor.keep(|_| Md5(digest));
+    }
+}
 
 /// A cell for each category; none of a type that has no numbers.
-pub(super) fn cells(tensor: TensorView<'_>, categories: &[Category]) -> Vec<Cell> {
-    let stats = sequential_stats(tensor).ok();
+pub(super) fn cells(tensor: &Tensor, categories: &[Category]) -> Vec<Cell> {
+    let stats = tensor.sequential_stats().ok();
     let of = |category: &Category| match category {
-        Category::Md5 => Cell::Text(hex(&sequential_md5(tensor))),
-        Category::Sha1 => Cell::Text(hex(&sequential_sha1(tensor))),
-        _ => stats
-            .as_ref()
-            .map_or(Cell::Null, |stats| cell(stats, *category)),
+        Category::Md5 => {
+            let digest = tensor.keep(|tensor| Md5(sequential_md5(tensor.view())));
+            Cell::Text(hex(&digest.0))
+        }
+        Category::Sha1 => {
+            let digest = tensor.keep(|tensor| Sha1(sequential_sha1(tensor.view())));
+            Cell::Text(hex(&digest.0))
+        }
+        _ => stats.map_or(Cell::Null, |stats| cell(stats, *category)),
     };
     categories.iter().map(of).collect()
 }

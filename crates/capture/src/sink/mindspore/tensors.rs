@@ -1,9 +1,10 @@
 //! One tensor: its array file and its row of statistics.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use opscope_store::file_format::npy::{Refusal, mindspore_array};
-use opscope_store::file_format::statistic_csv::{self, Subject};
+use opscope_store::file_format::statistic_csv::{self, Category, Cell, Subject};
 use opscope_store::record::Operator;
 use opscope_store::tree::mindspore::{
     CONSTANT, DEFAULT_LAYOUT, PARAMETER, STATISTIC_FILE_NAME, Target, TensorFileName, clean_name,
@@ -12,6 +13,9 @@ use opscope_tensor::{DType, Shape, Tensor};
 
 use super::{MindSporeSink, device_statistics, statistics};
 use crate::sink::{SinkError, Written};
+
+/// The cells of a row, by category.
+pub(super) struct Cells(Vec<Cell>);
 
 impl MindSporeSink {
     /// The name of an operator's files without what differs from tensor to tensor.
@@ -87,7 +91,7 @@ impl MindSporeSink {
         let Some(categories) = &self.options.statistics else {
             return Ok(Written::default());
         };
-        let n_bytes = tensor.bytes().len() as u64;
+        let n_bytes = tensor.n_bytes() as u64;
         let is_full_name = self.options.target.has_ranks() && !name.is_parameter();
         let subject = Subject {
             op_type: name.op_type.clone(),
@@ -102,14 +106,24 @@ impl MindSporeSink {
             slot: name.slot,
             ..Subject::of_tensor(tensor.dtype(), tensor.shape(), n_bytes)
         };
-        let cells = match self.options.device_statistics {
-            None => statistics::cells(tensor.view(), categories),
-            Some(precision) => device_statistics::cells(tensor.view(), categories, precision),
-        };
+        let cells = self.cells(tensor, categories);
         let header = statistic_csv::header(categories);
-        let row = statistic_csv::row(&subject, &cells);
+        let row = statistic_csv::row(&subject, &cells.0);
         let path = dir.join(STATISTIC_FILE_NAME);
         Ok(self.files.append(&path, &header, &row)?)
+    }
+
+    /// The statistics of a tensor, computed once.
+    pub(super) fn cells(&self, tensor: &Tensor, categories: &[Category]) -> Arc<Cells> {
+        if self.options.device_statistics.is_none() && statistics::has_digest(categories) {
+            return Arc::new(Cells(statistics::cells(tensor, categories)));
+        }
+        tensor.keep(|tensor| {
+            Cells(match self.options.device_statistics {
+                None => statistics::cells(tensor, categories),
+                Some(precision) => device_statistics::cells(tensor, categories, precision),
+            })
+        })
     }
 
     fn layout_name(&self, tensor: &Tensor) -> String {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opscope_tensor::{DType, Shape, Tensor};
+use opscope_tensor::{DType, Identity, Shape, Tensor};
 use tract_onnx::prelude::DatumType as TractType;
 use tract_onnx::prelude::Tensor as TractTensor;
 use tract_onnx::prelude::*;
@@ -29,7 +29,10 @@ pub(super) fn to_tensor(value: &TValue) -> Option<Tensor> {
     }
     let dtype = dtype(tensor.datum_type())?;
     let shape = Shape::new(tensor.shape()).ok()?;
-    Tensor::new(dtype, shape, Arc::new(TractBytes(tensor))).ok()
+    // tract changes a tensor in place only if nobody else holds it, and then moves it to another count.
+    let identity = Identity::of(&tensor);
+    let tensor = Tensor::new(dtype, shape, Arc::new(TractBytes(tensor))).ok()?;
+    Some(tensor.with_identity(identity))
 }
 
 /// Our tensor as a value for tract; the data are copied once.

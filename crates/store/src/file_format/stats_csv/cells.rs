@@ -8,9 +8,10 @@ mod element;
 mod mean;
 
 use std::fmt;
+use std::sync::Arc;
 
 use opscope_tensor::convert::dtype::decode;
-use opscope_tensor::{DType, Layout, NonFinite, Shape, Tensor, TensorView, non_finite};
+use opscope_tensor::{DType, Layout, NonFinite, Tensor, TensorView, non_finite};
 
 use self::element::Element;
 use self::mean::Sums;
@@ -34,6 +35,9 @@ pub(super) struct Cells {
     pub(super) n_pos_inf: u64,
 }
 
+/// [`Cells`] of a table of chosen columns.
+pub(super) struct AnyCells(pub(super) Option<Cells>);
+
 /// An element, as it is printed.
 #[derive(Clone, Copy)]
 pub(super) enum Number {
@@ -54,12 +58,16 @@ impl fmt::Display for Number {
 
 /// The cells of the plain table; `None` for types that it leaves empty and for tensors without
 /// elements.
-pub(super) fn plain(tensor: &Tensor) -> Option<Cells> {
-    of_bytes(tensor.dtype(), tensor.bytes())
+pub(super) fn plain(tensor: &Tensor) -> Arc<Option<Cells>> {
+    tensor.keep(|tensor| of_bytes(tensor.dtype(), tensor.bytes(), tensor.non_finite()))
 }
 
 /// The cells of a table of chosen columns, for every type whose elements are numbers.
-pub(super) fn any(tensor: &Tensor) -> Option<Cells> {
+pub(super) fn any(tensor: &Tensor) -> Arc<AnyCells> {
+    tensor.keep(|tensor| AnyCells(of_any(tensor)))
+}
+
+fn of_any(tensor: &Tensor) -> Option<Cells> {
     let dtype = tensor.dtype();
     // Opaque bytes decode to themselves, but they are no numbers.
     if matches!(
@@ -69,17 +77,19 @@ pub(super) fn any(tensor: &Tensor) -> Option<Cells> {
         return None;
     }
     let decoded = decode(dtype, tensor.shape(), tensor.bytes()).ok()?;
-    of_bytes(decoded.dtype, &decoded.bytes)
+    let counts = match decoded.dtype == dtype {
+        true => tensor.non_finite(),
+        false => non_finite(TensorView {
+            dtype: decoded.dtype,
+            shape: tensor.shape(),
+            layout: Layout::Nd,
+            bytes: &decoded.bytes,
+        }),
+    };
+    of_bytes(decoded.dtype, &decoded.bytes, counts)
 }
 
-fn of_bytes(dtype: DType, bytes: &[u8]) -> Option<Cells> {
-    // Only floats hold what is not finite, and their bits tell without a look at their values.
-    let counts = non_finite(TensorView {
-        dtype,
-        shape: &Shape::scalar(),
-        layout: Layout::Nd,
-        bytes,
-    });
+fn of_bytes(dtype: DType, bytes: &[u8], counts: NonFinite) -> Option<Cells> {
     match dtype {
         DType::F32 => over::<f32>(bytes, counts),
         DType::F64 => over::<f64>(bytes, counts),

@@ -1,0 +1,72 @@
+//! Which of an engine's tensors one is.
+
+use std::any::Any;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::{Arc, Weak};
+
+/// The name of a reference-counted tensor that its engine never changes while anybody holds it.
+///
+/// Tensors with equal identities are the same one. An identity keeps the address of the count, so
+/// that it is never given out a second time, but not the tensor: the engine frees that when it likes.
+#[derive(Clone)]
+pub struct Identity {
+    pin: Weak<dyn Any + Send + Sync>,
+}
+
+impl Identity {
+    /// The identity of what `owner` counts.
+    pub fn of<T: Any + Send + Sync>(owner: &Arc<T>) -> Identity {
+        let owner: Arc<dyn Any + Send + Sync> = owner.clone();
+        Identity {
+            pin: Arc::downgrade(&owner),
+        }
+    }
+
+    /// Whether the tensor is still there. Once it is not, no tensor with this identity is ever shown
+    /// again.
+    pub fn is_alive(&self) -> bool {
+        self.pin.strong_count() > 0
+    }
+
+    fn address(&self) -> usize {
+        self.pin.as_ptr().addr()
+    }
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Identity) -> bool {
+        self.address() == other.address()
+    }
+}
+
+impl Eq for Identity {}
+
+impl Hash for Identity {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address().hash(state);
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identity({:#x})", self.address())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_not_given_out_again_while_somebody_remembers_it() {
+        let first = Arc::new([0_u8; 64]);
+        let identity = Identity::of(&first);
+        assert_eq!(identity, Identity::of(&first.clone()));
+        assert!(identity.is_alive());
+        drop(first);
+        assert!(!identity.is_alive());
+        let later: Vec<Arc<[u8; 64]>> = (0..1000).map(|_| Arc::new([0; 64])).collect();
+        assert!(later.iter().all(|owner| Identity::of(owner) != identity));
+    }
+}

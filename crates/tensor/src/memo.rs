@@ -1,0 +1,138 @@
+//! What is known of a tensor's elements, so that nobody has to look at them twice.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use crate::stats::sequential::{SequentialStats, sequential_stats};
+use crate::{NonFinite, Stats, StatsError, Tensor, non_finite, stats};
+
+/// Numbers that were computed from a tensor, shared by its clones.
+#[derive(Default)]
+pub struct Memo {
+    stats: OnceLock<Result<Stats, StatsError>>,
+    sequential: OnceLock<Result<SequentialStats, StatsError>>,
+    non_finite: OnceLock<NonFinite>,
+    others: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
+}
+
+/// Each looks at the elements at most once, whichever clone is asked; afterwards the tensor may lose
+/// its elements ([`Tensor::without_elements`]).
+impl Tensor {
+    /// [`stats`](crate::stats()) of the tensor.
+    ///
+    /// # Errors
+    /// As for [`stats`](crate::stats()).
+    pub fn stats(&self) -> Result<&Stats, StatsError> {
+        let memo = self.memo();
+        let computed = memo.stats.get_or_init(|| {
+            let computed = stats(self.view());
+            if let Ok(stats) = &computed {
+                memo.note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
+            }
+            computed
+        });
+        computed.as_ref().map_err(Clone::clone)
+    }
+
+    /// [`sequential_stats`] of the tensor.
+    ///
+    /// # Errors
+    /// As for [`sequential_stats`].
+    pub fn sequential_stats(&self) -> Result<&SequentialStats, StatsError> {
+        let memo = self.memo();
+        let computed = memo.sequential.get_or_init(|| {
+            let computed = sequential_stats(self.view());
+            if let Ok(stats) = &computed {
+                memo.note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
+            }
+            computed
+        });
+        computed.as_ref().map_err(Clone::clone)
+    }
+
+    /// [`non_finite`] of the tensor.
+    pub fn non_finite(&self) -> NonFinite {
+        *self
+            .memo()
+            .non_finite
+            .get_or_init(|| non_finite(self.view()))
+    }
+
+    /// Anything else, one value for each type `T`. `compute` may ask for the numbers above, but not for
+    /// another `keep` of the same tensor.
+    pub fn keep<T: Any + Send + Sync>(&self, compute: impl FnOnce(&Tensor) -> T) -> Arc<T> {
+        let others = self.memo().others.lock();
+        let mut others = others.unwrap_or_else(PoisonError::into_inner);
+        let mut kept = others
+            .iter()
+            .filter_map(|value| value.clone().downcast().ok());
+        if let Some(value) = kept.next() {
+            return value;
+        }
+        drop(kept);
+        let value = Arc::new(compute(self));
+        others.push(value.clone());
+        value
+    }
+
+    /// Whether [`Tensor::keep`] holds a value of type `T`.
+    pub fn has_kept<T: Any + Send + Sync>(&self) -> bool {
+        let others = self.memo().others.lock();
+        let others = others.unwrap_or_else(PoisonError::into_inner);
+        others.iter().any(|value| (**value).is::<T>())
+    }
+}
+
+impl Memo {
+    fn note(&self, n_nan: u64, n_pos_inf: u64, n_neg_inf: u64) {
+        // A value that is there already is the same.
+        let _ = self.non_finite.set(NonFinite {
+            n_nan,
+            n_pos_inf,
+            n_neg_inf,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DType, Shape};
+
+    fn tensor(values: &[f32]) -> Tensor {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        Tensor::from_vec(DType::F32, Shape::new([values.len()]).unwrap(), bytes).unwrap()
+    }
+
+    #[test]
+    fn numbers_outlive_the_elements() {
+        let whole = tensor(&[1.0, f32::NAN, -3.0, f32::INFINITY]);
+        let clone = whole.clone();
+        let expected = stats(whole.view()).unwrap();
+        assert_eq!(whole.stats().unwrap().max, expected.max);
+        assert_eq!(*whole.keep(|tensor| tensor.bytes().len()), 16);
+        let reduced = clone.without_elements();
+        assert!(!reduced.has_elements());
+        assert_eq!(reduced.n_bytes(), 16);
+        assert_eq!(reduced.bytes(), []);
+        assert_eq!(reduced.stats().unwrap().n_nan, 1);
+        assert_eq!(reduced.non_finite(), non_finite(whole.view()));
+        assert!(reduced.has_kept::<usize>());
+        assert!(!reduced.has_kept::<u8>());
+        assert_eq!(*reduced.keep(|_| 0_usize), 16);
+    }
+
+    #[test]
+    fn both_statistics_count_what_is_not_finite() {
+        let values = [f32::NAN, f32::INFINITY, f32::INFINITY, f32::NEG_INFINITY];
+        let expected = non_finite(tensor(&values).view());
+        for look in [
+            |tensor: &Tensor| drop(tensor.stats()),
+            |tensor: &Tensor| drop(tensor.sequential_stats()),
+        ] {
+            let tensor = tensor(&values);
+            look(&tensor);
+            assert_eq!(tensor.without_elements().non_finite(), expected);
+        }
+    }
+}
