@@ -29,6 +29,8 @@ pub struct Counters {
     pub n_selected: u64,
     /// Tensors that the sink took. It writes no file for a record whose tensors are all empty.
     pub n_written: u64,
+    /// Tensors that the sink took with all their elements.
+    pub n_whole: u64,
     /// Tensors that have no place in the form of the dump, such as one without elements where each
     /// tensor is a file of its own.
     pub n_refused: u64,
@@ -94,7 +96,7 @@ macro_rules! live_counters {
 }
 
 live_counters! {
-    n_operators_seen, n_operators_written, n_operators_overflowed, n_offered, n_selected, n_written, n_refused, n_dropped, n_failed,
+    n_operators_seen, n_operators_written, n_operators_overflowed, n_offered, n_selected, n_written, n_whole, n_refused, n_dropped, n_failed,
     n_files, n_bytes_selected, n_bytes_written,
 }
 

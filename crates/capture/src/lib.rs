@@ -23,6 +23,7 @@ mod select;
 mod session;
 pub mod sink;
 mod tap;
+mod tensor_rule;
 mod writer;
 
 pub use counters::{Counters, FirstNonFinite, FirstOverflow};
@@ -38,3 +39,4 @@ pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Sink, SinkError, Written};
 pub use tap::Tap;
+pub use tensor_rule::{TensorRule, TensorRuleError, TensorRules};

@@ -10,8 +10,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::file_format::dump_data;
 use opscope_store::file_format::op_debug::OverflowRecord;
-use opscope_store::file_format::{dump_data, stats_csv};
+use opscope_store::file_format::stats_csv::{self, Columns};
 use opscope_store::record::Record;
 use opscope_store::tree::acl::{
     AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
@@ -20,9 +21,9 @@ use opscope_store::tree::acl::{
 use opscope_tensor::Tensor;
 
 use self::outlet::Outlet;
-use super::{Content, Sink, SinkError, Written};
+use super::{Content, Sink, SinkError, Whole, Written};
 use crate::overflow::Overflow;
-use crate::{Failure, FailureDetail};
+use crate::{Failure, FailureDetail, TensorRules};
 
 pub use outlet::{CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 
@@ -36,6 +37,8 @@ const N_NAME_ATTEMPTS: u64 = 1000;
 pub struct AclSink {
     tree: AclTree,
     content: Content,
+    /// Which operators are written whole under [`Content::Both`].
+    tensors: TensorRules,
     outlet: Outlet,
 }
 
@@ -52,7 +55,18 @@ impl AclSink {
         times: impl IntoIterator<Item = String>,
         modes: Modes,
     ) -> Result<AclSink, StoreError> {
-        let creator = Creator::new(modes);
+        AclSink::create_by(Arc::new(Creator::new(modes)), dump_path, times)
+    }
+
+    /// [`AclSink::create`] by way of `creator`, which may be one that only pretends.
+    ///
+    /// # Errors
+    /// As for [`AclSink::create`].
+    pub fn create_by(
+        creator: Arc<Creator>,
+        dump_path: &Path,
+        times: impl IntoIterator<Item = String>,
+    ) -> Result<AclSink, StoreError> {
         creator.create_dir(dump_path)?;
         let mut tree = AclTree::new(dump_path, "");
         for time in times {
@@ -66,10 +80,12 @@ impl AclSink {
 
     /// Creates nothing until there is something to write.
     pub fn lazy(dump_path: &Path, time: &str, modes: Modes) -> AclSink {
-        AclSink::new(
-            AclTree::new(dump_path, time),
-            Outlet::files(Creator::new(modes)),
-        )
+        AclSink::lazy_by(Arc::new(Creator::new(modes)), dump_path, time)
+    }
+
+    /// [`AclSink::lazy`] by way of `creator`, which may be one that only pretends.
+    pub fn lazy_by(creator: Arc<Creator>, dump_path: &Path, time: &str) -> AclSink {
+        AclSink::new(AclTree::new(dump_path, time), Outlet::files(creator))
     }
 
     /// Writes nothing: `function` gets what would be written, in chunks that name the file by its
@@ -97,6 +113,7 @@ impl AclSink {
         AclSink {
             tree,
             content: Content::Tensors,
+            tensors: TensorRules::default(),
             outlet,
         }
     }
@@ -108,9 +125,43 @@ impl AclSink {
         AclSink { content, ..self }
     }
 
+    /// The same sink that writes tensors beside statistics ([`Content::Both`]) of those operators only
+    /// of which `rules` choose a tensor. A file holds all tensors of an operator, so all of them are in it.
+    #[must_use]
+    pub fn with_tensors_where(self, rules: TensorRules) -> AclSink {
+        AclSink {
+            tensors: rules,
+            ..self
+        }
+    }
+
     /// The directories that models write to.
     pub fn tree(&self) -> &AclTree {
         &self.tree
+    }
+
+    fn write_tensors(&self, record: &Record) -> Result<Written, SinkError> {
+        let prelude = dump_data::prelude(record);
+        let parts = parts(&prelude, record);
+        let places = |attempt| {
+            let timestamp_us = record.timestamp_us.saturating_add(attempt);
+            self.tree.place(record, timestamp_us)
+        };
+        let (written, _) = self.put(record, &parts, short_name, places)?;
+        let whole = Whole::all(record);
+        Ok(Written { whole, ..written })
+    }
+
+    fn write_statistics(&self, record: &Record, columns: &Columns) -> Result<Written, SinkError> {
+        let text = stats_csv::encode(record, columns);
+        let places = |attempt| {
+            let timestamp_us = record.timestamp_us.saturating_add(attempt);
+            let mut place = self.tree.place(record, timestamp_us);
+            place.file_name.push_str(stats_csv::FILE_NAME_SUFFIX);
+            place
+        };
+        let (written, _) = self.put(record, &[text.as_bytes()], short_name, places)?;
+        Ok(written)
     }
 
     /// Puts a file at the first of `places` that is free; says which one that is.
@@ -136,40 +187,40 @@ impl AclSink {
 
 impl Sink for AclSink {
     fn is_reducing(&self) -> bool {
-        matches!(self.content, Content::Statistics(_))
+        !matches!(self.content, Content::Tensors)
     }
 
     fn reduce(&self, tensor: &Tensor) -> bool {
-        let Content::Statistics(columns) = &self.content else {
-            return false;
-        };
-        stats_csv::reduce(tensor, columns);
-        true
+        match &self.content {
+            Content::Tensors => false,
+            Content::Statistics(columns) => {
+                stats_csv::reduce(tensor, columns);
+                true
+            }
+            Content::Both(columns) => {
+                stats_csv::reduce(tensor, columns);
+                // Another tensor of the operator may be chosen, and then this one is written as well.
+                self.tensors.rule_out(tensor);
+                false
+            }
+        }
     }
 
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         if record.n_bytes() == 0 {
             return Ok(Written::default());
         }
-        let stamp = |attempt| record.timestamp_us.saturating_add(attempt);
-        let (written, _) = match &self.content {
-            Content::Tensors => {
-                let prelude = dump_data::prelude(record);
-                let parts = parts(&prelude, record);
-                let places = |attempt| self.tree.place(record, stamp(attempt));
-                self.put(record, &parts, short_name, places)?
+        match &self.content {
+            Content::Tensors => self.write_tensors(record),
+            Content::Statistics(columns) => self.write_statistics(record, columns),
+            Content::Both(columns) => {
+                let written = self.write_statistics(record, columns)?;
+                match self.tensors.choose_any(record) {
+                    true => Ok(written + self.write_tensors(record)?),
+                    false => Ok(written),
+                }
             }
-            Content::Statistics(columns) => {
-                let text = stats_csv::encode(record, columns);
-                let places = |attempt| {
-                    let mut place = self.tree.place(record, stamp(attempt));
-                    place.file_name.push_str(stats_csv::FILE_NAME_SUFFIX);
-                    place
-                };
-                self.put(record, &[text.as_bytes()], short_name, places)?
-            }
-        };
-        Ok(written)
+        }
     }
 
     /// The overflow record goes first: when it cannot be written, nothing is kept of the operator.
@@ -203,6 +254,8 @@ impl Sink for AclSink {
         };
         let short = |place: &Place| hash_file_name(&place.file_name);
         let (written, taken) = self.put(record, &parts(&prelude, record), short, places)?;
+        let whole = Whole::all(record);
+        let written = Written { whole, ..written };
         let Some(trace) = &failure.trace else {
             return Ok(written);
         };

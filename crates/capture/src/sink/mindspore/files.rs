@@ -1,10 +1,10 @@
 //! Files of the trees: created whole, replaced, or appended to.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::tree::mindspore::Digits;
 
@@ -14,16 +14,16 @@ use crate::sink::{SinkError, Written};
 const N_SHORT_NAMES_MAX: usize = 1000;
 
 pub(super) struct Files {
-    creator: Creator,
+    creator: Arc<Creator>,
     digits: Digits,
     /// Keeps lines whole and in order, and a header before them.
     appending: Mutex<()>,
 }
 
 impl Files {
-    pub(super) fn new(modes: Modes) -> Files {
+    pub(super) fn new(creator: Arc<Creator>) -> Files {
         Files {
-            creator: Creator::new(modes),
+            creator,
             digits: Digits::default(),
             appending: Mutex::new(()),
         }
@@ -31,6 +31,10 @@ impl Files {
 
     pub(super) fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
         self.creator.create_dir(dir)
+    }
+
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        self.creator.exists(path)
     }
 
     /// Creates a file unless it is there.
@@ -107,7 +111,7 @@ impl Files {
             .appending
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let is_new = !path.exists();
+        let is_new = !self.creator.exists(path);
         let text = match is_new {
             true => format!("{header}{lines}"),
             false => lines.to_owned(),

@@ -12,7 +12,7 @@ use opscope_store::tree::mindspore::{
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::{MindSporeSink, device_statistics, statistics};
-use crate::sink::{SinkError, Written};
+use crate::sink::{SinkError, Whole, Written};
 
 /// The cells of a row, by category.
 pub(super) struct Cells(Vec<Cell>);
@@ -42,6 +42,9 @@ impl MindSporeSink {
         name: TensorFileName,
         tensor: &Tensor,
     ) -> Result<Written, SinkError> {
+        let slot = usize::try_from(name.slot).unwrap_or(usize::MAX);
+        let is_whole = self.options.has_tensors
+            && (self.tensors).choose_tensor(operator, name.side, slot, tensor);
         let sample = match self.sample(tensor) {
             Ok(sample) => sample,
             Err(reason) => return Ok(self.refuse(reason)),
@@ -62,7 +65,7 @@ impl MindSporeSink {
             ..name
         };
         let mut written = Written::default();
-        if self.options.has_tensors {
+        if is_whole {
             let array = match mindspore_array(tensor.view()) {
                 Ok(array) => array,
                 Err(refusal @ (Refusal::DType(_) | Refusal::Empty)) => {
@@ -77,6 +80,7 @@ impl MindSporeSink {
             });
             let parts: [&[u8]; 2] = [&array.header, &array.payload];
             written = written + self.files.put(dir, names, &parts)?;
+            written.whole = Whole::one(name.side, array.payload.len() as u64);
         }
         Ok(written + self.write_row(dir, operator, &name, tensor)?)
     }
