@@ -1,11 +1,13 @@
 //! `opscope dump`.
 
+mod dry_run;
 mod findings;
 mod inputs;
 mod mindspore;
 mod range;
 mod report;
 mod request;
+mod volume;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +20,10 @@ use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Sum
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
+use self::dry_run::Forecast;
 use self::range::{NarrowFloat, Ranges};
 use self::request::Target;
+use self::volume::VolumeArguments;
 
 pub(crate) use self::inputs::InputSource;
 pub(crate) use self::report::{print, print_json};
@@ -44,7 +48,9 @@ const BASELINE_TIME_MAX: Duration = Duration::from_millis(300);
   opscope dump net.onnx --config acl.json --inputs samples.npz
   opscope dump net.onnx --config data_dump.json --target ascend-o1 --seed 0
   opscope dump net.onnx --seed 0 --shape image:1,3,224,224 --stats
-  opscope dump net.onnx --inputs samples.npz --as float16")]
+  opscope dump net.onnx --inputs samples.npz --as float16
+  opscope dump net.onnx --seed 0 --out dump --tensors non-finite --tensors type:Softmax
+  opscope dump net.onnx --config acl.json --dry-run")]
 pub(crate) struct Arguments {
     /// The ONNX model
     model: PathBuf,
@@ -121,6 +127,8 @@ pub(crate) struct RunArguments {
     pub(crate) json: bool,
     #[command(flatten)]
     modes: ModeArguments,
+    #[command(flatten)]
+    pub(crate) volume: VolumeArguments,
 }
 
 /// Everything the closing report tells.
@@ -142,6 +150,10 @@ pub(crate) struct Outcome {
     pub(crate) refused: Vec<(String, u64)>,
     /// Where operators that failed are.
     pub(crate) failure_dir: Option<PathBuf>,
+    /// Whether only some tensors are written whole.
+    pub(crate) has_rules: bool,
+    /// What would have been written, if nothing is.
+    pub(crate) forecast: Option<Forecast>,
     pub(crate) stats: Option<Vec<StatsRow>>,
     pub(crate) ranges: Option<Ranges>,
 }
@@ -197,7 +209,7 @@ pub(crate) fn run_one(
     let baseline = baseline(arguments, &mut *subject.model, inputs)?;
     let captured = capture(arguments, request, sinks, subject, inputs, n_steps)?;
     let id = subject.id.clone();
-    let outcome = Outcome {
+    let mut outcome = Outcome {
         engine: subject.engine,
         title: subject.title.clone(),
         purpose: request.plan.purpose,
@@ -212,6 +224,8 @@ pub(crate) fn run_one(
             .filter(|_| captured.summary.counters.n_operators_written > 0),
         summary: captured.summary,
         ranges: sinks.take_ranges(&arguments.narrow),
+        has_rules: !request.tensors.is_empty(),
+        forecast: None,
         stats: if let Target::Stats(sink) = &sinks.target {
             Some(sink.take())
         } else {
@@ -222,9 +236,11 @@ pub(crate) fn run_one(
     if outcome.summary.n_overwrites > 0 {
         let list = serde_json::Value::Object(outcome.finding_json());
         sinks
-            .write_overwrites(&format!("{list:#}\n"), arguments.modes)
+            .write_overwrites(&format!("{list:#}\n"))
             .map_err(|error| Failure::new(PARTIAL, error))?;
     }
+    let has_inputs = !subject.model.signature().inputs.is_empty();
+    outcome.forecast = (sinks.dry_run.as_ref()).map(|run| run.take(arguments, has_inputs));
     Ok((outcome, captured.result))
 }
 
@@ -293,7 +309,7 @@ fn baseline(
     model: &mut dyn LoadedModel,
     inputs: &InputSource,
 ) -> Result<Option<Duration>, Failure> {
-    if arguments.no_baseline {
+    if arguments.no_baseline || arguments.volume.dry_run {
         return Ok(None);
     }
     let inputs = inputs.step(0)?;
@@ -356,6 +372,9 @@ fn capture(
         },
     );
     warn_unmatched(&selected, &id, &**model, &sinks.target);
+    if id.load.is_some() {
+        volume::warn_unused(&request.tensors, &selected, model.operators());
+    }
     stop_on_signal(session.stop_flag());
     let watch = session.watch();
     let mut n_steps_begun = 0;
@@ -366,6 +385,10 @@ fn capture(
         let result = (0..n_steps).try_for_each(|step| {
             let inputs = inputs.step(step)?;
             n_steps_begun += 1;
+            // Of a step that is not kept nothing would be written.
+            if arguments.volume.dry_run && !request.plan.steps.contains(step) {
+                return Ok(());
+            }
             tap.begin_step(step);
             model
                 .run(&inputs, Some(&tap))

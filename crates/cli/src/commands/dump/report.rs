@@ -13,6 +13,9 @@ use crate::format;
 
 /// The closing table.
 pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
+    if let Some(forecast) = &outcome.forecast {
+        return forecast.print(outcome);
+    }
     let mut out = stdout().lock();
     if let Some(rows) = &outcome.stats {
         writeln!(out, "{}\n", stats_table(rows))?;
@@ -40,6 +43,10 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         "tensors           {} offered, {} selected, {} written, {} dropped, {} failed",
         c.n_offered, c.n_selected, c.n_written, c.n_dropped, c.n_failed
     )?;
+    if outcome.has_rules {
+        let (n, n_written) = (c.n_whole, c.n_written);
+        writeln!(out, "whole tensors     {n} of {n_written}")?;
+    }
     let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
     if c.n_files > 0 || !writes_nothing {
         writeln!(
@@ -90,6 +97,9 @@ pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
 impl Outcome {
     /// The same as a JSON object.
     pub(crate) fn to_json(&self) -> Value {
+        if let Some(forecast) = &self.forecast {
+            return forecast.to_json(self);
+        }
         let c = &self.summary.counters;
         let mut result = json!({
             "engine": self.engine,
@@ -106,6 +116,7 @@ impl Outcome {
                 "offered": c.n_offered,
                 "selected": c.n_selected,
                 "written": c.n_written,
+                "whole": c.n_whole,
                 "dropped": c.n_dropped,
                 "failed": c.n_failed,
             },
