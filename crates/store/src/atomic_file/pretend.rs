@@ -182,92 +182,94 @@ mod tests {
         Creator::pretending(Modes::default())
     }
 
+    /// What a creator answers to many calls.
+    fn answers(creator: &Creator, dir: &Path) -> Vec<String> {
+        let path = |name: &str| dir.join(name);
+        let write = |file: &mut File| file.write_all(b"by a function");
+        vec![
+            format!("{:?}", creator.create_dir(&path("a/b")).is_ok()),
+            format!("{:?}", creator.create_new_dir(&path("a/b")).unwrap()),
+            format!("{:?}", creator.create_new_dir(&path("a/c")).unwrap()),
+            format!("{:?}", creator.create_new_dir(&path("a/c")).unwrap()),
+            format!(
+                "{:?}",
+                creator.create_file(&path("a/f"), &[b"12", b"3"]).unwrap()
+            ),
+            format!(
+                "{:?}",
+                creator.create_file(&path("a/f"), &[b"other"]).unwrap()
+            ),
+            format!(
+                "{:?}",
+                creator.create_file(&path("old"), &[b"taken"]).unwrap()
+            ),
+            format!("{:?}", creator.create_with(&path("x/y/g"), write).unwrap()),
+            format!("{:?}", creator.replace_with(&path("x/h"), write).is_ok()),
+            format!(
+                "{:?}",
+                creator.replace_file(&path("x/h"), &[b"shorter"]).is_ok()
+            ),
+            format!(
+                "{:?}",
+                creator.append_line(&path("x/list"), "one\n").is_ok()
+            ),
+            format!(
+                "{:?}",
+                creator.append_line(&path("x/list"), "two\n").is_ok()
+            ),
+            format!(
+                "{:?}",
+                creator.create_file(&path("a/f/below"), &[b""]).is_ok()
+            ),
+            format!(
+                "{:?}",
+                creator.create_file(&path("old/below"), &[b""]).is_ok()
+            ),
+            format!(
+                "{:?}",
+                creator.exists(&path("x/y")) && creator.exists(&path("old"))
+            ),
+            format!("{:?}", creator.exists(&path("x/z"))),
+        ]
+    }
+
+    /// What is below a directory, but for what was there before.
+    fn on_disk(dir: &Path) -> Pretended {
+        let mut sum = Pretended::default();
+        let mut dirs = vec![dir.to_owned()];
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).unwrap() {
+                let entry = entry.unwrap();
+                let len = entry.metadata().unwrap().len();
+                if entry.file_type().unwrap().is_dir() {
+                    sum.n_dirs += 1;
+                    dirs.push(entry.path());
+                } else if entry.file_name() != "old" {
+                    sum.n_files += 1;
+                    sum.n_bytes += len;
+                    sum.n_bytes_in_blocks += len.next_multiple_of(8);
+                }
+            }
+        }
+        sum
+    }
+
     /// The same calls to a creator that writes and to one that pretends: the same answers, and what
     /// the second counts is on the first one's disk.
     #[test]
     fn answers_and_counts_are_those_of_a_creator_that_writes() {
-        let script = |creator: &Creator, dir: &Path| -> Vec<String> {
-            let path = |name: &str| dir.join(name);
-            let write = |file: &mut File| file.write_all(b"by a function");
-            vec![
-                format!("{:?}", creator.create_dir(&path("a/b")).is_ok()),
-                format!("{:?}", creator.create_new_dir(&path("a/b")).unwrap()),
-                format!("{:?}", creator.create_new_dir(&path("a/c")).unwrap()),
-                format!("{:?}", creator.create_new_dir(&path("a/c")).unwrap()),
-                format!(
-                    "{:?}",
-                    creator.create_file(&path("a/f"), &[b"12", b"3"]).unwrap()
-                ),
-                format!(
-                    "{:?}",
-                    creator.create_file(&path("a/f"), &[b"other"]).unwrap()
-                ),
-                format!(
-                    "{:?}",
-                    creator.create_file(&path("old"), &[b"taken"]).unwrap()
-                ),
-                format!("{:?}", creator.create_with(&path("x/y/g"), write).unwrap()),
-                format!("{:?}", creator.replace_with(&path("x/h"), write).is_ok()),
-                format!(
-                    "{:?}",
-                    creator.replace_file(&path("x/h"), &[b"shorter"]).is_ok()
-                ),
-                format!(
-                    "{:?}",
-                    creator.append_line(&path("x/list"), "one\n").is_ok()
-                ),
-                format!(
-                    "{:?}",
-                    creator.append_line(&path("x/list"), "two\n").is_ok()
-                ),
-                format!(
-                    "{:?}",
-                    creator.create_file(&path("a/f/below"), &[b""]).is_ok()
-                ),
-                format!(
-                    "{:?}",
-                    creator.create_file(&path("old/below"), &[b""]).is_ok()
-                ),
-                format!(
-                    "{:?}",
-                    creator.exists(&path("x/y")) && creator.exists(&path("old"))
-                ),
-                format!("{:?}", creator.exists(&path("x/z"))),
-            ]
-        };
         let (real, made_up) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         for dir in [&real, &made_up] {
             std::fs::write(dir.path().join("old"), "old").unwrap();
         }
         let creator = pretending();
         assert_eq!(
-            script(&creator, made_up.path()),
-            script(&Creator::default(), real.path())
+            answers(&creator, made_up.path()),
+            answers(&Creator::default(), real.path())
         );
         assert_eq!(std::fs::read_dir(made_up.path()).unwrap().count(), 1);
 
-        let (mut n_files, mut n_bytes, mut n_dirs, mut blocks) = (0, 0, 0, 0);
-        let mut dirs = vec![real.path().to_owned()];
-        while let Some(dir) = dirs.pop() {
-            for entry in std::fs::read_dir(dir).unwrap() {
-                let entry = entry.unwrap();
-                if entry.file_type().unwrap().is_dir() {
-                    n_dirs += 1;
-                    dirs.push(entry.path());
-                } else if entry.file_name() != "old" {
-                    let len = entry.metadata().unwrap().len();
-                    (n_files, n_bytes) = (n_files + 1, n_bytes + len);
-                    blocks += len.next_multiple_of(8);
-                }
-            }
-        }
-        let expected = Pretended {
-            n_dirs,
-            n_files,
-            n_bytes,
-            n_bytes_in_blocks: blocks,
-        };
-        assert_eq!(creator.pretended(8), Some(expected));
+        assert_eq!(creator.pretended(8), Some(on_disk(real.path())));
         assert_eq!(Creator::default().pretended(8), None);
     }
 

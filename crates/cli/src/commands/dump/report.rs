@@ -43,19 +43,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         "tensors           {} offered, {} selected, {} written, {} dropped, {} failed",
         c.n_offered, c.n_selected, c.n_written, c.n_dropped, c.n_failed
     )?;
-    if outcome.has_rules {
-        let (n, n_written) = (c.n_whole, c.n_written);
-        writeln!(out, "whole tensors     {n} of {n_written}")?;
-    }
-    let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
-    if c.n_files > 0 || !writes_nothing {
-        writeln!(
-            out,
-            "bytes             {} in {}",
-            format::bytes(c.n_bytes_written),
-            format::count(c.n_files, "file")
-        )?;
-    }
+    print_amount(&mut out, outcome)?;
     writeln!(out, "time per step     {}", times(outcome))?;
     let first = outcome.summary.first_non_finite.as_ref();
     writeln!(
@@ -84,6 +72,25 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
             first.parent().unwrap_or(first)
         };
         writeln!(out, "dump              {}", dir.display())?;
+    }
+    Ok(())
+}
+
+/// How much was written.
+fn print_amount(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> {
+    let c = &outcome.summary.counters;
+    if outcome.has_rules {
+        let (n, n_written) = (c.n_whole, c.n_written);
+        writeln!(out, "whole tensors     {n} of {n_written}")?;
+    }
+    let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
+    if c.n_files > 0 || !writes_nothing {
+        writeln!(
+            out,
+            "bytes             {} in {}",
+            format::bytes(c.n_bytes_written),
+            format::count(c.n_files, "file")
+        )?;
     }
     Ok(())
 }
