@@ -15,8 +15,9 @@ import onnx
 from generators.control_flow import control_flow, loop, scan
 from generators.corner_cases import dtypes, multi_io, nan, non_finite, overflow_six
 from generators.graph import Generated
-from generators.resnet import resnet18
-from generators.transformer import transformer
+from generators.resnet import resnet18, resnet50
+from generators.transformer import transformer, transformer_medium
+from generators.wide import wide
 
 SMALL_MODELS: tuple[Callable[[], Generated], ...] = (
     transformer,
@@ -29,6 +30,8 @@ SMALL_MODELS: tuple[Callable[[], Generated], ...] = (
     overflow_six,
     dtypes,
 )
+# Large; for benchmarks.
+BENCH_MODELS: tuple[Callable[[], Generated], ...] = (resnet50, transformer_medium, wide)
 
 
 def write(generated: Generated, stem: str, out_dir: Path) -> None:
@@ -43,10 +46,11 @@ def main() -> None:
     parser.add_argument(
         "--resnet-size", type=int, default=224, help="height and width of ResNet-18's input (%(default)s)"
     )
+    parser.add_argument("--bench", action="store_true", help="write the large models of the benchmarks too")
     args = parser.parse_args()
     args.out_dir.mkdir(parents=True, exist_ok=True)
     write(resnet18(args.resnet_size), "resnet18", args.out_dir)
-    for generate in SMALL_MODELS:
+    for generate in SMALL_MODELS + (BENCH_MODELS if args.bench else ()):
         write(generate(), generate.__name__, args.out_dir)
 
 

@@ -13,7 +13,7 @@ const STORED: &[&str] = &[
     "tests/models/light_squeezenet.onnx",
 ];
 /// Models that a script makes.
-const GENERATED: &[&str] = &["resnet18.onnx", "transformer.onnx"];
+const GENERATED: &[&str] = &["resnet50.onnx", "transformer_medium.onnx", "wide.onnx"];
 
 pub(crate) fn run(filters: &[String]) -> Result<()> {
     let is_wanted = |name: &str| filters.is_empty() || filters.iter().any(|f| f == name);
@@ -46,6 +46,7 @@ fn capture() -> Result<Command> {
     let models = root().join("target/bench-models");
     let mut generate = python::with_packages("tests/e2e/requirements.txt")?;
     generate.arg("tests/models/generate.py").arg(&models);
+    generate.arg("--bench");
     run_stage("models", generate)?;
     let mut capture = bench_of("opscope", "capture");
     capture.args(STORED.iter().map(|model| root().join(model)));

@@ -81,6 +81,11 @@ impl Registration {
         self.current = Some((plan, settings.clone()));
     }
 
+    /// Follows a configuration from the control file: as if the model were loaded now.
+    pub(crate) fn replace(&mut self, settings: &Arc<Settings>) {
+        *self = Registration::at_load(Some(settings));
+    }
+
     /// What to keep of the next execution.
     pub(crate) fn current(&self) -> Option<(Plan, Arc<Settings>)> {
         self.current.clone()
@@ -90,10 +95,22 @@ impl Registration {
 impl Process {
     /// Puts an accepted configuration in force.
     pub(crate) fn configure_dump(&self, accepted: AclDump) -> Answer {
-        let mut dump = lock(&self.dump);
         if let Mode::Failures(_) = accepted.mode {
+            let mut dump = lock(&self.dump);
             return self.configure_exception_dump(&mut dump.failures, accepted);
         }
+        self.put_in_force(accepted, Registration::follow);
+        Ok(())
+    }
+
+    /// Puts a configuration of another dump than one of failing operators in force. `follow` is done
+    /// for each model that is loaded.
+    pub(crate) fn put_in_force(
+        &self,
+        accepted: AclDump,
+        follow: impl Fn(&mut Registration, &Arc<Settings>),
+    ) {
+        let mut dump = lock(&self.dump);
         let dump_path = accepted.places.into_iter().next().unwrap_or_default();
         let settings = Arc::new(Settings {
             mode: accepted.mode,
@@ -110,9 +127,8 @@ impl Process {
         *of_mode = Some(settings.clone());
         dump.current = Some(settings.clone());
         for model in lock(&self.models).by_id.values() {
-            lock(&model.registration).follow(&settings);
+            follow(&mut lock(&model.registration), &settings);
         }
-        Ok(())
     }
 
     /// Switches every dump off. Returns the models that were dumped.

@@ -11,6 +11,7 @@
 
 mod callback;
 mod configuration;
+mod control;
 mod data;
 mod data_type;
 mod dump;

@@ -7,6 +7,7 @@ use opscope_config::Environment;
 use opscope_engine::Engine;
 
 use crate::callback::DumpCallback;
+use crate::control::ControlFile;
 use crate::data::Objects;
 use crate::dump::Dump;
 use crate::exception::ExceptionCallback;
@@ -36,6 +37,8 @@ pub struct Process {
     pub(crate) log: Log,
     pub(crate) environment: Surroundings,
     pub(crate) life: Mutex<Life>,
+    /// `None` unless the environment names one.
+    pub(crate) control: Option<ControlFile>,
     pub(crate) dump: Mutex<Dump>,
     pub(crate) models: Mutex<Models>,
     pub(crate) objects: Mutex<Objects>,
@@ -70,11 +73,15 @@ impl Process {
     /// A process of its own, in the environment of the program.
     pub fn new(engine: SharedEngine) -> Process {
         let variable = |name: &str| std::env::var(name).ok();
-        Process::start(
+        let process = Process::start(
             engine,
             Surroundings::Program,
             Log::from_environment(variable),
-        )
+        );
+        Process {
+            control: ControlFile::of_environment(),
+            ..process
+        }
     }
 
     /// A process of its own, in the given environment.
@@ -95,6 +102,7 @@ impl Process {
             log,
             environment,
             life: Mutex::default(),
+            control: None,
             dump: Mutex::default(),
             models: Mutex::default(),
             objects: Mutex::default(),

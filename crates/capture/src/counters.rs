@@ -16,6 +16,11 @@ use opscope_tensor::NonFinite;
 /// are the selected ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
+    /// Executions of models that began.
+    pub n_steps: u64,
+    /// Those of them in which the dump was on and whose number the plan selects. In others operators
+    /// are not shown, so that they count nowhere below.
+    pub n_steps_active: u64,
     /// Operator executions that an engine showed.
     pub n_operators_seen: u64,
     /// Operator executions of which at least one tensor was written.
@@ -34,17 +39,70 @@ pub struct Counters {
     /// Tensors that have no place in the form of the dump, such as one without elements where each
     /// tensor is a file of its own.
     pub n_refused: u64,
-    /// Selected tensors that never reached the sink: the operator failed, the session was ended, or
-    /// the engine holds the value in a form without bytes, such as text.
+    /// Selected tensors that never reached the sink; [`Counters::dropped`] says why.
     pub n_dropped: u64,
+    /// The same, by reason.
+    pub dropped: Dropped,
     /// Tensors that the sink refused.
     pub n_failed: u64,
+    /// Executions of selected operators that nobody looked at, because capturing had ended or the
+    /// writers were behind. Whether their tensors would have been selected is not known, so these
+    /// are in no other count. Never under [`Purpose::Values`](crate::Purpose::Values).
+    pub n_operators_skipped: u64,
     /// Files that were created.
     pub n_files: u64,
-    /// Bytes of tensors that were selected.
+    /// Bytes of tensors that were selected and were within the limits.
     pub n_bytes_selected: u64,
     /// Bytes that reached the sink, headers included.
     pub n_bytes_written: u64,
+}
+
+/// Selected tensors that never reached the sink, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// The engine did not show them: it holds the value in a form without bytes, such as text.
+    pub n_not_shown: u64,
+    /// The operator failed, or the engine broke off while it ran.
+    pub n_operator_failed: u64,
+    /// They were beyond [`SessionOptions::n_bytes_max`](crate::SessionOptions::n_bytes_max) or
+    /// [`SessionOptions::n_records_max`](crate::SessionOptions::n_records_max).
+    pub n_limit: u64,
+    /// The queue was full, and the session does not wait.
+    pub n_behind: u64,
+    /// The sink had failed before, which ended capturing.
+    pub n_stopped: u64,
+    /// The session had ended.
+    pub n_ended: u64,
+}
+
+impl Dropped {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.by_reason().iter().map(|(_, n)| n).sum()
+    }
+
+    /// The numbers with a short name for each.
+    pub fn by_reason(&self) -> [(&'static str, u64); 6] {
+        [
+            ("not_shown", self.n_not_shown),
+            ("operator_failed", self.n_operator_failed),
+            ("limit", self.n_limit),
+            ("behind", self.n_behind),
+            ("stopped", self.n_stopped),
+            ("ended", self.n_ended),
+        ]
+    }
+}
+
+/// Why a selected tensor never reached the sink; see [`Dropped`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DropReason {
+    NotShown,
+    OperatorFailed,
+    Limit,
+    Behind,
+    Stopped,
+    Ended,
 }
 
 /// The first tensor, in execution order, that holds NaN or an infinity.
@@ -82,22 +140,51 @@ pub struct FirstOverflow {
 }
 
 macro_rules! live_counters {
-    ($($field:ident),* $(,)?) => {
+    ($($field:ident),*; dropped: $($reason:ident),* $(,)?) => {
         /// [`Counters`] that several threads add to.
         #[derive(Default)]
-        pub(crate) struct LiveCounters { $(pub(crate) $field: AtomicU64,)* }
+        pub(crate) struct LiveCounters {
+            $(pub(crate) $field: AtomicU64,)*
+            dropped: LiveDropped,
+        }
+
+        #[derive(Default)]
+        struct LiveDropped { $($reason: AtomicU64,)* }
 
         impl LiveCounters {
             pub(crate) fn snapshot(&self) -> Counters {
-                Counters { $($field: self.$field.load(Ordering::Relaxed),)* }
+                let dropped = Dropped { $($reason: self.dropped.$reason.load(Ordering::Relaxed),)* };
+                Counters {
+                    $($field: self.$field.load(Ordering::Relaxed),)*
+                    n_dropped: dropped.total(),
+                    dropped,
+                }
             }
         }
     };
 }
 
 live_counters! {
-    n_operators_seen, n_operators_written, n_operators_overflowed, n_offered, n_selected, n_written, n_whole, n_refused, n_dropped, n_failed,
-    n_files, n_bytes_selected, n_bytes_written,
+    n_steps, n_steps_active,
+    n_operators_seen, n_operators_written, n_operators_overflowed, n_operators_skipped, n_offered, n_selected, n_written,
+    n_whole, n_refused, n_failed, n_files, n_bytes_selected, n_bytes_written;
+    dropped: n_not_shown, n_operator_failed, n_limit, n_behind, n_stopped, n_ended,
+}
+
+impl LiveCounters {
+    /// Counts selected tensors that will not reach the sink.
+    pub(crate) fn drop(&self, reason: DropReason, n: u64) {
+        let dropped = &self.dropped;
+        let counter = match reason {
+            DropReason::NotShown => &dropped.n_not_shown,
+            DropReason::OperatorFailed => &dropped.n_operator_failed,
+            DropReason::Limit => &dropped.n_limit,
+            DropReason::Behind => &dropped.n_behind,
+            DropReason::Stopped => &dropped.n_stopped,
+            DropReason::Ended => &dropped.n_ended,
+        };
+        add(counter, n);
+    }
 }
 
 /// Adds to a counter. Counters are only read together after the threads have ended, so no order

@@ -38,11 +38,11 @@ enum Test {
     Pattern(Pattern),
 }
 
-/// A regular expression that has to match a whole name.
+/// A regular expression, with what it takes to match a whole name around it if it has to.
 #[derive(Clone)]
 struct Pattern {
     source: String,
-    whole: Regex,
+    regex: Regex,
 }
 
 /// A regular expression is not one.
@@ -76,19 +76,29 @@ impl KernelRule {
     /// # Errors
     /// [`PatternError`] if it is not one.
     pub fn regex(text: impl Into<String>, pattern: &str) -> Result<KernelRule, PatternError> {
-        let bad = |error: regress::Error| PatternError {
-            pattern: pattern.to_owned(),
-            reason: error.text,
-        };
         // On its own first: parentheses around it could make sense of what makes none.
-        Regex::new(pattern).map_err(bad)?;
-        let whole = Regex::new(&format!("^(?:{pattern})$")).map_err(bad)?;
+        compiled(pattern, pattern)?;
+        let source = format!("^(?:{pattern})$");
+        let regex = compiled(pattern, &source)?;
         Ok(KernelRule {
             text: text.into(),
-            test: Test::Pattern(Pattern {
-                source: pattern.to_owned(),
-                whole,
-            }),
+            test: Test::Pattern(Pattern { source, regex }),
+        })
+    }
+
+    /// The same for operators of which any part of the name matches.
+    ///
+    /// # Errors
+    /// [`PatternError`] if `pattern` is no regular expression.
+    pub fn regex_anywhere(
+        text: impl Into<String>,
+        pattern: &str,
+    ) -> Result<KernelRule, PatternError> {
+        let regex = compiled(pattern, pattern)?;
+        let source = pattern.to_owned();
+        Ok(KernelRule {
+            text: text.into(),
+            test: Test::Pattern(Pattern { source, regex }),
         })
     }
 
@@ -109,7 +119,7 @@ impl KernelRule {
     fn matches(&self, name: &str, op_type: Option<&str>) -> bool {
         match &self.test {
             Test::Name(wanted) => wanted == name,
-            Test::Pattern(pattern) => pattern.whole.find(name).is_some(),
+            Test::Pattern(pattern) => pattern.regex.find(name).is_some(),
             Test::Type(part) => {
                 let has = |text: &str| text.to_lowercase().contains(part);
                 let in_name = || has(short_name(name));
@@ -141,6 +151,14 @@ fn first(rules: &[KernelRule], name: &str, op_type: Option<&str>) -> Option<usiz
     hits.filter(|(_, rule)| rule.matches(name, op_type))
         .min_by_key(|(i, rule)| (rule.rank(), *i))
         .map(|(i, _)| i)
+}
+
+/// `source` as a regular expression; errors are told of `pattern`, which it was made from.
+fn compiled(pattern: &str, source: &str) -> Result<Regex, PatternError> {
+    Regex::new(source).map_err(|error| PatternError {
+        pattern: pattern.to_owned(),
+        reason: error.text,
+    })
 }
 
 /// Whether the name ends as full names of MindSpore do.

@@ -4,11 +4,14 @@
 //! between them. For each loaded model the session hands out a [`Tap`]; an engine opens a [`Probe`]
 //! on it for every operator that it executes, shows it the tensors, and submits it. What the plan
 //! does not select costs a table look-up; what it selects travels by reference count through a queue
-//! that is bounded by bytes.
+//! that is bounded by bytes. A [`Control`] switches a session on and off, or gives it another plan,
+//! while models run.
 //!
 //! This crate knows no configuration file and no engine. It never panics its host, never blocks it
 //! without a bound other than the sink's own speed, and counts everything it does not write.
 
+mod budget;
+mod control;
 mod counters;
 mod failure;
 mod kernels;
@@ -17,6 +20,8 @@ pub mod overflow;
 mod overwrite;
 mod parameters;
 mod plan;
+mod policy;
+mod pool;
 mod probe;
 mod queue;
 mod select;
@@ -26,7 +31,8 @@ mod tap;
 mod tensor_rule;
 mod writer;
 
-pub use counters::{Counters, FirstNonFinite, FirstOverflow};
+pub use control::{Control, PlanRefused};
+pub use counters::{Counters, Dropped, FirstNonFinite, FirstOverflow};
 pub use failure::{Failure, FailureTrace};
 pub use kernels::{KernelRule, KernelSelection, PatternError, rule_for_name, rule_for_operator};
 pub use overwrite::Overwrite;
@@ -34,7 +40,8 @@ pub use plan::{
     Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
     Purpose, Sides, Steps,
 };
-pub use probe::Probe;
+pub use policy::{FailurePolicy, WhenBehind};
+pub use probe::{BorrowError, Probe};
 pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Sink, SinkError, Written};

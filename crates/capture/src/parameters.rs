@@ -1,10 +1,12 @@
 //! What a step's operators read that none of them produces, until the step ends.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::record::Operator;
 use opscope_tensor::Tensor;
+
+use crate::counters::DropReason;
 
 /// The parameters that a step has shown, by the names of their values.
 #[derive(Default)]
@@ -13,7 +15,8 @@ pub(crate) struct Parameters(Mutex<BTreeMap<String, Parameter>>);
 pub(crate) struct Parameter {
     /// What its record says.
     pub(crate) operator: Arc<Operator>,
-    pub(crate) tensor: Tensor,
+    /// Its value, or why nobody looked at it.
+    pub(crate) value: Result<Tensor, DropReason>,
 }
 
 impl Parameters {
@@ -22,14 +25,31 @@ impl Parameters {
         let Some(name) = operator.outputs.first() else {
             return;
         };
-        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let operator = operator.clone();
-        shown.insert(name.clone(), Parameter { operator, tensor });
+        let value = Ok(tensor);
+        self.lock()
+            .insert(name.clone(), Parameter { operator, value });
+    }
+
+    /// Remembers that a reader was not looked at, unless the value is known from another.
+    pub(crate) fn skip(&self, operator: &Arc<Operator>, reason: DropReason) {
+        let Some(name) = operator.outputs.first() else {
+            return;
+        };
+        let mut shown = self.lock();
+        if !shown.contains_key(name) {
+            let operator = operator.clone();
+            let value = Err(reason);
+            shown.insert(name.clone(), Parameter { operator, value });
+        }
     }
 
     /// All of them, by name; none are left.
     pub(crate) fn take(&self) -> Vec<Parameter> {
-        let mut shown = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut *shown).into_values().collect()
+        std::mem::take(&mut *self.lock()).into_values().collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Parameter>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

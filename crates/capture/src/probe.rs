@@ -1,5 +1,7 @@
 //! One execution of one operator, as an engine shows it.
 
+mod borrowed;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -8,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Tensor};
 
-use crate::counters::add;
+use crate::counters::{DropReason, add};
 use crate::failure::FailureTrace;
 use crate::memos::Memos;
 use crate::overwrite::{Look, Watcher};
@@ -16,6 +18,8 @@ use crate::parameters::Parameters;
 use crate::queue::{Job, Order, Work};
 use crate::session::Shared;
 use crate::{Failure, FailureDetail, Kept, Purpose, Role, overflow, writer};
+
+pub use self::borrowed::BorrowError;
 
 /// One execution of one selected operator, from before it runs until its outputs are there.
 ///
@@ -128,7 +132,12 @@ impl Probe {
         let Some(Open { mut record, .. }) = self.open.take() else {
             return;
         };
-        record.timestamp_us = now_us(&self.shared, record.n_slots());
+        let n_slots = record.n_slots();
+        if let Err(reason) = self.admit(n_slots, record.n_bytes()) {
+            add(&self.shared.counters.n_selected, n_slots);
+            return self.shared.counters.drop(reason, n_slots);
+        }
+        record.timestamp_us = now_us(&self.shared, n_slots);
         let trace = (detail == FailureDetail::Full)
             .then(|| FailureTrace::capture(self.position_in_step, self.order));
         let work = Work::WriteFailure(Failure {
@@ -147,8 +156,8 @@ impl Probe {
         );
     }
 
-    /// Hands the record over. Waits while the queue is full; slots that were not shown count as
-    /// dropped.
+    /// Hands the record over. Waits while the queue is full, unless the session drops records then;
+    /// slots that were not shown count as dropped.
     pub fn submit(mut self) {
         let Some(mut open) = self.open.take() else {
             return;
@@ -174,7 +183,12 @@ impl Probe {
             ..
         } = open;
         let n_shown = record.n_slots() + graph_inputs.len() as u64;
-        self.count_not_shown(n_shown);
+        self.count_missing(n_shown, DropReason::NotShown);
+        let beside = graph_inputs.iter().map(|(_, tensor)| n_bytes(tensor));
+        let n_bytes = record.n_bytes() + beside.sum::<u64>();
+        if let Err(reason) = self.admit(n_shown, n_bytes) {
+            return self.shared.counters.drop(reason, n_shown);
+        }
         graph_inputs.sort_by_key(|(i, _)| *i);
         for (nth, (i, tensor)) in graph_inputs.into_iter().enumerate() {
             let input = Record {
@@ -197,14 +211,26 @@ impl Probe {
             return;
         }
         // Only the first few are wanted, in the order of execution, which writers do not keep.
-        let is_counted = self.shared.plan.n_overflows_max.is_some();
-        if is_counted && (overflow::detect(&record).is_none() || !self.has_room_for_overflow()) {
-            return;
+        let is_limited = self.shared.budget.is_limited();
+        if is_limited || self.shared.plan.n_overflows_max.is_some() {
+            let Some(overflow) = overflow::detect(&record) else {
+                return;
+            };
+            if !self.has_room_for_overflow() {
+                return;
+            }
+            let n_slots = record.n_slots();
+            if let Err(reason) = self.admit(n_slots, record.n_bytes()) {
+                // It is found all the same.
+                writer::note_overflow(&self.shared, (self.order, 0), &record, &overflow);
+                add(&self.shared.counters.n_selected, n_slots);
+                return self.shared.counters.drop(reason, n_slots);
+            }
         }
         record.timestamp_us = now_us(&self.shared, record.n_slots());
         // Whether it is selected is known only after a look at it; until then it counts as neither
         // selected nor dropped.
-        self.shared.queue.push(Job {
+        self.shared.queue_or_drop(Job {
             order: (self.order, 0),
             record,
             work: Work::WriteOverflow,
@@ -224,7 +250,7 @@ impl Probe {
         add(&self.shared.counters.n_operators_overflowed, 1);
         if self.has_room_for_overflow() {
             add(&self.shared.counters.n_selected, record.n_slots());
-            self.push(0, record, Work::Write);
+            self.push_within_limit(0, record, Work::Write);
         }
     }
 
@@ -237,14 +263,14 @@ impl Probe {
 
     /// Copies watched values and looks whether earlier ones changed.
     fn submit_watched(&self, mut record: Record) {
-        self.count_not_shown(record.n_slots());
+        self.count_missing(record.n_slots(), DropReason::NotShown);
         let looks = self
             .watcher
             .look(&record, self.order, &self.shared.overwrites);
         if self.kept.role == Role::Watched {
             record.outputs = self.watcher.watch(&record);
             if record.n_slots() > 0 {
-                self.push(0, record, Work::Write);
+                self.push_within_limit(0, record, Work::Write);
             }
             return;
         }
@@ -259,7 +285,23 @@ impl Probe {
             let record = look_record(&record, look);
             add(&self.shared.counters.n_offered, record.n_slots());
             add(&self.shared.counters.n_selected, record.n_slots());
-            self.push(nth as u32, record, Work::WriteBeside);
+            self.push_within_limit(nth as u32, record, Work::WriteBeside);
+        }
+    }
+
+    /// Whether tensors that turned out to be selected are taken, all of them.
+    fn admit(&self, n_slots: u64, n_bytes: u64) -> Result<(), DropReason> {
+        if self.shared.ending.is_capture_ended() {
+            return Err(DropReason::Stopped);
+        }
+        let is_taken = self.shared.budget.take(n_slots, n_bytes);
+        is_taken.then_some(()).ok_or(DropReason::Limit)
+    }
+
+    fn push_within_limit(&self, nth: u32, record: Record, work: Work) {
+        match self.admit(record.n_slots(), record.n_bytes()) {
+            Ok(()) => self.push(nth, record, work),
+            Err(reason) => self.shared.counters.drop(reason, record.n_slots()),
         }
     }
 
@@ -267,9 +309,10 @@ impl Probe {
         push(&self.shared, (self.order, nth), record, work);
     }
 
-    fn count_not_shown(&self, n_shown: u64) {
+    /// Counts what is selected and not among the `n_shown` tensors.
+    fn count_missing(&self, n_shown: u64, reason: DropReason) {
         let n_missing = self.kept.n_slots().saturating_sub(n_shown);
-        add(&self.shared.counters.n_dropped, n_missing);
+        self.shared.counters.drop(reason, n_missing);
     }
 }
 
@@ -277,26 +320,27 @@ impl Drop for Probe {
     fn drop(&mut self) {
         let is_counted = matches!(self.shared.plan.purpose, Purpose::Values | Purpose::Watch);
         if self.open.is_some() && is_counted {
-            self.count_not_shown(0);
+            self.count_missing(0, DropReason::OperatorFailed);
         }
     }
 }
 
 /// Stamps a record that is selected, and queues it.
 pub(crate) fn push(shared: &Shared, order: Order, mut record: Record, work: Work) {
-    let n_slots = record.n_slots();
-    record.timestamp_us = now_us(shared, n_slots);
+    record.timestamp_us = now_us(shared, record.n_slots());
     add(&shared.counters.n_bytes_selected, record.n_bytes());
     if shared.is_reducing {
         reduce(shared, &mut record);
     }
-    if !shared.queue.push(Job {
+    shared.queue_or_drop(Job {
         order,
         record,
         work,
-    }) {
-        add(&shared.counters.n_dropped, n_slots);
-    }
+    });
+}
+
+fn n_bytes(tensor: &Tensor) -> u64 {
+    tensor.n_bytes() as u64
 }
 
 /// Lets the sink look at tensors while they are in a cache, and lets go of those that it has seen

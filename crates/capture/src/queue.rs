@@ -6,7 +6,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use opscope_store::record::Record;
 use opscope_tensor::Tensor;
 
-use crate::Failure;
+use crate::counters::DropReason;
+use crate::{Failure, WhenBehind};
 
 /// What a record costs beside its tensors.
 const RECORD_OVERHEAD_BYTES: u64 = 1 << 10;
@@ -38,6 +39,7 @@ pub(crate) enum Work {
 /// Records in order.
 pub(crate) struct Queue {
     bytes_max: u64,
+    when_behind: WhenBehind,
     state: Mutex<State>,
     has_room: Condvar,
     has_work: Condvar,
@@ -46,76 +48,127 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     items: VecDeque<Job>,
+    /// The room of what waits and of what writers are at.
     bytes: u64,
-    /// How many records wait for room.
-    n_waiting: u64,
-    is_closed: bool,
+    end: End,
+    /// Threads that wait for room, or are about to wake up. Waking costs a system call even when
+    /// nobody waits, so these are counted.
+    n_waiting_for_room: usize,
+    /// Likewise for work.
+    n_waiting_for_work: usize,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum End {
+    #[default]
+    Open,
+    /// What is there is still written.
+    Closed,
+    /// Nothing is.
+    Abandoned,
 }
 
 impl Queue {
-    pub(crate) fn new(bytes_max: u64) -> Queue {
+    pub(crate) fn new(bytes_max: u64, when_behind: WhenBehind) -> Queue {
         Queue {
             bytes_max,
+            when_behind,
             state: Mutex::default(),
             has_room: Condvar::new(),
             has_work: Condvar::new(),
         }
     }
 
-    /// Adds a record; waits while the queue is full. A record larger than the whole budget is taken
-    /// once the queue is empty. Returns `false`, and forgets the record, if the queue is closed.
-    pub(crate) fn push(&self, job: Job) -> bool {
+    /// Adds a record. While the queue is full it waits, or refuses the record. One that is larger than
+    /// the whole budget is taken once nothing else is there, so at any time the queue and the writers
+    /// together hold no more than the budget or one record.
+    pub(crate) fn push(&self, job: Job) -> Result<(), DropReason> {
         let bytes = cost(&job.record);
         let mut state = self.lock();
-        while !state.is_closed && !state.items.is_empty() && state.bytes + bytes > self.bytes_max {
+        while state.end == End::Open && !self.has_room_for(&state, bytes) {
+            if self.when_behind == WhenBehind::Drop {
+                return Err(DropReason::Behind);
+            }
+            state.n_waiting_for_room += 1;
             // Writers that wait for more records must not wait for this one.
-            state.n_waiting += 1;
-            self.has_work.notify_one();
-            state = self
-                .has_room
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-            state.n_waiting -= 1;
+            if state.n_waiting_for_work > 0 {
+                self.has_work.notify_one();
+            }
+            state = wait(&self.has_room, state);
+            state.n_waiting_for_room -= 1;
         }
-        if state.is_closed {
-            return false;
+        match state.end {
+            End::Open => {}
+            End::Closed => return Err(DropReason::Ended),
+            End::Abandoned => return Err(DropReason::Stopped),
         }
         state.bytes += bytes;
         state.items.push_back(job);
+        let is_awaited = state.n_waiting_for_work > 0;
         drop(state);
-        self.has_work.notify_one();
-        true
+        if is_awaited {
+            self.has_work.notify_one();
+        }
+        Ok(())
     }
 
     /// Takes the oldest `n` records; waits until there are so many, or until half of the budget is used
-    /// up. Fewer once the queue is closed, and none when it is empty then.
+    /// up. Fewer once the queue has ended, and none when it is empty then.
     pub(crate) fn pop(&self, n: usize) -> Vec<Job> {
         let mut state = self.lock();
         loop {
             let n_there = state.items.len();
-            let is_full = state.bytes > self.bytes_max / 2 || state.n_waiting > 0;
-            let is_enough = n_there >= n || is_full;
-            if (is_enough && n_there > 0) || state.is_closed {
+            let is_full = state.bytes > self.bytes_max / 2 || state.n_waiting_for_room > 0;
+            let is_enough = n_there >= n || (is_full && n_there > 0);
+            if is_enough || state.end != End::Open {
                 return state.items.drain(..n_there.min(n)).collect();
             }
-            state = self
-                .has_work
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state.n_waiting_for_work += 1;
+            state = wait(&self.has_work, state);
+            state.n_waiting_for_work -= 1;
         }
     }
 
-    /// Gives back the room of a record that [`Queue::pop`] returned, once its memory is free.
+    /// Gives back the room of a record that a writer has finished with, memory and all.
     pub(crate) fn release(&self, bytes: u64) {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_sub(bytes);
+        // A model that is woken for each record that is written goes back to sleep after each.
+        let has_room = state.bytes <= self.bytes_max / 4 * 3;
+        let is_awaited = state.n_waiting_for_room > 0 && has_room;
         drop(state);
-        self.has_room.notify_all();
+        if is_awaited {
+            self.has_room.notify_all();
+        }
     }
 
     /// Lets waiting writers end when the last record is taken.
     pub(crate) fn close(&self) {
-        self.lock().is_closed = true;
+        let mut state = self.lock();
+        if state.end == End::Open {
+            state.end = End::Closed;
+        }
+        drop(state);
+        self.wake_all();
+    }
+
+    /// Takes everything that no writer has begun with; from now on nothing is taken in.
+    pub(crate) fn abandon(&self) -> VecDeque<Job> {
+        let mut state = self.lock();
+        state.end = End::Abandoned;
+        let items = std::mem::take(&mut state.items);
+        let bytes: u64 = items.iter().map(|job| cost(&job.record)).sum();
+        state.bytes = state.bytes.saturating_sub(bytes);
+        drop(state);
+        self.wake_all();
+        items
+    }
+
+    fn has_room_for(&self, state: &State, bytes: u64) -> bool {
+        state.bytes == 0 || state.bytes.saturating_add(bytes) <= self.bytes_max
+    }
+
+    fn wake_all(&self) {
         self.has_work.notify_all();
         self.has_room.notify_all();
     }
@@ -124,6 +177,12 @@ impl Queue {
         // A panic while the lock is held cannot leave the state half-changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    condition
+        .wait(state)
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The room that a record takes in the queue: elements that were let go take none.

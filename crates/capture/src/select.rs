@@ -8,6 +8,7 @@ mod ranges;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Side};
 
 use self::exclude::Exclusions;
@@ -68,6 +69,8 @@ pub struct GraphView<'a> {
     pub inputs: &'a [String],
     /// Names of the values that are written into the graph, as `Constant` nodes of ONNX are.
     pub constants: &'a [String],
+    /// What the model itself says of values, by name: inputs, weights, constants.
+    pub types: &'a [(String, TensorType)],
 }
 
 /// What an operator has to do with watched ones.
@@ -99,7 +102,7 @@ pub fn select(
     let graph = GraphView {
         operators,
         inputs: graph_inputs,
-        constants: &[],
+        ..GraphView::default()
     };
     select_marked(plan, model, graph, &[])
 }

@@ -6,29 +6,48 @@ use std::thread::{self, JoinHandle};
 
 use opscope_store::record::{ModelId, Operator};
 
+use crate::budget::Budget;
+use crate::control::Wanted;
 use crate::counters::{LiveCounters, add};
 use crate::overwrite::Overwrites;
+use crate::policy::Ending;
+use crate::pool::Pool;
 use crate::queue::{Order, Queue};
+use crate::writer::{self, guarded};
 use crate::{
-    Counters, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan, Selected, Sink, SinkError,
-    Tap, Written, select::select_marked, writer,
+    Control, Counters, FailurePolicy, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan,
+    PlanRefused, Selected, Sink, SinkError, Tap, WhenBehind, Written, select::select_marked,
 };
 
 /// How much a session may hold and use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOptions {
-    /// Most bytes of tensors that wait to be written. Beyond it the engine waits.
+    /// Most bytes of tensors that wait to be written or are being written; a single larger record
+    /// goes through alone.
     pub queue_bytes_max: u64,
     /// Number of writer threads; at least one is started.
     pub n_writers: usize,
+    /// What happens when the sink fails.
+    pub on_failure: FailurePolicy,
+    /// What happens when a record would exceed `queue_bytes_max`.
+    pub when_behind: WhenBehind,
+    /// Most bytes of tensors that are taken in all. An operator is taken whole or not at all; the
+    /// first that would go beyond, in the order of execution, and all later ones are dropped.
+    pub n_bytes_max: Option<u64>,
+    /// The same for the number of tensors.
+    pub n_records_max: Option<u64>,
 }
 
 impl Default for SessionOptions {
-    /// 256 MiB and two writers.
+    /// 256 MiB and two writers; a failure ends capturing, the engine waits, nothing is limited.
     fn default() -> Self {
         SessionOptions {
             queue_bytes_max: 256 << 20,
             n_writers: 2,
+            on_failure: FailurePolicy::default(),
+            when_behind: WhenBehind::default(),
+            n_bytes_max: None,
+            n_records_max: None,
         }
     }
 }
@@ -60,6 +79,8 @@ pub struct Summary {
     /// The first refusal of the sink; [`Counters::n_failed`] says how many tensors were refused. It
     /// may be 0: files beside the tensors can fail too.
     pub first_error: Option<SinkError>,
+    /// Whether that ended capturing, as [`FailurePolicy`] says.
+    pub is_ended_by_failure: bool,
     /// The first operator whose arithmetic overflowed; [`Counters::n_operators_overflowed`] says how
     /// many there were.
     pub first_overflow: Option<FirstOverflow>,
@@ -71,13 +92,19 @@ pub struct Summary {
 }
 
 pub(crate) struct Shared {
+    /// The plan at the start. Its purpose and its limit of overflows stay; everything else is read
+    /// from [`Shared::wanted`], by taps.
     pub(crate) plan: Plan,
+    pub(crate) wanted: Wanted,
     pub(crate) sink: Arc<dyn Sink>,
     /// Whether the sink looks at tensors before they are queued.
     pub(crate) is_reducing: bool,
     pub(crate) queue: Queue,
     pub(crate) counters: LiveCounters,
     pub(crate) is_stopped: Arc<AtomicBool>,
+    pub(crate) ending: Ending,
+    pub(crate) budget: Budget,
+    pub(crate) pool: Arc<Pool>,
     pub(crate) first_error: Mutex<Option<SinkError>>,
     pub(crate) first_non_finite: Mutex<Option<(Order, FirstNonFinite)>>,
     pub(crate) first_overflow: Mutex<Option<(Order, FirstOverflow)>>,
@@ -91,6 +118,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    pub(crate) fn select(&self, plan: &Plan, model: &ModelId, graph: GraphView<'_>) -> Selected {
+        let marks = lock(&self.marks).clone();
+        select_marked(plan, model, graph, &marks)
+    }
+
     /// Counts what a sink wrote beside records, or remembers why it could not.
     pub(crate) fn note(&self, result: Result<Written, SinkError>) {
         match result {
@@ -98,9 +130,7 @@ impl Shared {
                 add(&self.counters.n_files, written.n_files);
                 add(&self.counters.n_bytes_written, written.n_bytes);
             }
-            Err(error) => {
-                lock(&self.first_error).get_or_insert(error);
-            }
+            Err(error) => self.fail(error),
         }
     }
 }
@@ -116,12 +146,16 @@ impl Session {
         options: SessionOptions,
     ) -> std::io::Result<Session> {
         let shared = Arc::new(Shared {
+            wanted: Wanted::new(plan.clone()),
             plan,
             is_reducing: sink.is_reducing(),
             sink,
-            queue: Queue::new(options.queue_bytes_max),
+            queue: Queue::new(options.queue_bytes_max, options.when_behind),
             counters: LiveCounters::default(),
             is_stopped: Arc::default(),
+            ending: Ending::new(options.on_failure),
+            budget: Budget::new(options.n_bytes_max, options.n_records_max),
+            pool: Arc::new(Pool::new(options.queue_bytes_max)),
             first_error: Mutex::default(),
             first_non_finite: Mutex::default(),
             first_overflow: Mutex::default(),
@@ -157,7 +191,7 @@ impl Session {
             GraphView {
                 operators,
                 inputs: graph_inputs,
-                constants: &[],
+                ..GraphView::default()
             },
         )
     }
@@ -165,23 +199,42 @@ impl Session {
     /// [`Session::attach`] where constants of the model are known.
     pub fn attach_graph(&self, model: &Arc<ModelId>, graph: GraphView<'_>) -> (Tap, Selected) {
         let shared = &self.shared;
-        let marks = lock(&shared.marks).clone();
-        let selected = select_marked(&shared.plan, model, graph, &marks);
-        if selected.is_model_matched {
-            shared.note(shared.sink.open_model(model, graph, &selected));
-        }
-        let tap = Tap::new(shared.clone(), model.clone(), selected.clone());
+        let tap = Tap::new(shared.clone(), model.clone(), graph);
+        let selected = tap.selected().clone();
         (tap, selected)
     }
 
-    /// Switches an operator, or all operators in a scope, on or off for models that are attached
-    /// later, where the plan leaves the choice to such marks ([`KernelSelection::Marked`](crate::KernelSelection::Marked)).
+    /// Switches an operator, or all operators in a scope, on or off for models that are attached or
+    /// given another plan later, where the plan leaves the choice to such marks ([`KernelSelection::Marked`](crate::KernelSelection::Marked)).
     ///
     /// `target` is the name of an operator, or a leading part of names that ends before a `/`. A later
     /// call goes before an earlier one, so that a part of a scope can be switched off again. Without
     /// any mark nothing is dumped.
     pub fn set_dump(&self, target: &str, enabled: bool) {
         lock(&self.shared.marks).push((target.to_owned(), enabled));
+    }
+
+    /// A handle to switch the dump with from other threads.
+    pub fn control(&self) -> Control {
+        Control(self.shared.clone())
+    }
+
+    /// [`Control::set_enabled`].
+    pub fn set_enabled(&self, is_enabled: bool) {
+        self.control().set_enabled(is_enabled);
+    }
+
+    /// [`Control::is_enabled`].
+    pub fn is_enabled(&self) -> bool {
+        self.control().is_enabled()
+    }
+
+    /// [`Control::replace_plan`].
+    ///
+    /// # Errors
+    /// [`PlanRefused`] if the plan has another purpose or another limit of overflowing operators.
+    pub fn replace_plan(&self, plan: Plan) -> Result<(), PlanRefused> {
+        self.control().replace_plan(plan)
     }
 
     /// A flag that stops running models before their next operator when it is set, from a signal
@@ -199,7 +252,7 @@ impl Session {
     pub fn finish(mut self) -> Summary {
         self.end_writers();
         let shared = &self.shared;
-        shared.note(shared.sink.finish());
+        shared.note(guarded(|| shared.sink.finish()));
         let (overwrites, n_overwrites) = lock(&shared.overwrites).take();
         let first_non_finite = lock(&shared.first_non_finite).take();
         let first_overflow = lock(&shared.first_overflow).take();
@@ -207,6 +260,7 @@ impl Session {
             counters: shared.counters.snapshot(),
             first_non_finite: first_non_finite.map(|(_, first)| first),
             first_error: lock(&shared.first_error).take(),
+            is_ended_by_failure: shared.ending.is_capture_ended(),
             first_overflow: first_overflow.map(|(_, first)| first),
             overwrites,
             n_overwrites,

@@ -3,24 +3,33 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Record};
+use opscope_tensor::Tensor;
 
-use crate::counters::add;
+use crate::control::InForce;
+use crate::counters::{DropReason, add};
 use crate::memos::Memos;
 use crate::overwrite::Watcher;
-use crate::parameters::Parameters;
+use crate::parameters::{Parameter, Parameters};
 use crate::probe::push;
 use crate::queue::Work;
 use crate::session::Shared;
-use crate::{Probe, Purpose, Role, Selected};
+use crate::writer::guarded;
+use crate::{GraphView, Kept, Plan, Probe, Purpose, Role, Selected, Written};
 
 /// One model's way into a session.
 pub struct Tap {
     pub(crate) shared: Arc<Shared>,
     pub(crate) model: Arc<ModelId>,
+    graph: Graph,
+    /// What was asked for when the step began.
+    in_force: InForce,
     selected: Selected,
+    /// Whether the sink has heard of the model.
+    is_model_open: bool,
     step: u64,
-    is_step_selected: bool,
+    is_active: bool,
     /// Operators seen in this step.
     n_in_step: AtomicU64,
     /// Watched values of this step.
@@ -31,31 +40,95 @@ pub struct Tap {
     memos: Arc<Memos>,
 }
 
+/// The model, kept for plans that come later.
+struct Graph {
+    operators: Vec<Arc<Operator>>,
+    inputs: Vec<String>,
+    constants: Vec<String>,
+    types: Vec<(String, TensorType)>,
+}
+
+impl Graph {
+    fn view(&self) -> GraphView<'_> {
+        GraphView {
+            operators: &self.operators,
+            inputs: &self.inputs,
+            constants: &self.constants,
+            types: &self.types,
+        }
+    }
+}
+
 impl Tap {
-    pub(crate) fn new(shared: Arc<Shared>, model: Arc<ModelId>, selected: Selected) -> Tap {
-        let is_step_selected = shared.plan.steps.contains(0);
-        Tap {
+    pub(crate) fn new(shared: Arc<Shared>, model: Arc<ModelId>, graph: GraphView<'_>) -> Tap {
+        let in_force = shared.wanted.in_force();
+        let mut tap = Tap {
+            selected: shared.select(&in_force.plan, &model, graph),
+            graph: Graph {
+                operators: graph.operators.to_vec(),
+                inputs: graph.inputs.to_vec(),
+                constants: graph.constants.to_vec(),
+                types: graph.types.to_vec(),
+            },
             shared,
             model,
-            selected,
+            is_active: in_force.is_active(0),
+            in_force,
+            is_model_open: false,
             step: 0,
-            is_step_selected,
             n_in_step: AtomicU64::new(0),
             watcher: Arc::default(),
             parameters: Arc::default(),
             memos: Arc::default(),
+        };
+        tap.open_model();
+        tap
+    }
+
+    /// Tells the sink of the model and of what is selected now.
+    fn open_model(&mut self) {
+        if !self.selected.is_model_matched {
+            return;
+        }
+        let sink = &self.shared.sink;
+        let open = || sink.open_model(&self.model, self.graph.view(), &self.selected);
+        let mut written = guarded(open);
+        if self.is_model_open {
+            // Its files take the place of those that were counted before.
+            written = written.map(|_| Written::default());
+        }
+        self.is_model_open |= written.is_ok();
+        self.shared.note(written);
+    }
+
+    /// Takes over what was asked for since the step before.
+    fn follow_control(&mut self) {
+        let Some(in_force) = self.shared.wanted.changed_since(&self.in_force) else {
+            return;
+        };
+        let has_new_plan = !Arc::ptr_eq(&in_force.plan, &self.in_force.plan);
+        self.in_force = in_force;
+        if has_new_plan {
+            let graph = self.graph.view();
+            self.selected = self.shared.select(&self.in_force.plan, &self.model, graph);
+            self.open_model();
         }
     }
 
-    /// Says which execution of the model the following operators belong to.
+    /// Says which execution of the model the following operators belong to. What was asked of the
+    /// session's [`Control`](crate::Control) until now takes effect.
     pub fn begin_step(&mut self, step: u64) {
+        self.follow_control();
         self.step = step;
-        self.is_step_selected = self.shared.plan.steps.contains(step);
+        self.is_active = self.in_force.is_active(step);
+        add(&self.shared.counters.n_steps, 1);
+        add(&self.shared.counters.n_steps_active, self.is_active.into());
         self.n_in_step = AtomicU64::new(0);
         self.watcher.clear();
         drop(self.parameters.take());
-        if self.is_step_selected && self.selected.is_model_matched {
-            let written = self.shared.sink.begin_step(&self.model, step);
+        let is_ended = self.shared.ending.is_capture_ended();
+        if self.is_active && self.selected.is_model_matched && !is_ended {
+            let written = guarded(|| self.shared.sink.begin_step(&self.model, step));
             self.shared.note(written);
         }
     }
@@ -63,30 +136,94 @@ impl Tap {
     /// Says that the step went well. What its operators read and none of them produced is handed over
     /// now, if the plan asks for it.
     pub fn end_step(&self) {
-        let counters = &self.shared.counters;
         for (nth, parameter) in self.parameters.take().into_iter().enumerate() {
-            let record = Record {
-                model: self.model.clone(),
-                operator: parameter.operator,
-                step: self.step,
-                timestamp_us: 0,
-                inputs: Vec::new(),
-                outputs: vec![(0, parameter.tensor)],
-            };
-            add(&counters.n_offered, 1);
-            add(&counters.n_selected, 1);
-            let order = counters.n_operators_seen.load(Ordering::Relaxed);
-            push(&self.shared, (order, nth as u32), record, Work::WriteBeside);
+            self.hand_over(nth as u32, parameter);
+        }
+    }
+
+    fn hand_over(&self, nth: u32, parameter: Parameter) {
+        let counters = &self.shared.counters;
+        add(&counters.n_offered, 1);
+        add(&counters.n_selected, 1);
+        let within_limit = |tensor: &Tensor| {
+            let n_bytes = tensor.bytes().len() as u64;
+            self.shared.budget.take(1, n_bytes)
+        };
+        let tensor = match parameter.value {
+            Ok(tensor) if within_limit(&tensor) => tensor,
+            Ok(_) => return counters.drop(DropReason::Limit, 1),
+            Err(reason) => return counters.drop(reason, 1),
+        };
+        let record = Record {
+            model: self.model.clone(),
+            operator: parameter.operator,
+            step: self.step,
+            timestamp_us: 0,
+            inputs: Vec::new(),
+            outputs: vec![(0, tensor)],
+        };
+        let order = counters.n_operators_seen.load(Ordering::Relaxed);
+        push(&self.shared, (order, nth), record, Work::WriteBeside);
+    }
+
+    /// Why an operator need not be looked at, if so.
+    fn reason_to_skip(&self) -> Option<DropReason> {
+        let shared = &self.shared;
+        if shared.ending.is_capture_ended() {
+            return Some(DropReason::Stopped);
+        }
+        // Under other purposes there are still overflows to find.
+        let is_spent = shared.plan.purpose == Purpose::Values && shared.budget.is_spent();
+        is_spent.then_some(DropReason::Limit)
+    }
+
+    /// Counts what an operator would have shown.
+    fn skip(&self, kept: &Kept, reason: DropReason) {
+        let counters = &self.shared.counters;
+        let purpose = self.shared.plan.purpose;
+        if let Purpose::Values | Purpose::Watch = purpose {
+            counters.drop(reason, kept.n_slots());
+        }
+        if purpose != Purpose::Values {
+            add(&counters.n_operators_skipped, 1);
+        }
+        for parameter in &kept.parameters {
+            self.parameters.skip(&parameter.operator, reason);
         }
     }
 
     /// Whether the run should stop before the next operator.
     pub fn is_stopped(&self) -> bool {
-        self.shared.is_stopped.load(Ordering::Relaxed)
+        self.shared.is_stopped.load(Ordering::Relaxed) || self.shared.ending.is_run_ended()
+    }
+
+    /// Whether anything may be kept of this step. If not, an engine runs the model as it does without a
+    /// tap, once this has been asked: operators need not be shown, and none of them counts as seen.
+    /// [`Tap::is_stopped`] is for the caller to look at between such steps.
+    pub fn is_active(&self) -> bool {
+        self.is_active
+    }
+
+    /// Whether the dump is on in this step; the plan may leave the step out all the same.
+    pub fn is_enabled(&self) -> bool {
+        self.in_force.is_enabled
+    }
+
+    /// The plan of this step.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.in_force.plan
+    }
+
+    /// What that plan selects of the model.
+    pub fn selected(&self) -> &Selected {
+        &self.selected
     }
 
     /// Counts an operator that is about to run; `Some` if the plan has any use for it.
     pub fn open(&self, operator: &Arc<Operator>) -> Option<Probe> {
+        if !self.is_active {
+            return None;
+        }
         let present =
             |names: &[String]| names.iter().filter(|name| !name.is_empty()).count() as u64;
         let counters = &self.shared.counters;
@@ -97,9 +234,6 @@ impl Tap {
             &counters.n_offered,
             present(&operator.inputs) + present(&operator.outputs),
         );
-        if !self.is_step_selected {
-            return None;
-        }
         let kept = self.selected.kept.get(&operator.task_id)?;
         // Nothing can be overwritten before the first watched operator has run.
         let is_suspect = matches!(kept.role, Role::Suspect { .. });
@@ -109,6 +243,10 @@ impl Tap {
         if let Purpose::Values | Purpose::Watch = self.shared.plan.purpose {
             add(&counters.n_offered, kept.graph_inputs.len() as u64);
             add(&counters.n_selected, kept.n_slots());
+        }
+        if let Some(reason) = self.reason_to_skip() {
+            self.skip(kept, reason);
+            return None;
         }
         Some(Probe::new(
             self.shared.clone(),

@@ -36,9 +36,7 @@ pub(crate) fn run(shared: &Shared) {
 /// Does the work of one job and counts what became of it.
 pub(crate) fn write(shared: &Shared, job: &Job) {
     let record = &job.record;
-    // A sink that panics must not take the host's thread, or the other records, with it.
-    let result = catch_unwind(AssertUnwindSafe(|| hand_over(shared, job)));
-    let result = result.unwrap_or_else(|panic| Err(SinkError::Panicked(panic_text(&*panic))));
+    let result = guarded(|| hand_over(shared, job));
     let counters = &shared.counters;
     let n_slots = record.n_slots();
     if let Ok(None) = result {
@@ -66,13 +64,15 @@ pub(crate) fn write(shared: &Shared, job: &Job) {
         }
         Err(error) => {
             add(&counters.n_failed, n_slots);
-            let mut first = shared
-                .first_error
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            first.get_or_insert(error);
+            shared.fail(error);
         }
     }
+}
+
+/// Calls the sink. One that panics must not take the host's thread, or other records, with it.
+pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, SinkError>) -> Result<T, SinkError> {
+    catch_unwind(AssertUnwindSafe(call))
+        .unwrap_or_else(|panic| Err(SinkError::Panicked(panic_text(&*panic))))
 }
 
 /// Gives the record to the sink, unless there is no reason to: `None`.
@@ -105,7 +105,7 @@ fn hand_over(shared: &Shared, job: &Job) -> Result<Option<Written>, SinkError> {
 }
 
 /// Counts an operator whose arithmetic overflowed, and remembers the earliest.
-fn note_overflow(shared: &Shared, order: Order, record: &Record, overflow: &Overflow) {
+pub(crate) fn note_overflow(shared: &Shared, order: Order, record: &Record, overflow: &Overflow) {
     add(&shared.counters.n_operators_overflowed, 1);
     let mut first = shared
         .first_overflow

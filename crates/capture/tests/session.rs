@@ -6,8 +6,8 @@ use std::thread;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sides, Sink, SinkError,
-    Steps, Summary, Written,
+    FailurePolicy, ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sides, Sink,
+    SinkError, Steps, Summary, Written,
 };
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -71,7 +71,11 @@ fn run(
         c.n_written + c.n_dropped + c.n_failed,
         "{c:?}"
     );
-    assert_eq!(c.n_operators_seen, u64::from(n_operators) * n_steps);
+    assert_eq!(c.n_steps, n_steps);
+    assert_eq!(
+        c.n_operators_seen,
+        u64::from(n_operators) * c.n_steps_active
+    );
     assert_eq!(c.n_offered, c.n_operators_seen * 3);
     summary
 }
@@ -119,6 +123,7 @@ fn the_plan_decides() {
         (summary.counters.n_selected, summary.counters.n_written),
         (4, 4)
     );
+    assert_eq!(summary.counters.n_steps_active, 1);
     let records = sink.take();
     assert_eq!(records.len(), 2);
     assert!(
@@ -151,7 +156,10 @@ fn a_sink_that_fails_and_panics_loses_nothing_uncounted() {
     let summary = run(
         Plan::everything(),
         Arc::new(BadSink::default()),
-        SessionOptions::default(),
+        SessionOptions {
+            on_failure: FailurePolicy::Drop,
+            ..SessionOptions::default()
+        },
         60,
         1,
     );
@@ -183,6 +191,7 @@ fn a_queue_smaller_than_one_record_still_moves() {
     let options = SessionOptions {
         queue_bytes_max: 1,
         n_writers: 3,
+        ..SessionOptions::default()
     };
     let sink = Arc::new(SlowSink {
         gate: Mutex::new(()),

@@ -1,6 +1,6 @@
 //! One progress bar on standard error, if that is a terminal.
 
-use std::io::{IsTerminal, stderr};
+use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -41,6 +41,14 @@ pub(crate) fn with_operator_bar<T>(
         is_done.store(true, Ordering::Relaxed);
         result
     })
+}
+
+/// Tells something on standard error; a bar that stands in the line gives way to it.
+pub(crate) fn tell(line: &str) {
+    let mut out = stderr().lock();
+    let clear = if out.is_terminal() { "\r\x1b[2K" } else { "" };
+    // There is nobody to tell that standard error is closed.
+    let _ = writeln!(out, "{clear}opscope: {line}");
 }
 
 fn bar(message: &'static str, length: u64, style: &str) -> ProgressBar {

@@ -69,19 +69,46 @@ pub(crate) fn parse(text: &str) -> Result<Node, Box<Issue>> {
         let message = message.split(" at line ").next().unwrap_or(&message);
         return Err(Box::new(syntax(place, message)));
     }
-    let options = ParseOptions {
-        allow_comments: false,
-        allow_loose_object_property_names: false,
-        allow_trailing_commas: false,
-        ..ParseOptions::default()
-    };
     let start = Place { line: 1, column: 1 };
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &options)
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &strict())
         .map_err(|error| Box::new(syntax(start, &error.to_string())))?;
     let value = parsed
         .value
         .ok_or_else(|| Box::new(syntax(start, "there is no value")))?;
     Ok(convert(&value, &Lines::new(text)))
+}
+
+fn strict() -> ParseOptions {
+    ParseOptions {
+        allow_comments: false,
+        allow_loose_object_property_names: false,
+        allow_trailing_commas: false,
+        ..ParseOptions::default()
+    }
+}
+
+/// The value of the last member called `name` of the object in `text`, in its place: all else but line
+/// breaks is blank. Nothing but that if there is no such member.
+///
+/// [`parse`] must have taken `text`, which has no byte order mark.
+pub(crate) fn blank_beside(text: &str, name: &str) -> String {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &strict());
+    let value = parsed.ok().and_then(|parsed| parsed.value);
+    let kept = match &value {
+        Some(ast::Value::Object(object)) => {
+            let mut properties = object.properties.iter().rev();
+            let found = properties.find(|property| property.name.as_str() == name);
+            found.map_or(0..0, |property| {
+                property.value.start()..property.value.end()
+            })
+        }
+        _ => 0..0,
+    };
+    let blank = |(at, c): (usize, char)| match c == '\n' || kept.contains(&at) {
+        true => c,
+        false => ' ',
+    };
+    text.char_indices().map(blank).collect()
 }
 
 /// Refuses files whose objects or arrays are nested deeper than 10, as the vendor's library does

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use opscope_capture::Tap;
 use opscope_store::record::Operator;
+use opscope_store::record::graph::TensorType;
 use opscope_tensor::{DType, Tensor};
 
 use crate::EngineError;
@@ -50,10 +51,17 @@ pub trait LoadedModel: Send {
         &[]
     }
 
+    /// Types of inputs, weights and constants, by name, as far as the model says them; an extent that
+    /// it leaves open is -1.
+    fn value_types(&self) -> &[(String, TensorType)] {
+        &[]
+    }
+
     /// Executes the model once.
     ///
     /// `inputs` follow the order of [`Signature::inputs`] and have been checked against it. With a
-    /// tap, every operator is shown to it; without one the run is as fast as the engine is.
+    /// tap, every operator is shown to it; without one, or with one that is not
+    /// [active](Tap::is_active), the run is as fast as the engine is.
     ///
     /// # Errors
     /// [`EngineError::Operator`] if an operator fails or panics, [`EngineError::Stopped`] if the tap

@@ -1,6 +1,7 @@
 //! Engines for ONNX models.
 
 mod attribute;
+mod known_types;
 mod layout;
 mod proto;
 mod tract;

@@ -107,3 +107,84 @@ fn an_operator_that_fails_leaves_its_inputs() {
     assert_eq!(entries.len(), 1);
     assert!(entries[0].real_name.starts_with("Add.broken.1."));
 }
+
+#[test]
+fn a_step_while_the_dump_is_off_runs_as_without_a_tap() {
+    let (plan, sink) = (Plan::everything(), Arc::new(MemorySink::default()));
+    let session = Session::start(plan, sink.clone(), SessionOptions::default()).unwrap();
+    let mut model = FakeModel::new(Signature::default())
+        .with("Relu", "only", &[], &["a"], |_| Ok(vec![bytes(&[7])]));
+    let (mut tap, _) = session.attach(&Arc::default(), model.operators(), &[]);
+    for step in 0..3 {
+        session.set_enabled(step != 1);
+        tap.begin_step(step);
+        model.run(&[], Some(&tap)).unwrap();
+    }
+    let counters = session.finish().counters;
+    assert_eq!((counters.n_steps, counters.n_steps_active), (3, 2));
+    assert_eq!((counters.n_operators_seen, counters.n_written), (2, 2));
+    let steps: Vec<u64> = sink.take().iter().map(|record| record.step).collect();
+    assert_eq!(steps, [0, 2]);
+}
+
+/// Operators that read each other's results, overflow, and fail in the end.
+fn chain() -> FakeModel {
+    let f32s = |values: &[f32]| {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        Tensor::from_vec(DType::F32, Shape::new([values.len()]).unwrap(), bytes).unwrap()
+    };
+    let read = |tensor: &Tensor| -> Vec<f32> {
+        let chunks = tensor.bytes().chunks_exact(4);
+        chunks
+            .map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]]))
+            .collect()
+    };
+    FakeModel::new(Signature::default())
+        .with("Constant", "start", &[], &["a"], move |_| {
+            // Large enough that copies of it come from memory that is used again.
+            Ok(vec![f32s(&vec![f32::MAX; 10_000])])
+        })
+        .with("Add", "double", &["a", "a"], &["b"], move |inputs| {
+            let doubled: Vec<f32> = read(&inputs[0]).iter().map(|v| v + v).collect();
+            Ok(vec![f32s(&doubled)])
+        })
+        .with("Relu", "keep", &["b"], &["c"], |inputs| {
+            Ok(vec![inputs[0].clone()])
+        })
+        .with("Sub", "broken", &["c", "a"], &["d"], |_| Err("no".into()))
+}
+
+#[test]
+fn an_engine_that_reuses_its_memory_leaves_the_same_dump() {
+    let purposes = [
+        Purpose::Values,
+        Purpose::Overflow,
+        Purpose::NonFinite,
+        Purpose::Failures(FailureDetail::Normal),
+    ];
+    for purpose in purposes {
+        let records = |model: FakeModel| {
+            let plan = Plan {
+                purpose,
+                ..Plan::everything()
+            };
+            let sink = Arc::new(MemorySink::default());
+            let (summary, _) = run(model, plan, sink.clone());
+            let slots: Vec<_> = sink
+                .take()
+                .iter()
+                .flat_map(|record| {
+                    let name = &record.operator.op_name;
+                    let slots = record.slots();
+                    slots
+                        .map(|(side, i, tensor)| (name.clone(), side, i, tensor.bytes().to_vec()))
+                        .collect::<Vec<_>>()
+                })
+                .collect();
+            (summary.counters, slots)
+        };
+        let (own, in_place) = (records(chain()), records(chain().in_place()));
+        assert!(!own.1.is_empty());
+        assert!(own == in_place, "{purpose:?}: {:?} {:?}", own.0, in_place.0);
+    }
+}

@@ -176,6 +176,16 @@ impl Tensor {
     }
 }
 
+impl TensorView<'_> {
+    /// Whether the bytes fit the description, as [`Tensor::new`] asks for it.
+    ///
+    /// # Errors
+    /// As for [`Tensor::new`].
+    pub fn check(&self) -> Result<(), TensorError> {
+        check_size(self.dtype, self.shape, self.bytes.len())
+    }
+}
+
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Tensor({} {} {})", self.dtype, self.shape, self.layout)

@@ -1,28 +1,40 @@
-"""ResNet-18 as PyTorch's exporter lays it out: batch norm folded into the convolutions, 49 operators."""
+"""ResNet-18 and -50 as PyTorch's exporter lays them out: batch norm folded into the convolutions, 49 and 122 operators."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from .graph import Generated, Graph
 
+# Graph, input, scope, channels in, channels within, stride.
+Block = Callable[[Graph, str, str, int, int, int], str]
+
 N_CLASSES = 1000
 STAGES = ((1, 64), (2, 128), (3, 256), (4, 512))
-BLOCKS_PER_STAGE = 2
+EXPANSION = 4
 
 
 def resnet18(size: int = 224) -> Generated:
-    graph = Graph("main_graph", seed=18)
+    return _resnet(Graph("main_graph", seed=18), size, (2, 2, 2, 2), _basic_block, 1)
+
+
+def resnet50(size: int = 224) -> Generated:
+    return _resnet(Graph("main_graph", seed=50), size, (3, 4, 6, 3), _bottleneck, EXPANSION)
+
+
+def _resnet(graph: Graph, size: int, n_blocks: Sequence[int], make_block: Block, expansion: int) -> Generated:
     x = graph.input("input", np.float32, [1, 3, size, size])
     x = _relu(graph, _conv(graph, x, "/conv1", 3, 64, kernel=7, stride=2), "/relu/Relu")
     pooling = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2], "dilations": [1, 1], "ceil_mode": 0}
     x = graph.node("MaxPool", [x], "/maxpool/MaxPool", **pooling)
     n_in = 64
-    for stage, n_out in STAGES:
-        for block in range(BLOCKS_PER_STAGE):
+    for (stage, n_out), n_in_stage in zip(STAGES, n_blocks, strict=True):
+        for block in range(n_in_stage):
             stride = 2 if stage > 1 and block == 0 else 1
-            x = _basic_block(graph, x, f"/layer{stage}/layer{stage}.{block}", n_in, n_out, stride)
-            n_in = n_out
+            x = make_block(graph, x, f"/layer{stage}/layer{stage}.{block}", n_in, n_out, stride)
+            n_in = n_out * expansion
     x = graph.node("GlobalAveragePool", [x], "/avgpool/GlobalAveragePool")
     x = graph.node("Flatten", [x], "/Flatten", axis=1)
     weight = graph.random("fc.weight", [N_CLASSES, n_in])
@@ -39,6 +51,15 @@ def _basic_block(graph: Graph, x: str, scope: str, n_in: int, n_out: int, stride
     if stride != 1:
         x = _conv(graph, x, f"{scope}/downsample/downsample.0", n_in, n_out, kernel=1, stride=stride)
     return _relu(graph, graph.node("Add", [y, x], f"{scope}/Add"), f"{scope}/relu_1/Relu")
+
+
+def _bottleneck(graph: Graph, x: str, scope: str, n_in: int, n_out: int, stride: int) -> str:
+    y = _relu(graph, _conv(graph, x, f"{scope}/conv1", n_in, n_out, kernel=1, stride=1), f"{scope}/relu/Relu")
+    y = _relu(graph, _conv(graph, y, f"{scope}/conv2", n_out, n_out, kernel=3, stride=stride), f"{scope}/relu_1/Relu")
+    y = _conv(graph, y, f"{scope}/conv3", n_out, n_out * EXPANSION, kernel=1, stride=1)
+    if n_in != n_out * EXPANSION:
+        x = _conv(graph, x, f"{scope}/downsample/downsample.0", n_in, n_out * EXPANSION, kernel=1, stride=stride)
+    return _relu(graph, graph.node("Add", [y, x], f"{scope}/Add"), f"{scope}/relu_2/Relu")
 
 
 def _conv(graph: Graph, x: str, scope: str, n_in: int, n_out: int, kernel: int, stride: int) -> str:

@@ -55,7 +55,7 @@ impl Process {
     /// Reports what a session could not write.
     pub(crate) fn check_written(&self, summary: &Summary) {
         if let Some(error) = &summary.first_error {
-            let n = summary.counters.n_failed;
+            let n = summary.counters.n_failed + summary.counters.dropped.n_stopped;
             self.dump_failed(&format!(
                 "{n} tensors were lost, the first because: {error}"
             ));

@@ -274,6 +274,10 @@ impl Process {
         let mut running = lock(&model.running);
         let step = running.n_executions;
         running.n_executions += 1;
+        if !self.is_dump_enabled() {
+            let result = run_guarded(&mut *running.engine, inputs, None);
+            return self.end_run(&running, result);
+        }
         let registered = lock(&model.registration).current();
         let registered = registered.filter(|(plan, _)| plan.steps.contains(step));
         let values = registered.and_then(|(plan, settings)| {
@@ -290,6 +294,15 @@ impl Process {
             // One run shows its operators to one dump only: the failing run is repeated for the other.
             let _ = self.run_captured(model, &mut running, step, inputs, Some(failures));
         }
+        self.end_run(&running, result)
+    }
+
+    /// Tells the program of a failure.
+    fn end_run(
+        &self,
+        running: &Running,
+        result: Result<Vec<Tensor>, EngineError>,
+    ) -> Answer<Vec<Tensor>> {
         result.map_err(|error| {
             self.call_exception_callback(running.engine.operators(), &error);
             self.engine_error(&error)

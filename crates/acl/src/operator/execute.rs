@@ -210,6 +210,9 @@ impl Process {
         engine: &mut dyn LoadedModel,
         inputs: &[Tensor],
     ) -> Result<Vec<Tensor>, EngineError> {
+        if !self.is_dump_enabled() {
+            return self.run_captured_alone(engine, inputs, None);
+        }
         let values = self.single_operator_dump().and_then(|settings| {
             let plan = Plan {
                 models: ModelSelection::Every(OperatorSelection::every()),

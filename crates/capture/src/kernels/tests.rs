@@ -85,3 +85,21 @@ fn half_an_expression_is_none_in_parentheses_either() {
         assert!(KernelRule::regex("r", bad).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn a_part_of_a_name_is_enough_where_that_is_asked_for() {
+    for (pattern, whole, part) in [
+        ("conv[0-9]", false, true),
+        (".*/conv1/.*", true, true),
+        ("^conv", false, false),
+        ("Conv$", false, true),
+        ("pool", false, false),
+    ] {
+        let name = "net/conv1/Conv";
+        let chooses = |rule: Result<KernelRule, _>| rule_for_name(&[rule.unwrap()], name).is_some();
+        assert_eq!(chooses(KernelRule::regex("r", pattern)), whole, "{pattern}");
+        let anywhere = KernelRule::regex_anywhere("r", pattern);
+        assert_eq!(chooses(anywhere), part, "{pattern}");
+    }
+    assert!(KernelRule::regex_anywhere("r", "(").is_err());
+}

@@ -169,7 +169,7 @@ impl MindSporeSink {
         lock(&self.values).learn(record);
         let operator = &*record.operator;
         let dir = match operator.op_type == CONSTANT {
-            true => self.tree.constants_dir(graph_id(&record.model)),
+            true => self.constants_dir(record),
             false => self.step_dir(&record.model, record.step),
         };
         let mut written = Written::default();
@@ -185,18 +185,21 @@ impl MindSporeSink {
         Ok(written)
     }
 
-    /// Constants are written once for each graph, and not where an earlier dump has written them. Trees
-    /// of whole graphs have no place for them.
+    fn constants_dir(&self, record: &Record) -> PathBuf {
+        match self.options.target.has_ranks() {
+            true => self.tree.constants_dir(graph_id(&record.model)),
+            false => self.run_constants_dir(&record.model, record.step),
+        }
+    }
+
+    /// Constants are written once for each graph, and not where an earlier dump has written them.
     fn has_place_for_constant(&self, record: &Record) -> bool {
         let id = graph_id(&record.model);
-        let name = &record.operator.op_name;
-        if !self.options.target.has_ranks() || lock(&self.values).is_constant_known(id, name) {
-            return false;
-        }
-        let was_there = || self.files.exists(&self.tree.constants_dir(id));
+        let was_there = || self.files.exists(&self.constants_dir(record));
         !*lock(&self.earlier_constants)
             .entry(id)
             .or_insert_with(was_there)
+            && lock(&self.values).claim_constant(id, &record.operator.op_name)
     }
 
     fn write_graphs(&self, maker: &GraphMaker) -> Result<Written, SinkError> {
@@ -249,11 +252,15 @@ impl Sink for MindSporeSink {
     }
 
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
-        if record.operator.op_type == CONSTANT && !self.has_place_for_constant(record) {
-            return Ok(Written {
-                n_refused: record.n_slots(),
-                ..Written::default()
-            });
+        if record.operator.op_type == CONSTANT {
+            // Array files in all trees: the document gives constants no other form.
+            return match self.has_place_for_constant(record) {
+                true => self.write_slots(record, record.slots()),
+                false => Ok(Written {
+                    n_refused: record.n_slots(),
+                    ..Written::default()
+                }),
+            };
         }
         if self.options.is_bin && !self.options.target.has_ranks() {
             return self.write_operator_file(record);
@@ -296,6 +303,7 @@ impl Sink for MindSporeSink {
         let order = execution_order::encode(names);
         let path = self.tree.execution_order_file(id);
         let written = self.files.replace(&path, order.as_bytes())?;
+        lock(&self.values).assume(id, graph.types);
         let maker = GraphMaker::new(id, graph);
         let of_graphs = self.write_graphs(&maker)?;
         lock(&self.graphs).insert(id, maker);

@@ -107,7 +107,8 @@ fn everything_on_the_cpu() {
         .path()
         .join("rank_0/graphs/ms_output_trace_code_graph_0.pb");
     let pb = opscope_store::file_format::ms_graph_pb::decode(&std::fs::read(pb).unwrap()).unwrap();
-    assert_eq!(pb.nodes.len(), 2);
+    // The last one holds the result.
+    assert_eq!(pb.nodes.len(), 3);
 }
 
 #[test]
@@ -355,4 +356,30 @@ fn long_names_are_mapped() {
         npy::read_file(&step.join(stored)).unwrap().shape().dims(),
         [1]
     );
+}
+
+#[test]
+fn graph_files_take_the_models_word_for_what_no_record_shows() {
+    for (plan, expected) in [
+        (Plan::nothing(), "Ref[Tensor[Float16]], (8, 3, -1)"),
+        (Plan::everything(), "Ref[Tensor[Float32]], (1)"),
+    ] {
+        let plan = Plan {
+            models: match plan == Plan::nothing() {
+                true => ModelSelection::Every(OperatorSelection::none()),
+                false => plan.models.clone(),
+            },
+            ..plan
+        };
+        let dir = tempfile::tempdir().unwrap();
+        run(
+            options(dir.path(), Target::AscendKernels),
+            plan,
+            1,
+            &floats(&[2.0]),
+        );
+        let ir = text(dir.path(), "rank_0/graphs/ms_output_trace_code_graph_0.ir");
+        let line = ir.lines().find(|line| line.contains("_conv.weight: "));
+        assert!(line.unwrap().contains(expected), "{ir}");
+    }
 }

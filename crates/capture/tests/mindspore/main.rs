@@ -2,6 +2,7 @@
 
 mod kernels;
 mod run;
+mod statistics;
 #[path = "../../../store/tests/support/tree.rs"]
 #[allow(dead_code, reason = "only one of its comparisons is used")]
 mod tree;

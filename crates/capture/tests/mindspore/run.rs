@@ -6,6 +6,7 @@ use std::sync::Arc;
 use opscope_capture::sink::{MindSporeOptions, MindSporeSink, RuntimeMode};
 use opscope_capture::{GraphView, Plan, Session, SessionOptions, Sink, Summary, Tap};
 use opscope_store::atomic_file::Modes;
+use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
 use opscope_store::tree::mindspore::Target;
 use opscope_tensor::{DType, Shape, Tensor};
@@ -29,6 +30,14 @@ pub(crate) fn options(dir: &Path, target: Target) -> MindSporeOptions {
         configuration: b"{}".to_vec(),
         time: "20240102030405".into(),
         modes: Modes::default(),
+    }
+}
+
+/// What the model says of `conv.weight`.
+pub(crate) fn weight_type() -> TensorType {
+    TensorType {
+        dtype: DType::F16,
+        shape: vec![8, 3, -1],
     }
 }
 
@@ -123,6 +132,7 @@ pub(crate) fn run_sink(
         operators: &operators,
         inputs: &["x".to_owned()],
         constants: &["c".to_owned()],
+        types: &[("conv.weight".to_owned(), weight_type())],
     };
     let (mut tap, _) = session.attach_graph(&model, graph);
     work(&mut tap, &operators);

@@ -46,6 +46,33 @@ fn array_files_below_step_and_time() {
     );
 }
 
+/// Array files beside the iterations of the model, whatever form operators have, and once.
+#[test]
+fn constants_lie_beside_iterations() {
+    let name = "constants/Parameter.data-0.0.0.T.output.0.DefaultFormat.float32.npy";
+    for (target, is_bin, place) in [
+        (Target::AscendGraph, false, "0/20240102030405/0/net/1"),
+        (Target::AscendGraph, true, "0/20240102030405/0/net/1"),
+        (Target::GraphEngine, true, "20240102030405/0/net/1"),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let options = MindSporeOptions {
+            is_bin,
+            ..options(dir.path(), target)
+        };
+        let plan = Plan {
+            has_constants: true,
+            ..Plan::everything()
+        };
+        run(options, plan, 2, &floats(&[2.0]));
+        let found = files(dir.path());
+        let constants: Vec<_> = found.iter().filter(|f| f.contains("constants")).collect();
+        assert_eq!(constants, [&format!("{place}/{name}")]);
+        let operators = found.iter().filter(|f| f.contains("/Add._add_Add."));
+        assert_eq!(operators.count(), if is_bin { 2 } else { 6 }, "{found:?}");
+    }
+}
+
 #[test]
 fn operator_files_of_the_graph_engine() {
     let dir = tempfile::tempdir().unwrap();

@@ -130,7 +130,10 @@ fn a_function_that_refuses_or_panics_is_counted() {
                 execute(tap, &operators[0], &[], &[floats(&[1.0])]);
             }
         });
-        assert_eq!(summary.counters.n_failed, 3);
+        let c = summary.counters;
+        // The first failure is the end; two writers may come to it at the same time.
+        assert!(c.n_failed >= 1);
+        assert_eq!(c.n_failed + c.dropped.n_stopped, 3);
         assert!(summary.first_error.is_some());
     }
 }

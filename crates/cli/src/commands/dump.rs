@@ -1,9 +1,11 @@
 //! `opscope dump`.
 
+mod control;
 mod dry_run;
 mod findings;
 mod inputs;
 mod mindspore;
+mod policy;
 mod range;
 mod report;
 mod request;
@@ -20,11 +22,14 @@ use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Sum
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
+use self::control::Told;
 use self::dry_run::Forecast;
+use self::policy::PolicyArguments;
 use self::range::{NarrowFloat, Ranges};
 use self::request::Target;
 use self::volume::VolumeArguments;
 
+pub(crate) use self::control::Steering;
 pub(crate) use self::inputs::InputSource;
 pub(crate) use self::report::{print, print_json};
 pub(crate) use self::request::{Request, Sinks};
@@ -68,6 +73,13 @@ pub(crate) struct RunArguments {
     /// Whose tree a configuration of MindSpore asks for [default: cpu]
     #[arg(long, value_enum, value_name = "TARGET", conflicts_with_all = ["out", "stats", "narrow", "graph_inputs"])]
     target: Option<MindSporeTarget>,
+    /// The number of the device that the dump is said to come from; a configuration of MindSpore may
+    /// leave devices out
+    #[arg(long, value_name = "N", default_value = "0")]
+    pub(crate) device: u32,
+    /// The rank that a dump of MindSpore is said to come from, `rank_{N}`
+    #[arg(long, value_name = "N", default_value = "0")]
+    rank: u32,
     /// Under `dump_mode` 2 of MindSpore, dump this operator, or all whose names begin with this and a
     /// `/`; may be repeated
     #[arg(long, value_name = "NAME", conflicts_with_all = ["out", "stats", "narrow"])]
@@ -128,6 +140,10 @@ pub(crate) struct RunArguments {
     #[command(flatten)]
     modes: ModeArguments,
     #[command(flatten)]
+    pub(crate) control: control::ControlArguments,
+    #[command(flatten)]
+    pub(crate) policy: PolicyArguments,
+    #[command(flatten)]
     pub(crate) volume: VolumeArguments,
 }
 
@@ -170,12 +186,13 @@ pub(crate) struct Subject {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let request = Request::new(&arguments.run)?;
+    let steering = Steering::start(&arguments.run, &request, false)?;
     let (engine, model) = load(ModelSource::File(&arguments.model), &arguments.run)?;
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),
         load: Some(1),
-        device: 0,
+        device: arguments.run.device,
     };
     let title = id.file_stem.clone();
     let mut subject = Subject {
@@ -188,7 +205,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     // The first step's inputs are checked before anything is created.
     inputs.step(0)?;
     let sinks = request.open(&arguments.run)?;
-    let (outcome, result) = run_one(&arguments.run, &request, &sinks, &mut subject, &inputs)?;
+    let (outcome, result) = run_one(
+        &arguments.run,
+        &request,
+        &sinks,
+        &mut subject,
+        &inputs,
+        &steering,
+    )?;
     if arguments.run.json {
         print_json(&outcome.to_json())?;
     } else {
@@ -204,10 +228,13 @@ pub(crate) fn run_one(
     sinks: &Sinks,
     subject: &mut Subject,
     inputs: &InputSource,
+    steering: &Steering<'_>,
 ) -> Result<(Outcome, Result<(), Failure>), Failure> {
     let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
     let baseline = baseline(arguments, &mut *subject.model, inputs)?;
-    let captured = capture(arguments, request, sinks, subject, inputs, n_steps)?;
+    let captured = capture(
+        arguments, request, sinks, subject, inputs, n_steps, steering,
+    )?;
     let id = subject.id.clone();
     let mut outcome = Outcome {
         engine: subject.engine,
@@ -247,21 +274,7 @@ pub(crate) fn run_one(
 /// Turns what went wrong while capturing into the command's end.
 pub(crate) fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> {
     result?;
-    let counters = outcome.summary.counters;
-    if let Some(error) = outcome.summary.first_error {
-        let n = counters.n_failed;
-        let context = match n {
-            0 => "a file beside the tensors could not be written".to_owned(),
-            _ => format!("{n} tensors could not be written; the first"),
-        };
-        let error = anyhow!(error).context(context);
-        return Err(Failure::new(PARTIAL, error));
-    }
-    if counters.n_dropped > 0 {
-        let n = counters.n_dropped;
-        let message = format!("{n} tensors could not be dumped: the engine has no bytes for them");
-        return Err(Failure::message(PARTIAL, message));
-    }
+    policy::check(outcome.summary)?;
     if outcome.ranges.is_some_and(|ranges| ranges.has_overflow()) {
         return Err(Failure::silent(FOUND));
     }
@@ -349,17 +362,12 @@ fn capture(
     subject: &mut Subject,
     inputs: &InputSource,
     n_steps: u64,
+    steering: &Steering<'_>,
 ) -> Result<Captured, Failure> {
-    let options = SessionOptions {
-        queue_bytes_max: u64::from(arguments.queue_mib) << 20,
-        n_writers: request.n_writers(arguments.writers.into()),
-    };
+    let session = start(arguments, request, sinks)?;
     let model = &mut subject.model;
-    let session = Session::start(request.plan.clone(), sinks.first(), options)
-        .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
-    for target in &arguments.set_dump {
-        session.set_dump(target, true);
-    }
+    let control = session.control();
+    steering.begin(&control)?;
     let graph_inputs = model.signature().inputs.iter();
     let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
     let id = Arc::new(subject.id.clone());
@@ -369,27 +377,41 @@ fn capture(
             operators: model.operators(),
             inputs: &graph_inputs,
             constants: model.constants(),
+            types: model.value_types(),
         },
     );
     warn_unmatched(&selected, &id, &**model, &sinks.target);
     if id.load.is_some() {
         volume::warn_unused(&request.tensors, &selected, model.operators());
     }
-    stop_on_signal(session.stop_flag());
+    let stop_flag = session.stop_flag();
+    stop_on_signal(stop_flag.clone());
     let watch = session.watch();
     let mut n_steps_begun = 0;
-    let n_operators = model.operators().len() as u64 * n_steps;
+    let n_in_step = model.operators().len() as u64;
+    let n_operators = n_in_step * n_steps;
+    let mut told = Told::new(&tap);
     let start = Instant::now();
-    let position = || watch.counters().n_operators_seen;
-    let (summary, result) = progress::with_operator_bar("dumping", n_operators, position, || {
+    let position = || {
+        let c = watch.counters();
+        c.n_operators_seen + c.n_steps.saturating_sub(c.n_steps_active) * n_in_step
+    };
+    let run = || {
         let result = (0..n_steps).try_for_each(|step| {
             let inputs = inputs.step(step)?;
             n_steps_begun += 1;
+            tap.begin_step(step);
+            if told.tell(&tap, step) {
+                warn_unmatched(tap.selected(), &id, &**model, &sinks.target);
+            }
+            // Nothing looks at the flag while a step runs without the tap.
+            if tap.is_stopped() {
+                return Err(at_step(EngineError::Stopped, step));
+            }
             // Of a step that is not kept nothing would be written.
-            if arguments.volume.dry_run && !request.plan.steps.contains(step) {
+            if arguments.volume.dry_run && !tap.is_active() {
                 return Ok(());
             }
-            tap.begin_step(step);
             model
                 .run(&inputs, Some(&tap))
                 .map(drop)
@@ -398,13 +420,32 @@ fn capture(
             Ok(())
         });
         (session.finish(), result)
-    });
+    };
+    let (summary, result) = steering.during(&control, || {
+        progress::with_operator_bar("dumping", n_operators, position, run)
+    })?;
+    let result = policy::without_own_stop(result, &summary, &stop_flag);
     Ok(Captured {
         summary,
         time: start.elapsed(),
         n_steps: n_steps_begun,
         result,
     })
+}
+
+/// A session that writes to `sinks`.
+fn start(arguments: &RunArguments, request: &Request, sinks: &Sinks) -> Result<Session, Failure> {
+    let options = SessionOptions {
+        queue_bytes_max: u64::from(arguments.queue_mib) << 20,
+        n_writers: request.n_writers(arguments.writers.into()),
+        ..arguments.policy.session_options()
+    };
+    let session = Session::start(request.plan.clone(), sinks.first(), options)
+        .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
+    for target in &arguments.set_dump {
+        session.set_dump(target, true);
+    }
+    Ok(session)
 }
 
 /// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at once.

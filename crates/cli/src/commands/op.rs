@@ -36,6 +36,7 @@ struct Prepared {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let request = Request::new(&arguments.run)?.for_single_operators();
     warn_if_nothing(&request);
+    let steering = dump::Steering::start(&arguments.run, &request, true)?;
     let text = opscope_config::read_text(&arguments.description)?;
     let path = arguments.description.display();
     let wrong = |error: OperatorError| {
@@ -55,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let sinks = request.open(&arguments.run)?;
     let mut ends = Vec::new();
     for one in prepared {
-        let end = run_one(one, &arguments.run, &request, &sinks)?;
+        let end = run_one(one, &arguments.run, &request, &sinks, &steering)?;
         let has_failed = end.1.is_err();
         ends.push(end);
         if has_failed {
@@ -74,8 +75,16 @@ fn run_one(
     arguments: &RunArguments,
     request: &Request,
     sinks: &Sinks,
+    steering: &dump::Steering<'_>,
 ) -> Result<End, Failure> {
-    dump::run_one(arguments, request, sinks, &mut one.subject, &one.inputs)
+    dump::run_one(
+        arguments,
+        request,
+        sinks,
+        &mut one.subject,
+        &one.inputs,
+        steering,
+    )
 }
 
 fn prepare(
@@ -87,7 +96,10 @@ fn prepare(
     let (engine, model) = dump::load(ModelSource::Memory(&bytes), arguments)?;
     let inputs = InputSource::new(arguments, model.signature())?;
     inputs.step(0)?;
-    let id = ModelId::default();
+    let id = ModelId {
+        device: arguments.device,
+        ..ModelId::default()
+    };
     let title = format!("{} `{}`", operator.op_type, operator.op_name);
     let subject = Subject {
         engine,

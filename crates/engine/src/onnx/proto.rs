@@ -18,7 +18,7 @@ use crate::{Dim, EngineError, Signature, ValueInfo};
 const BODY_DEPTH_MAX: usize = 32;
 
 /// The type of a node that holds a value.
-const CONSTANT: &str = "Constant";
+pub(super) const CONSTANT: &str = "Constant";
 
 /// Decodes a model file and checks that its values hang together.
 pub(super) fn read(path: &Path) -> Result<ModelProto, EngineError> {
@@ -251,7 +251,8 @@ fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
     })
 }
 
-fn dtype(code: i32) -> Option<DType> {
+/// The dtype of this number in ONNX.
+pub(super) fn dtype(code: i32) -> Option<DType> {
     Some(match DataType::try_from(code).ok()? {
         DataType::Float => DType::F32,
         DataType::Uint8 => DType::U8,

@@ -18,12 +18,14 @@ use std::sync::Arc;
 
 use opscope_capture::Tap;
 use opscope_store::record::Operator;
+use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
 use tract_onnx::pb::ModelProto;
 use tract_onnx::prelude::*;
 
 use self::graph::Graph;
-use super::proto;
+
+use super::{known_types, proto};
 use crate::guard;
 use crate::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource, Signature};
 
@@ -40,6 +42,7 @@ struct TractModel {
     signature: Signature,
     operators: Vec<Arc<Operator>>,
     constants: Vec<String>,
+    value_types: Vec<(String, TensorType)>,
     graph: Graph,
 }
 
@@ -75,6 +78,7 @@ impl Engine for Tract {
         let graph = quietly(|| Graph::new(parsed.model, graph_proto, options, &mut operators))
             .map_err(invalid)?;
         Ok(Box::new(TractModel {
+            value_types: known_types::of(graph_proto, &signature),
             signature,
             operators,
             constants: proto::constants(graph_proto),
@@ -96,7 +100,13 @@ impl LoadedModel for TractModel {
         &self.constants
     }
 
+    fn value_types(&self) -> &[(String, TensorType)] {
+        &self.value_types
+    }
+
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
+        // One branch for a step of which nothing is kept.
+        let tap = tap.filter(|tap| tap.is_active());
         let fail = |reason| EngineError::Engine {
             engine: NAME,
             reason,

@@ -5,6 +5,7 @@
 //! {path}/rank_{rank}/{net_name}/{graph_id}/constants/{file}
 //! {path}/rank_{rank}/{graphs | execution_order | .dump_metadata}/…
 //! {path}/{step}/{time}/{device}/{model_name}/{model_id}/{iteration}/…    Ascend O2; GE has no step
+//! {path}/{step}/{time}/{device}/{model_name}/{model_id}/constants/…
 //! {file} = {op_type}.{op_name}.{task}.{stream}.{timestamp}.{side}.{slot}.{layout}.{dtype}.npy
 //! ```
 //!
@@ -159,6 +160,15 @@ impl MindSporeTree {
 
     /// Where the tensors of a run of a whole graph go: `[{step}/]{time}/{device}/{model_name}/…`.
     pub fn run_dir(&self, run: &GraphRun<'_>) -> PathBuf {
+        self.model_dir(run).join(run.iteration.to_string())
+    }
+
+    /// Where the constants of a whole graph go: beside the iterations of its model.
+    pub fn run_constants_dir(&self, run: &GraphRun<'_>) -> PathBuf {
+        self.model_dir(run).join(CONSTANTS_DIR)
+    }
+
+    fn model_dir(&self, run: &GraphRun<'_>) -> PathBuf {
         let mut dir = self.path.clone();
         if self.target != Target::GraphEngine {
             dir.push(run.step.to_string());
@@ -167,7 +177,6 @@ impl MindSporeTree {
         dir.push(run.device.to_string());
         dir.push(directory_name(run.model_name));
         dir.push(run.model_id.to_string());
-        dir.push(run.iteration.to_string());
         dir
     }
 

@@ -9,27 +9,32 @@ use opscope_store::record::graph::{
     KernelView, Literal, TensorType, ValueType,
 };
 use opscope_store::record::{Operator, Record, Side};
-use opscope_store::tree::mindspore::{CONSTANT, DEFAULT_LAYOUT};
+use opscope_store::tree::mindspore::DEFAULT_LAYOUT;
 use opscope_tensor::{DType, Tensor};
 
 use super::graph_id;
 
-/// Types and shapes of the values that records have shown, by graph and name.
+/// Types and shapes of values, by graph and name: as records have shown them, or as the model says.
 #[derive(Default)]
 pub(super) struct Values {
     types: HashMap<(u32, String), TensorType>,
-    /// Constants that were written.
+    /// Constants that were written or are about to be.
     constants: HashSet<(u32, String)>,
 }
 
 impl Values {
+    /// Takes the model's word for values that no record has shown.
+    pub(super) fn assume(&mut self, graph: u32, types: &[(String, TensorType)]) {
+        for (name, known) in types {
+            let entry = self.types.entry((graph, name.clone()));
+            entry.or_insert_with(|| known.clone());
+        }
+    }
+
     /// The last shape counts: it may differ from run to run.
     pub(super) fn learn(&mut self, record: &Record) {
         let graph = graph_id(&record.model);
         let operator = &record.operator;
-        if operator.op_type == CONSTANT {
-            self.constants.insert((graph, operator.op_name.clone()));
-        }
         for (side, index, tensor) in record.slots() {
             let names = match side {
                 Side::Input => &operator.inputs,
@@ -41,8 +46,9 @@ impl Values {
         }
     }
 
-    pub(super) fn is_constant_known(&self, graph: u32, name: &str) -> bool {
-        self.constants.contains(&(graph, name.to_owned()))
+    /// Whether the constant is the caller's to write: every step shows it, and one of them writes it.
+    pub(super) fn claim_constant(&mut self, graph: u32, name: &str) -> bool {
+        self.constants.insert((graph, name.to_owned()))
     }
 
     fn get(&self, graph: u32, name: &str) -> Option<&TensorType> {
@@ -83,7 +89,8 @@ impl GraphMaker {
             name: format!("kernel_graph{}", self.id),
             instance: self.id.into(),
             result: GraphResult {
-                label: format!("CNode_{}", self.operators.len()),
+                // After the operators and the tuple of results.
+                label: format!("CNode_{}", self.operators.len() + 1),
                 full_name: "Default/Return-op0".to_owned(),
                 attributes: Vec::new(),
             },
@@ -122,10 +129,12 @@ impl GraphMaker {
         let is_result =
             |operator: &Operator| operator.outputs.iter().any(|name| !read.contains(name));
         let nodes = self.operators.iter().enumerate();
-        graph.outputs = nodes
+        let results = nodes
             .filter(|(_, operator)| is_result(operator))
-            .map(|(i, _)| Input::Node(i))
-            .collect();
+            .map(|(i, _)| Input::Node(i));
+        let tuple = tuple(&graph, results.collect());
+        graph.nodes.push(tuple);
+        graph.outputs = vec![Input::Node(self.operators.len())];
         graph
     }
 
@@ -203,6 +212,19 @@ impl GraphMaker {
             attributes: operator.attributes.iter().map(attribute).collect(),
             source: Vec::new(),
         }
+    }
+}
+
+/// The node that holds the results together. Every graph ends in one, of a single result too.
+fn tuple(graph: &Graph, results: Vec<Input>) -> GraphNode {
+    let types = results.iter().filter_map(|input| graph.type_of(input));
+    GraphNode {
+        label: format!("CNode_{}", graph.nodes.len()),
+        op_type: "MakeTuple".to_owned(),
+        full_name: "Default/MakeTuple-op0".to_owned(),
+        output: ValueType::Tuple(types.collect()),
+        inputs: results,
+        ..GraphNode::default()
     }
 }
 

@@ -7,7 +7,7 @@ use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::tree::mindspore::Target;
 
 /// What to write, and where.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeOptions {
     /// Whose tree.
     pub target: Target,
@@ -44,6 +44,19 @@ pub struct MindSporeOptions {
     pub time: String,
     /// Permissions.
     pub modes: Modes,
+}
+
+impl MindSporeOptions {
+    /// Whether a dump that was begun with these options can go on with `other`: they ask for the same
+    /// files in the same place, whatever their text and time.
+    pub fn is_same_dump(&self, other: &MindSporeOptions) -> bool {
+        let other = MindSporeOptions {
+            configuration: self.configuration.clone(),
+            time: self.time.clone(),
+            ..other.clone()
+        };
+        *self == other
+    }
 }
 
 /// How exactly a device computes.

@@ -25,8 +25,8 @@ impl MindSporeSink {
             op_type => TensorFileName::of_operator(op_type, &operator.op_name),
         };
         TensorFileName {
-            // Kernel by kernel all tasks are 0.
-            task_id: match self.options.target.has_ranks() {
+            // Kernel by kernel all tasks are 0, and constants belong to none.
+            task_id: match self.options.target.has_ranks() || name.is_parameter() {
                 true => 0,
                 false => operator.task_id,
             },
@@ -60,7 +60,10 @@ impl MindSporeSink {
             return Ok(self.refuse(Refusal::Empty.to_string()));
         }
         let name = TensorFileName {
-            layout: self.layout_name(tensor),
+            layout: match name.is_parameter() {
+                true => DEFAULT_LAYOUT.to_owned(),
+                false => self.layout_name(tensor),
+            },
             dtype: Some(dtype_name.to_owned()),
             ..name
         };

@@ -20,18 +20,27 @@ const OVERFLOW_SUFFIX: &str = ".output.0.json";
 
 impl MindSporeSink {
     pub(super) fn run_dir(&self, model: &ModelId, step: u64) -> PathBuf {
+        self.tree.run_dir(&self.graph_run(model, step))
+    }
+
+    /// Constants lie where the first execution is that shows them.
+    pub(super) fn run_constants_dir(&self, model: &ModelId, step: u64) -> PathBuf {
+        self.tree.run_constants_dir(&self.graph_run(model, step))
+    }
+
+    fn graph_run<'a>(&'a self, model: &'a ModelId, step: u64) -> GraphRun<'a> {
         let name = match model.file_stem.is_empty() {
             true => &model.graph_name,
             false => &model.file_stem,
         };
-        self.tree.run_dir(&GraphRun {
+        GraphRun {
             step: self.iteration(step),
             time: &self.options.time,
             device: model.device,
             model_name: name,
             model_id: model.load.unwrap_or(0),
             iteration: self.iteration(step),
-        })
+        }
     }
 
     /// One file with all tensors of an operator, as the runtime writes it.

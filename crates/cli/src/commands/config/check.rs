@@ -3,6 +3,7 @@
 use std::io::{Write, stdout};
 use std::path::PathBuf;
 
+use opscope_config::Environment;
 use serde_json::Value;
 
 use super::{MindSporeTarget, Reading, Verdict};
@@ -30,6 +31,9 @@ pub(super) struct Arguments {
     /// For files of MindSpore: what it runs on [default: cpu]
     #[arg(long, value_enum)]
     target: Option<MindSporeTarget>,
+    /// For files of MindSpore: the number of the device
+    #[arg(long, value_name = "N", default_value = "0")]
+    device: u32,
     /// Print one JSON object; for several files an array of them
     #[arg(long)]
     json: bool,
@@ -37,7 +41,10 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let reading = Reading {
-        env: environment()?.with_literal_home(),
+        env: Environment {
+            device_id: arguments.device,
+            ..environment()?.with_literal_home()
+        },
         target: arguments.target,
         is_for_run: false,
     };

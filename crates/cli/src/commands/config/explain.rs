@@ -3,8 +3,8 @@
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
-use opscope_config::Issue;
 use opscope_config::dialect::Explanation;
+use opscope_config::{Environment, Issue};
 use serde_json::{Value, json};
 
 use super::{MindSporeTarget, Reading, Verdict};
@@ -30,6 +30,9 @@ pub(super) struct Arguments {
     /// For a file of MindSpore: what it runs on [default: cpu]
     #[arg(long, value_enum)]
     target: Option<MindSporeTarget>,
+    /// For a file of MindSpore: the number of the device
+    #[arg(long, value_name = "N", default_value = "0")]
+    device: u32,
     /// Print the result as one JSON object
     #[arg(long)]
     json: bool,
@@ -38,7 +41,10 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let path = &arguments.file;
     let reading = Reading {
-        env: environment()?,
+        env: Environment {
+            device_id: arguments.device,
+            ..environment()?
+        },
         target: arguments.target,
         is_for_run: true,
     };

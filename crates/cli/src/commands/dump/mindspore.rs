@@ -43,6 +43,7 @@ impl Dump {
     /// `None` if the configuration asks for nothing.
     pub(super) fn new(
         config: MindSporeConfig,
+        rank: u32,
         modes: ModeArguments,
         time: String,
     ) -> Result<Option<Dump>, Failure> {
@@ -58,7 +59,7 @@ impl Dump {
         let options = MindSporeOptions {
             target: dump.target,
             path: dump.path,
-            rank: 0,
+            rank,
             net_name: dump.net_name,
             first_iteration: dump.initial_iteration,
             has_tensors: dump.saved.tensors,
@@ -104,7 +105,8 @@ fn plan(dump: &MindSporeDump) -> Result<Plan, Failure> {
         _ if is_nothing_but_parameters => OperatorSelection::none(),
         Kernels::Every => OperatorSelection::every(),
         Kernels::Listed(rules) => {
-            let rules = rules.iter().map(rule).collect::<Result<_, _>>()?;
+            let rules = rules.iter().map(|entry| rule(entry, has_ranks));
+            let rules = rules.collect::<Result<_, _>>()?;
             OperatorSelection::by_kernels(KernelSelection::Rules(rules))
         }
         Kernels::BySetDump => OperatorSelection::by_kernels(KernelSelection::Marked),
@@ -132,16 +134,19 @@ fn plan(dump: &MindSporeDump) -> Result<Plan, Failure> {
         steps: dump.iteration.clone().counted_from(dump.initial_iteration),
         has_graph_inputs: false,
         has_parameters: dump.target.has_parameters(),
-        has_constants: has_ranks && !is_nothing_but_parameters,
+        has_constants: !is_nothing_but_parameters,
         n_overflows_max: dump.overflow_number,
     })
 }
 
-fn rule(rule: &mindspore::KernelRule) -> Result<KernelRule, Failure> {
-    Ok(match rule.kind {
-        RuleKind::Name => KernelRule::name(&rule.text),
-        RuleKind::Type => KernelRule::op_type(&rule.text),
-        RuleKind::Regex => KernelRule::regex(&rule.text, rule.pattern())
-            .map_err(|error| Failure::new(USAGE, anyhow!(error)))?,
-    })
+/// Dumps of whole graphs know no types, only names; their regular expressions may match a part of one.
+fn rule(rule: &mindspore::KernelRule, has_ranks: bool) -> Result<KernelRule, Failure> {
+    let regex = match rule.kind {
+        RuleKind::Name => return Ok(KernelRule::name(&rule.text)),
+        RuleKind::Type if has_ranks => return Ok(KernelRule::op_type(&rule.text)),
+        RuleKind::Type => return Ok(KernelRule::name(&rule.text)),
+        RuleKind::Regex if has_ranks => KernelRule::regex(&rule.text, rule.pattern()),
+        RuleKind::Regex => KernelRule::regex_anywhere(&rule.text, rule.pattern()),
+    };
+    regex.map_err(|error| Failure::new(USAGE, anyhow!(error)))
 }

@@ -7,7 +7,7 @@ use opscope_capture::FirstNonFinite;
 use opscope_capture::sink::StatsRow;
 use serde_json::{Value, json};
 
-use super::Outcome;
+use super::{Outcome, policy};
 use crate::exit::Failure;
 use crate::format;
 
@@ -36,6 +36,9 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         outcome.title,
         outcome.engine
     )?;
+    if c.n_steps_active < c.n_steps {
+        writeln!(out, "steps dumped      {}", c.n_steps_active)?;
+    }
     writeln!(out, "operators seen    {}", c.n_operators_seen)?;
     writeln!(out, "operators dumped  {}", c.n_operators_written)?;
     writeln!(
@@ -43,6 +46,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         "tensors           {} offered, {} selected, {} written, {} dropped, {} failed",
         c.n_offered, c.n_selected, c.n_written, c.n_dropped, c.n_failed
     )?;
+    policy::print_losses(&mut out, c)?;
     print_amount(&mut out, outcome)?;
     writeln!(out, "time per step     {}", times(outcome))?;
     let first = outcome.summary.first_non_finite.as_ref();
@@ -117,6 +121,7 @@ impl Outcome {
                 "device": self.model.device,
             },
             "steps": self.n_steps,
+            "steps_dumped": c.n_steps_active,
             "operators_seen": c.n_operators_seen,
             "operators_dumped": c.n_operators_written,
             "records": {
@@ -125,8 +130,11 @@ impl Outcome {
                 "written": c.n_written,
                 "whole": c.n_whole,
                 "dropped": c.n_dropped,
+                "dropped_by": policy::reasons_json(c),
                 "failed": c.n_failed,
             },
+            "operators_skipped": c.n_operators_skipped,
+            "ended_by_failure": self.summary.is_ended_by_failure,
             "files": c.n_files,
             "bytes_selected": c.n_bytes_selected,
             "bytes_written": c.n_bytes_written,

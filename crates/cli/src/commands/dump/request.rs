@@ -9,7 +9,7 @@ use opscope_capture::sink::{
 };
 use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Steps, TensorRules};
 use opscope_config::dialect::{Dialect, acl, detect, mindspore};
-use opscope_config::{Issue, Severity};
+use opscope_config::{Environment, Issue, Severity};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::record::ModelId;
@@ -45,6 +45,35 @@ enum Configured {
     MindSpore(Option<Dump>),
 }
 
+/// The text of a configuration.
+pub(super) struct Source<'a> {
+    /// The file that it is in.
+    pub(super) path: &'a Path,
+    pub(super) text: &'a str,
+    /// Pointer to it in the file.
+    pub(super) pointer: &'a str,
+}
+
+impl<'a> Source<'a> {
+    /// A file that is a configuration as a whole.
+    pub(super) fn file(path: &'a Path, text: &'a str) -> Source<'a> {
+        let pointer = "";
+        Source {
+            path,
+            text,
+            pointer,
+        }
+    }
+
+    /// Issues with pointers from the root of the file.
+    fn placed(&self, mut issues: Vec<Issue>) -> Vec<Issue> {
+        for issue in &mut issues {
+            issue.pointer.insert_str(0, self.pointer);
+        }
+        issues
+    }
+}
+
 /// Where the selected tensors go.
 pub(super) enum Target {
     Acl(Arc<AclSink>),
@@ -65,15 +94,7 @@ pub(crate) struct Sinks {
 impl Request {
     /// Reads the configuration, or takes the options' word.
     pub(crate) fn new(arguments: &RunArguments) -> Result<Request, Failure> {
-        let volume = &arguments.volume;
-        let nothing = Request {
-            plan: Plan::nothing(),
-            has_single_operators: false,
-            content: volume.content(Content::Tensors),
-            tensors: volume.rules(),
-            places: Vec::new(),
-            mindspore: None,
-        };
+        let nothing = Request::nothing(arguments);
         let has_other = arguments.out.is_some() || arguments.stats || !arguments.narrow.is_empty();
         let of_environment = configuration_of_environment().filter(|_| !has_other);
         let Some(path) = arguments.config.as_ref().or(of_environment.as_ref()) else {
@@ -82,7 +103,7 @@ impl Request {
                 let hint = "give `--out DIR`, `--config FILE`, `--stats` or `--as DTYPE`";
                 return Err(Failure::message(USAGE, message).with_hint(hint));
             }
-            volume.check(arguments.out.is_some())?;
+            arguments.volume.check(arguments.out.is_some())?;
             return Ok(Request {
                 plan: Plan::everything(),
                 has_single_operators: true,
@@ -90,8 +111,26 @@ impl Request {
                 ..nothing
             });
         };
-        volume.check(true)?;
-        Ok(match read(path, arguments)? {
+        arguments.volume.check(true)?;
+        Ok(Request::of(read(path, arguments)?, arguments))
+    }
+
+    /// What a configuration asks for that was read elsewhere.
+    pub(super) fn from_source(
+        source: &Source<'_>,
+        arguments: &RunArguments,
+    ) -> Result<Request, Failure> {
+        let is_mindspore = arguments.target.is_some();
+        Ok(Request::of(
+            interpret(source, arguments, is_mindspore)?,
+            arguments,
+        ))
+    }
+
+    fn of(configured: Configured, arguments: &RunArguments) -> Request {
+        let nothing = Request::nothing(arguments);
+        let volume = &arguments.volume;
+        match configured {
             Configured::Acl(Some(dump)) => Request {
                 plan: Plan {
                     has_graph_inputs: arguments.graph_inputs,
@@ -109,7 +148,62 @@ impl Request {
                 ..nothing
             },
             Configured::Acl(None) | Configured::MindSpore(None) => nothing,
-        })
+        }
+    }
+
+    fn nothing(arguments: &RunArguments) -> Request {
+        Request {
+            plan: Plan::nothing(),
+            has_single_operators: false,
+            content: arguments.volume.content(Content::Tensors),
+            tensors: arguments.volume.rules(),
+            places: Vec::new(),
+            mindspore: None,
+        }
+    }
+
+    /// The plan of `next`, for a dump that was begun for this request: it goes on in its directories
+    /// and in its form.
+    pub(super) fn plan_to_continue_with(&self, next: Request) -> Result<Plan, Failure> {
+        if next.is_nothing() {
+            return Ok(Plan {
+                models: ModelSelection::None,
+                ..self.plan.clone()
+            });
+        }
+        let message = match (&self.mindspore, &next.mindspore) {
+            (Some(ours), Some(theirs)) if !ours.is_same_dump(theirs) => {
+                "the configuration asks for other files or another place than the one at the start; \
+                 only operators and executions may differ"
+            }
+            (Some(_), Some(_)) => return Ok(next.plan),
+            (Some(_), None) => "the dump is in MindSpore's form, the configuration is AscendCL's",
+            (None, Some(_)) => {
+                "the dump is not in MindSpore's form, which the configuration asks for"
+            }
+            (None, None) if self.content != next.content => {
+                "whether and which statistics are written cannot change while the model runs"
+            }
+            (None, None)
+                if !self
+                    .places
+                    .iter()
+                    .map(real)
+                    .eq(next.places.iter().map(real)) =>
+            {
+                let place = |places: &[PathBuf]| match places.first() {
+                    Some(place) => format!("`{}`", place.display()),
+                    None => "nowhere".to_owned(),
+                };
+                let (found, expected) = (place(&next.places), place(&self.places));
+                let message = format!(
+                    "the configuration dumps to {found}, expected {expected} as at the start"
+                );
+                return Err(Failure::message(USAGE, message));
+            }
+            (None, None) => return Ok(next.plan),
+        };
+        Err(Failure::message(USAGE, message))
     }
 
     /// Threads that write.
@@ -318,25 +412,44 @@ fn read(path: &Path, arguments: &RunArguments) -> Result<Configured, Failure> {
         check_file_name(path).map_err(|issues| refused(path, &issues))?;
     }
     let text = opscope_config::read_text(path)?;
-    let env = crate::commands::environment()?;
-    if is_mindspore || detect(&text) == Dialect::MindSpore {
+    interpret(&Source::file(path, &text), arguments, is_mindspore)
+}
+
+fn interpret(
+    source: &Source<'_>,
+    arguments: &RunArguments,
+    is_mindspore: bool,
+) -> Result<Configured, Failure> {
+    let Source { path, text, .. } = *source;
+    let refused = |issues: Vec<Issue>| refused(path, &source.placed(issues));
+    let env = Environment {
+        device_id: arguments.device,
+        ..crate::commands::environment()?
+    };
+    if is_mindspore || detect(text) == Dialect::MindSpore {
         let target = arguments.target.unwrap_or_default().into();
-        let config = mindspore::load(&text, target, &env).map_err(|i| refused(path, &i))?;
-        tell(path, &config.issues);
+        let config = mindspore::load(text, target, &env).map_err(refused)?;
+        tell(path, &source.placed(config.issues.clone()));
         let time = times().next().unwrap_or_default();
-        let dump = Dump::new(config, arguments.modes, time)?;
+        let dump = Dump::new(config, arguments.rank, arguments.modes, time)?;
         return Ok(Configured::MindSpore(dump));
     }
-    let loaded = opscope_config::check_nesting(&text)
+    let loaded = opscope_config::check_nesting(text)
         .map_err(|issue| vec![*issue])
-        .and_then(|()| acl::load(&text, &env));
-    let config = loaded.map_err(|issues| refused(path, &issues))?;
-    tell(path, &config.issues);
+        .and_then(|()| acl::load(text, &env));
+    let config = loaded.map_err(refused)?;
+    tell(path, &source.placed(config.issues));
     Ok(Configured::Acl(config.dump))
 }
 
+/// The directory that a path means, if it exists.
+fn real(place: &PathBuf) -> PathBuf {
+    let real = place.canonicalize().or_else(|_| std::path::absolute(place));
+    real.unwrap_or_else(|_| place.clone())
+}
+
 /// Tells why a configuration is refused.
-fn refused(path: &Path, issues: &[Issue]) -> Failure {
+pub(super) fn refused(path: &Path, issues: &[Issue]) -> Failure {
     tell(path, issues);
     let is_error = |issue: &&Issue| issue.severity == Severity::Error;
     let n = issues.iter().filter(is_error).count();

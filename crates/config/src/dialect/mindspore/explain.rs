@@ -18,7 +18,7 @@ pub fn explain(config: &MindSporeConfig) -> Explanation {
         };
     };
     let mut rows = vec![("target", target(dump.target).to_owned())];
-    kernels(&dump.kernels, &mut rows);
+    kernels(dump, &mut rows);
     rows.push(("sides", sides(dump).to_owned()));
     let numbered = match dump.initial_iteration {
         0 => "they count from 0".to_owned(),
@@ -69,18 +69,23 @@ fn target(target: Target) -> &'static str {
     }
 }
 
-fn kernels(kernels: &Kernels, rows: &mut Vec<(&'static str, String)>) {
-    let rules = match kernels {
+fn kernels(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
+    let rules = match &dump.kernels {
         Kernels::Every => return rows.push(("operators", "every operator".to_owned())),
         Kernels::BySetDump => {
             return rows.push(("operators", "those that the model marks".to_owned()));
         }
         Kernels::Listed(rules) => rules,
     };
+    // Dumps of whole graphs know no types, and search names for regular expressions.
+    let (matches, contains) = match dump.target.has_ranks() {
+        true => ("whole name matches", "type contains"),
+        false => ("name has a part that matches", "name is"),
+    };
     for (kind, subject) in [
-        (RuleKind::Regex, "whole name matches"),
+        (RuleKind::Regex, matches),
         (RuleKind::Name, "name is"),
-        (RuleKind::Type, "type contains"),
+        (RuleKind::Type, contains),
     ] {
         let rules = rules.iter().filter(|rule| rule.kind == kind);
         // A backslash stands twice in a rule already.

@@ -80,7 +80,8 @@ fn has_dump(target: Target, settings: &Settings, findings: &mut Findings) -> Res
             .iter()
             .any(|rule| rule.kind == RuleKind::Type);
         if is_graph(target) && has_type {
-            let message = "types in `kernels` have no effect in MindSpore's dumps of whole graphs";
+            let message = "dumps of whole graphs know no types: entries of `kernels` without `/` are \
+                           compared with whole names";
             findings.warn(of_file(Severity::Warning, message));
         }
         return Ok(true);

@@ -52,6 +52,10 @@ fn paths_for_every_target() {
     let dir = tree.run_dir(&run);
     assert_eq!(dir, Path::new("/d/20240102030405/1/net_a_b/2/9"));
     assert_eq!(Place::of(&dir).step, None);
+    let dir = tree.run_constants_dir(&run);
+    assert_eq!(dir, Path::new("/d/20240102030405/1/net_a_b/2/constants"));
+    let place = Place::of(&dir);
+    assert!(place.is_constants && place.iteration.is_none());
 }
 
 #[test]

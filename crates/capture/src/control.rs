@@ -1,0 +1,195 @@
+//! Switching a session on and off, and giving it another plan, while models run.
+//!
+//! What is asked for is kept beside the session. Each tap looks at it where a step begins and stays
+//! with what it found until the next one, so that a step is dumped by one plan or not at all.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use thiserror::Error;
+
+use crate::session::Shared;
+use crate::{Plan, Purpose};
+
+/// A handle to switch a session with, from any thread and for as long as one likes.
+#[derive(Clone)]
+pub struct Control(pub(crate) Arc<Shared>);
+
+/// Why a plan cannot take the place of the one that a session began with.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PlanRefused {
+    /// It looks for something else.
+    #[error(
+        "the plan is for {}, expected one for {} as at the start", wanted.phrase(), kept.phrase()
+    )]
+    Purpose {
+        /// The purpose of the session.
+        kept: Purpose,
+        /// The purpose of the plan.
+        wanted: Purpose,
+    },
+    /// It limits the operators that are kept otherwise; they are counted from the start.
+    #[error(
+        "the plan keeps {} operators that overflow, expected {} as at the start",
+        limit_text(*wanted), limit_text(*kept)
+    )]
+    OverflowLimit {
+        /// The limit of the session.
+        kept: Option<u64>,
+        /// The limit of the plan.
+        wanted: Option<u64>,
+    },
+}
+
+/// What was asked for last.
+pub(crate) struct Wanted {
+    /// Counts changes, so that a tap sees without a lock that there was none.
+    n_changes: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Clone)]
+struct State {
+    is_enabled: bool,
+    plan: Arc<Plan>,
+}
+
+/// What a tap found when its step began.
+pub(crate) struct InForce {
+    n_changes: u64,
+    pub(crate) is_enabled: bool,
+    pub(crate) plan: Arc<Plan>,
+}
+
+impl Control {
+    /// Switches the dump on or off from the next step of each model on. While it is off, models run
+    /// as they do without a tap.
+    pub fn set_enabled(&self, is_enabled: bool) {
+        self.0.wanted.change(|state| state.is_enabled = is_enabled);
+    }
+
+    /// Switches the dump off if it is on, and on if it is off. Returns whether it is on now.
+    pub fn toggle(&self) -> bool {
+        self.0.wanted.change(|state| {
+            state.is_enabled = !state.is_enabled;
+            state.is_enabled
+        })
+    }
+
+    /// Whether the dump is to be on from the next step on.
+    pub fn is_enabled(&self) -> bool {
+        self.0.wanted.lock().is_enabled
+    }
+
+    /// Keeps what `plan` selects from the next step of each model on. Models, operators, exclusions,
+    /// sides and steps may differ from those of the plan before, and so may what is kept beside
+    /// operators. Steps count from the model's first execution, as ever.
+    ///
+    /// # Errors
+    /// [`PlanRefused`] if the plan has another purpose or another limit of overflowing operators;
+    /// nothing is changed then.
+    pub fn replace_plan(&self, plan: Plan) -> Result<(), PlanRefused> {
+        self.change(None, Some(plan))
+    }
+
+    /// Both at once: no step sees one change without the other. What is `None` stays as it is.
+    ///
+    /// # Errors
+    /// As for [`Control::replace_plan`].
+    pub fn change(&self, is_enabled: Option<bool>, plan: Option<Plan>) -> Result<(), PlanRefused> {
+        if let Some(plan) = &plan {
+            check(&self.0.plan, plan)?;
+        }
+        self.0.wanted.change(|state| {
+            if let Some(is_enabled) = is_enabled {
+                state.is_enabled = is_enabled;
+            }
+            if let Some(plan) = plan {
+                state.plan = Arc::new(plan);
+            }
+        });
+        Ok(())
+    }
+}
+
+impl Wanted {
+    /// Switched on, with this plan.
+    pub(crate) fn new(plan: Plan) -> Wanted {
+        Wanted {
+            n_changes: AtomicU64::new(0),
+            state: Mutex::new(State {
+                is_enabled: true,
+                plan: Arc::new(plan),
+            }),
+        }
+    }
+
+    /// For a model that is attached now.
+    pub(crate) fn in_force(&self) -> InForce {
+        let state = self.lock();
+        InForce {
+            n_changes: self.n_changes.load(Ordering::Relaxed),
+            is_enabled: state.is_enabled,
+            plan: state.plan.clone(),
+        }
+    }
+
+    /// What is asked for, if that was changed since `known`.
+    pub(crate) fn changed_since(&self, known: &InForce) -> Option<InForce> {
+        // A change that is under way in another thread is seen now or at the next step.
+        let is_same = self.n_changes.load(Ordering::Acquire) == known.n_changes;
+        (!is_same).then(|| self.in_force())
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = change(&mut state);
+        // Under the lock, so that the number belongs to the state.
+        self.n_changes.fetch_add(1, Ordering::Release);
+        result
+    }
+
+    /// Changes are assignments, so a panic cannot leave one half-done.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InForce {
+    /// Whether anything may be kept of `step`.
+    pub(crate) fn is_active(&self, step: u64) -> bool {
+        self.is_enabled && self.plan.steps.contains(step)
+    }
+}
+
+impl Purpose {
+    fn phrase(self) -> &'static str {
+        match self {
+            Purpose::Values => "values",
+            Purpose::Overflow => "operators that overflow",
+            Purpose::NonFinite => "operators with NaN or infinities",
+            Purpose::Failures(_) => "operators that fail",
+            Purpose::Watch => "watched operators",
+        }
+    }
+}
+
+fn check(kept: &Plan, wanted: &Plan) -> Result<(), PlanRefused> {
+    if kept.purpose != wanted.purpose {
+        return Err(PlanRefused::Purpose {
+            kept: kept.purpose,
+            wanted: wanted.purpose,
+        });
+    }
+    if kept.n_overflows_max != wanted.n_overflows_max {
+        return Err(PlanRefused::OverflowLimit {
+            kept: kept.n_overflows_max,
+            wanted: wanted.n_overflows_max,
+        });
+    }
+    Ok(())
+}
+
+fn limit_text(limit: Option<u64>) -> String {
+    limit.map_or_else(|| "all".to_owned(), |n| format!("at most {n}"))
+}

@@ -1,0 +1,105 @@
+//! Tensors in memory that an engine lends for the time of one call.
+
+use std::sync::Arc;
+
+use opscope_tensor::{Tensor, TensorError, TensorView};
+use thiserror::Error;
+
+use super::Probe;
+use crate::pool::Pool;
+use crate::{GraphInput, Role};
+
+/// Why a tensor in borrowed memory could not be taken. It counts as not shown.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BorrowError {
+    /// Its bytes do not fit its description.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+    /// The copy finds no memory.
+    #[error("no memory for a copy of {n_bytes} bytes")]
+    Memory {
+        /// Bytes of the tensor.
+        n_bytes: usize,
+    },
+    /// To see who overwrites a value takes memory that stays readable.
+    #[error("a value in borrowed memory cannot be watched")]
+    Watched,
+}
+
+impl Probe {
+    /// [`Probe::input`] for an engine that uses the memory for something else soon after the call: what
+    /// the plan wants is copied, once.
+    ///
+    /// # Errors
+    /// [`BorrowError`] if the plan wants the tensor and it cannot be taken; it counts as not shown.
+    pub fn input_borrowed(
+        &mut self,
+        index: usize,
+        view: TensorView<'_>,
+    ) -> Result<(), BorrowError> {
+        if self.lacks_input(index) {
+            let tensor = copy(&self.shared.pool, view)?;
+            self.input(index, tensor);
+        }
+        Ok(())
+    }
+
+    /// [`Probe::output`] for such an engine.
+    ///
+    /// # Errors
+    /// As for [`Probe::input_borrowed`]; [`BorrowError::Watched`] of a value that is to be watched.
+    pub fn output_borrowed(
+        &mut self,
+        index: usize,
+        view: TensorView<'_>,
+    ) -> Result<(), BorrowError> {
+        if self.lacks_output(index) {
+            if self.kept.role == Role::Watched {
+                return Err(BorrowError::Watched);
+            }
+            let tensor = copy(&self.shared.pool, view)?;
+            self.output(index, tensor);
+        }
+        Ok(())
+    }
+
+    /// Whether the plan wants this input and it was not shown yet.
+    fn lacks_input(&self, index: usize) -> bool {
+        let (kept, Some(open)) = (&self.kept, &self.open) else {
+            return false;
+        };
+        let is_here = |i: &usize, beside: &[GraphInput]| beside[*i].position == index;
+        let is_wanted = kept.inputs.contains(&index)
+            || [&kept.graph_inputs, &kept.parameters]
+                .iter()
+                .any(|beside| beside.iter().any(|input| input.position == index));
+        // A call fills every place that the tensor has.
+        let is_shown = open.record.inputs.iter().any(|(shown, _)| *shown == index)
+            || (open.graph_inputs.iter()).any(|(i, _)| is_here(i, &kept.graph_inputs))
+            || (open.parameters.iter()).any(|(i, _)| is_here(i, &kept.parameters));
+        is_wanted && !is_shown
+    }
+
+    /// The same of an output.
+    fn lacks_output(&self, index: usize) -> bool {
+        let Some(open) = &self.open else {
+            return false;
+        };
+        let is_shown = open.record.outputs.iter().any(|(shown, _)| *shown == index);
+        self.kept.outputs.contains(&index) && !is_shown
+    }
+}
+
+/// The same tensor in memory that outlives the call.
+///
+/// This is the only place where borrowed bytes are copied: a session that needs no more than numbers
+/// about them can take those here instead.
+fn copy(pool: &Arc<Pool>, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+    // Before anything is allocated for bytes that nobody can use.
+    view.check()?;
+    let bytes = pool.copy(view.bytes).map_err(|_| BorrowError::Memory {
+        n_bytes: view.bytes.len(),
+    })?;
+    let tensor = Tensor::new(view.dtype, view.shape.clone(), Arc::new(bytes))?;
+    Ok(tensor.with_layout(view.layout))
+}

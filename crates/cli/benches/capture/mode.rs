@@ -1,0 +1,163 @@
+//! Kinds of dumps.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use opscope_capture::sink::{
+    AclSink, Content, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink,
+};
+use opscope_capture::{Counters, SessionOptions, Sink};
+use opscope_store::atomic_file::Modes;
+use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::record::Record;
+use opscope_store::tree::mindspore::Target;
+use opscope_tensor::stats;
+
+use crate::limit::Unique;
+use crate::subject::Subject;
+use crate::timed;
+
+/// A directory in memory.
+const RAM_DISK: &str = "/dev/shm";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The model alone.
+    Plain,
+    /// Every statistic of every slot, kept in memory.
+    Statistics,
+    /// AscendCL's statistics, a file for each operator.
+    OperatorStatistics,
+    /// MindSpore's statistics, a row for each slot.
+    Rows,
+    /// The same with MD5.
+    RowsMd5,
+    /// Every slot a `.npy` file, in memory.
+    RamDisk,
+    /// The same on disk.
+    Disk,
+    /// Every operator a file with all its slots, in memory.
+    OperatorsRamDisk,
+    /// The same on disk.
+    OperatorsDisk,
+}
+
+impl Mode {
+    pub(crate) const ALL: [Mode; 9] = [
+        Mode::Plain,
+        Mode::Statistics,
+        Mode::OperatorStatistics,
+        Mode::Rows,
+        Mode::RowsMd5,
+        Mode::RamDisk,
+        Mode::Disk,
+        Mode::OperatorsRamDisk,
+        Mode::OperatorsDisk,
+    ];
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Mode::Plain => "plain",
+            Mode::Statistics => "statistics, in memory",
+            Mode::OperatorStatistics => "statistics, CSV per operator",
+            Mode::Rows => "statistics, row per tensor",
+            Mode::RowsMd5 => "statistics with MD5",
+            Mode::RamDisk => "tensors as .npy, RAM disk",
+            Mode::Disk => "tensors as .npy, disk",
+            Mode::OperatorsRamDisk => "tensors by operator, RAM disk",
+            Mode::OperatorsDisk => "tensors by operator, disk",
+        }
+    }
+
+    /// Runs the model in this mode, once; checks what came out.
+    pub(crate) fn run(self, subject: &mut Subject, n_steps: u64, unique: &Unique) -> Duration {
+        let dir = match self {
+            Mode::RamDisk | Mode::OperatorsRamDisk => tempfile::tempdir_in(RAM_DISK),
+            _ => tempfile::tempdir_in("."),
+        };
+        let dir = dir.unwrap();
+        let statistics = Arc::new(StatsSink::default());
+        let sink: Option<Arc<dyn Sink>> = match self {
+            Mode::Plain => None,
+            Mode::Statistics => Some(statistics.clone()),
+            Mode::OperatorStatistics => Some(Arc::new(
+                operators(dir.path()).with_content(Content::Statistics(Columns::Plain)),
+            )),
+            Mode::OperatorsRamDisk | Mode::OperatorsDisk => Some(Arc::new(operators(dir.path()))),
+            Mode::Rows => Some(Arc::new(rows(dir.path(), false))),
+            Mode::RowsMd5 => Some(Arc::new(rows(dir.path(), true))),
+            Mode::RamDisk | Mode::Disk => Some(Arc::new(arrays(dir.path()))),
+        };
+        let Some(sink) = sink else {
+            return timed(|| subject.run_plain(n_steps));
+        };
+        let mut counters = Counters::default();
+        let time = timed(|| {
+            let options = SessionOptions::default();
+            counters = subject.run_captured(sink, options, n_steps).counters;
+        });
+        assert_eq!(counters.n_selected, unique.n_slots);
+        let n_kept = counters.n_written + counters.n_refused;
+        assert_eq!(n_kept, unique.n_slots, "{self:?}: {counters:?}");
+        assert_eq!(counters.n_bytes_selected, unique.n_bytes_asked);
+        if self == Mode::Statistics {
+            check_stats(&statistics, &unique.step);
+        }
+        time
+    }
+}
+
+fn operators(dir: &Path) -> AclSink {
+    AclSink::create(dir, ["dump".to_owned()], Modes::default()).unwrap()
+}
+
+fn rows(dir: &Path, has_md5: bool) -> MindSporeSink {
+    let mut categories = vec![
+        Category::Max,
+        Category::Min,
+        Category::Average,
+        Category::L2Norm,
+    ];
+    categories.extend(has_md5.then_some(Category::Md5));
+    mindspore(dir, Some(categories))
+}
+
+fn arrays(dir: &Path) -> MindSporeSink {
+    mindspore(dir, None)
+}
+
+fn mindspore(dir: &Path, statistics: Option<Vec<Category>>) -> MindSporeSink {
+    MindSporeSink::create(MindSporeOptions {
+        target: Target::Gpu,
+        path: dir.to_owned(),
+        rank: 0,
+        net_name: "Net".to_owned(),
+        first_iteration: 0,
+        has_tensors: statistics.is_none(),
+        statistics,
+        device_statistics: None,
+        n_samples: None,
+        has_host_layout: true,
+        is_bin: false,
+        has_kernel_args: false,
+        has_parameters_only: false,
+        runtime: RuntimeMode::Values("all"),
+        configuration: Vec::new(),
+        time: "20260101000000".to_owned(),
+        modes: Modes::default(),
+    })
+    .unwrap()
+}
+
+fn check_stats(sink: &StatsSink, records: &[Record]) {
+    let rows = sink.take();
+    let tensors: Vec<_> = records.iter().flat_map(Record::slots).collect();
+    for (row, (side, index, tensor)) in rows.iter().zip(tensors) {
+        assert_eq!((row.side, row.index), (side, index));
+        // NaN differs from itself, so compare the text.
+        let direct = stats(tensor.view()).ok();
+        assert_eq!(format!("{:?}", row.stats), format!("{direct:?}"));
+    }
+}

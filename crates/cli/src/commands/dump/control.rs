@@ -1,0 +1,298 @@
+//! Switching the dump while a model runs: by a control file, and by SIGUSR1.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use opscope_capture::{Control, Plan, Tap};
+use opscope_config::{Control as ControlFile, ControlConfig, FileStamp};
+use signal_hook::consts::SIGUSR1;
+
+use super::RunArguments;
+use super::request::{Request, Source, refused};
+use crate::exit::{Failure, PARTIAL, USAGE, chain};
+use crate::progress;
+
+/// How often the control file is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+/// What wakes the watching thread up for its end; the signal handler writes something else.
+const END: u8 = b'E';
+
+/// How to switch the dump while the model runs.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Control while running")]
+pub(crate) struct ControlArguments {
+    /// Follow this JSON file while the model runs: `{"enabled": false}` switches the dump off from the
+    /// next step on, `"config"` replaces the configuration. SIGUSR1 has it read at once; without the
+    /// option SIGUSR1 switches the dump off and on
+    #[arg(long, value_name = "FILE")]
+    control: Option<PathBuf>,
+}
+
+/// Follows signals and the control file, over all models that a command runs.
+pub(crate) struct Steering<'a> {
+    arguments: &'a RunArguments,
+    request: &'a Request,
+    /// Whether operators run without a model.
+    is_single: bool,
+    /// A byte for each signal.
+    signals: UnixStream,
+    waker: UnixStream,
+    state: Mutex<State>,
+}
+
+/// What was asked for last.
+struct State {
+    is_enabled: bool,
+    /// `None` is that of the command line.
+    plan: Option<Plan>,
+    /// The control file as it was last seen; `None` if it was not there.
+    stamp: Option<FileStamp>,
+}
+
+/// What a control file asks for.
+#[derive(Default)]
+struct Wish {
+    is_enabled: Option<bool>,
+    plan: Option<Plan>,
+}
+
+impl<'a> Steering<'a> {
+    /// Takes over SIGUSR1, so that it ends the process no longer, and reads the control file if there
+    /// is one already.
+    pub(crate) fn start(
+        arguments: &'a RunArguments,
+        request: &'a Request,
+        is_single: bool,
+    ) -> Result<Steering<'a>, Failure> {
+        let (signals, waker) = listen(arguments.control.control.is_some()).map_err(|error| {
+            let error = anyhow!(error).context("cannot listen to signals");
+            Failure::new(PARTIAL, error)
+        })?;
+        let steering = Steering {
+            arguments,
+            request,
+            is_single,
+            signals,
+            waker,
+            state: Mutex::new(State {
+                is_enabled: true,
+                plan: None,
+                stamp: None,
+            }),
+        };
+        if let Some(path) = &arguments.control.control {
+            let stamp = FileStamp::of(path);
+            let wish = stamp.map_or_else(|| Ok(Wish::default()), |_| steering.read(path))?;
+            let mut state = steering.state();
+            state.stamp = stamp;
+            state.take(wish);
+        }
+        Ok(steering)
+    }
+
+    /// Gives a session, before models are attached to it, what was asked for so far.
+    pub(super) fn begin(&self, control: &Control) -> Result<(), Failure> {
+        let state = self.state();
+        control
+            .change(Some(state.is_enabled), state.plan.clone())
+            .map_err(|error| Failure::new(USAGE, error))
+    }
+
+    /// Does `work` and switches `control` meanwhile.
+    pub(super) fn during<T>(
+        &self,
+        control: &Control,
+        work: impl FnOnce() -> T,
+    ) -> Result<T, Failure> {
+        let is_done = AtomicBool::new(false);
+        thread::scope(|scope| {
+            thread::Builder::new()
+                .name("opscope-control".to_owned())
+                .spawn_scoped(scope, || self.watch(control, &is_done))
+                .map_err(|error| {
+                    Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread"))
+                })?;
+            // Also when `work` panics: the scope waits for the thread.
+            let _end = End {
+                is_done: &is_done,
+                waker: &self.waker,
+            };
+            Ok(work())
+        })
+    }
+
+    fn watch(&self, control: &Control, is_done: &AtomicBool) {
+        loop {
+            let n_signals = self.wait();
+            match &self.arguments.control.control {
+                Some(path) => self.look(path, control, n_signals > 0),
+                None => {
+                    for _ in 0..n_signals {
+                        self.state().is_enabled = control.toggle();
+                    }
+                }
+            }
+            if is_done.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    }
+
+    /// Waits for signals or the next look at the control file; how many signals there were.
+    fn wait(&self) -> usize {
+        let mut bytes = [0; 64];
+        match (&self.signals).read(&mut bytes) {
+            Ok(n) => bytes[..n].iter().filter(|&&byte| byte != END).count(),
+            Err(error) => {
+                let is_expected = matches!(
+                    error.kind(),
+                    io::ErrorKind::WouldBlock
+                        | io::ErrorKind::TimedOut
+                        | io::ErrorKind::Interrupted
+                );
+                if !is_expected {
+                    thread::sleep(LOOK_INTERVAL);
+                }
+                0
+            }
+        }
+    }
+
+    /// Follows the control file if it changed, or if that is asked for.
+    fn look(&self, path: &Path, control: &Control, is_asked: bool) {
+        let stamp = FileStamp::of(path);
+        let mut state = self.state();
+        if !is_asked && stamp == state.stamp {
+            return;
+        }
+        state.stamp = stamp;
+        if stamp.is_none() && !is_asked {
+            return;
+        }
+        let followed = self.read(path).and_then(|wish| {
+            control
+                .change(wish.is_enabled, wish.plan.clone())
+                .map_err(|error| Failure::new(USAGE, error))?;
+            Ok(wish)
+        });
+        match followed {
+            Ok(wish) => state.take(wish),
+            Err(failure) => {
+                let reason = failure
+                    .error
+                    .map_or_else(String::new, |e| chain(e.as_ref()));
+                let path = path.display();
+                progress::tell(&format!("warning: `{path}` changes nothing: {reason}"));
+            }
+        }
+    }
+
+    fn read(&self, path: &Path) -> Result<Wish, Failure> {
+        let text = opscope_config::read_text(path)?;
+        let env = crate::commands::environment()?;
+        let file = ControlFile::parse(&text, &env).map_err(|issues| refused(path, &issues))?;
+        let plan = match &file.config {
+            None => None,
+            Some(ControlConfig::File(path)) => {
+                let text = opscope_config::read_text(path)?;
+                Some(self.plan(&Source::file(path, &text))?)
+            }
+            Some(ControlConfig::Inline(text)) => {
+                let pointer = ControlFile::CONFIG_POINTER;
+                Some(self.plan(&Source {
+                    path,
+                    text,
+                    pointer,
+                })?)
+            }
+        };
+        Ok(Wish {
+            is_enabled: file.enabled,
+            plan,
+        })
+    }
+
+    /// What another configuration keeps, if it is written as and where the dump is written already.
+    fn plan(&self, source: &Source<'_>) -> Result<Plan, Failure> {
+        let mut request = Request::from_source(source, self.arguments)?;
+        if self.is_single {
+            request = request.for_single_operators();
+        }
+        self.request.plan_to_continue_with(request)
+    }
+
+    /// Nothing is left half-done behind this lock.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn take(&mut self, wish: Wish) {
+        self.is_enabled = wish.is_enabled.unwrap_or(self.is_enabled);
+        self.plan = wish.plan.or(self.plan.take());
+    }
+}
+
+/// Ends the watching thread.
+struct End<'a> {
+    is_done: &'a AtomicBool,
+    waker: &'a UnixStream,
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.is_done.store(true, Ordering::Relaxed);
+        let mut waker = self.waker;
+        // Where it cannot be written to, bytes are waiting that wake the thread up as well.
+        let _ = waker.write(&[END]);
+    }
+}
+
+/// Has a byte written for every SIGUSR1; both ends of where that goes.
+fn listen(has_file: bool) -> io::Result<(UnixStream, UnixStream)> {
+    let (signals, waker) = UnixStream::pair()?;
+    // Without a file there is nothing to look at in between.
+    signals.set_read_timeout(has_file.then_some(LOOK_INTERVAL))?;
+    waker.set_nonblocking(true)?;
+    signal_hook::low_level::pipe::register(SIGUSR1, waker.try_clone()?)?;
+    Ok((signals, waker))
+}
+
+/// What was told of the dump, so that each change is told once and with its step.
+pub(super) struct Told {
+    is_enabled: bool,
+    plan: Arc<Plan>,
+}
+
+impl Told {
+    /// Nothing was told of a tap that was attached just now.
+    pub(super) fn new(tap: &Tap) -> Told {
+        Told {
+            is_enabled: true,
+            plan: tap.plan().clone(),
+        }
+    }
+
+    /// Tells what has changed with `step`; whether the plan has.
+    pub(super) fn tell(&mut self, tap: &Tap, step: u64) -> bool {
+        let is_enabled = tap.is_enabled();
+        if is_enabled != self.is_enabled {
+            let word = if is_enabled { "on" } else { "off" };
+            progress::tell(&format!("dump {word} from step {step}"));
+            self.is_enabled = is_enabled;
+        }
+        let has_new_plan = !Arc::ptr_eq(tap.plan(), &self.plan);
+        if has_new_plan {
+            progress::tell(&format!("another configuration from step {step}"));
+            self.plan = tap.plan().clone();
+        }
+        has_new_plan
+    }
+}

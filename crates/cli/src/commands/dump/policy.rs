@@ -1,0 +1,216 @@
+//! How much a dump may take, and what happens when it cannot be written.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::anyhow;
+use clap::ValueEnum;
+use opscope_capture::{Counters, FailurePolicy, SessionOptions, Summary, WhenBehind};
+use serde_json::{Map, Value};
+
+use crate::exit::{Failure, INTERRUPTED, PARTIAL};
+use crate::format;
+
+/// The options about limits and failures.
+#[derive(Clone, Copy, Debug, clap::Args)]
+#[command(next_help_heading = "Limits and failures")]
+pub(crate) struct PolicyArguments {
+    /// When something cannot be written: write nothing more and let the model run on, lose only what
+    /// failed, or stop the model as well. The command ends with 4 in each case
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "stop-capture")]
+    on_error: OnError,
+    /// When the model is faster than the writers and the queue is full: let it wait, or drop the tensors
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "wait")]
+    when_behind: Behind,
+    /// Dump tensors of at most this many bytes in all, such as 500M or 2GiB: operators are taken whole,
+    /// up to the first that would go beyond
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_bytes: Option<u64>,
+    /// The same for the number of tensors: each input and output of an operator is one
+    #[arg(long, value_name = "N")]
+    max_records: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum OnError {
+    StopCapture,
+    Drop,
+    StopRun,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Behind {
+    Wait,
+    Drop,
+}
+
+impl PolicyArguments {
+    /// The options of a session as far as they are said here.
+    pub(crate) fn session_options(&self) -> SessionOptions {
+        SessionOptions {
+            on_failure: match self.on_error {
+                OnError::StopCapture => FailurePolicy::StopCapture,
+                OnError::Drop => FailurePolicy::Drop,
+                OnError::StopRun => FailurePolicy::StopRun,
+            },
+            when_behind: match self.when_behind {
+                Behind::Wait => WhenBehind::Wait,
+                Behind::Drop => WhenBehind::Drop,
+            },
+            n_bytes_max: self.max_bytes,
+            n_records_max: self.max_records,
+            ..SessionOptions::default()
+        }
+    }
+}
+
+/// A number of bytes: digits, then nothing, `B`, or a unit of thousands (`k`, `M`, `G`, `T`, each also
+/// with `B`) or of 1024 (`KiB`, `MiB`, `GiB`, `TiB`), in any letter case.
+fn size(text: &str) -> Result<u64, String> {
+    let expected =
+        || "expected a number of bytes, such as 500000000, 500M, 500MB or 2GiB".to_owned();
+    let n_digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, unit) = text.split_at(n_digits);
+    if digits.is_empty() {
+        return Err(expected());
+    }
+    let unit: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" => 1_000,
+        "m" | "mb" => 1_000_000,
+        "g" | "gb" => 1_000_000_000,
+        "t" | "tb" => 1_000_000_000_000,
+        "kib" => 1 << 10,
+        "mib" => 1 << 20,
+        "gib" => 1 << 30,
+        "tib" => 1 << 40,
+        _ => return Err(expected()),
+    };
+    let n: Option<u64> = digits.parse().ok();
+    let n_bytes = n.and_then(|n| n.checked_mul(unit));
+    n_bytes.ok_or_else(|| format!("at most {} bytes can be asked for", u64::MAX))
+}
+
+/// A model that stopped because of a failed dump did as it was told: the failure is what to report.
+pub(super) fn without_own_stop(
+    result: Result<(), Failure>,
+    summary: &Summary,
+    stop_flag: &AtomicBool,
+) -> Result<(), Failure> {
+    let is_signalled = stop_flag.load(Ordering::Relaxed);
+    match result {
+        Err(failure)
+            if failure.code == INTERRUPTED && summary.is_ended_by_failure && !is_signalled =>
+        {
+            Ok(())
+        }
+        result => result,
+    }
+}
+
+/// Says what is missing from a dump. What a limit left out is not: that was asked for.
+pub(super) fn check(summary: Summary) -> Result<(), Failure> {
+    let c = summary.counters;
+    let partial = |message: String| Err(Failure::message(PARTIAL, message));
+    if let Some(error) = summary.first_error {
+        let mut context = match c.n_failed {
+            0 => "a file beside the tensors could not be written".to_owned(),
+            n => format!(
+                "{} could not be written; the first",
+                format::count(n, "tensor")
+            ),
+        };
+        if summary.is_ended_by_failure {
+            let n = format::count(c.dropped.n_stopped, "more tensor");
+            context = format!("the dump ended early, without {n}: {context}");
+        }
+        return Err(Failure::new(PARTIAL, anyhow!(error).context(context)));
+    }
+    if c.dropped.n_behind > 0 || c.n_operators_skipped > 0 {
+        let n = format::count(c.dropped.n_behind, "tensor");
+        let skipped = match c.n_operators_skipped {
+            0 => String::new(),
+            n => format!(" and {} not looked at", format::count(n, "operator")),
+        };
+        return partial(format!("{n} dropped{skipped}: the writers were behind"));
+    }
+    let n = c.n_dropped - c.dropped.n_limit;
+    if n > 0 {
+        let n = format::count(n, "tensor");
+        return partial(format!(
+            "{n} could not be dumped: the engine has no bytes for them"
+        ));
+    }
+    Ok(())
+}
+
+/// The lines about what was selected and not written.
+pub(super) fn print_losses(out: &mut impl Write, c: &Counters) -> io::Result<()> {
+    for (reason, n) in c.dropped.by_reason() {
+        if n > 0 {
+            writeln!(
+                out,
+                "dropped           {}: {}",
+                format::count(n, "tensor"),
+                in_words(reason)
+            )?;
+        }
+    }
+    if c.n_operators_skipped > 0 {
+        let n = format::count(c.n_operators_skipped, "operator");
+        writeln!(out, "not looked at     {n}")?;
+    }
+    Ok(())
+}
+
+fn in_words(reason: &str) -> &str {
+    match reason {
+        "not_shown" => "the engine has no bytes for them",
+        "operator_failed" => "the operator failed",
+        "limit" => "beyond the limit",
+        "behind" => "the writers were behind",
+        "stopped" => "writing had failed before",
+        "ended" => "the dump had ended",
+        other => other,
+    }
+}
+
+/// How many tensors were dropped for which reason.
+pub(super) fn reasons_json(c: &Counters) -> Value {
+    let reasons = c.dropped.by_reason();
+    let reasons = reasons.map(|(reason, n)| (reason.to_owned(), n.into()));
+    Value::Object(Map::from_iter(reasons))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("123", Some(123)),
+            ("123B", Some(123)),
+            ("500M", Some(500_000_000)),
+            ("500mb", Some(500_000_000)),
+            ("3k", Some(3_000)),
+            ("1KiB", Some(1 << 10)),
+            ("2GiB", Some(2 << 30)),
+            ("1G", Some(1_000_000_000)),
+            ("1TiB", Some(1 << 40)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("18446744073709551615K", None),
+            ("", None),
+            ("M", None),
+            ("-1", None),
+            ("1.5G", None),
+            ("1 G", None),
+            ("1Gi", None),
+            ("1GiBs", None),
+        ] {
+            assert_eq!(size(text).ok(), expected, "{text}");
+        }
+    }
+}

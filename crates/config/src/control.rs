@@ -1,0 +1,208 @@
+//! The file by which a dump is switched while it runs: one JSON object with the members `enabled` and
+//! `config`, each of which may be left out.
+//!
+//! It is a form of our own, so that what is not in it is refused: a misspelt key would change nothing
+//! without a word.
+
+use std::path::PathBuf;
+
+use crate::json::{self, Node, Value};
+use crate::load::Place;
+use crate::{Environment, Issue, Severity};
+
+const ENABLED: &str = "enabled";
+const CONFIG: &str = "config";
+const EXPECTED: &str = "expected an object with the keys `enabled` and `config`, or one of them";
+
+/// What a control file asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Control {
+    /// Whether the dump is on; `None` leaves it as it is.
+    pub enabled: Option<bool>,
+    /// Another configuration; `None` leaves the plan as it is.
+    pub config: Option<ControlConfig>,
+}
+
+/// Where a control file has its configuration, which may be of any dialect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ControlConfig {
+    /// In the control file itself: its text with all else blanked out, so that places are those of
+    /// the file.
+    Inline(String),
+    /// In a file of its own, by its absolute path.
+    File(PathBuf),
+}
+
+impl Control {
+    /// Pointer to the configuration, for issues of one that is [`ControlConfig::Inline`].
+    pub const CONFIG_POINTER: &str = "/config";
+
+    /// Reads the text of a control file. Paths start in the current directory of `env`; no file is
+    /// looked at.
+    ///
+    /// # Errors
+    /// What is wrong with it, in file order; at least one issue.
+    pub fn parse(text: &str, env: &Environment) -> Result<Control, Vec<Issue>> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let root = json::parse(text).map_err(|issue| vec![*issue])?;
+        let Value::Object(members) = &root.value else {
+            let message = format!("found {}, {EXPECTED}", root.value.kind());
+            return Err(vec![error("", root.place, message)]);
+        };
+        let mut control = Control::default();
+        let mut issues = Vec::new();
+        for member in members {
+            let read = match member.name.as_str() {
+                ENABLED => read_enabled(&member.node).map(|value| control.enabled = Some(value)),
+                CONFIG => {
+                    read_config(&member.node, text, env).map(|config| control.config = Some(config))
+                }
+                name => {
+                    let name: String = name.chars().take(NAME_CHARS_MAX).collect();
+                    let message = format!("unknown key `{name}`, {EXPECTED}");
+                    Err(Box::new(error("", member.place, message)))
+                }
+            };
+            issues.extend(read.err().map(|issue| *issue));
+            if issues.len() == N_ISSUES_MAX {
+                break;
+            }
+        }
+        match issues.is_empty() {
+            true => Ok(control),
+            false => Err(issues),
+        }
+    }
+}
+
+/// Most characters of a key that a message repeats.
+const NAME_CHARS_MAX: usize = 60;
+/// Most issues that are told.
+const N_ISSUES_MAX: usize = 100;
+
+fn read_enabled(node: &Node) -> Result<bool, Box<Issue>> {
+    match node.value {
+        Value::Bool(is_enabled) => Ok(is_enabled),
+        _ => Err(Box::new(wrong_type(ENABLED, node, "`true` or `false`"))),
+    }
+}
+
+fn read_config(node: &Node, text: &str, env: &Environment) -> Result<ControlConfig, Box<Issue>> {
+    match &node.value {
+        Value::Object(_) => Ok(ControlConfig::Inline(json::blank_beside(text, CONFIG))),
+        Value::String(path) if !path.is_empty() => {
+            let path = env.expand_home(path).unwrap_or_else(|| path.into());
+            Ok(ControlConfig::File(env.absolute(path)))
+        }
+        _ => {
+            let expected = "a configuration as an object, or the path of one as a string";
+            Err(Box::new(wrong_type(CONFIG, node, expected)))
+        }
+    }
+}
+
+fn wrong_type(key: &str, node: &Node, expected: &str) -> Issue {
+    let found = match &node.value {
+        Value::String(text) if text.is_empty() => "an empty string",
+        other => other.kind(),
+    };
+    let message = format!("found {found}, expected {expected}");
+    Issue {
+        item: key.to_owned(),
+        found: Some(found.to_owned()),
+        expected: Some(expected.to_owned()),
+        ..error(&format!("/{key}"), node.place, message)
+    }
+}
+
+fn error(pointer: &str, place: Place, message: String) -> Issue {
+    Issue {
+        pointer: pointer.to_owned(),
+        ..Issue::of_file(Severity::Error, place, message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::acl;
+
+    fn parse(text: &str) -> Result<Control, Vec<Issue>> {
+        let env = Environment {
+            current_dir: "/here".into(),
+            home: Some("/home/me".into()),
+            ..Environment::default()
+        };
+        Control::parse(text, &env)
+    }
+
+    #[test]
+    fn what_is_accepted() {
+        let file = |path: &str| Some(ControlConfig::File(path.into()));
+        let inline = |text: &str| Some(ControlConfig::Inline(text.into()));
+        for (text, enabled, config) in [
+            ("{}", None, None),
+            ("\u{feff}{\"enabled\": false}", Some(false), None),
+            (r#"{"enabled": false, "enabled": true}"#, Some(true), None),
+            (r#"{"config": "a.json"}"#, None, file("/here/a.json")),
+            (r#"{"config": "/a.json"}"#, None, file("/a.json")),
+            (r#"{"config": "~/a.json"}"#, None, file("/home/me/a.json")),
+            (
+                "{\"config\":\n {\"x\": \"ä\"}}",
+                None,
+                inline("          \n {\"x\": \"ä\"} "),
+            ),
+            (
+                r#"{"config": 1, "config": {}}"#,
+                None,
+                inline(r#"                        {} "#),
+            ),
+        ] {
+            assert_eq!(parse(text), Ok(Control { enabled, config }), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_refused_and_where() {
+        for (text, line, column, message) in [
+            ("", 1, 1, "not valid JSON"),
+            ("[]", 1, 1, "found an array, expected an object"),
+            ("{\n\"enable\": true}", 2, 1, "unknown key `enable`"),
+            (
+                r#"{"enabled": "true"}"#,
+                1,
+                13,
+                "found a string, expected `true` or `false`",
+            ),
+            (r#"{"enabled": null}"#, 1, 13, "found null"),
+            (
+                r#"{"config": ""}"#,
+                1,
+                12,
+                "found an empty string, expected a configuration",
+            ),
+            (r#"{"config": []}"#, 1, 12, "found an array"),
+        ] {
+            let issues = parse(text).unwrap_err();
+            assert_eq!(issues[0].place, Place { line, column }, "{text}");
+            assert!(issues[0].message.contains(message), "{}", issues[0]);
+        }
+        let both = parse(r#"{"enabled": 1, "config": 2, "more": 3}"#).unwrap_err();
+        let pointers: Vec<&str> = both.iter().map(|issue| &*issue.pointer).collect();
+        assert_eq!(pointers, ["/enabled", "/config", ""]);
+    }
+
+    #[test]
+    fn an_inline_configuration_keeps_its_places() {
+        let text = "{\"enabled\": true, \"config\": {\n  \"dump\": {\"dump_list\": 3}\n}}";
+        let Ok(Control {
+            config: Some(ControlConfig::Inline(text)),
+            ..
+        }) = parse(text)
+        else {
+            panic!()
+        };
+        let issues = acl::load(&text, &Environment::default()).unwrap_err();
+        assert_eq!(issues[0].place.line, 2, "{}", issues[0]);
+    }
+}

@@ -1,0 +1,29 @@
+//! Telling whether a file was written or replaced.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// What is different after a file was written or replaced by another one.
+///
+/// The system's clock of files moves in steps of some milliseconds: of two changes of a file within
+/// one such step that leave its size as it is, the second may not show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStamp {
+    file: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl FileStamp {
+    /// The stamp of the file as it is now; `None` if it is not there or cannot be looked at.
+    pub fn of(path: &Path) -> Option<FileStamp> {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some(FileStamp {
+            file: (metadata.dev(), metadata.ino()),
+            size: metadata.size(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
+    }
+}

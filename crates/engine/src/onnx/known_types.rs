@@ -1,0 +1,63 @@
+//! What an ONNX file says of values before anything runs: inputs, weights and constants.
+
+use opscope_store::record::graph::TensorType;
+use opscope_tensor::DType;
+use tract_onnx::pb::{AttributeProto, GraphProto, TensorProto};
+
+use super::proto;
+use crate::{Dim, Signature, ValueInfo};
+
+/// An extent that the file leaves open.
+const OPEN: i64 = -1;
+
+/// Types by name. Bodies are looked into for constants and weights; what their inputs are is not said.
+pub(super) fn of(graph: &GraphProto, signature: &Signature) -> Vec<(String, TensorType)> {
+    let mut types: Vec<_> = signature.inputs.iter().filter_map(of_input).collect();
+    add_weights(graph, &mut types);
+    for node in proto::all_nodes(graph) {
+        proto::bodies(node).for_each(|body| add_weights(body, &mut types));
+        if node.op_type == proto::CONSTANT
+            && let (Some(name), Some(attribute)) = (node.output.first(), node.attribute.first())
+            && let Some(known) = of_constant(attribute)
+        {
+            types.push((name.clone(), known));
+        }
+    }
+    types
+}
+
+fn add_weights(graph: &GraphProto, types: &mut Vec<(String, TensorType)>) {
+    let weights = graph.initializer.iter();
+    types.extend(weights.filter_map(|weight| Some((weight.name.clone(), of_tensor(weight)?))));
+}
+
+fn of_input(input: &ValueInfo) -> Option<(String, TensorType)> {
+    let extent = |dim: &Dim| match dim {
+        Dim::Fixed(n) => i64::try_from(*n).unwrap_or(OPEN),
+        Dim::Named(_) | Dim::Unknown => OPEN,
+    };
+    let shape = input.dims.as_ref()?.iter().map(extent).collect();
+    let dtype = input.dtype;
+    Some((input.name.clone(), TensorType { dtype, shape }))
+}
+
+fn of_tensor(tensor: &TensorProto) -> Option<TensorType> {
+    Some(TensorType {
+        dtype: proto::dtype(tensor.data_type)?,
+        shape: tensor.dims.clone(),
+    })
+}
+
+/// A `Constant` node has one attribute, named after the form in which it holds its value.
+fn of_constant(attribute: &AttributeProto) -> Option<TensorType> {
+    let extent = |n: usize| vec![i64::try_from(n).unwrap_or(OPEN)];
+    let (dtype, shape) = match attribute.name.as_str() {
+        "value" => return of_tensor(attribute.t.as_ref()?),
+        "value_float" => (DType::F32, Vec::new()),
+        "value_floats" => (DType::F32, extent(attribute.floats.len())),
+        "value_int" => (DType::I64, Vec::new()),
+        "value_ints" => (DType::I64, extent(attribute.ints.len())),
+        _ => return None,
+    };
+    Some(TensorType { dtype, shape })
+}
