@@ -55,6 +55,10 @@ pub struct Counters {
     pub n_bytes_selected: u64,
     /// Bytes that reached the sink, headers included.
     pub n_bytes_written: u64,
+    /// Of the files, those that were removed again with a step that became too old.
+    pub n_files_removed: u64,
+    /// Of the bytes that reached the sink, those that were removed again.
+    pub n_bytes_removed: u64,
 }
 
 /// Selected tensors that never reached the sink, by reason.
@@ -167,7 +171,7 @@ macro_rules! live_counters {
 live_counters! {
     n_steps, n_steps_active,
     n_operators_seen, n_operators_written, n_operators_overflowed, n_operators_skipped, n_offered, n_selected, n_written,
-    n_whole, n_refused, n_failed, n_files, n_bytes_selected, n_bytes_written;
+    n_whole, n_refused, n_failed, n_files, n_bytes_selected, n_bytes_written, n_files_removed, n_bytes_removed;
     dropped: n_not_shown, n_operator_failed, n_limit, n_behind, n_stopped, n_ended,
 }
 

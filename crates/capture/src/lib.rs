@@ -24,6 +24,7 @@ mod policy;
 mod pool;
 mod probe;
 mod queue;
+mod ring;
 mod select;
 mod session;
 pub mod sink;
@@ -42,8 +43,12 @@ pub use plan::{
 };
 pub use policy::{FailurePolicy, WhenBehind};
 pub use probe::{BorrowError, Probe};
+pub use ring::{
+    KeptSteps, N_STEPS_BEHIND_MAX, RingOptions, RingReport, TriggerCause, TriggerKind, Triggered,
+    Triggers,
+};
 pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
-pub use sink::{Sink, SinkError, Written};
+pub use sink::{Removed, Sink, SinkError, Written};
 pub use tap::Tap;
 pub use tensor_rule::{TensorRule, TensorRuleError, TensorRules};

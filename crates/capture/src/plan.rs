@@ -1,5 +1,6 @@
 //! What to keep, as values with names.
 
+use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
 
 use opscope_store::record::Side;
@@ -177,22 +178,68 @@ impl Sides {
 
 /// Which executions of a model to keep. Executions count from 0, kept or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Steps(Option<Vec<RangeInclusive<u64>>>);
+pub struct Steps {
+    /// Those in any of these; `None` is all.
+    ranges: Option<Vec<RangeInclusive<u64>>>,
+    /// Of these only the ones that every stride meets.
+    strides: Vec<Stride>,
+}
+
+/// Every execution whose number leaves `rest` when it is divided by `divisor`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stride {
+    divisor: NonZeroU64,
+    rest: u64,
+}
 
 impl Steps {
     /// Every execution.
     pub fn every() -> Steps {
-        Steps(None)
+        Steps::default()
     }
 
     /// The executions in any of `ranges`.
     pub fn in_ranges(ranges: Vec<RangeInclusive<u64>>) -> Steps {
-        Steps(Some(ranges))
+        Steps {
+            ranges: Some(ranges),
+            strides: Vec::new(),
+        }
     }
 
-    /// The ranges, in the order given; `None` for every execution.
+    /// Executions 0, `n`, `2 n` and so on.
+    pub fn every_nth(n: NonZeroU64) -> Steps {
+        Steps {
+            ranges: None,
+            strides: vec![Stride {
+                divisor: n,
+                rest: 0,
+            }],
+        }
+    }
+
+    /// The executions that are in both.
+    #[must_use]
+    pub fn intersection(self, other: Steps) -> Steps {
+        let ranges = match (self.ranges, other.ranges) {
+            (Some(ours), Some(theirs)) => {
+                let common = |a: &RangeInclusive<u64>, b: &RangeInclusive<u64>| {
+                    *a.start().max(b.start())..=*a.end().min(b.end())
+                };
+                let pairs = ours
+                    .iter()
+                    .flat_map(|a| theirs.iter().map(move |b| common(a, b)));
+                Some(pairs.filter(|range| !range.is_empty()).collect())
+            }
+            (ours, theirs) => ours.or(theirs),
+        };
+        let strides = self.strides.into_iter().chain(other.strides).collect();
+        Steps { ranges, strides }
+    }
+
+    /// The ranges, in the order given; `None` for every execution. With [`Steps::every_nth`] it is not
+    /// all of the executions in them.
     pub fn ranges(&self) -> Option<&[RangeInclusive<u64>]> {
-        self.0.as_deref()
+        self.ranges.as_deref()
     }
 
     /// The same executions where the ranges count from `first` on instead of 0.
@@ -202,17 +249,30 @@ impl Steps {
             let end = range.end().checked_sub(first)?;
             Some(range.start().saturating_sub(first)..=end)
         };
-        Steps(
-            self.0
+        let turn = |stride: Stride| {
+            let divisor = stride.divisor.get();
+            let back = first % divisor;
+            let rest = match stride.rest >= back {
+                true => stride.rest - back,
+                false => stride.rest + (divisor - back),
+            };
+            Stride { rest, ..stride }
+        };
+        Steps {
+            ranges: self
+                .ranges
                 .map(|ranges| ranges.into_iter().filter_map(shift).collect()),
-        )
+            strides: self.strides.into_iter().map(turn).collect(),
+        }
     }
 
     /// Whether execution `step` is kept.
     pub fn contains(&self, step: u64) -> bool {
-        self.0
+        let meets = |stride: &Stride| step % stride.divisor == stride.rest;
+        self.ranges
             .as_ref()
             .is_none_or(|ranges| ranges.iter().any(|range| range.contains(&step)))
+            && self.strides.iter().all(meets)
     }
 }
 
@@ -255,5 +315,33 @@ mod tests {
         let steps = Steps::in_ranges(vec![0..=3, 5..=7, 6..=9]).counted_from(6);
         assert_eq!(steps, Steps::in_ranges(vec![0..=1, 0..=3]));
         assert_eq!(Steps::every().counted_from(6), Steps::every());
+    }
+
+    #[test]
+    fn strides_and_intersections() {
+        let nth = |n| Steps::every_nth(NonZeroU64::new(n).unwrap());
+        let check = |steps: Steps, expected: &[u64]| {
+            let kept: Vec<u64> = (0..20).filter(|&step| steps.contains(step)).collect();
+            assert_eq!(kept, expected, "{steps:?}");
+        };
+        check(nth(7), &[0, 7, 14]);
+        check(nth(u64::MAX), &[0]);
+        check(nth(7).counted_from(2), &[5, 12, 19]);
+        check(nth(7).counted_from(7), &[0, 7, 14]);
+        check(nth(4).intersection(nth(6)), &[0, 12]);
+        check(nth(4).intersection(nth(6)).counted_from(10), &[2, 14]);
+        check(
+            nth(1).intersection(Steps::every()),
+            &(0..20).collect::<Vec<_>>(),
+        );
+        let first = Steps::in_ranges(vec![0..=3, 8..=12]);
+        let second = Steps::in_ranges(vec![2..=9, 12..=u64::MAX]);
+        check(first.clone().intersection(second), &[2, 3, 8, 9, 12]);
+        check(
+            first.clone().intersection(Steps::every()),
+            &[0, 1, 2, 3, 8, 9, 10, 11, 12],
+        );
+        check(nth(3).intersection(first.clone()), &[0, 3, 9, 12]);
+        check(first.intersection(Steps::in_ranges(vec![4..=7])), &[]);
     }
 }

@@ -16,6 +16,7 @@ use crate::memos::Memos;
 use crate::overwrite::{Look, Watcher};
 use crate::parameters::Parameters;
 use crate::queue::{Job, Order, Work};
+use crate::ring::{Hold, TriggerCause};
 use crate::session::Shared;
 use crate::{Failure, FailureDetail, Kept, Purpose, Role, overflow, writer};
 
@@ -34,6 +35,7 @@ pub struct Probe {
     position_in_step: u64,
     /// `None` once handed over.
     open: Option<Open>,
+    hold: Option<Hold>,
 }
 
 /// What was shown so far.
@@ -76,7 +78,15 @@ impl Probe {
                 graph_inputs: Vec::new(),
                 parameters: Vec::new(),
             }),
+            hold: None,
         }
+    }
+
+    /// The same; the step is not decided on before the operator is done with.
+    pub(crate) fn with_hold(self, hold: Option<Hold>) -> Probe {
+        let mut probe = self;
+        probe.hold = hold;
+        probe
     }
 
     /// Whether inputs are to be shown; they must be shown before the operator may overwrite them.
@@ -126,6 +136,10 @@ impl Probe {
     /// Under [`Purpose::Failures`] the operator is written before this returns: the process may not
     /// live much longer. Otherwise its tensors count as dropped.
     pub fn fail(mut self, reason: &str) {
+        if let (Some(hold), Some(open)) = (&self.hold, &self.open) {
+            let cause = TriggerCause::Failure(reason.to_owned());
+            hold.fire((self.order, 0), &open.record.operator, cause);
+        }
         let Purpose::Failures(detail) = self.shared.plan.purpose else {
             return;
         };
@@ -152,6 +166,7 @@ impl Probe {
                 order,
                 record,
                 work,
+                hold: self.hold_for_record(),
             },
         );
     }
@@ -234,6 +249,7 @@ impl Probe {
             order: (self.order, 0),
             record,
             work: Work::WriteOverflow,
+            hold: self.hold_for_record(),
         });
     }
 
@@ -306,7 +322,12 @@ impl Probe {
     }
 
     fn push(&self, nth: u32, record: Record, work: Work) {
-        push(&self.shared, (self.order, nth), record, work);
+        let hold = self.hold_for_record();
+        push(&self.shared, (self.order, nth), record, work, hold);
+    }
+
+    fn hold_for_record(&self) -> Option<Hold> {
+        self.hold.as_ref().map(Hold::for_record)
     }
 
     /// Counts what is selected and not among the `n_shown` tensors.
@@ -326,7 +347,13 @@ impl Drop for Probe {
 }
 
 /// Stamps a record that is selected, and queues it.
-pub(crate) fn push(shared: &Shared, order: Order, mut record: Record, work: Work) {
+pub(crate) fn push(
+    shared: &Shared,
+    order: Order,
+    mut record: Record,
+    work: Work,
+    hold: Option<Hold>,
+) {
     record.timestamp_us = now_us(shared, record.n_slots());
     add(&shared.counters.n_bytes_selected, record.n_bytes());
     if shared.is_reducing {
@@ -336,6 +363,7 @@ pub(crate) fn push(shared: &Shared, order: Order, mut record: Record, work: Work
         order,
         record,
         work,
+        hold,
     });
 }
 

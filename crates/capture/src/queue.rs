@@ -7,6 +7,7 @@ use opscope_store::record::Record;
 use opscope_tensor::Tensor;
 
 use crate::counters::DropReason;
+use crate::ring::Hold;
 use crate::{Failure, WhenBehind};
 
 /// What a record costs beside its tensors.
@@ -18,6 +19,8 @@ pub(crate) struct Job {
     pub(crate) order: Order,
     pub(crate) record: Record,
     pub(crate) work: Work,
+    /// Keeps the step from being decided on, where steps may be removed again.
+    pub(crate) hold: Option<Hold>,
 }
 
 /// The number of an operator in the order of execution, and of a record among those that belong to

@@ -13,10 +13,12 @@ use crate::overwrite::Overwrites;
 use crate::policy::Ending;
 use crate::pool::Pool;
 use crate::queue::{Order, Queue};
+use crate::ring::{Ring, Swept};
 use crate::writer::{self, guarded};
 use crate::{
     Control, Counters, FailurePolicy, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan,
-    PlanRefused, Selected, Sink, SinkError, Tap, WhenBehind, Written, select::select_marked,
+    PlanRefused, RingOptions, RingReport, Selected, Sink, SinkError, Tap, WhenBehind, Written,
+    select::select_marked,
 };
 
 /// How much a session may hold and use.
@@ -36,6 +38,8 @@ pub struct SessionOptions {
     pub n_bytes_max: Option<u64>,
     /// The same for the number of tensors.
     pub n_records_max: Option<u64>,
+    /// Which steps are removed again; `None` keeps them all.
+    pub ring: Option<RingOptions>,
 }
 
 impl Default for SessionOptions {
@@ -48,6 +52,7 @@ impl Default for SessionOptions {
             when_behind: WhenBehind::default(),
             n_bytes_max: None,
             n_records_max: None,
+            ring: None,
         }
     }
 }
@@ -89,6 +94,8 @@ pub struct Summary {
     pub overwrites: Vec<Overwrite>,
     /// How many changes there were.
     pub n_overwrites: u64,
+    /// Which steps stay, with [`SessionOptions::ring`].
+    pub ring: Option<RingReport>,
 }
 
 pub(crate) struct Shared {
@@ -113,6 +120,7 @@ pub(crate) struct Shared {
     pub(crate) last_timestamp_us: AtomicU64,
     /// Operators that overflowed, where their number is limited.
     pub(crate) n_overflows: AtomicU64,
+    pub(crate) ring: Option<Arc<Ring>>,
     /// Operators and scopes that were switched on or off.
     marks: Mutex<Vec<(String, bool)>>,
 }
@@ -121,6 +129,12 @@ impl Shared {
     pub(crate) fn select(&self, plan: &Plan, model: &ModelId, graph: GraphView<'_>) -> Selected {
         let marks = lock(&self.marks).clone();
         select_marked(plan, model, graph, &marks)
+    }
+
+    /// Counts what a ring has removed.
+    pub(crate) fn note_removed(&self, swept: &Swept) {
+        add(&self.counters.n_files_removed, swept.removed.n_files);
+        add(&self.counters.n_bytes_removed, swept.removed.n_bytes);
     }
 
     /// Counts what a sink wrote beside records, or remembers why it could not.
@@ -139,12 +153,17 @@ impl Session {
     /// Starts the writer threads.
     ///
     /// # Errors
-    /// The operating system's, if it gives no thread.
+    /// The operating system's, if it gives no thread. [`Unsupported`](std::io::ErrorKind::Unsupported)
+    /// with a ring and a sink that cannot take steps back.
     pub fn start(
         plan: Plan,
         sink: Arc<dyn Sink>,
         options: SessionOptions,
     ) -> std::io::Result<Session> {
+        if options.ring.is_some() {
+            sink.remember_steps()
+                .map_err(|error| std::io::Error::new(std::io::ErrorKind::Unsupported, error))?;
+        }
         let shared = Arc::new(Shared {
             wanted: Wanted::new(plan.clone()),
             plan,
@@ -162,6 +181,7 @@ impl Session {
             overwrites: Mutex::default(),
             last_timestamp_us: AtomicU64::new(0),
             n_overflows: AtomicU64::new(0),
+            ring: options.ring.map(Ring::new),
             marks: Mutex::default(),
         });
         let mut session = Session {
@@ -243,6 +263,12 @@ impl Session {
         self.shared.is_stopped.clone()
     }
 
+    /// A flag that keeps the last steps for good when it is set, from a signal handler for example:
+    /// those that are there when the current step ends. `None` without [`SessionOptions::ring`].
+    pub fn ring_flag(&self) -> Option<Arc<AtomicBool>> {
+        self.shared.ring.as_ref().map(|ring| ring.flag())
+    }
+
     /// A look at the counts from another thread, also while [`Session::finish`] writes the rest.
     pub fn watch(&self) -> Watch {
         Watch(self.shared.clone())
@@ -252,6 +278,10 @@ impl Session {
     pub fn finish(mut self) -> Summary {
         self.end_writers();
         let shared = &self.shared;
+        let ring = shared.ring.as_ref().map(|ring| {
+            shared.note_removed(&ring.finish(&*shared.sink));
+            ring.take_report()
+        });
         shared.note(guarded(|| shared.sink.finish()));
         let (overwrites, n_overwrites) = lock(&shared.overwrites).take();
         let first_non_finite = lock(&shared.first_non_finite).take();
@@ -264,6 +294,7 @@ impl Session {
             first_overflow: first_overflow.map(|(_, first)| first),
             overwrites,
             n_overwrites,
+            ring,
         }
     }
 

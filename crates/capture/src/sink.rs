@@ -1,6 +1,7 @@
 //! Where records go.
 
 mod acl;
+mod ledger;
 mod memory;
 mod mindspore;
 mod range;
@@ -94,6 +95,28 @@ pub trait Sink: Send + Sync {
         Ok(Written::default())
     }
 
+    /// Begins to remember what is written for each step, so that [`Sink::remove_step`] can take it back.
+    /// Called before anything else, if at all.
+    ///
+    /// # Errors
+    /// [`SinkError`] if what the sink does cannot be undone.
+    fn remember_steps(&self) -> Result<(), SinkError> {
+        let text = "this kind of dump cannot take steps back";
+        Err(SinkError::Other(text.to_owned()))
+    }
+
+    /// Takes back what was written for a step, all of whose records were written before. What somebody
+    /// else has put there stays.
+    ///
+    /// # Errors
+    /// [`SinkError`] if something could not be removed; the rest is removed all the same.
+    fn remove_step(&self, _model: &ModelId, _step: u64) -> Result<Removed, SinkError> {
+        Ok(Removed::default())
+    }
+
+    /// Hears that a step will never be removed.
+    fn keep_step(&self, _model: &ModelId, _step: u64) {}
+
     /// Hears that there are no more records.
     ///
     /// # Errors
@@ -174,6 +197,29 @@ impl Add for Whole {
             n_input_bytes: self.n_input_bytes + other.n_input_bytes,
             n_outputs: self.n_outputs + other.n_outputs,
             n_output_bytes: self.n_output_bytes + other.n_output_bytes,
+        }
+    }
+}
+
+/// What was taken back of a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Removed {
+    /// Files, of those that [`Written::n_files`] counts.
+    pub n_files: u64,
+    /// Bytes, of those that [`Written::n_bytes`] counts.
+    pub n_bytes: u64,
+    /// Files that were written and stay, because somebody has changed, replaced or removed them.
+    pub n_left: u64,
+}
+
+impl Add for Removed {
+    type Output = Removed;
+
+    fn add(self, other: Removed) -> Removed {
+        Removed {
+            n_files: self.n_files + other.n_files,
+            n_bytes: self.n_bytes + other.n_bytes,
+            n_left: self.n_left + other.n_left,
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::overwrite::Watcher;
 use crate::parameters::{Parameter, Parameters};
 use crate::probe::push;
 use crate::queue::Work;
+use crate::ring::Hold;
 use crate::session::Shared;
 use crate::writer::guarded;
 use crate::{GraphView, Kept, Plan, Probe, Purpose, Role, Selected, Written};
@@ -38,6 +39,8 @@ pub struct Tap {
     parameters: Arc<Parameters>,
     /// What is known of the model's tensors, over all steps.
     memos: Arc<Memos>,
+    /// Keeps the step from being decided on, where steps may be removed again.
+    hold: Option<Hold>,
 }
 
 /// The model, kept for plans that come later.
@@ -80,6 +83,7 @@ impl Tap {
             watcher: Arc::default(),
             parameters: Arc::default(),
             memos: Arc::default(),
+            hold: None,
         };
         tap.open_model();
         tap
@@ -126,10 +130,31 @@ impl Tap {
         self.n_in_step = AtomicU64::new(0);
         self.watcher.clear();
         drop(self.parameters.take());
+        self.hold = None;
         let is_ended = self.shared.ending.is_capture_ended();
         if self.is_active && self.selected.is_model_matched && !is_ended {
+            self.begin_in_ring();
             let written = guarded(|| self.shared.sink.begin_step(&self.model, step));
             self.shared.note(written);
+        }
+    }
+
+    /// The sink may have to make room for the step before it hears of it.
+    fn begin_in_ring(&mut self) {
+        let shared = &self.shared;
+        if let Some(ring) = &shared.ring {
+            let (hold, swept) = ring.begin(&self.model, self.step, &*shared.sink);
+            shared.note_removed(&swept);
+            self.hold = Some(hold);
+        }
+    }
+
+    /// Says that the step ended with an error, whichever operator it came from. Of use only with
+    /// [`SessionOptions::ring`](crate::SessionOptions::ring): the steps up to this one stay then, if
+    /// failures are among its triggers.
+    pub fn fail_step(&self, reason: &str) {
+        if let Some(ring) = &self.shared.ring {
+            ring.fail(&self.model, self.step, reason);
         }
     }
 
@@ -139,6 +164,9 @@ impl Tap {
         for (nth, parameter) in self.parameters.take().into_iter().enumerate() {
             self.hand_over(nth as u32, parameter);
         }
+        if let Some(ring) = &self.shared.ring {
+            ring.look_at_flag();
+        }
     }
 
     fn hand_over(&self, nth: u32, parameter: Parameter) {
@@ -146,7 +174,7 @@ impl Tap {
         add(&counters.n_offered, 1);
         add(&counters.n_selected, 1);
         let within_limit = |tensor: &Tensor| {
-            let n_bytes = tensor.bytes().len() as u64;
+            let n_bytes = tensor.n_bytes() as u64;
             self.shared.budget.take(1, n_bytes)
         };
         let tensor = match parameter.value {
@@ -163,7 +191,8 @@ impl Tap {
             outputs: vec![(0, tensor)],
         };
         let order = counters.n_operators_seen.load(Ordering::Relaxed);
-        push(&self.shared, (order, nth), record, Work::WriteBeside);
+        let hold = self.hold.as_ref().map(Hold::for_record);
+        push(&self.shared, (order, nth), record, Work::WriteBeside, hold);
     }
 
     /// Why an operator need not be looked at, if so.
@@ -248,7 +277,7 @@ impl Tap {
             self.skip(kept, reason);
             return None;
         }
-        Some(Probe::new(
+        let probe = Probe::new(
             self.shared.clone(),
             kept.clone(),
             (
@@ -260,6 +289,7 @@ impl Tap {
             operator.clone(),
             self.step,
             (order, position_in_step),
-        ))
+        );
+        Some(probe.with_hold(self.hold.as_ref().map(Hold::for_operator)))
     }
 }

@@ -8,6 +8,7 @@ use opscope_store::record::Record;
 use crate::counters::add;
 use crate::overflow::Overflow;
 use crate::queue::{Job, Order, Work, cost};
+use crate::ring::{Hold, TriggerCause, TriggerKind};
 use crate::session::Shared;
 use crate::{FirstNonFinite, FirstOverflow, SinkError, Written, overflow};
 
@@ -29,6 +30,9 @@ pub(crate) fn run(shared: &Shared) {
             write(shared, &job);
             drop(job);
             shared.queue.release(bytes);
+            if let Some(ring) = &shared.ring {
+                shared.note_removed(&ring.sweep_if_due(&*shared.sink));
+            }
         }
     }
 }
@@ -81,15 +85,17 @@ fn hand_over(shared: &Shared, job: &Job) -> Result<Option<Written>, SinkError> {
         order,
         record,
         work,
+        hold: _,
     } = job;
     let sink = &shared.sink;
     let written = match work {
         Work::Write | Work::WriteBeside => {
-            note_non_finite(shared, *order, record);
+            note_non_finite(shared, job);
+            look_for_overflow(job);
             sink.write(record)?
         }
         Work::WriteFailure(failure) => {
-            note_non_finite(shared, *order, record);
+            note_non_finite(shared, job);
             sink.write_failure(record, failure)?
         }
         Work::WriteOverflow => {
@@ -97,7 +103,8 @@ fn hand_over(shared: &Shared, job: &Job) -> Result<Option<Written>, SinkError> {
                 return Ok(None);
             };
             note_overflow(shared, *order, record, &overflow);
-            note_non_finite(shared, *order, record);
+            fire(job, || TriggerCause::Overflow(overflow.status));
+            note_non_finite(shared, job);
             sink.write_overflow(record, &overflow)?
         }
     };
@@ -124,7 +131,9 @@ pub(crate) fn note_overflow(shared: &Shared, order: Order, record: &Record, over
 }
 
 /// Remembers the earliest operator, in execution order, that holds NaN or an infinity.
-fn note_non_finite(shared: &Shared, order: Order, record: &Record) {
+fn note_non_finite(shared: &Shared, job: &Job) {
+    let Job { order, record, .. } = job;
+    let order = *order;
     let found = record.slots().find_map(|(side, index, tensor)| {
         let counts = tensor.non_finite();
         counts.any().then_some((side, index, counts))
@@ -132,6 +141,11 @@ fn note_non_finite(shared: &Shared, order: Order, record: &Record) {
     let Some((side, index, counts)) = found else {
         return;
     };
+    fire(job, || TriggerCause::NonFinite {
+        side,
+        index,
+        counts,
+    });
     let mut first = shared
         .first_non_finite
         .lock()
@@ -150,6 +164,25 @@ fn note_non_finite(shared: &Shared, order: Order, record: &Record) {
                 counts,
             },
         ));
+    }
+}
+
+/// Asks for an overflow that is no reason to write, only one to keep the last steps.
+fn look_for_overflow(job: &Job) {
+    let is_operator = matches!(job.work, Work::Write);
+    let is_wanted = |hold: &Hold| hold.wants(TriggerKind::Overflow);
+    if is_operator
+        && job.hold.as_ref().is_some_and(is_wanted)
+        && let Some(overflow) = overflow::detect(&job.record)
+    {
+        fire(job, || TriggerCause::Overflow(overflow.status));
+    }
+}
+
+/// Keeps the last steps because of a record, where steps may be removed again.
+fn fire(job: &Job, cause: impl FnOnce() -> TriggerCause) {
+    if let Some(hold) = &job.hold {
+        hold.fire(job.order, &job.record.operator, cause());
     }
 }
 

@@ -25,6 +25,9 @@ pub(crate) use pretend::nearest;
 /// How temporary files begin; readers pass over them.
 pub const TEMPORARY_PREFIX: &str = ".opscope-tmp-";
 
+/// How often a directory is created whose parents vanish.
+const N_DIR_ATTEMPTS: usize = 10;
+
 /// Permission bits for what is created. Dumps can hold private data, so the default admits nobody
 /// but the owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,15 +106,32 @@ impl Creator {
         {
             return Ok(());
         }
-        DirBuilder::new()
-            .recursive(true)
-            .mode(self.modes.dir)
-            .create(dir)
-            .map_err(StoreError::io("create the directory", dir))?;
+        let create = || {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(self.modes.dir)
+                .create(dir)
+        };
+        let mut result = create();
+        // A parent that was empty may have been taken back in between.
+        for _ in 1..N_DIR_ATTEMPTS {
+            match &result {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => result = create(),
+                _ => break,
+            }
+        }
+        result.map_err(StoreError::io("create the directory", dir))?;
         if let Ok(mut known) = self.known_dirs.lock() {
             known.insert(dir.to_owned());
         }
         Ok(())
+    }
+
+    /// Says that `dir` is about to be removed: it is created again when it is needed again.
+    pub fn forget_dir(&self, dir: &Path) {
+        if let Ok(mut known) = self.known_dirs.lock() {
+            known.remove(dir);
+        }
     }
 
     /// Creates `dir` in an existing directory; returns `false` if it is there already.

@@ -8,6 +8,7 @@
 //! | [`dump`] | a directory of dump files, listed for reading |
 //! | [`file_bytes`] | a file's bytes, read or mapped |
 //! | [`atomic_file`] | directories and files that appear whole or not at all |
+//! | [`removal`] | files and directories that are taken back |
 //!
 //! Nothing here knows an engine, a configuration or a thread.
 
@@ -17,6 +18,7 @@ mod error;
 pub mod file_bytes;
 pub mod file_format;
 pub mod record;
+pub mod removal;
 mod space;
 pub mod tree;
 

@@ -10,10 +10,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
-use opscope_store::file_format::dump_data;
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::file_format::stats_csv::{self, Columns};
-use opscope_store::record::Record;
+use opscope_store::file_format::{dump_data, mapping_csv};
+use opscope_store::record::{ModelId, Record};
 use opscope_store::tree::acl::{
     AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
     task_id,
@@ -21,7 +21,8 @@ use opscope_store::tree::acl::{
 use opscope_tensor::Tensor;
 
 use self::outlet::Outlet;
-use super::{Content, Sink, SinkError, Whole, Written};
+use super::ledger::{Ledger, Origin, StepKey};
+use super::{Content, Removed, Sink, SinkError, Whole, Written};
 use crate::overflow::Overflow;
 use crate::{Failure, FailureDetail, TensorRules};
 
@@ -40,6 +41,7 @@ pub struct AclSink {
     /// Which operators are written whole under [`Content::Both`].
     tensors: TensorRules,
     outlet: Outlet,
+    ledger: Ledger,
 }
 
 impl AclSink {
@@ -69,13 +71,19 @@ impl AclSink {
     ) -> Result<AclSink, StoreError> {
         creator.create_dir(dump_path)?;
         let mut tree = AclTree::new(dump_path, "");
+        let mut is_new = false;
         for time in times {
             tree = AclTree::new(dump_path, &time);
-            if creator.create_new_dir(tree.root())? {
+            is_new = creator.create_new_dir(tree.root())?;
+            if is_new {
                 break;
             }
         }
-        Ok(AclSink::new(tree, Outlet::files(creator)))
+        let sink = AclSink::new(tree, Outlet::files(creator));
+        if is_new {
+            sink.ledger.note_upper_dir(sink.tree.root());
+        }
+        Ok(sink)
     }
 
     /// Creates nothing until there is something to write.
@@ -115,6 +123,7 @@ impl AclSink {
             content: Content::Tensors,
             tensors: TensorRules::default(),
             outlet,
+            ledger: Ledger::default(),
         }
     }
 
@@ -174,7 +183,9 @@ impl AclSink {
     ) -> Result<(Written, u64), SinkError> {
         for attempt in 0..N_NAME_ATTEMPTS {
             let place = places(attempt);
-            if let Some(written) = self.outlet.put(&place, short_name(&place), parts)? {
+            let short_name = short_name(&place);
+            if let Some(written) = self.outlet.put(&place, short_name.clone(), parts)? {
+                self.note(record, &place, short_name, written)?;
                 return Ok((written, attempt));
             }
         }
@@ -182,6 +193,34 @@ impl AclSink {
         Err(SinkError::Other(format!(
             "no free file name for operator `{name}`"
         )))
+    }
+}
+
+impl AclSink {
+    /// Notes a file, in case its step is taken back. Operators that run on their own share a directory,
+    /// so its name does not say which step it is.
+    fn note(
+        &self,
+        record: &Record,
+        place: &Place,
+        short_name: Option<String>,
+        written: Written,
+    ) -> Result<(), SinkError> {
+        let key = (place.dir.clone(), record.step);
+        if short_name.is_some() {
+            let mapping = place.dir.join(mapping_csv::FILE_NAME);
+            self.ledger.note(&key, &mapping, 0, Origin::Uncounted)?;
+        }
+        let path = place
+            .dir
+            .join(short_name.unwrap_or_else(|| place.file_name.clone()));
+        self.ledger
+            .note(&key, &path, written.n_bytes, Origin::New)?;
+        Ok(())
+    }
+
+    fn step_key(&self, model: &ModelId, step: u64) -> StepKey {
+        (self.tree.step_dir(model, step), step)
     }
 }
 
@@ -267,6 +306,43 @@ impl Sink for AclSink {
         };
         let (beside, _) = self.put(record, &[text.as_bytes()], short, places)?;
         Ok(written + beside)
+    }
+
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+        let model_dir = self.tree.model_dir(model);
+        let root = self.tree.root().parent().unwrap_or(self.tree.root());
+        self.ledger
+            .begin(self.step_key(model, step), &model_dir, root);
+        Ok(Written::default())
+    }
+
+    fn remember_steps(&self) -> Result<(), SinkError> {
+        if self.outlet.is_function() {
+            let text = "what a function was handed cannot be taken back";
+            return Err(SinkError::Other(text.to_owned()));
+        }
+        self.ledger.open();
+        Ok(())
+    }
+
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+        match &self.outlet {
+            Outlet::Files { creator, .. } => {
+                Ok(self.ledger.remove(&self.step_key(model, step), creator)?)
+            }
+            Outlet::Function { .. } => Ok(Removed::default()),
+        }
+    }
+
+    fn keep_step(&self, model: &ModelId, step: u64) {
+        self.ledger.keep(&self.step_key(model, step));
+    }
+
+    fn finish(&self) -> Result<Written, SinkError> {
+        if let Outlet::Files { creator, .. } = &self.outlet {
+            self.ledger.remove_upper_dirs(creator)?;
+        }
+        Ok(Written::default())
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use opscope_store::record::Record;
+use opscope_store::record::{ModelId, Record};
 
-use super::{Sink, SinkError, Written};
+use super::{Removed, Sink, SinkError, Written};
 
 /// Keeps every record. Their tensors stay shared with the engine: no data is copied.
 #[derive(Default)]
@@ -34,5 +34,22 @@ impl Sink for MemorySink {
             n_bytes,
             ..Written::default()
         })
+    }
+
+    fn remember_steps(&self) -> Result<(), SinkError> {
+        Ok(())
+    }
+
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+        let mut removed = Removed::default();
+        let mut records = self.records.lock().unwrap_or_else(PoisonError::into_inner);
+        records.retain(|record| {
+            let is_kept = record.step != step || *record.model != *model;
+            if !is_kept {
+                removed.n_bytes += record.n_bytes();
+            }
+            is_kept
+        });
+        Ok(removed)
     }
 }

@@ -30,7 +30,8 @@ use opscope_tensor::Tensor;
 
 use self::files::Files;
 use self::graph::{GraphMaker, Values};
-use super::{AclSink, Sink, SinkError, Written};
+use super::ledger::StepKey;
+use super::{AclSink, Removed, Sink, SinkError, Written};
 use crate::overflow::Overflow;
 use crate::{Failure, GraphView, Selected, TensorRules};
 
@@ -311,6 +312,7 @@ impl Sink for MindSporeSink {
     }
 
     fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+        self.begin_ledger(model, step);
         if !self.options.target.has_ranks() {
             return self.tell_runtime_step(model, step);
         }
@@ -325,8 +327,23 @@ impl Sink for MindSporeSink {
         Ok(self.files.append(&path, "", &line)?)
     }
 
+    /// What is beside the steps stays: graphs, execution orders, constants, the operators that failed.
+    fn remember_steps(&self) -> Result<(), SinkError> {
+        self.files.ledger.open();
+        Ok(())
+    }
+
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+        Ok(self.files.remove_step(&self.step_key(model, step))?)
+    }
+
+    fn keep_step(&self, model: &ModelId, step: u64) {
+        self.files.ledger.keep(&self.step_key(model, step));
+    }
+
     /// Types and shapes of values are known only now.
     fn finish(&self) -> Result<Written, SinkError> {
+        self.files.remove_upper_dirs()?;
         for maker in lock(&self.graphs).values() {
             // The files were counted when they were first written.
             self.write_graphs(maker)?;
@@ -336,6 +353,20 @@ impl Sink for MindSporeSink {
 }
 
 impl MindSporeSink {
+    /// In trees of whole graphs only, the step is the first directory of all.
+    fn begin_ledger(&self, model: &ModelId, step: u64) {
+        let key = self.step_key(model, step);
+        let shared = match self.options.target {
+            Target::AscendGraph => self.options.path.clone(),
+            _ => key.0.parent().unwrap_or(&key.0).to_owned(),
+        };
+        self.files.ledger.begin(key, &shared, &self.tree.rank_dir());
+    }
+
+    fn step_key(&self, model: &ModelId, step: u64) -> StepKey {
+        (self.step_dir(model, step), 0)
+    }
+
     fn write_kernel_args(&self, record: &Record) -> Result<Written, SinkError> {
         let operator: &Operator = &record.operator;
         let is_wanted = self.options.has_kernel_args

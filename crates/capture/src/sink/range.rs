@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use opscope_store::record::{ModelId, Operator, Record, Side};
 use opscope_tensor::{DType, RangeLoss, Shape, range_loss};
 
-use super::{Sink, SinkError, Written};
+use super::{Removed, Sink, SinkError, Written};
 use crate::overflow::Overflow;
 use crate::{Failure, GraphView, Selected};
 
@@ -142,6 +142,26 @@ impl Sink for RangeSink {
             || Ok(Written::default()),
             |next| next.begin_step(model, step),
         )
+    }
+
+    fn remember_steps(&self) -> Result<(), SinkError> {
+        let next = self.next.as_ref();
+        next.map_or(Ok(()), |next| next.remember_steps())
+    }
+
+    /// The rows of the step stay: they are no part of the dump.
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+        let next = self.next.as_ref();
+        next.map_or_else(
+            || Ok(Removed::default()),
+            |next| next.remove_step(model, step),
+        )
+    }
+
+    fn keep_step(&self, model: &ModelId, step: u64) {
+        if let Some(next) = &self.next {
+            next.keep_step(model, step);
+        }
     }
 
     fn finish(&self) -> Result<Written, SinkError> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::Tensor;
 
-use super::{Sink, SinkError, Whole, Written};
+use super::{Removed, Sink, SinkError, Whole, Written};
 use crate::overflow::Overflow;
 use crate::{Failure, GraphView, Selected};
 
@@ -190,6 +190,19 @@ impl Sink for VolumeSink {
         let written = self.next.begin_step(model, step)?;
         *self.lock().steps.entry(step).or_default() += Amount::of(written);
         Ok(written)
+    }
+
+    fn remember_steps(&self) -> Result<(), SinkError> {
+        self.next.remember_steps()
+    }
+
+    /// What was written of the step stays counted.
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+        self.next.remove_step(model, step)
+    }
+
+    fn keep_step(&self, model: &ModelId, step: u64) {
+        self.next.keep_step(model, step);
     }
 
     fn finish(&self) -> Result<Written, SinkError> {

@@ -1,6 +1,7 @@
 //! The MindSpore sink: trees of every target, from made-up executions.
 
 mod kernels;
+mod ring;
 mod run;
 mod statistics;
 #[path = "../../../store/tests/support/tree.rs"]

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_capture::sink::{MindSporeOptions, MindSporeSink, RuntimeMode};
-use opscope_capture::{GraphView, Plan, Session, SessionOptions, Sink, Summary, Tap};
+use opscope_capture::{GraphView, Plan, RingOptions, Session, SessionOptions, Sink, Summary, Tap};
 use opscope_store::atomic_file::Modes;
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
@@ -107,17 +107,29 @@ pub(crate) fn run_with(
     plan: Plan,
     work: impl FnOnce(&mut Tap, &[Arc<Operator>]),
 ) -> Summary {
+    run_in_ring(options, plan, None, work)
+}
+
+/// Runs `work` where steps that are too old are removed again.
+pub(crate) fn run_in_ring(
+    options: MindSporeOptions,
+    plan: Plan,
+    ring: Option<RingOptions>,
+    work: impl FnOnce(&mut Tap, &[Arc<Operator>]),
+) -> Summary {
     let sink = MindSporeSink::create(options).unwrap();
-    run_sink(Arc::new(sink), plan, work)
+    run_sink(Arc::new(sink), plan, ring, work)
 }
 
 pub(crate) fn run_sink(
     sink: Arc<dyn Sink>,
     plan: Plan,
+    ring: Option<RingOptions>,
     work: impl FnOnce(&mut Tap, &[Arc<Operator>]),
 ) -> Summary {
     let one_writer = SessionOptions {
         n_writers: 1,
+        ring,
         ..SessionOptions::default()
     };
     let session = Session::start(plan, sink, one_writer).unwrap();

@@ -30,9 +30,14 @@ fn run_by(
     let rules = TensorRules::new(texts.iter().map(|text| text.parse().unwrap()).collect());
     let sink = MindSporeSink::create_by(creator.clone(), options.clone()).unwrap();
     let sink = Arc::new(VolumeSink::new(Arc::new(sink.with_tensors_where(rules))));
-    let summary = run_sink(sink.clone(), plan(options.target), |tap, operators| {
-        run_steps(tap, operators, 2, h);
-    });
+    let summary = run_sink(
+        sink.clone(),
+        plan(options.target),
+        None,
+        |tap, operators| {
+            run_steps(tap, operators, 2, h);
+        },
+    );
     (summary, sink.take())
 }
 

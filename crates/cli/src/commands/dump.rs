@@ -9,6 +9,7 @@ mod policy;
 mod range;
 mod report;
 mod request;
+mod ring;
 mod volume;
 
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use opscope_capture::sink::StatsRow;
-use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Summary};
+use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Summary, Tap};
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 
@@ -27,6 +28,7 @@ use self::dry_run::Forecast;
 use self::policy::PolicyArguments;
 use self::range::{NarrowFloat, Ranges};
 use self::request::Target;
+use self::ring::RingArguments;
 use self::volume::VolumeArguments;
 
 pub(crate) use self::control::Steering;
@@ -137,6 +139,8 @@ pub(crate) struct RunArguments {
     /// Print the result as one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) ring: RingArguments,
     #[command(flatten)]
     modes: ModeArguments,
     #[command(flatten)]
@@ -272,9 +276,11 @@ pub(crate) fn run_one(
 }
 
 /// Turns what went wrong while capturing into the command's end.
-pub(crate) fn finish(outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> {
+pub(crate) fn finish(mut outcome: Outcome, result: Result<(), Failure>) -> Result<(), Failure> {
     result?;
+    let ring = outcome.summary.ring.take();
     policy::check(outcome.summary)?;
+    ring::check(ring)?;
     if outcome.ranges.is_some_and(|ranges| ranges.has_overflow()) {
         return Err(Failure::silent(FOUND));
     }
@@ -364,12 +370,11 @@ fn capture(
     n_steps: u64,
     steering: &Steering<'_>,
 ) -> Result<Captured, Failure> {
-    let session = start(arguments, request, sinks)?;
+    let session = start(arguments, request, sinks, n_steps)?;
     let model = &mut subject.model;
     let control = session.control();
     steering.begin(&control)?;
-    let graph_inputs = model.signature().inputs.iter();
-    let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
+    let graph_inputs = input_names(&**model);
     let id = Arc::new(subject.id.clone());
     let (mut tap, selected) = session.attach_graph(
         &id,
@@ -381,15 +386,13 @@ fn capture(
         },
     );
     warn_unmatched(&selected, &id, &**model, &sinks.target);
-    if id.load.is_some() {
-        volume::warn_unused(&request.tensors, &selected, model.operators());
-    }
+    volume::warn_unused(&request.tensors, &selected, &**model, &id);
     let stop_flag = session.stop_flag();
     stop_on_signal(stop_flag.clone());
+    let listening = arguments.ring.listen_for(&session)?;
     let watch = session.watch();
     let mut n_steps_begun = 0;
     let n_in_step = model.operators().len() as u64;
-    let n_operators = n_in_step * n_steps;
     let mut told = Told::new(&tap);
     let start = Instant::now();
     let position = || {
@@ -398,7 +401,11 @@ fn capture(
     };
     let run = || {
         let result = (0..n_steps).try_for_each(|step| {
-            let inputs = inputs.step(step)?;
+            let fail = |tap: &Tap, error: Failure| {
+                tap.fail_step(&ring::reason(&error));
+                error
+            };
+            let inputs = inputs.step(step).map_err(|error| fail(&tap, error))?;
             n_steps_begun += 1;
             tap.begin_step(step);
             if told.tell(&tap, step) {
@@ -415,16 +422,20 @@ fn capture(
             model
                 .run(&inputs, Some(&tap))
                 .map(drop)
-                .map_err(|error| at_step(error, step))?;
+                .map_err(|error| match error {
+                    EngineError::Stopped => at_step(error, step),
+                    error => fail(&tap, at_step(error, step)),
+                })?;
             tap.end_step();
             Ok(())
         });
         (session.finish(), result)
     };
     let (summary, result) = steering.during(&control, || {
-        progress::with_operator_bar("dumping", n_operators, position, run)
+        progress::with_operator_bar("dumping", n_in_step * n_steps, position, run)
     })?;
     let result = policy::without_own_stop(result, &summary, &stop_flag);
+    drop(listening);
     Ok(Captured {
         summary,
         time: start.elapsed(),
@@ -433,14 +444,33 @@ fn capture(
     })
 }
 
+/// Names of the values that a caller of the model provides.
+fn input_names(model: &dyn LoadedModel) -> Vec<String> {
+    let inputs = model.signature().inputs.iter();
+    inputs.map(|value| value.name.clone()).collect()
+}
+
 /// A session that writes to `sinks`.
-fn start(arguments: &RunArguments, request: &Request, sinks: &Sinks) -> Result<Session, Failure> {
+fn start(
+    arguments: &RunArguments,
+    request: &Request,
+    sinks: &Sinks,
+    n_steps: u64,
+) -> Result<Session, Failure> {
     let options = SessionOptions {
         queue_bytes_max: u64::from(arguments.queue_mib) << 20,
         n_writers: request.n_writers(arguments.writers.into()),
+        // Nothing is there to be removed again.
+        ring: match arguments.volume.dry_run {
+            true => None,
+            false => arguments.ring.options(&sinks.target),
+        },
         ..arguments.policy.session_options()
     };
-    let session = Session::start(request.plan.clone(), sinks.first(), options)
+    let mut plan = request.plan.clone();
+    plan.steps = plan.steps.intersection(arguments.ring.steps());
+    arguments.ring.warn_if_none(&plan.steps, n_steps);
+    let session = Session::start(plan, sinks.first(), options)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
     for target in &arguments.set_dump {
         session.set_dump(target, true);

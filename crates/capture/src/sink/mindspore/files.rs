@@ -8,7 +8,8 @@ use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::tree::mindspore::Digits;
 
-use crate::sink::{SinkError, Written};
+use crate::sink::ledger::{Ledger, Origin, StepKey};
+use crate::sink::{Removed, SinkError, Written};
 
 /// How many short names are tried.
 const N_SHORT_NAMES_MAX: usize = 1000;
@@ -18,6 +19,8 @@ pub(super) struct Files {
     digits: Digits,
     /// Keeps lines whole and in order, and a header before them.
     appending: Mutex<()>,
+    /// Each step has a directory of its own here, so the directory says which step a file is of.
+    pub(super) ledger: Ledger,
 }
 
 impl Files {
@@ -26,7 +29,24 @@ impl Files {
             creator,
             digits: Digits::default(),
             appending: Mutex::new(()),
+            ledger: Ledger::default(),
         }
+    }
+
+    /// Removes what was written into the directory of a step.
+    pub(super) fn remove_step(&self, key: &StepKey) -> Result<Removed, StoreError> {
+        self.ledger.remove(key, &self.creator)
+    }
+
+    /// Removes directories above those of steps that hold nothing.
+    pub(super) fn remove_upper_dirs(&self) -> Result<(), StoreError> {
+        self.ledger.remove_upper_dirs(&self.creator)
+    }
+
+    fn note(&self, path: &Path, n_bytes: u64, origin: Origin) -> Result<(), StoreError> {
+        let dir = path.parent().unwrap_or(path);
+        self.ledger
+            .note(&(dir.to_owned(), 0), path, n_bytes, origin)
     }
 
     pub(super) fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
@@ -45,6 +65,7 @@ impl Files {
     /// Creates a file or takes the place of the one that is there.
     pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<Written, StoreError> {
         self.creator.replace_file(path, &[bytes])?;
+        self.note(path, bytes.len() as u64, Origin::New)?;
         Ok(one_file(&[bytes]))
     }
 
@@ -78,19 +99,16 @@ impl Files {
     ) -> Result<Written, SinkError> {
         let mut last = String::new();
         for name in names.take(N_SHORT_NAMES_MAX) {
-            let is_new = match self.digits.short_name(&name) {
-                None => self.creator.create_file(&dir.join(&name), parts)?,
-                Some(short) => {
-                    let is_new = self.creator.create_file(&dir.join(&short), parts)?;
-                    if is_new {
-                        let line = mapping_csv::line(&short, &name);
-                        self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
-                    }
-                    is_new
+            let short = self.digits.short_name(&name);
+            let path = dir.join(short.as_ref().unwrap_or(&name));
+            if self.creator.create_file(&path, parts)? {
+                if let Some(short) = short {
+                    let line = mapping_csv::line(&short, &name);
+                    self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
                 }
-            };
-            if is_new {
-                return Ok(one_file(parts));
+                let written = one_file(parts);
+                self.note(&path, written.n_bytes, Origin::New)?;
+                return Ok(written);
             }
             last = name;
         }
@@ -117,6 +135,14 @@ impl Files {
             false => lines.to_owned(),
         };
         self.creator.append_line(path, &text)?;
+        // Nobody counts the lines of a list of names.
+        let is_counted = !path.ends_with(mapping_csv::FILE_NAME);
+        let origin = match (is_counted, is_new) {
+            (true, true) => Origin::New,
+            (true, false) => Origin::Appended,
+            (false, _) => Origin::Uncounted,
+        };
+        self.note(path, text.len() as u64, origin)?;
         Ok(Written {
             n_files: is_new.into(),
             n_bytes: text.len() as u64,

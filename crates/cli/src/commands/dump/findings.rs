@@ -105,7 +105,7 @@ impl Outcome {
     }
 }
 
-fn cause_names(status: u64) -> String {
+pub(super) fn cause_names(status: u64) -> String {
     let names: Vec<&str> = causes(status).iter().map(|c| c.description()).collect();
     names.join(" + ")
 }

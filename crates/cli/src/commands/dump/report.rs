@@ -59,6 +59,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         ranges.print_summary(&mut out)?;
     }
     outcome.print_findings(&mut out)?;
+    outcome.print_ring(&mut out)?;
     for (reason, n) in &outcome.refused {
         writeln!(
             out,
@@ -158,6 +159,7 @@ impl Outcome {
                 object.insert("ranges".into(), ranges.to_json());
             }
             object.extend(self.finding_json());
+            object.extend(self.ring_json());
         }
         result
     }

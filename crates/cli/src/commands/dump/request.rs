@@ -104,6 +104,7 @@ impl Request {
                 return Err(Failure::message(USAGE, message).with_hint(hint));
             }
             arguments.volume.check(arguments.out.is_some())?;
+            arguments.ring.prepare(arguments.out.is_some())?;
             return Ok(Request {
                 plan: Plan::everything(),
                 has_single_operators: true,
@@ -112,6 +113,7 @@ impl Request {
             });
         };
         arguments.volume.check(true)?;
+        arguments.ring.prepare(true)?;
         Ok(Request::of(read(path, arguments)?, arguments))
     }
 

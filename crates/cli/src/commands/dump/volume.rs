@@ -1,12 +1,11 @@
 //! How much a run writes: tensors, statistics or both, of everything or of what rules choose.
 
-use std::sync::Arc;
-
 use opscope_capture::sink::{Content, MindSporeOptions};
 use opscope_capture::{Selected, TensorRule, TensorRules};
+use opscope_engine::LoadedModel;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::stats_csv::Columns;
-use opscope_store::record::Operator;
+use opscope_store::record::ModelId;
 
 use crate::exit::{Failure, USAGE};
 
@@ -118,10 +117,19 @@ impl VolumeArguments {
     }
 }
 
-/// Says which rules name what the plan does not select, or the model lacks.
+/// Says which rules name what the plan does not select, or the model lacks. Of operators that run on
+/// their own a rule may well mean the others.
 #[expect(clippy::print_stderr, reason = "warnings go to standard error")]
-pub(super) fn warn_unused(rules: &TensorRules, selected: &Selected, operators: &[Arc<Operator>]) {
-    for rule in rules.unused(selected, operators) {
+pub(super) fn warn_unused(
+    rules: &TensorRules,
+    selected: &Selected,
+    model: &dyn LoadedModel,
+    id: &ModelId,
+) {
+    if id.load.is_none() {
+        return;
+    }
+    for rule in rules.unused(selected, model.operators()) {
         eprintln!("opscope: warning: `--tensors {rule}` matches nothing that is selected");
     }
 }

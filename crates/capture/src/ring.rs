@@ -1,0 +1,300 @@
+//! The last steps: a flight recorder.
+//!
+//! Every selected step is written as it runs. Once it is older than the last
+//! [`RingOptions::n_steps`], what was written for it is removed again, unless something has happened
+//! that is worth looking into: then the steps up to there stay for good. Steps are on disk and not in
+//! memory, so that a process that is killed leaves them too.
+//!
+//! Whether a step stays depends on what its records hold, never on when a writer gets to them: a step is
+//! removed only when all records of the [`RingOptions::n_steps`] steps that begin with it were written
+//! and looked at, and another step has begun. So that disk use has a bound all the same, a model waits
+//! before a new step while [`N_STEPS_BEHIND_MAX`] earlier ones are still being written.
+
+mod hold;
+mod options;
+mod report;
+mod steps;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use opscope_store::record::{ModelId, Operator};
+
+use self::report::Log;
+use self::steps::{Model, Serial};
+use crate::queue::Order;
+use crate::{Removed, Sink, SinkError};
+
+pub(crate) use self::hold::Hold;
+pub use self::options::{RingOptions, TriggerKind, Triggers};
+pub use self::report::{KeptSteps, RingReport, TriggerCause, Triggered};
+
+/// How many steps before the current one may be waiting for writers when it begins. The dump of a model
+/// has at most this many step directories more than the ring, beside those that are kept for good.
+pub const N_STEPS_BEHIND_MAX: usize = 4;
+
+/// After every operator.
+const LAST: Order = (u64::MAX, u32::MAX);
+
+/// The steps of a session's models that may still be removed.
+pub(crate) struct Ring {
+    options: RingOptions,
+    /// Set by a signal handler to keep what is there.
+    flag: Arc<AtomicBool>,
+    state: Mutex<State>,
+    /// Told when a writer is done with a step.
+    is_written: Condvar,
+    /// Whether a step may have become removable.
+    is_due: AtomicBool,
+    /// Held while steps are removed.
+    removing: Mutex<()>,
+}
+
+#[derive(Default)]
+struct State {
+    models: Vec<Model>,
+    n_begun: Serial,
+    log: Log,
+}
+
+/// Steps of a model that leave the ring, and whether they are kept.
+type Leaving = (Arc<ModelId>, Vec<(u64, bool)>);
+
+impl Ring {
+    pub(crate) fn new(options: RingOptions) -> Arc<Ring> {
+        Arc::new(Ring {
+            options,
+            flag: Arc::default(),
+            state: Mutex::default(),
+            is_written: Condvar::new(),
+            is_due: AtomicBool::new(false),
+            removing: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn flag(&self) -> Arc<AtomicBool> {
+        self.flag.clone()
+    }
+
+    pub(crate) fn wants(&self, kind: TriggerKind) -> bool {
+        self.options.triggers.contains(kind)
+    }
+
+    /// Begins a step. Waits while too many earlier ones are being written.
+    pub(crate) fn begin(
+        self: &Arc<Ring>,
+        model: &Arc<ModelId>,
+        step: u64,
+        sink: &dyn Sink,
+    ) -> (Hold, Swept) {
+        self.look_at_flag();
+        let mut state = self.lock();
+        let model_idx = state.model_idx(model);
+        while state.models[model_idx].n_behind() > N_STEPS_BEHIND_MAX {
+            state = self
+                .is_written
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        let next = state.n_begun;
+        state.n_begun += 1;
+        let serial = state.models[model_idx].begin(next, step);
+        drop(state);
+        let hold = Hold::new(self.clone(), model_idx, serial);
+        (hold, self.sweep(sink, Ask::Wait))
+    }
+
+    /// Keeps what is there if the flag was set since it was last looked at.
+    pub(crate) fn look_at_flag(&self) {
+        if !self.flag.swap(false, Ordering::Relaxed) || !self.wants(TriggerKind::Signal) {
+            return;
+        }
+        let mut state = self.lock();
+        let n = self.options.n_steps.get();
+        let State { models, log, .. } = &mut *state;
+        for model in models {
+            let serial = model.newest();
+            let Some(step) = serial.and_then(|serial| model.keep(serial, n)) else {
+                continue;
+            };
+            let triggered = Triggered {
+                cause: TriggerCause::Signal,
+                model: model.id.clone(),
+                step,
+                operator: None,
+            };
+            log.trigger(serial.unwrap_or_default(), LAST, triggered);
+        }
+    }
+
+    /// Keeps the steps up to `step` of `model`, which need not be in the ring: the newest counts then.
+    pub(crate) fn fail(&self, model: &Arc<ModelId>, step: u64, reason: &str) {
+        if !self.wants(TriggerKind::Failure) {
+            return;
+        }
+        let mut state = self.lock();
+        let model_idx = state.model_idx(model);
+        let State {
+            models,
+            log,
+            n_begun,
+        } = &mut *state;
+        let model = &mut models[model_idx];
+        let serial = model.serial_of(step).or(model.newest());
+        if let Some(serial) = serial {
+            model.keep(serial, self.options.n_steps.get());
+        }
+        let triggered = Triggered {
+            cause: TriggerCause::Failure(reason.to_owned()),
+            model: model.id.clone(),
+            step,
+            operator: None,
+        };
+        log.trigger(serial.unwrap_or(*n_begun), LAST, triggered);
+    }
+
+    /// Keeps the steps up to that of a hold.
+    fn fire(
+        &self,
+        (model_idx, serial): (usize, Serial),
+        order: Order,
+        operator: &Arc<Operator>,
+        cause: TriggerCause,
+    ) {
+        if !self.wants(cause.kind()) {
+            return;
+        }
+        let mut state = self.lock();
+        let State { models, log, .. } = &mut *state;
+        let model = &mut models[model_idx];
+        let Some(step) = model.keep(serial, self.options.n_steps.get()) else {
+            return;
+        };
+        let triggered = Triggered {
+            cause,
+            model: model.id.clone(),
+            step,
+            operator: Some(operator.clone()),
+        };
+        log.trigger(serial, order, triggered);
+    }
+
+    /// Removes the steps that are too old, if any may have become so.
+    pub(crate) fn sweep_if_due(&self, sink: &dyn Sink) -> Swept {
+        match self.is_due.swap(false, Ordering::Relaxed) {
+            true => self.sweep(sink, Ask::Try),
+            false => Swept::default(),
+        }
+    }
+
+    fn sweep(&self, sink: &dyn Sink, ask: Ask) -> Swept {
+        let _removing = match ask {
+            Ask::Wait => self.removing.lock().unwrap_or_else(PoisonError::into_inner),
+            // Whoever removes now may have passed the step by; the next step looks again.
+            Ask::Try => match self.removing.try_lock() {
+                Ok(guard) => guard,
+                Err(_) => return Swept::default(),
+            },
+        };
+        let mut leaving = Vec::new();
+        for model in &mut self.lock().models {
+            let left = model.leave(self.options.n_steps.get());
+            leaving.push((model.id.clone(), left));
+        }
+        self.let_go(sink, &leaving)
+    }
+
+    /// Decides on what is left, when every record is written.
+    pub(crate) fn finish(&self, sink: &dyn Sink) -> Swept {
+        self.look_at_flag();
+        let first = self.sweep(sink, Ask::Wait);
+        let keeps_rest = !self.options.keeps_only_triggered;
+        let mut leaving = Vec::new();
+        for model in &mut self.lock().models {
+            let rest = model.end(self.options.n_steps.get(), keeps_rest);
+            leaving.push((model.id.clone(), rest));
+        }
+        first.and(self.let_go(sink, &leaving))
+    }
+
+    /// What happened, once it is finished.
+    pub(crate) fn take_report(&self) -> RingReport {
+        let mut state = self.lock();
+        let kept = state.models.iter_mut().filter_map(Model::take_kept);
+        let kept = kept.collect();
+        std::mem::take(&mut state.log).into_report(kept)
+    }
+
+    /// Tells the sink, without any lock that writers need.
+    fn let_go(&self, sink: &dyn Sink, leaving: &[Leaving]) -> Swept {
+        let mut swept = Swept::default();
+        let steps = leaving
+            .iter()
+            .flat_map(|(model, steps)| steps.iter().map(move |step| (model, *step)));
+        for (model, (step, is_kept)) in steps {
+            if is_kept {
+                sink.keep_step(model, step);
+                continue;
+            }
+            // A sink that panics must not take the host's thread with it.
+            let result = catch_unwind(AssertUnwindSafe(|| sink.remove_step(model, step)));
+            let text = "it panicked while a step was removed";
+            let result = result.unwrap_or_else(|_| Err(SinkError::Panicked(text.to_owned())));
+            swept.n_steps += 1;
+            match result {
+                Ok(removed) => swept.removed = swept.removed + removed,
+                Err(error) => {
+                    swept.first_error.get_or_insert(error);
+                }
+            }
+        }
+        let log = &mut self.lock().log;
+        log.n_steps_removed += swept.n_steps;
+        log.n_files_left += swept.removed.n_left;
+        if let Some(error) = swept.first_error.take() {
+            log.first_error.get_or_insert(error);
+        }
+        swept
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing that changes the state panics half way.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn model_idx(&mut self, id: &Arc<ModelId>) -> usize {
+        let known = self.models.iter().position(|model| model.id == *id);
+        known.unwrap_or_else(|| {
+            self.models.push(Model::new(id.clone()));
+            self.models.len() - 1
+        })
+    }
+}
+
+/// Whether to wait for another thread that removes steps.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Wait,
+    Try,
+}
+
+/// What a sweep has removed.
+#[derive(Default)]
+pub(crate) struct Swept {
+    n_steps: u64,
+    pub(crate) removed: Removed,
+    first_error: Option<SinkError>,
+}
+
+impl Swept {
+    fn and(self, other: Swept) -> Swept {
+        Swept {
+            n_steps: self.n_steps + other.n_steps,
+            removed: self.removed + other.removed,
+            first_error: self.first_error.or(other.first_error),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What keeps a step from being decided on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use opscope_store::record::Operator;
+
+use super::steps::Serial;
+use super::{Ring, TriggerCause, TriggerKind};
+use crate::queue::Order;
+
+/// Says that more may come of a step: its tap is in it, an operator of it runs, or a record of it waits
+/// to be written. The step is decided on when the last one is gone.
+pub(crate) struct Hold {
+    ring: Arc<Ring>,
+    model_idx: usize,
+    serial: Serial,
+    is_record: bool,
+}
+
+impl Hold {
+    /// The first hold of a step that was just begun, which counts already.
+    pub(super) fn new(ring: Arc<Ring>, model_idx: usize, serial: Serial) -> Hold {
+        Hold {
+            ring,
+            model_idx,
+            serial,
+            is_record: false,
+        }
+    }
+
+    /// Another hold for an operator that runs.
+    pub(crate) fn for_operator(&self) -> Hold {
+        self.another(false)
+    }
+
+    /// Another hold for a record on its way to the sink.
+    pub(crate) fn for_record(&self) -> Hold {
+        self.another(true)
+    }
+
+    fn another(&self, is_record: bool) -> Hold {
+        let mut state = self.ring.lock();
+        state.models[self.model_idx].hold(self.serial, is_record);
+        Hold {
+            ring: self.ring.clone(),
+            model_idx: self.model_idx,
+            serial: self.serial,
+            is_record,
+        }
+    }
+
+    pub(crate) fn wants(&self, kind: TriggerKind) -> bool {
+        self.ring.wants(kind)
+    }
+
+    /// Keeps the step and those before it that are in the ring. Of several causes of a kind in one step,
+    /// the first in the order of execution is told.
+    pub(crate) fn fire(&self, order: Order, operator: &Arc<Operator>, cause: TriggerCause) {
+        let place = (self.model_idx, self.serial);
+        self.ring.fire(place, order, operator, cause);
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let mut state = self.ring.lock();
+        let is_free = state.models[self.model_idx].release(self.serial, self.is_record);
+        drop(state);
+        if is_free {
+            self.ring.is_due.store(true, Ordering::Relaxed);
+        }
+        if self.is_record {
+            self.ring.is_written.notify_all();
+        }
+    }
+}

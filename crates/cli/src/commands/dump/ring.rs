@@ -1,0 +1,362 @@
+//! Which steps of a run are dumped, and which of them stay.
+
+use std::io::Write;
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::anyhow;
+use clap::ValueEnum;
+use opscope_capture::{
+    RingOptions, RingReport, Session, Steps, TriggerCause, TriggerKind, Triggered,
+};
+use serde_json::{Value, json};
+use signal_hook::SigId;
+use signal_hook::consts::SIGUSR2;
+
+use super::Outcome;
+use super::findings::cause_names;
+use super::request::Target;
+use crate::exit::{Failure, PARTIAL, USAGE};
+use crate::format;
+
+/// Most triggers that the table names.
+const N_TRIGGERS_SHOWN: usize = 10;
+
+/// Which steps to dump, and for how long.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Steps")]
+pub(crate) struct RingArguments {
+    /// Dump each Nth step: 0, N, 2N, …
+    #[arg(long, value_name = "N")]
+    every: Option<NonZeroU64>,
+    /// Dump these steps, counted from 0; of a configuration's steps, those that are among these
+    #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges)]
+    iterations: Option<StepRanges>,
+    /// Keep the last N dumped steps: when another begins, older ones are removed, unless something
+    /// has happened
+    #[arg(long, value_name = "N", conflicts_with = "stats")]
+    keep_last: Option<NonZeroUsize>,
+    /// What keeps the steps that are there for good, the current one among them
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHAT,…",
+        value_delimiter = ',',
+        requires = "keep_last",
+        default_value = "overflow,nan,exception,signal"
+    )]
+    trigger: Vec<TriggerWord>,
+    /// Remove at the end what no trigger has kept
+    #[arg(long, requires = "keep_last")]
+    keep_only_triggered: bool,
+}
+
+/// A trigger as users call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum TriggerWord {
+    /// An operator's arithmetic overflowed; looking for that takes time
+    Overflow,
+    /// A dumped tensor holds NaN or an infinity
+    Nan,
+    /// An operator failed, or the run ends by an error
+    Exception,
+    /// The process gets SIGUSR2
+    Signal,
+}
+
+impl TriggerWord {
+    fn kind(self) -> TriggerKind {
+        match self {
+            TriggerWord::Overflow => TriggerKind::Overflow,
+            TriggerWord::Nan => TriggerKind::NonFinite,
+            TriggerWord::Exception => TriggerKind::Failure,
+            TriggerWord::Signal => TriggerKind::Signal,
+        }
+    }
+}
+
+/// Steps as they are given on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct StepRanges(Vec<RangeInclusive<u64>>);
+
+/// `N`, `N-M` or `N-`, separated by commas.
+fn step_ranges(text: &str) -> Result<StepRanges, String> {
+    let number = |part: &str| {
+        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let number = part.parse().ok().filter(|_| is_number);
+        number.ok_or_else(|| format!("`{part}` is not the number of a step"))
+    };
+    let range = |part: &str| match part.split_once('-') {
+        None => number(part).map(|step| step..=step),
+        Some((first, "")) => Ok(number(first)?..=u64::MAX),
+        Some((first, last)) => match (number(first)?, number(last)?) {
+            (first, last) if first <= last => Ok(first..=last),
+            _ => Err(format!("`{part}` ends before it begins")),
+        },
+    };
+    text.split(',')
+        .map(range)
+        .collect::<Result<_, _>>()
+        .map(StepRanges)
+}
+
+impl RingArguments {
+    /// Looks whether there will be anything to remove. From here on the signal does not end the process.
+    pub(super) fn prepare(&self, has_files: bool) -> Result<(), Failure> {
+        if self.keep_last.is_none() {
+            return Ok(());
+        }
+        if !has_files {
+            let message = "`--keep-last` needs a dump to keep steps of";
+            return Err(Failure::message(USAGE, message).with_hint("give `--out` or `--config`"));
+        }
+        self.listen(Arc::default()).map(drop)
+    }
+
+    /// The steps that are chosen here.
+    pub(super) fn steps(&self) -> Steps {
+        let nth = self.every.map_or_else(Steps::every, Steps::every_nth);
+        match &self.iterations {
+            None => nth,
+            Some(StepRanges(ranges)) => nth.intersection(Steps::in_ranges(ranges.clone())),
+        }
+    }
+
+    /// Says so if `steps`, which a choice made here is part of, leaves nothing of a run.
+    #[expect(clippy::print_stderr, reason = "warnings go to standard error")]
+    pub(super) fn warn_if_none(&self, steps: &Steps, n_steps: u64) {
+        let is_choice = self.every.is_some() || self.iterations.is_some();
+        if is_choice && !(0..n_steps).any(|step| steps.contains(step)) {
+            let n = format::count(n_steps, "step");
+            eprintln!("opscope: warning: nothing is dumped: the run has {n}, none of them chosen");
+        }
+    }
+
+    /// What a session is told.
+    pub(super) fn options(&self, target: &Target) -> Option<RingOptions> {
+        let has_files = matches!(target, Target::Acl(_) | Target::MindSpore(_));
+        let n_steps = self.keep_last.filter(|_| has_files)?;
+        Some(RingOptions {
+            n_steps,
+            triggers: self.trigger.iter().map(|word| word.kind()).collect(),
+            keeps_only_triggered: self.keep_only_triggered,
+        })
+    }
+
+    /// Lets the signal keep the last steps of `session` until the result is dropped.
+    pub(super) fn listen_for(&self, session: &Session) -> Result<Option<Listening>, Failure> {
+        session
+            .ring_flag()
+            .map_or(Ok(None), |flag| self.listen(flag))
+    }
+
+    fn listen(&self, flag: Arc<AtomicBool>) -> Result<Option<Listening>, Failure> {
+        if !self.trigger.contains(&TriggerWord::Signal) {
+            return Ok(None);
+        }
+        let id = signal_hook::flag::register(SIGUSR2, flag).map_err(|error| {
+            Failure::new(PARTIAL, anyhow!(error).context("cannot listen for SIGUSR2"))
+        })?;
+        Ok(Some(Listening(id)))
+    }
+}
+
+/// A flag that a signal sets.
+pub(super) struct Listening(SigId);
+
+impl Drop for Listening {
+    /// The signal goes on being ignored.
+    fn drop(&mut self) {
+        signal_hook::low_level::unregister(self.0);
+    }
+}
+
+/// What the error of a step is told as.
+pub(super) fn reason(error: &Failure) -> String {
+    error
+        .error
+        .as_ref()
+        .map_or_else(String::new, |error| format!("{error:#}"))
+}
+
+/// An error of removing steps, as the command's end.
+pub(super) fn check(report: Option<RingReport>) -> Result<(), Failure> {
+    match report.and_then(|report| report.first_error) {
+        None => Ok(()),
+        Some(error) => {
+            let context = "a step that is too old could not be removed";
+            Err(Failure::new(PARTIAL, anyhow!(error).context(context)))
+        }
+    }
+}
+
+impl Outcome {
+    /// The lines of the closing table about steps that were kept and removed.
+    pub(super) fn print_ring(&self, out: &mut impl Write) -> Result<(), Failure> {
+        let Some(report) = &self.summary.ring else {
+            return Ok(());
+        };
+        let ranges: Vec<String> = kept(report).map(range_text).collect();
+        let ranges = match &ranges[..] {
+            [] => "none".to_owned(),
+            ranges => ranges.join(", "),
+        };
+        writeln!(out, "steps kept        {ranges}")?;
+        for triggered in report.triggers.iter().take(N_TRIGGERS_SHOWN) {
+            writeln!(out, "trigger           {}", trigger_text(triggered))?;
+        }
+        let n_shown = report.triggers.len().min(N_TRIGGERS_SHOWN) as u64;
+        match report.n_triggers.saturating_sub(n_shown) {
+            0 if n_shown == 0 => writeln!(out, "trigger           none")?,
+            0 => {}
+            n_more => writeln!(out, "trigger           {n_more} more")?,
+        }
+        let c = &self.summary.counters;
+        writeln!(
+            out,
+            "removed           {}: {} in {}",
+            format::count(report.n_steps_removed, "step"),
+            format::bytes(c.n_bytes_removed),
+            format::count(c.n_files_removed, "file"),
+        )?;
+        if report.n_files_left > 0 {
+            let n = format::count(report.n_files_left, "file");
+            writeln!(
+                out,
+                "not removed       {n} that somebody has changed or removed"
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The same as a member of the JSON object.
+    pub(super) fn ring_json(&self) -> Option<(String, Value)> {
+        let report = self.summary.ring.as_ref()?;
+        let kept: Vec<[u64; 2]> = kept(report).map(|r| [*r.start(), *r.end()]).collect();
+        let triggers: Vec<Value> = report.triggers.iter().map(trigger_json).collect();
+        let value = json!({
+            "kept": kept,
+            "triggers": triggers,
+            "n_triggers": report.n_triggers,
+            "steps_removed": report.n_steps_removed,
+            "files_removed": self.summary.counters.n_files_removed,
+            "bytes_removed": self.summary.counters.n_bytes_removed,
+            "files_left": report.n_files_left,
+        });
+        Some(("ring".to_owned(), value))
+    }
+}
+
+fn kept(report: &RingReport) -> impl Iterator<Item = &RangeInclusive<u64>> {
+    report.kept.iter().flat_map(|kept| &kept.steps)
+}
+
+fn range_text(range: &RangeInclusive<u64>) -> String {
+    let (first, last) = (range.start(), range.end());
+    match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    }
+}
+
+fn word(kind: TriggerKind) -> &'static str {
+    match kind {
+        TriggerKind::Overflow => "overflow",
+        TriggerKind::NonFinite => "nan",
+        TriggerKind::Failure => "exception",
+        TriggerKind::Signal => "signal",
+    }
+}
+
+/// Such as ``nan at step 4: Div `/div` output.0: 1 NaN, 0 +Inf, 0 -Inf``.
+fn trigger_text(triggered: &Triggered) -> String {
+    let mut text = format!(
+        "{} at step {}",
+        word(triggered.cause.kind()),
+        triggered.step
+    );
+    if let Some(operator) = &triggered.operator {
+        text += &format!(": {} `{}`", operator.op_type, operator.op_name);
+    }
+    text + &match &triggered.cause {
+        TriggerCause::Overflow(status) => format!(": {status:#x} = {}", cause_names(*status)),
+        TriggerCause::NonFinite {
+            side,
+            index,
+            counts,
+        } => format!(
+            " {}.{index}: {} NaN, {} +Inf, {} -Inf",
+            side.name(),
+            counts.n_nan,
+            counts.n_pos_inf,
+            counts.n_neg_inf
+        ),
+        TriggerCause::Failure(reason) => format!(": {reason}"),
+        TriggerCause::Signal => String::new(),
+    }
+}
+
+fn trigger_json(triggered: &Triggered) -> Value {
+    let operator = triggered.operator.as_ref();
+    let mut value = json!({
+        "trigger": word(triggered.cause.kind()),
+        "step": triggered.step,
+        "task_id": operator.map(|operator| operator.task_id),
+        "op_type": operator.map(|operator| &operator.op_type),
+        "op_name": operator.map(|operator| &operator.op_name),
+    });
+    let more = match &triggered.cause {
+        TriggerCause::Overflow(status) => {
+            json!({"status": status, "causes": cause_names(*status)})
+        }
+        TriggerCause::NonFinite {
+            side,
+            index,
+            counts,
+        } => json!({
+            "slot": format!("{}.{index}", side.name()),
+            "nan": counts.n_nan,
+            "pos_inf": counts.n_pos_inf,
+            "neg_inf": counts.n_neg_inf,
+        }),
+        TriggerCause::Failure(reason) => json!({"reason": reason}),
+        TriggerCause::Signal => json!({}),
+    };
+    if let (Some(object), Value::Object(more)) = (value.as_object_mut(), more) {
+        object.extend(more);
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn step_lists() {
+        let check = |text: &str, expected: Result<&[RangeInclusive<u64>], &str>| {
+            let found = step_ranges(text);
+            let found = found
+                .as_ref()
+                .map(|ranges| &*ranges.0)
+                .map_err(String::as_str);
+            assert_eq!(found, expected, "{text}");
+        };
+        check("7", Ok(&[7..=7]));
+        check("0-3,10,20-", Ok(&[0..=3, 10..=10, 20..=u64::MAX]));
+        check("5-5", Ok(&[5..=5]));
+        check("", Err("`` is not the number of a step"));
+        check("1,,2", Err("`` is not the number of a step"));
+        check("-3", Err("`` is not the number of a step"));
+        check("3-1", Err("`3-1` ends before it begins"));
+        check("1-2-3", Err("`2-3` is not the number of a step"));
+        check("+1", Err("`+1` is not the number of a step"));
+        let many = "99999999999999999999";
+        check(
+            many,
+            Err("`99999999999999999999` is not the number of a step"),
+        );
+    }
+}
