@@ -120,7 +120,8 @@ impl Model {
         let mut left = Vec::new();
         while let Some(first) = self.steps.front() {
             let is_decided = match first.is_kept {
-                true => first.is_settled(),
+                // The newest may begin again.
+                true => self.steps.len() > 1 && first.is_settled(),
                 // Any of these steps could keep the first.
                 false => self.steps.len() > n && self.steps.range(..n).all(Step::is_settled),
             };
@@ -272,6 +273,13 @@ mod tests {
         }
         assert_eq!(model.leave(1), [(8, false)]);
         assert_eq!(model.end(1, false), [(7, false)]);
+
+        model.begin(4, 9);
+        model.release(4, false);
+        model.keep(4, 1);
+        assert_eq!(model.leave(1), []);
+        assert_eq!(model.begin(5, 9), 4, "it begins again, and is kept");
+        assert_eq!(model.end(1, false), [(9, true)]);
     }
 
     #[test]
