@@ -1,4 +1,4 @@
-//! `cargo xtask bench [capture] [convert] [stats]`: the benchmarks of the crates.
+//! `cargo xtask bench [capture] [convert] [stats] [write]`: the benchmarks of the crates.
 
 use std::process::Command;
 
@@ -25,6 +25,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     }
     if is_wanted("stats") {
         run_stage("stats", bench_of("opscope-tensor", "stats"))?;
+    }
+    if is_wanted("write") {
+        run_stage("write", bench_of("opscope-store", "write"))?;
     }
     Ok(())
 }

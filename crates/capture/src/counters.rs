@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use opscope_store::record::Side;
 use opscope_tensor::NonFinite;
 
+use crate::Written;
+
 /// Counts of one session. A *record* here is one tensor of one operator execution: one slot.
 ///
 /// `n_selected` is always `n_written + n_refused + n_dropped + n_failed`.
@@ -49,16 +51,28 @@ pub struct Counters {
     /// writers were behind. Whether their tensors would have been selected is not known, so these
     /// are in no other count. Never under [`Purpose::Values`](crate::Purpose::Values).
     pub n_operators_skipped: u64,
-    /// Files that were created.
+    /// Files that were created, links included.
     pub n_files: u64,
+    /// Those of the files that are further names of bytes that were there already. Their tensors count
+    /// as written like any others.
+    pub n_linked: u64,
     /// Bytes of tensors that were selected and were within the limits.
     pub n_bytes_selected: u64,
     /// Bytes that reached the sink, headers included.
     pub n_bytes_written: u64,
+    /// Bytes of the linked files, which are not in `n_bytes_written`.
+    pub n_bytes_linked: u64,
     /// Of the files, those that were removed again with a step that became too old.
     pub n_files_removed: u64,
     /// Of the bytes that reached the sink, those that were removed again.
     pub n_bytes_removed: u64,
+}
+
+impl Counters {
+    /// Bytes of all files, each of them counted as if it had been written.
+    pub fn n_bytes_asked(&self) -> u64 {
+        self.n_bytes_written.saturating_add(self.n_bytes_linked)
+    }
 }
 
 /// Selected tensors that never reached the sink, by reason.
@@ -171,7 +185,7 @@ macro_rules! live_counters {
 live_counters! {
     n_steps, n_steps_active,
     n_operators_seen, n_operators_written, n_operators_overflowed, n_operators_skipped, n_offered, n_selected, n_written,
-    n_whole, n_refused, n_failed, n_files, n_bytes_selected, n_bytes_written, n_files_removed, n_bytes_removed;
+    n_whole, n_refused, n_failed, n_files, n_linked, n_bytes_selected, n_bytes_written, n_bytes_linked, n_files_removed, n_bytes_removed;
     dropped: n_not_shown, n_operator_failed, n_limit, n_behind, n_stopped, n_ended,
 }
 
@@ -188,6 +202,14 @@ impl LiveCounters {
             DropReason::Ended => &dropped.n_ended,
         };
         add(counter, n);
+    }
+
+    /// Counts the files that a sink created.
+    pub(crate) fn add_files(&self, written: Written) {
+        add(&self.n_files, written.n_files);
+        add(&self.n_linked, written.n_linked);
+        add(&self.n_bytes_written, written.n_bytes);
+        add(&self.n_bytes_linked, written.n_bytes_linked);
     }
 }
 

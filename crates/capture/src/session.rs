@@ -141,8 +141,7 @@ impl Shared {
     pub(crate) fn note(&self, result: Result<Written, SinkError>) {
         match result {
             Ok(written) => {
-                add(&self.counters.n_files, written.n_files);
-                add(&self.counters.n_bytes_written, written.n_bytes);
+                self.counters.add_files(written);
             }
             Err(error) => self.fail(error),
         }

@@ -4,6 +4,7 @@ mod acl;
 mod ledger;
 mod memory;
 mod mindspore;
+mod once;
 mod range;
 mod stats;
 mod volume;
@@ -23,6 +24,7 @@ use crate::{Failure, GraphView, Selected};
 pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 pub use memory::MemorySink;
 pub use mindspore::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
+pub use once::Dedup;
 pub use range::{RangeRow, RangeSink};
 pub use stats::{StatsRow, StatsSink};
 pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};
@@ -140,10 +142,14 @@ pub enum Content {
 /// What became of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Files created.
+    /// Files created, links included.
     pub n_files: u64,
+    /// Those of the files that are further names of bytes that were there already.
+    pub n_linked: u64,
     /// Bytes kept, headers included.
     pub n_bytes: u64,
+    /// Bytes of the linked files, which are not in `n_bytes`: what links saved.
+    pub n_bytes_linked: u64,
     /// Tensors of the record that the form of the dump has no place for.
     pub n_refused: u64,
     /// Tensors of which all elements were written.
@@ -230,7 +236,9 @@ impl Add for Written {
     fn add(self, other: Written) -> Written {
         Written {
             n_files: self.n_files + other.n_files,
+            n_linked: self.n_linked + other.n_linked,
             n_bytes: self.n_bytes + other.n_bytes,
+            n_bytes_linked: self.n_bytes_linked + other.n_bytes_linked,
             n_refused: self.n_refused + other.n_refused,
             whole: self.whole + other.whole,
         }

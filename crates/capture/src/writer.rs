@@ -63,8 +63,7 @@ pub(crate) fn write(shared: &Shared, job: &Job) {
             add(&counters.n_written, n_slots - n_refused);
             let whole = written.whole;
             add(&counters.n_whole, whole.n_inputs + whole.n_outputs);
-            add(&counters.n_files, written.n_files);
-            add(&counters.n_bytes_written, written.n_bytes);
+            counters.add_files(written);
         }
         Err(error) => {
             add(&counters.n_failed, n_slots);

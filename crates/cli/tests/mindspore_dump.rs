@@ -228,3 +228,49 @@ fn the_variable_names_a_configuration_too() {
     assert_eq!(code, 2);
     assert!(errors.contains("Get dump config file failed") || errors.contains("no such file"));
 }
+
+#[test]
+fn tensors_are_written_once_unless_that_is_switched_off() {
+    let steps = ["--steps", "2", "--dedup"];
+    let found = ["off", "identity", "content"].map(|how| {
+        let dir = directory();
+        let config = configuration(dir.path(), &json!({}), None);
+        let first = dump(&config, &[&steps[..], &[how]].concat());
+        let second = dump(&config, &[&steps[..], &[how]].concat());
+        [first, second]
+    });
+    let [off, identity, content] = &found;
+    for outcome in found.iter().flatten() {
+        assert_eq!(outcome["records"]["written"], off[0]["records"]["written"]);
+    }
+    let number = |outcome: &Value, name: &str| outcome[name].as_u64().unwrap();
+    let n_arrays = number(&off[0]["records"], "written");
+    assert_eq!(off[0]["files_linked"], 0);
+    assert_eq!(off[0]["bytes_asked"], off[0]["bytes_written"]);
+    assert_eq!(identity[0]["bytes_asked"], off[0]["bytes_asked"]);
+    // An output is the next operator's input, and weights are those of the step before.
+    assert!(number(&identity[0], "files_linked") > n_arrays / 2);
+    assert!(number(&identity[0], "bytes_written") < number(&off[0], "bytes_written") / 2);
+    assert_eq!(identity[1]["files_linked"], identity[0]["files_linked"]);
+    assert!(number(&content[0], "files_linked") >= number(&identity[0], "files_linked"));
+    assert_eq!(content[1]["files_linked"], n_arrays);
+}
+
+#[test]
+fn content_is_without_effect_where_files_hold_operators() {
+    let dir = directory();
+    let mut command = opscope();
+    command.arg("dump").arg(digits("digits_cnn.onnx"));
+    command.args(["--seed", "0", "--shape", "image:2,1,8,8"]);
+    let output = command
+        .args(["--dedup", "content", "--out"])
+        .arg(dir.path())
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    let warnings = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        warnings.contains("`--dedup content` has no effect"),
+        "{warnings}"
+    );
+}

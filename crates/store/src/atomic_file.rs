@@ -1,24 +1,31 @@
 //! Directories and files that appear whole or not at all.
 //!
-//! A file is written under a temporary name in its own directory and then given its final name in
-//! one step that fails if the name is taken, or takes the name over where the caller says so. Whoever
-//! lists the directory sees whole files only. A creator may also pretend, and count what it would write.
+//! A file is written without a name, or under a temporary name in its own directory, and then given
+//! its final name in one step that fails if the name is taken, or takes the name over where the caller
+//! says so. Whoever lists the directory sees whole files only. A finished file can be given further names.
+//! A creator may also pretend, and count what it would write.
 
+mod link;
+mod pace;
 mod pretend;
+mod unnamed;
 
 use std::collections::HashSet;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, IoSlice, Write};
+use std::io::{self, IoSlice, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use self::pace::Pace;
 use self::pretend::{Pretence, n_bytes, n_bytes_of};
+use self::unnamed::Naming;
 use crate::StoreError;
 
+pub use link::{Linked, Sharing, Stamp, file_holds};
 pub use pretend::Pretended;
 pub(crate) use pretend::nearest;
 
@@ -48,13 +55,24 @@ impl Default for Modes {
 }
 
 /// Creates directories and files with given permissions; remembers the directories.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Creator {
     modes: Modes,
+    /// Most names that a file is given.
+    n_links_max: u64,
+    /// Whether files without a name work, as far as is known.
+    has_unnamed: AtomicBool,
+    pace: Pace,
     known_dirs: Mutex<HashSet<PathBuf>>,
     n_temporary: AtomicU64,
     /// Takes everything instead of the disk.
     pretence: Option<Pretence>,
+}
+
+impl Default for Creator {
+    fn default() -> Self {
+        Creator::new(Modes::default())
+    }
 }
 
 impl Creator {
@@ -62,7 +80,22 @@ impl Creator {
     pub fn new(modes: Modes) -> Creator {
         Creator {
             modes,
-            ..Creator::default()
+            n_links_max: u64::MAX,
+            has_unnamed: AtomicBool::new(true),
+            pace: Pace::default(),
+            known_dirs: Mutex::default(),
+            n_temporary: AtomicU64::new(0),
+            pretence: None,
+        }
+    }
+
+    /// The same, but no file is given more than `n` names by hard links, as if the file system allowed
+    /// no more. File systems have a limit of their own, 65,000 on ext4.
+    #[must_use]
+    pub fn with_links_max(self, n: u64) -> Creator {
+        Creator {
+            n_links_max: n,
+            ..self
         }
     }
 
@@ -80,6 +113,22 @@ impl Creator {
     pub fn pretended(&self, block_bytes: u64) -> Option<Pretended> {
         let pretence = self.pretence.as_ref()?;
         Some(pretence.total(block_bytes))
+    }
+
+    /// The permissions of what is created.
+    pub fn modes(&self) -> Modes {
+        self.modes
+    }
+
+    /// The stamp of a file that is there, or would be.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn stamp(&self, path: &Path) -> io::Result<Stamp> {
+        match &self.pretence {
+            Some(pretence) => pretence.stamp(path),
+            None => Stamp::of(path),
+        }
     }
 
     /// Whether something is there, or would be.
@@ -161,7 +210,7 @@ impl Creator {
             let result = pretence.create(path, n_bytes(parts));
             return result.map_err(StoreError::io("write", path));
         }
-        self.create_with(path, |file| write_all_vectored(file, parts))
+        self.create_with(path, |file| self.pace.write(file, parts))
     }
 
     /// [`Creator::create_file`] with content that `write` produces.
@@ -178,12 +227,34 @@ impl Creator {
             return result.map_err(StoreError::io("write", path));
         }
         let dir = path.parent().unwrap_or(Path::new("."));
-        self.create_dir(dir)?;
+        let has_unnamed = self.has_unnamed.load(Ordering::Relaxed);
+        if has_unnamed && let Some(mut file) = self.in_dir(dir, |mode| unnamed::open(dir, mode))? {
+            let result = write(&mut file).and_then(|()| unnamed::name(&file, path));
+            match result.map_err(StoreError::io("write", path))? {
+                Naming::Named => return Ok(true),
+                Naming::Taken => return Ok(false),
+                Naming::Refused => {}
+            }
+            self.has_unnamed.store(false, Ordering::Relaxed);
+            return self.create_named(dir, path, |copy| {
+                file.rewind()?;
+                io::copy(&mut file, copy).map(drop)
+            });
+        }
+        self.has_unnamed.store(false, Ordering::Relaxed);
+        self.create_named(dir, path, write)
+    }
+
+    /// [`Creator::create_with`] by way of a temporary name.
+    fn create_named(
+        &self,
+        dir: &Path,
+        path: &Path,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> Result<bool, StoreError> {
         let temporary = self.temporary_in(dir);
-        let result = self
-            .new_file(&temporary)
-            .and_then(|mut file| write(&mut file))
-            .and_then(|()| publish(&temporary, path));
+        let mut file = self.in_dir(dir, |mode| new_file(&temporary, mode))?;
+        let result = write(&mut file).and_then(|()| publish(&temporary, path));
         if !matches!(result, Ok(true)) {
             // The error that matters is the first one.
             let _ = std::fs::remove_file(&temporary);
@@ -218,12 +289,9 @@ impl Creator {
             return result.map_err(StoreError::io("write", path));
         }
         let dir = path.parent().unwrap_or(Path::new("."));
-        self.create_dir(dir)?;
         let temporary = self.temporary_in(dir);
-        let result = self
-            .new_file(&temporary)
-            .and_then(|mut file| write(&mut file))
-            .and_then(|()| std::fs::rename(&temporary, path));
+        let mut file = self.in_dir(dir, |mode| new_file(&temporary, mode))?;
+        let result = write(&mut file).and_then(|()| std::fs::rename(&temporary, path));
         if result.is_err() {
             // The error that matters is the first one.
             let _ = std::fs::remove_file(&temporary);
@@ -255,13 +323,28 @@ impl Creator {
         dir.join(format!("{TEMPORARY_PREFIX}{}-{serial}", std::process::id()))
     }
 
-    fn new_file(&self, path: &Path) -> io::Result<File> {
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(self.modes.file)
-            .open(path)
+    /// Opens a file in `dir`, which is created if missing: also if it was there and somebody has removed
+    /// it since.
+    fn in_dir<T>(&self, dir: &Path, open: impl Fn(u32) -> io::Result<T>) -> Result<T, StoreError> {
+        self.create_dir(dir)?;
+        match open(self.modes.file) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.forget_dir(dir);
+                self.create_dir(dir)?;
+                open(self.modes.file)
+            }
+            result => result,
+        }
+        .map_err(StoreError::io("create a file in", dir))
     }
+}
+
+fn new_file(path: &Path, mode: u32) -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(mode)
+        .open(path)
 }
 
 /// Gives a finished file its final name, unless that is taken.
@@ -301,65 +384,4 @@ pub fn write_all_vectored(file: &mut File, parts: &[&[u8]]) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn files_are_private_whole_and_never_replaced() {
-        let dir = tempfile::tempdir().unwrap();
-        let creator = Creator::default();
-        let path = dir.path().join("a/b/file");
-        assert!(creator.create_file(&path, &[b"one", b"", b"two"]).unwrap());
-        assert!(!creator.create_file(&path, &[b"other"]).unwrap());
-        assert_eq!(std::fs::read(&path).unwrap(), b"onetwo");
-        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&path), 0o600);
-        assert_eq!(mode(path.parent().unwrap()), 0o700);
-        assert_eq!(
-            std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
-            1
-        );
-    }
-
-    #[test]
-    fn replacing_takes_the_name_and_leaves_link_targets_alone() {
-        let dir = tempfile::tempdir().unwrap();
-        let (target, link) = (dir.path().join("target"), dir.path().join("link"));
-        std::fs::write(&target, "old").unwrap();
-        std::os::unix::fs::symlink(&target, &link).unwrap();
-        let creator = Creator::default();
-        for content in [b"one", b"two"] {
-            creator.replace_file(&link, &[content]).unwrap();
-            assert_eq!(std::fs::read(&link).unwrap(), content);
-        }
-        assert_eq!(std::fs::read(&target).unwrap(), b"old");
-        assert!(!link.is_symlink());
-        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 2);
-    }
-
-    #[test]
-    fn more_parts_than_one_call_takes() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("many");
-        let parts: Vec<Vec<u8>> = (0..5000_u32).map(|i| i.to_le_bytes().to_vec()).collect();
-        let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
-        assert!(Creator::default().create_file(&path, &slices).unwrap());
-        assert_eq!(std::fs::read(&path).unwrap(), parts.concat());
-    }
-
-    #[test]
-    fn an_unwritable_place_names_itself() {
-        let dir = tempfile::tempdir().unwrap();
-        let blocker = dir.path().join("file");
-        std::fs::write(&blocker, "x").unwrap();
-        let error = Creator::default()
-            .create_file(&blocker.join("sub/f"), &[b"x"])
-            .unwrap_err();
-        assert!(
-            error.to_string().contains("create the directory"),
-            "{error}"
-        );
-    }
-}
+mod tests;

@@ -2,3 +2,4 @@
 
 pub mod acl;
 pub mod mindspore;
+pub mod own;

@@ -26,6 +26,13 @@ pub fn xxh3_128(bytes: &[u8]) -> [u8; 16] {
     XxHash3_128::oneshot(bytes).to_be_bytes()
 }
 
+/// [`xxh3_128`] of several pieces, one after the other.
+pub fn xxh3_128_parts(parts: &[&[u8]]) -> [u8; 16] {
+    let mut hasher = XxHash3_128::new();
+    parts.iter().for_each(|part| hasher.write(part));
+    hasher.finish_128().to_be_bytes()
+}
+
 /// Lower-case hexadecimal digits.
 pub fn hex(digest: &[u8]) -> String {
     let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value & 0xf)]);
@@ -65,6 +72,10 @@ mod tests {
             assert_eq!(hex(&md5(bytes)), md5_hex);
             assert_eq!(hex(&sha1(bytes)), sha1_hex);
             assert_eq!(hex(&xxh3_128(bytes)), xxh3_hex);
+            for at in 0..=bytes.len() {
+                let (head, tail) = bytes.split_at(at);
+                assert_eq!(xxh3_128_parts(&[head, &[], tail]), xxh3_128(bytes));
+            }
         }
     }
 }

@@ -85,7 +85,7 @@ impl MindSporeSink {
         );
         let sink = MindSporeSink {
             failures: AclSink::lazy_by(creator.clone(), &options.path, &options.time),
-            files: Files::new(creator),
+            files: Files::new(creator, options.dedup, &options.path),
             tensors: TensorRules::default(),
             tree,
             options,
@@ -313,6 +313,7 @@ impl Sink for MindSporeSink {
 
     fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
         self.begin_ledger(model, step);
+        self.files.forget_dead();
         if !self.options.target.has_ranks() {
             return self.tell_runtime_step(model, step);
         }

@@ -1,6 +1,7 @@
 //! The MindSpore sink: trees of every target, from made-up executions.
 
 mod kernels;
+mod once;
 mod ring;
 mod run;
 mod statistics;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::sink::{MindSporeOptions, MindSporeSink, RuntimeMode};
+use opscope_capture::sink::{Dedup, MindSporeOptions, MindSporeSink, RuntimeMode};
 use opscope_capture::{GraphView, Plan, RingOptions, Session, SessionOptions, Sink, Summary, Tap};
 use opscope_store::atomic_file::Modes;
 use opscope_store::record::graph::TensorType;
@@ -24,6 +24,7 @@ pub(crate) fn options(dir: &Path, target: Target) -> MindSporeOptions {
         n_samples: None,
         has_host_layout: true,
         is_bin: false,
+        dedup: Dedup::default(),
         has_kernel_args: false,
         has_parameters_only: false,
         runtime: RuntimeMode::Values("all"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use opscope_capture::sink::{
-    AclSink, Content, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink,
+    AclSink, Content, Dedup, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink,
 };
 use opscope_capture::{Counters, SessionOptions, Sink};
 use opscope_store::atomic_file::Modes;
@@ -141,6 +141,7 @@ fn mindspore(dir: &Path, statistics: Option<Vec<Category>>) -> MindSporeSink {
         n_samples: None,
         has_host_layout: true,
         is_bin: false,
+        dedup: Dedup::default(),
         has_kernel_args: false,
         has_parameters_only: false,
         runtime: RuntimeMode::Values("all"),

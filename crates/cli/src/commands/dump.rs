@@ -5,6 +5,7 @@ mod dry_run;
 mod findings;
 mod inputs;
 mod mindspore;
+mod once;
 mod policy;
 mod range;
 mod report;
@@ -147,6 +148,8 @@ pub(crate) struct RunArguments {
     pub(crate) control: control::ControlArguments,
     #[command(flatten)]
     pub(crate) policy: PolicyArguments,
+    #[command(flatten)]
+    pub(crate) once: once::OnceArguments,
     #[command(flatten)]
     pub(crate) volume: VolumeArguments,
 }

@@ -8,16 +8,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 
+use super::{Linked, Sharing, Stamp};
+
 /// What a pretending [`Creator`](super::Creator) would have put on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pretended {
     /// Directories that would be new.
     pub n_dirs: u64,
-    /// Files that would be new or take the place of others.
+    /// Files that would be new or take the place of others, links included.
     pub n_files: u64,
-    /// Bytes in them, and bytes appended to files that are there already.
+    /// Those of them that would be further names of files that are there or would be.
+    pub n_linked: u64,
+    /// Bytes in the files, of linked ones once, and bytes appended to files that are there already.
     pub n_bytes: u64,
-    /// The same in whole blocks, as file systems give out room.
+    /// Bytes of the links, which are not in `n_bytes`.
+    pub n_bytes_linked: u64,
+    /// The bytes of `n_bytes` in whole blocks, as file systems give out room.
     pub n_bytes_in_blocks: u64,
 }
 
@@ -30,12 +36,15 @@ struct State {
     /// Whether the directory would be new.
     dirs: HashMap<PathBuf, bool>,
     files: HashMap<PathBuf, PretendedFile>,
+    n_serials: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct PretendedFile {
+    stamp: Stamp,
     n_bytes: u64,
     is_new: bool,
+    is_link: bool,
 }
 
 impl Pretence {
@@ -85,9 +94,15 @@ impl Pretence {
 
     pub(super) fn replace(&self, path: &Path, n_bytes: u64) -> io::Result<()> {
         self.check_place(path)?;
-        let is_new = true;
-        let file = PretendedFile { n_bytes, is_new };
-        self.lock().files.insert(path.to_owned(), file);
+        let mut state = self.lock();
+        state.n_serials += 1;
+        let file = PretendedFile {
+            stamp: Stamp::pretended(state.n_serials, n_bytes),
+            n_bytes,
+            is_new: true,
+            is_link: false,
+        };
+        state.files.insert(path.to_owned(), file);
         Ok(())
     }
 
@@ -104,6 +119,41 @@ impl Pretence {
         Ok(())
     }
 
+    /// A disk cannot tell how many names it would have room for, so none is refused.
+    pub(super) fn link(&self, existing: &Path, new: &Path) -> io::Result<Sharing> {
+        if self.stamp(existing).is_err() {
+            return Ok(Sharing::Refused);
+        }
+        if self.exists(new) || new.is_symlink() {
+            return Ok(Sharing::Taken);
+        }
+        self.link_replacing(existing, new)?;
+        Ok(Sharing::Shared(Linked::Hard))
+    }
+
+    pub(super) fn link_replacing(&self, existing: &Path, new: &Path) -> io::Result<bool> {
+        let Ok(stamp) = self.stamp(existing) else {
+            return Ok(false);
+        };
+        self.check_place(new)?;
+        let file = PretendedFile {
+            stamp,
+            n_bytes: stamp.n_bytes(),
+            is_new: true,
+            is_link: true,
+        };
+        self.lock().files.insert(new.to_owned(), file);
+        Ok(true)
+    }
+
+    /// What is on disk has the stamp that it has there.
+    pub(super) fn stamp(&self, path: &Path) -> io::Result<Stamp> {
+        match self.lock().files.get(path) {
+            Some(file) if file.is_new => Ok(file.stamp),
+            _ => Stamp::of(path),
+        }
+    }
+
     pub(super) fn total(&self, block_bytes: u64) -> Pretended {
         let state = self.lock();
         let mut total = Pretended {
@@ -112,6 +162,11 @@ impl Pretence {
         };
         for file in state.files.values() {
             total.n_files += u64::from(file.is_new);
+            if file.is_link {
+                total.n_linked += 1;
+                total.n_bytes_linked += file.n_bytes;
+                continue;
+            }
             total.n_bytes += file.n_bytes;
             total.n_bytes_in_blocks += file.n_bytes.next_multiple_of(block_bytes.max(1));
         }
@@ -173,7 +228,10 @@ pub(crate) fn nearest(path: &Path) -> &Path {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::collections::HashSet;
+    use std::fmt::{Debug, Write as _};
+    use std::io::Write as _;
+    use std::os::unix::fs::MetadataExt;
 
     use super::super::{Creator, Modes};
     use super::*;
@@ -185,67 +243,64 @@ mod tests {
     /// What a creator answers to many calls.
     fn answers(creator: &Creator, dir: &Path) -> Vec<String> {
         let path = |name: &str| dir.join(name);
+        let (link, stamp) = (
+            |existing, new| creator.share_file(&path(existing), &path(new)),
+            |name| creator.stamp(&path(name)).ok(),
+        );
+        let create = |name, parts: &[&[u8]]| creator.create_file(&path(name), parts);
         let write = |file: &mut File| file.write_all(b"by a function");
-        vec![
-            format!("{:?}", creator.create_dir(&path("a/b")).is_ok()),
-            format!("{:?}", creator.create_new_dir(&path("a/b")).unwrap()),
-            format!("{:?}", creator.create_new_dir(&path("a/c")).unwrap()),
-            format!("{:?}", creator.create_new_dir(&path("a/c")).unwrap()),
-            format!(
-                "{:?}",
-                creator.create_file(&path("a/f"), &[b"12", b"3"]).unwrap()
-            ),
-            format!(
-                "{:?}",
-                creator.create_file(&path("a/f"), &[b"other"]).unwrap()
-            ),
-            format!(
-                "{:?}",
-                creator.create_file(&path("old"), &[b"taken"]).unwrap()
-            ),
-            format!("{:?}", creator.create_with(&path("x/y/g"), write).unwrap()),
-            format!("{:?}", creator.replace_with(&path("x/h"), write).is_ok()),
-            format!(
-                "{:?}",
-                creator.replace_file(&path("x/h"), &[b"shorter"]).is_ok()
-            ),
-            format!(
-                "{:?}",
-                creator.append_line(&path("x/list"), "one\n").is_ok()
-            ),
-            format!(
-                "{:?}",
-                creator.append_line(&path("x/list"), "two\n").is_ok()
-            ),
-            format!(
-                "{:?}",
-                creator.create_file(&path("a/f/below"), &[b""]).is_ok()
-            ),
-            format!(
-                "{:?}",
-                creator.create_file(&path("old/below"), &[b""]).is_ok()
-            ),
-            format!(
-                "{:?}",
-                creator.exists(&path("x/y")) && creator.exists(&path("old"))
-            ),
-            format!("{:?}", creator.exists(&path("x/z"))),
-        ]
+        let mut told = String::new();
+        let mut tell = |answer: &dyn Debug| writeln!(told, "{answer:?}").unwrap();
+        tell(&creator.create_dir(&path("a/b")).is_ok());
+        tell(&creator.create_new_dir(&path("a/b")).unwrap());
+        tell(&creator.create_new_dir(&path("a/c")).unwrap());
+        tell(&creator.create_new_dir(&path("a/c")).unwrap());
+        tell(&create("a/f", &[b"12", b"3"]).unwrap());
+        tell(&create("a/f", &[b"other"]).unwrap());
+        tell(&create("old", &[b"taken"]).unwrap());
+        tell(&creator.create_with(&path("x/y/g"), write).unwrap());
+        tell(&creator.replace_with(&path("x/h"), write).is_ok());
+        tell(&creator.replace_file(&path("x/h"), &[b"shorter"]).is_ok());
+        tell(&creator.append_line(&path("x/list"), "one\n").is_ok());
+        tell(&creator.append_line(&path("x/list"), "two\n").is_ok());
+        tell(&create("a/f/below", &[b""]).is_ok());
+        tell(&create("old/below", &[b""]).is_ok());
+        tell(&["x/y", "old", "x/z"].map(|name| creator.exists(&path(name))));
+        tell(&matches!(
+            link("x/h", "links/one").unwrap(),
+            Sharing::Shared(_)
+        ));
+        tell(&matches!(
+            link("links/one", "links/two").unwrap(),
+            Sharing::Shared(_)
+        ));
+        tell(&link("x/h", "old").unwrap());
+        tell(&link("gone", "links/three").unwrap());
+        tell(&(stamp("x/h") == stamp("links/two")));
+        tell(&(stamp("x/h") == stamp("a/f")));
+        told.lines().map(str::to_owned).collect()
     }
 
     /// What is below a directory, but for what was there before.
     fn on_disk(dir: &Path) -> Pretended {
         let mut sum = Pretended::default();
+        let mut seen = HashSet::new();
         let mut dirs = vec![dir.to_owned()];
         while let Some(dir) = dirs.pop() {
             for entry in std::fs::read_dir(dir).unwrap() {
                 let entry = entry.unwrap();
-                let len = entry.metadata().unwrap().len();
-                if entry.file_type().unwrap().is_dir() {
+                let metadata = entry.metadata().unwrap();
+                let len = metadata.len();
+                if metadata.is_dir() {
                     sum.n_dirs += 1;
                     dirs.push(entry.path());
                 } else if entry.file_name() != "old" {
                     sum.n_files += 1;
+                    if !seen.insert(metadata.ino()) {
+                        sum.n_linked += 1;
+                        sum.n_bytes_linked += len;
+                        continue;
+                    }
                     sum.n_bytes += len;
                     sum.n_bytes_in_blocks += len.next_multiple_of(8);
                 }

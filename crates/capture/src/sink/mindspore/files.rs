@@ -1,21 +1,25 @@
 //! Files of the trees: created whole, replaced, or appended to.
 
-use std::path::Path;
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::tree::mindspore::Digits;
+use opscope_tensor::Identity;
 
 use crate::sink::ledger::{Ledger, Origin, StepKey};
-use crate::sink::{Removed, SinkError, Written};
+use crate::sink::once::{Attempt, Place, Request, Source, WriteOnce};
+use crate::sink::{Dedup, Removed, SinkError, Written};
 
 /// How many short names are tried.
 const N_SHORT_NAMES_MAX: usize = 1000;
 
 pub(super) struct Files {
     creator: Arc<Creator>,
+    once: WriteOnce<Identity>,
     digits: Digits,
     /// Keeps lines whole and in order, and a header before them.
     appending: Mutex<()>,
@@ -24,8 +28,10 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(creator: Arc<Creator>) -> Files {
+    /// `root` is the directory below which files are shared by their content.
+    pub(super) fn new(creator: Arc<Creator>, dedup: Dedup, root: &Path) -> Files {
         Files {
+            once: WriteOnce::new(dedup, root, creator.modes()),
             creator,
             digits: Digits::default(),
             appending: Mutex::new(()),
@@ -89,28 +95,79 @@ impl Files {
         }
     }
 
+    /// Forgets tensors that are no longer there.
+    pub(super) fn forget_dead(&self) {
+        self.once.forget_dead();
+    }
+
     /// Creates a file in `dir` under the first of `names` that is free; where a name is too long,
     /// under digits, and `mapping.csv` says whose.
     pub(super) fn put(
         &self,
         dir: &Path,
-        names: impl Iterator<Item = String>,
+        names: &(impl Iterator<Item = String> + Clone),
         parts: &[&[u8]],
     ) -> Result<Written, SinkError> {
+        self.with_request(dir, names, parts, |request| self.once.put_alone(request))
+    }
+
+    /// [`Files::put`] of a file that is a link where its bytes have been written before. `source` is
+    /// what it is made of, if that has an identity.
+    pub(super) fn put_once(
+        &self,
+        dir: &Path,
+        names: &(impl Iterator<Item = String> + Clone),
+        parts: &[&[u8]],
+        source: Option<Source<Identity>>,
+    ) -> Result<Written, SinkError> {
+        self.with_request(dir, names, parts, |request| self.once.put(source, request))
+    }
+
+    fn with_request(
+        &self,
+        dir: &Path,
+        names: &(impl Iterator<Item = String> + Clone),
+        parts: &[&[u8]],
+        work: impl FnOnce(&Request<'_>) -> Result<Written, SinkError>,
+    ) -> Result<Written, SinkError> {
+        let placed = RefCell::new(None);
+        let place: &Place<'_> = &|attempt| {
+            let path = self.place(dir, names.clone(), attempt)?;
+            placed.replace(path.clone());
+            Ok(path)
+        };
+        let creator = &self.creator;
+        let written = work(&Request {
+            creator,
+            parts,
+            place,
+        })?;
+        if let Some(path) = placed.take() {
+            self.note(&path, written.n_bytes, Origin::New)?;
+        }
+        Ok(written)
+    }
+
+    fn place(
+        &self,
+        dir: &Path,
+        names: impl Iterator<Item = String>,
+        attempt: &mut dyn FnMut(&Path) -> Result<Attempt, StoreError>,
+    ) -> Result<Option<PathBuf>, SinkError> {
         let mut last = String::new();
         for name in names.take(N_SHORT_NAMES_MAX) {
             let short = self.digits.short_name(&name);
             let path = dir.join(short.as_ref().unwrap_or(&name));
-            if self.creator.create_file(&path, parts)? {
-                if let Some(short) = short {
+            match (attempt(&path)?, short) {
+                (Attempt::Refused, _) => return Ok(None),
+                (Attempt::Taken, _) => last = name,
+                (Attempt::Done, None) => return Ok(Some(path)),
+                (Attempt::Done, Some(short)) => {
                     let line = mapping_csv::line(&short, &name);
                     self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
+                    return Ok(Some(path));
                 }
-                let written = one_file(parts);
-                self.note(&path, written.n_bytes, Origin::New)?;
-                return Ok(written);
             }
-            last = name;
         }
         Err(SinkError::Other(format!("no free file name for `{last}`")))
     }

@@ -6,6 +6,8 @@ use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::tree::mindspore::Target;
 
+use crate::sink::Dedup;
+
 /// What to write, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeOptions {
@@ -32,6 +34,8 @@ pub struct MindSporeOptions {
     pub has_host_layout: bool,
     /// Whether whole graphs have one file for each operator instead of one for each tensor.
     pub is_bin: bool,
+    /// Which tensors share a file.
+    pub dedup: Dedup,
     /// Whether the attributes of operators are written.
     pub has_kernel_args: bool,
     /// Whether only parameters are written, so that no execution is listed.

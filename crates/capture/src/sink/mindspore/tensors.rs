@@ -12,6 +12,7 @@ use opscope_store::tree::mindspore::{
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::{MindSporeSink, device_statistics, statistics};
+use crate::sink::once::Source;
 use crate::sink::{SinkError, Whole, Written};
 
 /// The cells of a row, by category.
@@ -49,6 +50,7 @@ impl MindSporeSink {
             Ok(sample) => sample,
             Err(reason) => return Ok(self.refuse(reason)),
         };
+        let identity = tensor.identity();
         let tensor = sample.as_ref().unwrap_or(tensor);
         let target = self.options.target;
         let dtype = tensor.dtype();
@@ -82,7 +84,12 @@ impl MindSporeSink {
                 TensorFileName { timestamp, ..name }.to_string()
             });
             let parts: [&[u8]; 2] = [&array.header, &array.payload];
-            written = written + self.files.put(dir, names, &parts)?;
+            let source = identity.map(|identity| Source {
+                identity: identity.clone(),
+                dtype,
+                header: array.header.as_slice().into(),
+            });
+            written = written + self.files.put_once(dir, &names, &parts, source)?;
             written.whole = Whole::one(name.side, array.payload.len() as u64);
         }
         Ok(written + self.write_row(dir, operator, &name, tensor)?)

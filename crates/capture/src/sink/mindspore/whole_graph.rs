@@ -63,7 +63,7 @@ impl MindSporeSink {
             name.to_string()
         });
         let dir = self.run_dir(&record.model, record.step);
-        let written = self.files.put(&dir, names, &parts)?;
+        let written = self.files.put(&dir, &names, &parts)?;
         let whole = Whole::all(record);
         Ok(Written { whole, ..written })
     }
@@ -87,7 +87,7 @@ impl MindSporeSink {
         let names = (record.timestamp_us..)
             .map(|timestamp| op_debug_file_name(task_id, stream_id, timestamp) + suffix);
         let dir = self.run_dir(&record.model, record.step);
-        self.files.put(&dir, names, &[&bytes])
+        self.files.put(&dir, &names, &[&bytes])
     }
 
     /// Notes what the runtime is told of a model, and tells it to wait for the first selected step.

@@ -91,6 +91,8 @@ fn since(now: Pretended, earlier: Pretended) -> Pretended {
     Pretended {
         n_dirs: now.n_dirs.saturating_sub(earlier.n_dirs),
         n_files: now.n_files.saturating_sub(earlier.n_files),
+        n_linked: now.n_linked.saturating_sub(earlier.n_linked),
+        n_bytes_linked: now.n_bytes_linked.saturating_sub(earlier.n_bytes_linked),
         n_bytes: now.n_bytes.saturating_sub(earlier.n_bytes),
         n_bytes_in_blocks: now
             .n_bytes_in_blocks

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use opscope_capture::sink::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
+use opscope_capture::sink::{Dedup, DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
 use opscope_capture::{
     Exclusion, KernelRule, KernelSelection, ModelSelection, OperatorKey, OperatorSelection, Plan,
     Purpose, Sides,
@@ -68,6 +68,7 @@ impl Dump {
             n_samples: dump.n_samples,
             has_host_layout: dump.trans_flag,
             is_bin: dump.file_format == FileFormat::Bin,
+            dedup: Dedup::default(),
             has_kernel_args: dump.saves_kernel_args,
             has_parameters_only: has_parameters_only(dump.target, dump.purpose),
             runtime: match dump.purpose {

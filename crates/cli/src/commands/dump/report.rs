@@ -90,12 +90,16 @@ fn print_amount(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> 
     }
     let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
     if c.n_files > 0 || !writes_nothing {
-        writeln!(
-            out,
-            "bytes             {} in {}",
-            format::bytes(c.n_bytes_written),
-            format::count(c.n_files, "file")
-        )?;
+        let n_files = format::count(c.n_files, "file");
+        let n_bytes = format::bytes(c.n_bytes_written);
+        match c.n_linked {
+            0 => writeln!(out, "bytes             {n_bytes} in {n_files}")?,
+            n => writeln!(
+                out,
+                "bytes             asked {}, wrote {n_bytes}; {n} of {n_files} are links",
+                format::bytes(c.n_bytes_asked())
+            )?,
+        }
     }
     Ok(())
 }
@@ -138,6 +142,8 @@ impl Outcome {
             "ended_by_failure": self.summary.is_ended_by_failure,
             "files": c.n_files,
             "bytes_selected": c.n_bytes_selected,
+            "files_linked": c.n_linked,
+            "bytes_asked": c.n_bytes_asked(),
             "bytes_written": c.n_bytes_written,
             "seconds": self.time.as_secs_f64(),
             "seconds_per_step_without_dump": self.baseline.map(|time| time.as_secs_f64()),

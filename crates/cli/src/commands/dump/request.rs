@@ -248,13 +248,18 @@ impl Request {
 
     /// Opens what the tensors go to.
     pub(crate) fn open(&self, arguments: &RunArguments) -> Result<Sinks, Failure> {
+        arguments.once.warn_without_effect(self.mindspore.as_ref());
         let modes = arguments.modes.modes();
         let creator = Arc::new(match arguments.volume.dry_run {
             true => Creator::pretending(modes),
             false => Creator::new(modes),
         });
         if let Some(options) = &self.mindspore {
-            let sink = MindSporeSink::create_by(creator.clone(), options.clone())
+            let options = MindSporeOptions {
+                dedup: arguments.once.dedup(),
+                ..options.clone()
+            };
+            let sink = MindSporeSink::create_by(creator.clone(), options)
                 .map_err(|error| Failure::new(USAGE, error))?
                 .with_tensors_where(self.tensors.clone());
             let target = Target::MindSpore(Arc::new(sink));

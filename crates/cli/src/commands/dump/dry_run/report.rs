@@ -105,6 +105,14 @@ impl Forecast {
             "in total          {} in {dirs}",
             size(total.n_files, total.n_bytes)
         )?;
+        if total.n_linked > 0 {
+            let saved = format::bytes(total.n_bytes_linked);
+            writeln!(
+                out,
+                "links             {} of the files, which saves {saved}",
+                total.n_linked
+            )?;
+        }
         let whole = self.whole();
         writeln!(
             out,
@@ -213,6 +221,8 @@ impl Forecast {
             "records": { "offered": c.n_offered, "selected": c.n_selected, "whole": c.n_whole },
             "files": self.total.n_files,
             "bytes": self.total.n_bytes,
+            "linked": self.total.n_linked,
+            "bytes_linked": self.total.n_bytes_linked,
             "directories": self.total.n_dirs,
             "beside": { "files": beside_files, "bytes": beside_bytes },
             "by_side": {

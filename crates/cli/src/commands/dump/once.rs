@@ -1,0 +1,47 @@
+//! Which tensors of a dump share a file.
+
+use clap::ValueEnum;
+use opscope_capture::sink::{Dedup, MindSporeOptions};
+
+/// Which tensors share a file.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Files")]
+pub(crate) struct OnceArguments {
+    /// Where each tensor is a file, which of them are links to one another [default: identity]
+    #[arg(long, value_enum, value_name = "HOW")]
+    dedup: Option<DedupChoice>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DedupChoice {
+    /// None
+    Off,
+    /// What is the same memory: an output and the inputs that it becomes, weights over steps
+    Identity,
+    /// Whatever has equal bytes, in earlier dumps below the same directory too
+    Content,
+}
+
+impl OnceArguments {
+    pub(super) fn dedup(&self) -> Dedup {
+        match self.dedup.unwrap_or(DedupChoice::Identity) {
+            DedupChoice::Off => Dedup::Off,
+            DedupChoice::Identity => Dedup::Identity,
+            DedupChoice::Content => Dedup::Content,
+        }
+    }
+
+    /// Says so if the form of the dump leaves nothing to share.
+    #[expect(clippy::print_stderr, reason = "warnings go to standard error")]
+    pub(super) fn warn_without_effect(&self, mindspore: Option<&MindSporeOptions>) {
+        let has_tensor_files = mindspore.is_some_and(|options| {
+            options.has_tensors && (!options.is_bin || options.target.has_ranks())
+        });
+        if self.dedup == Some(DedupChoice::Content) && !has_tensor_files {
+            eprintln!(
+                "opscope: warning: `--dedup content` has no effect on a dump in which no tensor is \
+                 a file of its own"
+            );
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Further names for finished files.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::Creator;
+use crate::StoreError;
+
+/// Bytes that are compared at once.
+const COMPARE_BYTES: usize = 256 << 10;
+
+/// Which way a file came to another name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linked {
+    /// One file with two names.
+    Hard,
+    /// Two files that share their blocks until one of them is changed.
+    Reflink,
+    /// Two files, each with bytes of its own.
+    Copy,
+}
+
+/// How an attempt to share a file's bytes ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// The name is there, [`Linked::Hard`] or [`Linked::Reflink`].
+    Shared(Linked),
+    /// The name was taken; what has it is untouched.
+    Taken,
+    /// The file system cannot share the bytes, the file has as many names as it may have, or it is gone.
+    Refused,
+}
+
+impl Creator {
+    /// Gives the finished file `existing` the further name `new`, unless that is taken: `None`.
+    ///
+    /// By a hard link; where the file system has none, or not between these two, or `existing` has as
+    /// many as it may have, by a file that shares its blocks, or else by a copy. `new` appears whole or
+    /// not at all.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses, as where `existing` is gone.
+    pub fn link_file(&self, existing: &Path, new: &Path) -> Result<Option<Linked>, StoreError> {
+        match self.share_file(existing, new)? {
+            Sharing::Shared(linked) => Ok(Some(linked)),
+            Sharing::Taken => Ok(None),
+            Sharing::Refused => {
+                let mut source = File::open(existing).map_err(StoreError::io("open", existing))?;
+                let is_new = self.create_with(new, |file| io::copy(&mut source, file).map(drop))?;
+                Ok(is_new.then_some(Linked::Copy))
+            }
+        }
+    }
+
+    /// [`Creator::link_file`] that does not fall back on a copy.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system fails.
+    pub fn share_file(&self, existing: &Path, new: &Path) -> Result<Sharing, StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.link(existing, new);
+            return result.map_err(StoreError::io("link", new));
+        }
+        if let Some(dir) = new.parent() {
+            self.create_dir(dir)?;
+        }
+        let result = match self.hard_link(existing, new) {
+            // Somebody has removed the directory.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && existing.exists() => {
+                if let Some(dir) = new.parent() {
+                    self.forget_dir(dir);
+                    self.create_dir(dir)?;
+                }
+                self.hard_link(existing, new)
+            }
+            result => result,
+        };
+        match result {
+            Ok(()) => Ok(Sharing::Shared(Linked::Hard)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Sharing::Taken),
+            Err(error) if is_refusal(&error) => self.reflink(existing, new),
+            Err(_) if !existing.exists() => Ok(Sharing::Refused),
+            Err(error) => Err(StoreError::io("link", new)(error)),
+        }
+    }
+
+    /// Gives the finished file `existing` the further name `new` in place of the file that has it.
+    /// Returns `false`, and leaves that file alone, if the file system refuses.
+    ///
+    /// # Errors
+    /// As for [`Creator::link_file`].
+    pub fn share_file_replacing(&self, existing: &Path, new: &Path) -> Result<bool, StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.link_replacing(existing, new);
+            return result.map_err(StoreError::io("link", new));
+        }
+        let temporary = self.temporary_in(new.parent().unwrap_or(Path::new(".")));
+        if !matches!(self.share_file(existing, &temporary)?, Sharing::Shared(_)) {
+            return Ok(false);
+        }
+        let result = std::fs::rename(&temporary, new);
+        // It is still there if the rename failed, or if both names were the same file's before.
+        let _ = std::fs::remove_file(&temporary);
+        result.map_err(StoreError::io("link", new))?;
+        Ok(true)
+    }
+
+    fn hard_link(&self, existing: &Path, new: &Path) -> io::Result<()> {
+        if self.n_links_max < u64::MAX && existing.metadata()?.nlink() >= self.n_links_max {
+            return Err(rustix::io::Errno::MLINK.into());
+        }
+        std::fs::hard_link(existing, new)
+    }
+
+    fn reflink(&self, existing: &Path, new: &Path) -> Result<Sharing, StoreError> {
+        let Ok(source) = File::open(existing) else {
+            return Ok(Sharing::Refused);
+        };
+        let mut is_refused = false;
+        let result = self.create_with(new, |file| {
+            rustix::fs::ioctl_ficlone(file, &source).map_err(|error| {
+                let error = io::Error::from(error);
+                is_refused = is_refusal(&error);
+                error
+            })
+        });
+        match result {
+            Ok(true) => Ok(Sharing::Shared(Linked::Reflink)),
+            Ok(false) => Ok(Sharing::Taken),
+            Err(_) if is_refused => Ok(Sharing::Refused),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What tells whether a file is still the one that it was, without reading it.
+///
+/// Further names do not change it; writing into the file does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    device: u64,
+    inode: u64,
+    n_bytes: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    /// That of a file that is not there: no device has its number.
+    pub(super) fn pretended(serial: u64, n_bytes: u64) -> Stamp {
+        Stamp {
+            device: u64::MAX,
+            inode: serial,
+            n_bytes,
+            changed: (0, 0),
+        }
+    }
+
+    /// The stamp of the regular file `path`.
+    ///
+    /// # Errors
+    /// The operating system's, or [`io::ErrorKind::InvalidInput`] if it is something else.
+    pub fn of(path: &Path) -> io::Result<Stamp> {
+        let metadata = path.symlink_metadata()?;
+        if !metadata.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Ok(Stamp {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            n_bytes: metadata.len(),
+            changed: (metadata.mtime(), metadata.mtime_nsec()),
+        })
+    }
+
+    /// The file's length.
+    pub fn n_bytes(&self) -> u64 {
+        self.n_bytes
+    }
+}
+
+/// Whether a file holds exactly `parts`, one after the other.
+///
+/// # Errors
+/// The operating system's.
+pub fn file_holds(path: &Path, parts: &[&[u8]]) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let n_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
+    if file.metadata()?.len() != n_bytes {
+        return Ok(false);
+    }
+    let mut buffer = vec![0; COMPARE_BYTES.min(usize::try_from(n_bytes).unwrap_or(COMPARE_BYTES))];
+    for chunk in parts.iter().flat_map(|part| part.chunks(COMPARE_BYTES)) {
+        let buffer = &mut buffer[..chunk.len()];
+        match file.read_exact(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            result => result?,
+        }
+        if buffer != chunk {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a file system says that it cannot do this, as opposed to having failed at it.
+fn is_refusal(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let refusals = [
+        Errno::MLINK,
+        Errno::XDEV,
+        Errno::PERM,
+        Errno::OPNOTSUPP,
+        Errno::NOTTY,
+        Errno::INVAL,
+        Errno::NOSYS,
+    ];
+    Errno::from_io_error(error).is_some_and(|errno| refusals.contains(&errno))
+}
