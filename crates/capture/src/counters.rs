@@ -36,6 +36,8 @@ pub struct Counters {
     pub n_selected: u64,
     /// Tensors that the sink took. It writes no file for a record whose tensors are all empty.
     pub n_written: u64,
+    /// Tensors that the sink took with all their elements.
+    pub n_whole: u64,
     /// Tensors that have no place in the form of the dump, such as one without elements where each
     /// tensor is a file of its own.
     pub n_refused: u64,
@@ -190,7 +192,7 @@ macro_rules! live_counters {
 live_counters! {
     n_steps, n_steps_active,
     n_operators_seen, n_operators_written, n_operators_overflowed, n_operators_skipped, n_offered, n_selected, n_written,
-    n_refused, n_failed, n_files, n_linked, n_bytes_selected, n_bytes_written, n_bytes_linked, n_files_removed, n_bytes_removed;
+    n_whole, n_refused, n_failed, n_files, n_linked, n_bytes_selected, n_bytes_written, n_bytes_linked, n_files_removed, n_bytes_removed;
     dropped: n_not_shown, n_operator_failed, n_limit, n_behind, n_stopped, n_ended,
 }
 

@@ -30,6 +30,7 @@ mod select;
 mod session;
 pub mod sink;
 mod tap;
+mod tensor_rule;
 mod writer;
 
 pub use control::{Control, PlanRefused};
@@ -52,3 +53,4 @@ pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
 pub use sink::{Removed, Sink, SinkError, Written};
 pub use tap::Tap;
+pub use tensor_rule::{TensorRule, TensorRuleError, TensorRules};

@@ -7,13 +7,14 @@ mod mindspore;
 mod once;
 mod range;
 mod stats;
+mod volume;
 
 use std::ops::Add;
 use std::sync::Arc;
 
 use opscope_store::StoreError;
 use opscope_store::file_format::stats_csv::Columns;
-use opscope_store::record::{ModelId, Record};
+use opscope_store::record::{ModelId, Record, Side};
 use opscope_tensor::Tensor;
 use thiserror::Error;
 
@@ -26,6 +27,7 @@ pub use mindspore::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMod
 pub use once::Dedup;
 pub use range::{RangeRow, RangeSink};
 pub use stats::{StatsRow, StatsSink};
+pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};
 
 /// Takes records, from several threads at once and in any order.
 pub trait Sink: Send + Sync {
@@ -133,6 +135,8 @@ pub enum Content {
     Tensors,
     /// A row of these statistics.
     Statistics(Columns),
+    /// A row of these statistics, and all of it where the sink's rules choose it.
+    Both(Columns),
 }
 
 /// What became of a record.
@@ -148,6 +152,59 @@ pub struct Written {
     pub n_bytes_linked: u64,
     /// Tensors of the record that the form of the dump has no place for.
     pub n_refused: u64,
+    /// Tensors of which all elements were written.
+    pub whole: Whole,
+}
+
+/// Tensors that were written with all their elements, by side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Whole {
+    /// Number of inputs.
+    pub n_inputs: u64,
+    /// Bytes of their elements.
+    pub n_input_bytes: u64,
+    /// Number of outputs.
+    pub n_outputs: u64,
+    /// Bytes of their elements.
+    pub n_output_bytes: u64,
+}
+
+impl Whole {
+    /// One tensor.
+    pub(crate) fn one(side: Side, n_bytes: u64) -> Whole {
+        match side {
+            Side::Input => Whole {
+                n_inputs: 1,
+                n_input_bytes: n_bytes,
+                ..Whole::default()
+            },
+            Side::Output => Whole {
+                n_outputs: 1,
+                n_output_bytes: n_bytes,
+                ..Whole::default()
+            },
+        }
+    }
+
+    /// All tensors of `record`.
+    pub(crate) fn all(record: &Record) -> Whole {
+        let one =
+            |(side, _, tensor): (Side, usize, &Tensor)| Whole::one(side, tensor.n_bytes() as u64);
+        record.slots().map(one).fold(Whole::default(), Add::add)
+    }
+}
+
+impl Add for Whole {
+    type Output = Whole;
+
+    fn add(self, other: Whole) -> Whole {
+        Whole {
+            n_inputs: self.n_inputs + other.n_inputs,
+            n_input_bytes: self.n_input_bytes + other.n_input_bytes,
+            n_outputs: self.n_outputs + other.n_outputs,
+            n_output_bytes: self.n_output_bytes + other.n_output_bytes,
+        }
+    }
 }
 
 /// What was taken back of a step.
@@ -183,6 +240,7 @@ impl Add for Written {
             n_bytes: self.n_bytes + other.n_bytes,
             n_bytes_linked: self.n_bytes_linked + other.n_bytes_linked,
             n_refused: self.n_refused + other.n_refused,
+            whole: self.whole + other.whole,
         }
     }
 }

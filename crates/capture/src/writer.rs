@@ -61,6 +61,8 @@ pub(crate) fn write(shared: &Shared, job: &Job) {
             let n_refused = written.n_refused.min(n_slots);
             add(&counters.n_refused, n_refused);
             add(&counters.n_written, n_slots - n_refused);
+            let whole = written.whole;
+            add(&counters.n_whole, whole.n_inputs + whole.n_outputs);
             counters.add_files(written);
         }
         Err(error) => {

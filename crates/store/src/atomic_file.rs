@@ -3,11 +3,13 @@
 //! A file is written without a name, or under a temporary name in its own directory, and then given
 //! its final name in one step that fails if the name is taken, or takes the name over where the caller
 //! says so. Whoever lists the directory sees whole files only. A finished file can be given further names.
+//! A creator may also pretend, and count what it would write.
 
 mod append;
 mod directories;
 mod link;
 mod pace;
+mod pretend;
 mod unnamed;
 
 use std::fs::{File, OpenOptions, Permissions};
@@ -20,11 +22,14 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use self::directories::Directories;
 use self::pace::Pace;
+use self::pretend::{Pretence, n_bytes, n_bytes_of};
 use self::unnamed::Naming;
 use crate::StoreError;
 use crate::temporary::{LeftOvers, TemporaryName};
 
 pub use link::{Linked, Sharing, Stamp, file_holds};
+pub use pretend::Pretended;
+pub(crate) use pretend::nearest;
 
 /// How temporary files begin; readers pass over them.
 pub use crate::temporary::PREFIX as TEMPORARY_PREFIX;
@@ -81,6 +86,8 @@ pub struct Creator {
     /// Whether files without a name work, as far as is known.
     has_unnamed: AtomicBool,
     pace: Pace,
+    /// Takes everything instead of the disk.
+    pretence: Option<Pretence>,
 }
 
 impl Default for Creator {
@@ -98,6 +105,7 @@ impl Creator {
             has_unnamed: AtomicBool::new(true),
             pace: Pace::default(),
             directories: Directories::default(),
+            pretence: None,
         }
     }
 
@@ -108,6 +116,15 @@ impl Creator {
         Creator {
             n_links_max: n,
             ..self
+        }
+    }
+
+    /// A creator that creates nothing: it answers as one with `modes` would, remembers which names
+    /// would be taken, and counts.
+    pub fn pretending(modes: Modes) -> Creator {
+        Creator {
+            pretence: Some(Pretence::default()),
+            ..Creator::new(modes)
         }
     }
 
@@ -134,11 +151,46 @@ impl Creator {
         self.directories.left_overs()
     }
 
+    /// What a pretending creator would have written so far, where files take up room in multiples of
+    /// `block_bytes`; `None` of one that writes.
+    pub fn pretended(&self, block_bytes: u64) -> Option<Pretended> {
+        let pretence = self.pretence.as_ref()?;
+        Some(pretence.total(block_bytes))
+    }
+
+    /// The permissions of what is created.
+    pub fn modes(&self) -> Modes {
+        self.modes
+    }
+
+    /// The stamp of a file that is there, or would be.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn stamp(&self, path: &Path) -> io::Result<Stamp> {
+        match &self.pretence {
+            Some(pretence) => pretence.stamp(path),
+            None => Stamp::of(path),
+        }
+    }
+
+    /// Whether something is there, or would be.
+    pub fn exists(&self, path: &Path) -> bool {
+        match &self.pretence {
+            Some(pretence) => pretence.exists(path),
+            None => path.exists(),
+        }
+    }
+
     /// Creates `dir` and its missing parents.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses, or if a symbolic link is in the way.
     pub fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.create_dir(dir);
+            return result.map_err(StoreError::io("create the directory", dir));
+        }
         self.directories.create(dir, self.modes)
     }
 
@@ -152,6 +204,10 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn create_new_dir(&self, dir: &Path) -> Result<bool, StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.create_new_dir(dir);
+            return result.map_err(StoreError::io("create the directory", dir));
+        }
         match directories::make(dir, self.modes) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
@@ -166,6 +222,10 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses; nothing is left behind then.
     pub fn create_file(&self, path: &Path, parts: &[&[u8]]) -> Result<bool, StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.create(path, n_bytes(parts));
+            return result.map_err(StoreError::io("write", path));
+        }
         self.create_with(path, |file| self.pace.write(file, parts))
     }
 
@@ -178,6 +238,10 @@ impl Creator {
         path: &Path,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<bool, StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = n_bytes_of(write).and_then(|n_bytes| pretence.create(path, n_bytes));
+            return result.map_err(StoreError::io("write", path));
+        }
         let dir = path.parent().unwrap_or(Path::new("."));
         let has_unnamed = self.has_unnamed.load(Ordering::Relaxed);
         if has_unnamed && let Some(mut file) = self.in_dir(dir, |mode| unnamed::open(dir, mode))? {
@@ -222,6 +286,10 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses; the old file is untouched then.
     pub fn replace_file(&self, path: &Path, parts: &[&[u8]]) -> Result<(), StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.replace(path, n_bytes(parts));
+            return result.map_err(StoreError::io("write", path));
+        }
         self.replace_with(path, |file| write_all_vectored(file, parts))
     }
 
@@ -234,6 +302,10 @@ impl Creator {
         path: &Path,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<(), StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = n_bytes_of(write).and_then(|n_bytes| pretence.replace(path, n_bytes));
+            return result.map_err(StoreError::io("write", path));
+        }
         let dir = path.parent().unwrap_or(Path::new("."));
         let temporary = self.temporary_in(dir);
         let mut file = self.in_dir(dir, |mode| new_file(&temporary, mode))?;

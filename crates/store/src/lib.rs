@@ -24,7 +24,9 @@ pub mod owner;
 pub mod record;
 pub mod removal;
 pub mod run_file;
+mod space;
 pub mod temporary;
 pub mod tree;
 
 pub use error::{FormatError, StoreError};
+pub use space::{Space, space};

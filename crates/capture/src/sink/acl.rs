@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
-use opscope_store::file_format::mapping_csv;
 use opscope_store::file_format::op_debug::OverflowRecord;
-use opscope_store::file_format::{dump_data, stats_csv};
+use opscope_store::file_format::stats_csv::{self, Columns};
+use opscope_store::file_format::{dump_data, mapping_csv};
 use opscope_store::record::{ModelId, Record};
 use opscope_store::run_file::RunFile;
 use opscope_store::tree::acl::{
@@ -23,9 +23,9 @@ use opscope_tensor::Tensor;
 
 use self::outlet::Outlet;
 use super::ledger::{Ledger, Origin, StepKey};
-use super::{Content, Removed, Sink, SinkError, Written};
+use super::{Content, Removed, Sink, SinkError, Whole, Written};
 use crate::overflow::Overflow;
-use crate::{Failure, FailureDetail};
+use crate::{Failure, FailureDetail, TensorRules};
 
 pub use outlet::{CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 
@@ -39,6 +39,8 @@ const N_NAME_ATTEMPTS: u64 = 1000;
 pub struct AclSink {
     tree: AclTree,
     content: Content,
+    /// Which operators are written whole under [`Content::Both`].
+    tensors: TensorRules,
     outlet: Outlet,
     ledger: Ledger,
     run: OnceLock<Arc<RunFile>>,
@@ -57,7 +59,22 @@ impl AclSink {
         times: impl IntoIterator<Item = String>,
         modes: Modes,
     ) -> Result<AclSink, StoreError> {
-        let creator = Creator::in_dump(dump_path, modes);
+        AclSink::create_by(
+            Arc::new(Creator::in_dump(dump_path, modes)),
+            dump_path,
+            times,
+        )
+    }
+
+    /// [`AclSink::create`] by way of `creator`, which may be one that only pretends.
+    ///
+    /// # Errors
+    /// As for [`AclSink::create`].
+    pub fn create_by(
+        creator: Arc<Creator>,
+        dump_path: &Path,
+        times: impl IntoIterator<Item = String>,
+    ) -> Result<AclSink, StoreError> {
         creator.create_dir(dump_path)?;
         let mut tree = AclTree::new(dump_path, "");
         let mut is_new = false;
@@ -77,10 +94,16 @@ impl AclSink {
 
     /// Creates nothing until there is something to write.
     pub fn lazy(dump_path: &Path, time: &str, modes: Modes) -> AclSink {
-        AclSink::new(
-            AclTree::new(dump_path, time),
-            Outlet::files(Creator::in_dump(dump_path, modes)),
+        AclSink::lazy_by(
+            Arc::new(Creator::in_dump(dump_path, modes)),
+            dump_path,
+            time,
         )
+    }
+
+    /// [`AclSink::lazy`] by way of `creator`, which may be one that only pretends.
+    pub fn lazy_by(creator: Arc<Creator>, dump_path: &Path, time: &str) -> AclSink {
+        AclSink::new(AclTree::new(dump_path, time), Outlet::files(creator))
     }
 
     /// Writes nothing: `function` gets what would be written, in chunks that name the file by its
@@ -108,6 +131,7 @@ impl AclSink {
         AclSink {
             tree,
             content: Content::Tensors,
+            tensors: TensorRules::default(),
             outlet,
             ledger: Ledger::default(),
             run: OnceLock::new(),
@@ -127,9 +151,43 @@ impl AclSink {
         AclSink { content, ..self }
     }
 
+    /// The same sink that writes tensors beside statistics ([`Content::Both`]) of those operators only
+    /// of which `rules` choose a tensor. A file holds all tensors of an operator, so all of them are in it.
+    #[must_use]
+    pub fn with_tensors_where(self, rules: TensorRules) -> AclSink {
+        AclSink {
+            tensors: rules,
+            ..self
+        }
+    }
+
     /// The directories that models write to.
     pub fn tree(&self) -> &AclTree {
         &self.tree
+    }
+
+    fn write_tensors(&self, record: &Record) -> Result<Written, SinkError> {
+        let prelude = dump_data::prelude(record);
+        let parts = parts(&prelude, record);
+        let places = |attempt| {
+            let timestamp_us = record.timestamp_us.saturating_add(attempt);
+            self.tree.place(record, timestamp_us)
+        };
+        let (written, _) = self.put(record, &parts, short_name, places)?;
+        let whole = Whole::all(record);
+        Ok(Written { whole, ..written })
+    }
+
+    fn write_statistics(&self, record: &Record, columns: &Columns) -> Result<Written, SinkError> {
+        let text = stats_csv::encode(record, columns);
+        let places = |attempt| {
+            let timestamp_us = record.timestamp_us.saturating_add(attempt);
+            let mut place = self.tree.place(record, timestamp_us);
+            place.file_name.push_str(stats_csv::FILE_NAME_SUFFIX);
+            place
+        };
+        let (written, _) = self.put(record, &[text.as_bytes()], short_name, places)?;
+        Ok(written)
     }
 
     /// Puts a file at the first of `places` that is free; says which one that is.
@@ -189,40 +247,40 @@ impl AclSink {
 
 impl Sink for AclSink {
     fn is_reducing(&self) -> bool {
-        matches!(self.content, Content::Statistics(_))
+        !matches!(self.content, Content::Tensors)
     }
 
     fn reduce(&self, tensor: &Tensor) -> bool {
-        let Content::Statistics(columns) = &self.content else {
-            return false;
-        };
-        stats_csv::reduce(tensor, columns);
-        true
+        match &self.content {
+            Content::Tensors => false,
+            Content::Statistics(columns) => {
+                stats_csv::reduce(tensor, columns);
+                true
+            }
+            Content::Both(columns) => {
+                stats_csv::reduce(tensor, columns);
+                // Another tensor of the operator may be chosen, and then this one is written as well.
+                self.tensors.rule_out(tensor);
+                false
+            }
+        }
     }
 
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         if record.n_bytes() == 0 {
             return Ok(Written::default());
         }
-        let stamp = |attempt| record.timestamp_us.saturating_add(attempt);
-        let (written, _) = match &self.content {
-            Content::Tensors => {
-                let prelude = dump_data::prelude(record);
-                let parts = parts(&prelude, record);
-                let places = |attempt| self.tree.place(record, stamp(attempt));
-                self.put(record, &parts, short_name, places)?
+        match &self.content {
+            Content::Tensors => self.write_tensors(record),
+            Content::Statistics(columns) => self.write_statistics(record, columns),
+            Content::Both(columns) => {
+                let written = self.write_statistics(record, columns)?;
+                match self.tensors.choose_any(record) {
+                    true => Ok(written + self.write_tensors(record)?),
+                    false => Ok(written),
+                }
             }
-            Content::Statistics(columns) => {
-                let text = stats_csv::encode(record, columns);
-                let places = |attempt| {
-                    let mut place = self.tree.place(record, stamp(attempt));
-                    place.file_name.push_str(stats_csv::FILE_NAME_SUFFIX);
-                    place
-                };
-                self.put(record, &[text.as_bytes()], short_name, places)?
-            }
-        };
-        Ok(written)
+        }
     }
 
     /// The overflow record goes first: when it cannot be written, nothing is kept of the operator.
@@ -256,6 +314,8 @@ impl Sink for AclSink {
         };
         let short = |place: &Place| hash_file_name(&place.file_name);
         let (written, taken) = self.put(record, &parts(&prelude, record), short, places)?;
+        let whole = Whole::all(record);
+        let written = Written { whole, ..written };
         let Some(trace) = &failure.trace else {
             return Ok(written);
         };

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::StoreError;
+use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::execution_order::{self, IterationList};
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb, ms_json};
 use opscope_store::record::{ModelId, Operator, Record, Side};
@@ -33,7 +34,7 @@ use self::graph::{GraphMaker, Values};
 use super::ledger::StepKey;
 use super::{AclSink, Removed, Sink, SinkError, Written};
 use crate::overflow::Overflow;
-use crate::{Failure, GraphView, Selected};
+use crate::{Failure, GraphView, Selected, TensorRules};
 
 pub use options::{DevicePrecision, MindSporeOptions, RuntimeMode};
 
@@ -43,6 +44,8 @@ const FRAMEWORK_VERSION: &str = "2.10.0";
 /// Writes MindSpore's trees.
 pub struct MindSporeSink {
     options: MindSporeOptions,
+    /// Which tensors are written whole, if any are.
+    tensors: TensorRules,
     tree: MindSporeTree,
     files: Files,
     /// Where whole graphs have the operators that failed.
@@ -63,6 +66,18 @@ impl MindSporeSink {
     /// # Errors
     /// [`StoreError::Io`] if the directory or a file cannot be created.
     pub fn create(options: MindSporeOptions) -> Result<MindSporeSink, StoreError> {
+        let creator = Arc::new(Creator::in_shared_dump(&options.path, options.modes));
+        MindSporeSink::create_by(creator, options)
+    }
+
+    /// [`MindSporeSink::create`] by way of `creator`, which may be one that only pretends.
+    ///
+    /// # Errors
+    /// As for [`MindSporeSink::create`].
+    pub fn create_by(
+        creator: Arc<Creator>,
+        options: MindSporeOptions,
+    ) -> Result<MindSporeSink, StoreError> {
         let tree = MindSporeTree::new(
             &options.path,
             options.target,
@@ -70,8 +85,9 @@ impl MindSporeSink {
             &options.net_name,
         );
         let sink = MindSporeSink {
-            files: Files::new(options.modes, options.dedup, &options.path),
-            failures: AclSink::lazy(&options.path, &options.time, options.modes),
+            failures: AclSink::lazy_by(creator.clone(), &options.path, &options.time),
+            files: Files::new(creator, options.dedup, &options.path),
+            tensors: TensorRules::default(),
             tree,
             options,
             iterations: Mutex::default(),
@@ -94,6 +110,16 @@ impl MindSporeSink {
                 .create(&sink.tree.producer_file(), producer.as_bytes())?;
         }
         Ok(sink)
+    }
+
+    /// The same sink that writes only those tensors whole that `rules` choose; where an operator has one
+    /// file, all of its tensors if they choose one. Statistics are not affected.
+    #[must_use]
+    pub fn with_tensors_where(self, rules: TensorRules) -> MindSporeSink {
+        MindSporeSink {
+            tensors: rules,
+            ..self
+        }
     }
 
     /// The directories that are written to.
@@ -181,7 +207,7 @@ impl MindSporeSink {
     /// Constants are written once for each graph, and not where an earlier dump has written them.
     fn has_place_for_constant(&self, record: &Record) -> bool {
         let id = graph_id(&record.model);
-        let was_there = || self.constants_dir(record).exists();
+        let was_there = || self.files.exists(&self.constants_dir(record));
         !*lock(&self.earlier_constants)
             .entry(id)
             .or_insert_with(was_there)
@@ -218,7 +244,7 @@ impl Sink for MindSporeSink {
             return false;
         }
         self.cells(tensor, categories);
-        !self.options.has_tensors
+        !self.options.has_tensors || self.tensors.rule_out(tensor)
     }
 
     fn n_at_once(&self) -> usize {

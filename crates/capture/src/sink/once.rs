@@ -71,15 +71,17 @@ struct Original {
 
 impl Original {
     /// `None` if it is gone already.
-    fn new(path: PathBuf) -> Option<Original> {
-        let stamp = Stamp::of(&path).ok()?;
+    fn new(creator: &Creator, path: PathBuf) -> Option<Original> {
+        let stamp = creator.stamp(&path).ok()?;
         let path = path.into();
         Some(Original { path, stamp })
     }
 
     /// Whether nobody has removed or changed it.
-    fn is_intact(&self) -> bool {
-        Stamp::of(&self.path).is_ok_and(|stamp| stamp == self.stamp)
+    fn is_intact(&self, creator: &Creator) -> bool {
+        creator
+            .stamp(&self.path)
+            .is_ok_and(|stamp| stamp == self.stamp)
     }
 }
 
@@ -134,7 +136,7 @@ impl Request<'_> {
             return file_holds(path, self.parts).is_ok_and(|is_equal| is_equal);
         }
         let bytes = FileBytes::open(path).ok();
-        let decoded = bytes.and_then(|bytes| npy_zst::decode(&bytes).ok());
+        let decoded = bytes.and_then(|bytes| npy_zst::decode(bytes.as_ref()).ok());
         decoded.is_some_and(|decoded| {
             let mut rest = &decoded[..];
             let is_next = |part: &&[u8]| {
@@ -346,13 +348,13 @@ fn write(request: &Request<'_>) -> Result<Put, SinkError> {
             n_bytes,
             ..Written::default()
         },
-        original: path.and_then(Original::new),
+        original: path.and_then(|path| Original::new(request.creator, path)),
     })
 }
 
 /// `None` if no file can be linked to `original`.
 fn link(original: &Original, request: &Request<'_>) -> Result<Option<Put>, SinkError> {
-    if !original.is_intact() {
+    if !original.is_intact(request.creator) {
         return Ok(None);
     }
     let attempt = &mut |path: &Path| {

@@ -9,4 +9,5 @@ mod statistics;
 #[path = "../../../store/tests/support/tree.rs"]
 #[allow(dead_code, reason = "only one of its comparisons is used")]
 mod tree;
+mod volume;
 mod whole_graphs;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_capture::sink::{Dedup, MindSporeOptions, MindSporeSink, RuntimeMode};
-use opscope_capture::{GraphView, Plan, RingOptions, Session, SessionOptions, Summary, Tap};
+use opscope_capture::{GraphView, Plan, RingOptions, Session, SessionOptions, Sink, Summary, Tap};
 use opscope_store::atomic_file::Modes;
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
@@ -89,15 +89,19 @@ pub(crate) fn execute(tap: &Tap, operator: &Arc<Operator>, inputs: &[Tensor], ou
 /// Runs the model `n_steps` times; `h` is what the first operator makes.
 pub(crate) fn run(options: MindSporeOptions, plan: Plan, n_steps: u64, h: &Tensor) -> Summary {
     run_with(options, plan, |tap, operators| {
-        for step in 0..n_steps {
-            tap.begin_step(step);
-            let (x, w) = (floats(&[1.0, 2.0]), floats(&[3.0]));
-            execute(tap, &operators[0], &[x, w], h);
-            let c = floats(&[0.5]);
-            execute(tap, &operators[1], &[h.clone(), c], &floats(&[9.0, -1.0]));
-            tap.end_step();
-        }
+        run_steps(tap, operators, n_steps, h);
     })
+}
+
+pub(crate) fn run_steps(tap: &mut Tap, operators: &[Arc<Operator>], n_steps: u64, h: &Tensor) {
+    for step in 0..n_steps {
+        tap.begin_step(step);
+        let (x, w) = (floats(&[1.0, 2.0]), floats(&[3.0]));
+        execute(tap, &operators[0], &[x, w], h);
+        let c = floats(&[0.5]);
+        execute(tap, &operators[1], &[h.clone(), c], &floats(&[9.0, -1.0]));
+        tap.end_step();
+    }
 }
 
 pub(crate) fn run_with(
@@ -115,7 +119,16 @@ pub(crate) fn run_in_ring(
     ring: Option<RingOptions>,
     work: impl FnOnce(&mut Tap, &[Arc<Operator>]),
 ) -> Summary {
-    let sink = Arc::new(MindSporeSink::create(options).unwrap());
+    let sink = MindSporeSink::create(options).unwrap();
+    run_sink(Arc::new(sink), plan, ring, work)
+}
+
+pub(crate) fn run_sink(
+    sink: Arc<dyn Sink>,
+    plan: Plan,
+    ring: Option<RingOptions>,
+    work: impl FnOnce(&mut Tap, &[Arc<Operator>]),
+) -> Summary {
     let one_writer = SessionOptions {
         n_writers: 1,
         ring,

@@ -1,5 +1,6 @@
 //! What a plan's purposes leave behind, from the tap to the files.
 
+mod chosen;
 mod double;
 mod failures;
 mod graph_inputs;

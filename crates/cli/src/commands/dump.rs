@@ -2,6 +2,7 @@
 
 mod compress;
 mod control;
+mod dry_run;
 mod findings;
 mod inputs;
 mod mindspore;
@@ -12,6 +13,7 @@ mod report;
 mod request;
 mod ring;
 mod run_record;
+mod volume;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,10 +29,12 @@ use opscope_store::temporary::LeftOvers;
 
 use self::compress::CompressArguments;
 use self::control::Told;
+use self::dry_run::Forecast;
 use self::policy::PolicyArguments;
 use self::range::{NarrowFloat, Ranges};
 use self::request::Target;
 use self::ring::RingArguments;
+use self::volume::VolumeArguments;
 
 pub(crate) use self::control::Steering;
 pub(crate) use self::inputs::InputSource;
@@ -57,7 +61,9 @@ const BASELINE_TIME_MAX: Duration = Duration::from_millis(300);
   opscope dump net.onnx --config acl.json --inputs samples.npz
   opscope dump net.onnx --config data_dump.json --target ascend-o1 --seed 0
   opscope dump net.onnx --seed 0 --shape image:1,3,224,224 --stats
-  opscope dump net.onnx --inputs samples.npz --as float16")]
+  opscope dump net.onnx --inputs samples.npz --as float16
+  opscope dump net.onnx --seed 0 --out dump --tensors non-finite --tensors type:Softmax
+  opscope dump net.onnx --config acl.json --dry-run")]
 pub(crate) struct Arguments {
     /// The ONNX model
     model: PathBuf,
@@ -151,6 +157,8 @@ pub(crate) struct RunArguments {
     pub(crate) once: once::OnceArguments,
     #[command(flatten)]
     pub(crate) compress: CompressArguments,
+    #[command(flatten)]
+    pub(crate) volume: VolumeArguments,
 }
 
 /// Everything the closing report tells.
@@ -172,6 +180,10 @@ pub(crate) struct Outcome {
     pub(crate) refused: Vec<(String, u64)>,
     /// Where operators that failed are.
     pub(crate) failure_dir: Option<PathBuf>,
+    /// Whether only some tensors are written whole.
+    pub(crate) has_rules: bool,
+    /// What would have been written, if nothing is.
+    pub(crate) forecast: Option<Forecast>,
     pub(crate) stats: Option<Vec<StatsRow>>,
     pub(crate) ranges: Option<Ranges>,
     /// What was removed of killed runs before this one.
@@ -250,7 +262,7 @@ pub(crate) fn run_one(
         arguments, request, sinks, subject, inputs, n_steps, steering,
     )?;
     let id = subject.id.clone();
-    let outcome = Outcome {
+    let mut outcome = Outcome {
         engine: subject.engine,
         title: subject.title.clone(),
         purpose: request.plan.purpose,
@@ -265,6 +277,8 @@ pub(crate) fn run_one(
             .filter(|_| captured.summary.counters.n_operators_written > 0),
         summary: captured.summary,
         ranges: sinks.take_ranges(&arguments.narrow),
+        has_rules: !request.tensors.is_empty(),
+        forecast: None,
         stats: if let Target::Stats(sink) = &sinks.target {
             Some(sink.take())
         } else {
@@ -276,9 +290,11 @@ pub(crate) fn run_one(
     if outcome.summary.n_overwrites > 0 {
         let list = serde_json::Value::Object(outcome.finding_json());
         sinks
-            .write_overwrites(&format!("{list:#}\n"), arguments.modes)
+            .write_overwrites(&format!("{list:#}\n"))
             .map_err(|error| Failure::new(PARTIAL, error))?;
     }
+    let has_inputs = !subject.model.signature().inputs.is_empty();
+    outcome.forecast = (sinks.dry_run.as_ref()).map(|run| run.take(arguments, has_inputs));
     Ok((outcome, captured.result))
 }
 
@@ -335,7 +351,7 @@ fn baseline(
     model: &mut dyn LoadedModel,
     inputs: &InputSource,
 ) -> Result<Option<Duration>, Failure> {
-    if arguments.no_baseline {
+    if arguments.no_baseline || arguments.volume.dry_run {
         return Ok(None);
     }
     let inputs = inputs.step(0)?;
@@ -377,25 +393,11 @@ fn capture(
     n_steps: u64,
     steering: &Steering<'_>,
 ) -> Result<Captured, Failure> {
-    let options = SessionOptions {
-        queue_bytes_max: u64::from(arguments.queue_mib) << 20,
-        n_writers: request.n_writers(arguments.writers.into()),
-        ring: arguments.ring.options(&sinks.target),
-        ..arguments.policy.session_options()
-    };
-    let mut plan = request.plan.clone();
-    plan.steps = plan.steps.intersection(arguments.ring.steps());
-    arguments.ring.warn_if_none(&plan.steps, n_steps);
+    let session = start(arguments, request, sinks, n_steps)?;
     let model = &mut subject.model;
-    let session = Session::start(plan, sinks.first(), options)
-        .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
-    for target in &arguments.set_dump {
-        session.set_dump(target, true);
-    }
     let control = session.control();
     steering.begin(&control)?;
-    let graph_inputs = model.signature().inputs.iter();
-    let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
+    let graph_inputs = input_names(&**model);
     let id = Arc::new(subject.id.clone());
     let (mut tap, selected) = session.attach_graph(
         &id,
@@ -407,13 +409,13 @@ fn capture(
         },
     );
     warn_unmatched(&selected, &id, &**model, &sinks.target);
+    volume::warn_unused(&request.tensors, &selected, &**model, &id);
     let stop_flag = session.stop_flag();
     stop_on_signal(stop_flag.clone());
     let listening = arguments.ring.listen_for(&session)?;
     let watch = session.watch();
     let mut n_steps_begun = 0;
     let n_in_step = model.operators().len() as u64;
-    let n_operators = n_in_step * n_steps;
     let mut told = Told::new(&tap);
     let start = Instant::now();
     let position = || {
@@ -436,6 +438,10 @@ fn capture(
             if tap.is_stopped() {
                 return Err(at_step(EngineError::Stopped, step));
             }
+            // Of a step that is not kept nothing would be written.
+            if arguments.volume.dry_run && !tap.is_active() {
+                return Ok(());
+            }
             model
                 .run(&inputs, Some(&tap))
                 .map(drop)
@@ -449,7 +455,7 @@ fn capture(
         (session.finish(), result)
     };
     let (summary, result) = steering.during(&control, || {
-        progress::with_operator_bar("dumping", n_operators, position, run)
+        progress::with_operator_bar("dumping", n_in_step * n_steps, position, run)
     })?;
     let result = policy::without_own_stop(result, &summary, &stop_flag);
     drop(listening);
@@ -459,6 +465,40 @@ fn capture(
         n_steps: n_steps_begun,
         result,
     })
+}
+
+/// Names of the values that a caller of the model provides.
+fn input_names(model: &dyn LoadedModel) -> Vec<String> {
+    let inputs = model.signature().inputs.iter();
+    inputs.map(|value| value.name.clone()).collect()
+}
+
+/// A session that writes to `sinks`.
+fn start(
+    arguments: &RunArguments,
+    request: &Request,
+    sinks: &Sinks,
+    n_steps: u64,
+) -> Result<Session, Failure> {
+    let options = SessionOptions {
+        queue_bytes_max: u64::from(arguments.queue_mib) << 20,
+        n_writers: request.n_writers(arguments.writers.into()),
+        // Nothing is there to be removed again.
+        ring: match arguments.volume.dry_run {
+            true => None,
+            false => arguments.ring.options(&sinks.target),
+        },
+        ..arguments.policy.session_options()
+    };
+    let mut plan = request.plan.clone();
+    plan.steps = plan.steps.intersection(arguments.ring.steps());
+    arguments.ring.warn_if_none(&plan.steps, n_steps);
+    let session = Session::start(plan, sinks.first(), options)
+        .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
+    for target in &arguments.set_dump {
+        session.set_dump(target, true);
+    }
+    Ok(session)
 }
 
 /// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at once.

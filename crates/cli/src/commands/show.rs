@@ -70,6 +70,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             statistics::print(&tables)?;
         }
         if overview.n_files > 0 || !overview.errors.is_empty() || tables.is_empty() {
+            if !tables.is_empty() {
+                writeln!(stdout())?;
+            }
             print_overview(&overview)?;
         }
         runs::print(&mut stdout().lock(), &runs)?;

@@ -59,6 +59,10 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system fails.
     pub fn share_file(&self, existing: &Path, new: &Path) -> Result<Sharing, StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.link(existing, new);
+            return result.map_err(StoreError::io("link", new));
+        }
         if let Some(dir) = new.parent() {
             self.create_dir(dir)?;
         }
@@ -88,6 +92,10 @@ impl Creator {
     /// # Errors
     /// As for [`Creator::link_file`].
     pub fn share_file_replacing(&self, existing: &Path, new: &Path) -> Result<bool, StoreError> {
+        if let Some(pretence) = &self.pretence {
+            let result = pretence.link_replacing(existing, new);
+            return result.map_err(StoreError::io("link", new));
+        }
         let temporary = self.temporary_in(new.parent().unwrap_or(Path::new(".")));
         if !matches!(self.share_file(existing, &temporary)?, Sharing::Shared(_)) {
             return Ok(false);
@@ -139,6 +147,16 @@ pub struct Stamp {
 }
 
 impl Stamp {
+    /// That of a file that is not there: no device has its number.
+    pub(super) fn pretended(serial: u64, n_bytes: u64) -> Stamp {
+        Stamp {
+            device: u64::MAX,
+            inode: serial,
+            n_bytes,
+            changed: (0, 0),
+        }
+    }
+
     /// The stamp of the regular file `path`.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ pub struct Chunk<'a> {
 
 pub(super) enum Outlet {
     Files {
-        creator: Creator,
+        creator: Arc<Creator>,
         /// Keeps the lines of `mapping.csv` in the order of their files.
         mapping: Mutex<()>,
     },
@@ -44,7 +44,7 @@ pub(super) enum Outlet {
 }
 
 impl Outlet {
-    pub(super) fn files(creator: Creator) -> Outlet {
+    pub(super) fn files(creator: Arc<Creator>) -> Outlet {
         Outlet::Files {
             creator,
             mapping: Mutex::new(()),
@@ -110,7 +110,7 @@ fn create_mapped(
     // Lines are appended whole, and the lock keeps them in the order of their files.
     let guard = mapping.lock().unwrap_or_else(PoisonError::into_inner);
     let path = place.dir.join(short_name);
-    if path.exists() {
+    if creator.exists(&path) {
         return Ok(false);
     }
     let line = mapping_csv::line(short_name, &place.file_name);

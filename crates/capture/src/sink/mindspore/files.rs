@@ -2,10 +2,10 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::{mapping_csv, zstd};
 use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::Digits;
@@ -19,7 +19,7 @@ use crate::sink::{Dedup, Removed, SinkError, Written};
 const N_SHORT_NAMES_MAX: usize = 1000;
 
 pub(super) struct Files {
-    creator: Creator,
+    creator: Arc<Creator>,
     once: WriteOnce<Identity>,
     digits: Digits,
     /// Keeps lines whole and in order, and a header before them.
@@ -29,12 +29,11 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Of the dump below `root`, which other processes may write to as well and below which files are
-    /// shared by their content.
-    pub(super) fn new(modes: Modes, dedup: Dedup, root: &Path) -> Files {
+    /// `root` is the directory below which files are shared by their content.
+    pub(super) fn new(creator: Arc<Creator>, dedup: Dedup, root: &Path) -> Files {
         Files {
-            creator: Creator::in_shared_dump(root, modes),
-            once: WriteOnce::new(dedup, root, modes),
+            once: WriteOnce::new(dedup, root, creator.modes()),
+            creator,
             digits: Digits::default(),
             appending: Mutex::new(()),
             ledger: Ledger::default(),
@@ -64,6 +63,10 @@ impl Files {
 
     pub(super) fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
         self.creator.create_dir(dir)
+    }
+
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        self.creator.exists(path)
     }
 
     /// Creates a file unless it is there.

@@ -13,7 +13,7 @@ use opscope_tensor::{DType, Shape, Tensor};
 
 use super::{MindSporeSink, device_statistics, statistics};
 use crate::sink::once::Source;
-use crate::sink::{SinkError, Written};
+use crate::sink::{SinkError, Whole, Written};
 
 /// The cells of a row, by category.
 pub(super) struct Cells(Vec<Cell>);
@@ -43,6 +43,9 @@ impl MindSporeSink {
         name: TensorFileName,
         tensor: &Tensor,
     ) -> Result<Written, SinkError> {
+        let slot = usize::try_from(name.slot).unwrap_or(usize::MAX);
+        let is_whole = self.options.has_tensors
+            && (self.tensors).choose_tensor(operator, name.side, slot, tensor);
         let sample = match self.sample(tensor) {
             Ok(sample) => sample,
             Err(reason) => return Ok(self.refuse(reason)),
@@ -68,7 +71,7 @@ impl MindSporeSink {
             ..name
         };
         let mut written = Written::default();
-        if self.options.has_tensors {
+        if is_whole {
             let array = match mindspore_array(tensor.view()) {
                 Ok(array) => array,
                 Err(refusal @ (Refusal::DType(_) | Refusal::Empty)) => {
@@ -92,6 +95,7 @@ impl MindSporeSink {
                 + self
                     .files
                     .put_once(dir, &names, &parts, compression, source)?;
+            written.whole = Whole::one(name.side, array.payload.len() as u64);
         }
         Ok(written + self.write_row(dir, operator, &name, tensor)?)
     }

@@ -12,7 +12,7 @@ use opscope_store::tree::mindspore::{GraphRun, Target, clean_name};
 
 use super::{MindSporeSink, RuntimeMode, lock};
 use crate::overflow::Overflow;
-use crate::sink::{SinkError, Written};
+use crate::sink::{SinkError, Whole, Written};
 use crate::{GraphView, Selected};
 
 /// What a record of overflow is called after the name of its operator's file.
@@ -63,7 +63,9 @@ impl MindSporeSink {
             name.to_string()
         });
         let dir = self.run_dir(&record.model, record.step);
-        self.files.put(&dir, &names, &parts, None)
+        let written = self.files.put(&dir, &names, &parts, None)?;
+        let whole = Whole::all(record);
+        Ok(Written { whole, ..written })
     }
 
     /// A file that says how an operator overflowed: JSON beside array files, binary beside binary.

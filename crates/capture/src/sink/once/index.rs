@@ -37,10 +37,10 @@ impl Index {
         request: &Request<'_>,
         useless: Option<Stamp>,
     ) -> Option<Original> {
-        let original = Original::new(self.path(digest))?;
+        let original = Original::new(request.creator, self.path(digest))?;
         let is_usable = Some(original.stamp) != useless
             && request.is_held_by(&original.path)
-            && original.is_intact();
+            && original.is_intact(request.creator);
         is_usable.then_some(original)
     }
 
@@ -66,7 +66,7 @@ impl Index {
             Ok(Sharing::Refused) | Err(_) => false,
         };
         // The index keeps the file when its own name is removed from the dump.
-        let of_index = is_added.then(|| Original::new(path)).flatten();
+        let of_index = is_added.then(|| Original::new(creator, path)).flatten();
         Ok(Put {
             original: of_index.or(put.original),
             ..put

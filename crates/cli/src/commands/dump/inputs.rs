@@ -48,7 +48,7 @@ impl InputSource {
         let mut source = InputSource {
             signature: signature.clone(),
             shapes,
-            seed: arguments.seed,
+            seed: arguments.seed(),
             sets: Vec::new(),
         };
         source.sets = match &arguments.inputs {

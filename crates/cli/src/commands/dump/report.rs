@@ -14,6 +14,9 @@ use crate::format;
 
 /// The closing table.
 pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
+    if let Some(forecast) = &outcome.forecast {
+        return forecast.print(outcome);
+    }
     let mut out = stdout().lock();
     if let Some(rows) = &outcome.stats {
         writeln!(out, "{}\n", stats_table(rows))?;
@@ -45,19 +48,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         c.n_offered, c.n_selected, c.n_written, c.n_dropped, c.n_failed
     )?;
     policy::print_losses(&mut out, c)?;
-    let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
-    if c.n_files > 0 || !writes_nothing {
-        let n_files = format::count(c.n_files, "file");
-        let n_bytes = format::bytes(c.n_bytes_written);
-        match c.n_linked {
-            0 => writeln!(out, "bytes             {n_bytes} in {n_files}")?,
-            n => writeln!(
-                out,
-                "bytes             asked {}, wrote {n_bytes}; {n} of {n_files} are links",
-                format::bytes(c.n_bytes_asked())
-            )?,
-        }
-    }
+    print_amount(&mut out, outcome)?;
     writeln!(out, "time per step     {}", times(outcome))?;
     let first = outcome.summary.first_non_finite.as_ref();
     writeln!(
@@ -91,6 +82,29 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
     Ok(())
 }
 
+/// How much was written.
+fn print_amount(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> {
+    let c = &outcome.summary.counters;
+    if outcome.has_rules {
+        let (n, n_written) = (c.n_whole, c.n_written);
+        writeln!(out, "whole tensors     {n} of {n_written}")?;
+    }
+    let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
+    if c.n_files > 0 || !writes_nothing {
+        let n_files = format::count(c.n_files, "file");
+        let n_bytes = format::bytes(c.n_bytes_written);
+        match c.n_linked {
+            0 => writeln!(out, "bytes             {n_bytes} in {n_files}")?,
+            n => writeln!(
+                out,
+                "bytes             asked {}, wrote {n_bytes}; {n} of {n_files} are links",
+                format::bytes(c.n_bytes_asked())
+            )?,
+        }
+    }
+    Ok(())
+}
+
 /// Prints one JSON object.
 pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
     writeln!(stdout(), "{result:#}")?;
@@ -100,6 +114,9 @@ pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
 impl Outcome {
     /// The same as a JSON object.
     pub(crate) fn to_json(&self) -> Value {
+        if let Some(forecast) = &self.forecast {
+            return forecast.to_json(self);
+        }
         let c = &self.summary.counters;
         let mut result = json!({
             "engine": self.engine,
@@ -117,6 +134,7 @@ impl Outcome {
                 "offered": c.n_offered,
                 "selected": c.n_selected,
                 "written": c.n_written,
+                "whole": c.n_whole,
                 "dropped": c.n_dropped,
                 "dropped_by": policy::reasons_json(c),
                 "failed": c.n_failed,

@@ -4,18 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use opscope_capture::sink::{AclSink, MindSporeOptions, MindSporeSink, RangeSink, Sink, StatsSink};
-use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Steps};
+use opscope_capture::sink::{
+    AclSink, Content, MindSporeOptions, MindSporeSink, RangeSink, Sink, StatsSink,
+};
+use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Steps, TensorRules};
 use opscope_config::dialect::{Dialect, acl, detect, mindspore};
 use opscope_config::{Environment, Issue, Severity};
 use opscope_store::StoreError;
+use opscope_store::atomic_file::Creator;
 use opscope_store::record::ModelId;
 use opscope_store::tree::acl::OVERWRITES_FILE;
 
 use super::RunArguments;
+use super::dry_run::DryRun;
 use super::mindspore::{Dump, check_file_name, configuration_of_environment};
 use super::range::{NarrowFloat, Ranges};
-use crate::arguments::ModeArguments;
 use crate::exit::{Failure, USAGE};
 
 /// How many seconds after now are tried as names of a dump's directory.
@@ -27,7 +30,9 @@ pub(crate) struct Request {
     pub(super) plan: Plan,
     /// Whether operators that run on their own are kept.
     has_single_operators: bool,
-    content: opscope_capture::sink::Content,
+    content: Content,
+    /// Which tensors are written whole where statistics are written too.
+    pub(super) tensors: TensorRules,
     /// The first usable one is meant; none if nothing is written.
     places: Vec<PathBuf>,
     /// The tree of MindSpore to write instead.
@@ -82,13 +87,16 @@ pub(super) enum Target {
 /// The target, behind a sink that looks at ranges if that is asked for.
 pub(crate) struct Sinks {
     pub(super) target: Target,
+    creator: Arc<Creator>,
+    /// Counts what would be written, if nothing is.
+    pub(super) dry_run: Option<DryRun>,
     ranges: Option<Arc<RangeSink>>,
 }
 
 impl Request {
     /// Reads the configuration, or takes the options' word.
     pub(crate) fn new(arguments: &RunArguments) -> Result<Request, Failure> {
-        let nothing = Request::nothing();
+        let nothing = Request::nothing(arguments);
         let has_other = arguments.out.is_some() || arguments.stats || !arguments.narrow.is_empty();
         let of_environment = configuration_of_environment().filter(|_| !has_other);
         let Some(path) = arguments.config.as_ref().or(of_environment.as_ref()) else {
@@ -97,6 +105,7 @@ impl Request {
                 let hint = "give `--out DIR`, `--config FILE`, `--stats` or `--as DTYPE`";
                 return Err(Failure::message(USAGE, message).with_hint(hint));
             }
+            arguments.volume.check(arguments.out.is_some())?;
             arguments.ring.prepare(arguments.out.is_some())?;
             arguments.compress.apply(None)?;
             return Ok(Request {
@@ -106,6 +115,7 @@ impl Request {
                 ..nothing
             });
         };
+        arguments.volume.check(true)?;
         arguments.ring.prepare(true)?;
         let mut configured = read(path, arguments)?;
         match &mut configured {
@@ -139,7 +149,8 @@ impl Request {
     }
 
     fn of(configured: Configured, arguments: &RunArguments) -> Request {
-        let nothing = Request::nothing();
+        let nothing = Request::nothing(arguments);
+        let volume = &arguments.volume;
         match configured {
             Configured::Acl(Some(dump)) => Request {
                 plan: Plan {
@@ -147,25 +158,26 @@ impl Request {
                     ..dump.plan
                 },
                 has_single_operators: dump.has_single_operators,
-                content: dump.content,
+                content: volume.content(dump.content),
                 places: dump.places,
                 ..nothing
             },
             Configured::MindSpore(Some(dump)) => Request {
                 plan: dump.plan,
                 has_single_operators: true,
-                mindspore: Some(dump.options),
+                mindspore: Some(volume.apply(dump.options)),
                 ..nothing
             },
             Configured::Acl(None) | Configured::MindSpore(None) => nothing,
         }
     }
 
-    fn nothing() -> Request {
+    fn nothing(arguments: &RunArguments) -> Request {
         Request {
             plan: Plan::nothing(),
             has_single_operators: false,
-            content: opscope_capture::sink::Content::Tensors,
+            content: arguments.volume.content(Content::Tensors),
+            tensors: arguments.volume.rules(),
             places: Vec::new(),
             mindspore: None,
             configuration: None,
@@ -257,37 +269,64 @@ impl Request {
     /// Opens what the tensors go to.
     pub(crate) fn open(&self, arguments: &RunArguments) -> Result<Sinks, Failure> {
         arguments.once.warn_without_effect(self.mindspore.as_ref());
+        let modes = arguments.modes.modes();
+        let is_dry = arguments.volume.dry_run;
         if let Some(options) = &self.mindspore {
             let options = MindSporeOptions {
                 dedup: arguments.once.dedup(),
                 ..options.clone()
             };
-            let sink =
-                MindSporeSink::create(options).map_err(|error| Failure::new(USAGE, error))?;
-            return Ok(Sinks::new(Target::MindSpore(Arc::new(sink)), &[]));
+            let creator = Arc::new(match is_dry {
+                true => Creator::pretending(modes),
+                false => Creator::in_shared_dump(&options.path, modes),
+            });
+            let sink = MindSporeSink::create_by(creator.clone(), options)
+                .map_err(|error| Failure::new(USAGE, error))?
+                .with_tensors_where(self.tensors.clone());
+            let target = Target::MindSpore(Arc::new(sink));
+            return Ok(Sinks::new(target, creator, arguments, &[]));
         }
+        let mut creator = Arc::new(Creator::new(modes));
         let target = match &self.places[..] {
             [] if arguments.stats => Target::Stats(Arc::default()),
             [] => Target::Nothing,
-            places => Target::Acl(Arc::new(self.create_sink(places, arguments.modes)?)),
+            places => {
+                let of_place = |place: &Path| match is_dry {
+                    true => Creator::pretending(modes),
+                    false => Creator::in_dump(place, modes),
+                };
+                let sink;
+                (sink, creator) = self.create_sink(places, of_place)?;
+                Target::Acl(Arc::new(sink))
+            }
         };
-        Ok(Sinks::new(target, &arguments.narrow))
+        Ok(Sinks::new(target, creator, arguments, &arguments.narrow))
     }
 
     /// A sink at the first place that is usable. Where files may never come, no directory is made for
     /// them before they do.
-    fn create_sink(&self, places: &[PathBuf], modes: ModeArguments) -> Result<AclSink, Failure> {
+    fn create_sink(
+        &self,
+        places: &[PathBuf],
+        creator: impl Fn(&Path) -> Creator,
+    ) -> Result<(AclSink, Arc<Creator>), Failure> {
         let is_lazy = matches!(self.plan.purpose, Purpose::Overflow | Purpose::Failures(_));
         let mut first_error: Option<StoreError> = None;
         for place in places {
+            let creator = Arc::new(creator(place));
             let sink = if is_lazy {
-                usable(place, modes)
-                    .map(|()| AclSink::lazy(place, &free_time(place), modes.modes()))
+                // Created unless it is there, to see whether it is usable.
+                creator
+                    .create_dir(place)
+                    .map(|()| AclSink::lazy_by(creator.clone(), place, &free_time(place)))
             } else {
-                AclSink::create(place, times(), modes.modes())
+                AclSink::create_by(creator.clone(), place, times())
             };
             match sink {
-                Ok(sink) => return Ok(sink.with_content(self.content.clone())),
+                Ok(sink) => {
+                    let sink = sink.with_content(self.content.clone());
+                    return Ok((sink.with_tensors_where(self.tensors.clone()), creator));
+                }
                 Err(error) => {
                     first_error.get_or_insert(error);
                 }
@@ -299,7 +338,12 @@ impl Request {
 }
 
 impl Sinks {
-    fn new(target: Target, narrow: &[NarrowFloat]) -> Sinks {
+    fn new(
+        target: Target,
+        creator: Arc<Creator>,
+        arguments: &RunArguments,
+        narrow: &[NarrowFloat],
+    ) -> Sinks {
         let targets = NarrowFloat::dtypes(narrow);
         let next: Option<Arc<dyn Sink>> = match &target {
             Target::Acl(sink) => Some(sink.clone()),
@@ -307,12 +351,35 @@ impl Sinks {
             Target::Stats(sink) => Some(sink.clone()),
             Target::Nothing => None,
         };
+        let dry_run = arguments.volume.dry_run.then(|| {
+            let place = match &target {
+                Target::Acl(sink) => sink.tree().root().to_owned(),
+                Target::MindSpore(sink) => sink.tree().rank_dir(),
+                Target::Stats(_) | Target::Nothing => PathBuf::from("."),
+            };
+            let next = next
+                .clone()
+                .unwrap_or_else(|| Arc::new(StatsSink::default()));
+            DryRun::new(creator.clone(), next, place)
+        });
+        let next = match &dry_run {
+            Some(run) => Some(run.sink.clone() as Arc<dyn Sink>),
+            None => next,
+        };
         let ranges = (!targets.is_empty()).then(|| Arc::new(RangeSink::new(targets, next)));
-        Sinks { target, ranges }
+        Sinks {
+            target,
+            creator,
+            dry_run,
+            ranges,
+        }
     }
 
     /// What a session writes to.
     pub(super) fn first(&self) -> Arc<dyn Sink> {
+        if let (None, Some(run)) = (&self.ranges, &self.dry_run) {
+            return run.sink.clone();
+        }
         match (&self.ranges, &self.target) {
             (Some(ranges), _) => ranges.clone(),
             (None, Target::Acl(sink)) => sink.clone(),
@@ -344,15 +411,10 @@ impl Sinks {
     }
 
     /// Writes what was overwritten beside the dump.
-    pub(super) fn write_overwrites(
-        &self,
-        text: &str,
-        modes: ModeArguments,
-    ) -> Result<(), StoreError> {
+    pub(super) fn write_overwrites(&self, text: &str) -> Result<(), StoreError> {
         if let Target::Acl(sink) = &self.target {
             let path = sink.tree().root().join(OVERWRITES_FILE);
-            let creator = opscope_store::atomic_file::Creator::new(modes.modes());
-            creator.create_file(&path, &[text.as_bytes()])?;
+            self.creator.create_file(&path, &[text.as_bytes()])?;
         }
         Ok(())
     }
@@ -443,11 +505,6 @@ fn tell(path: &Path, issues: &[Issue]) {
     for issue in issues {
         eprintln!("{}:{issue}", path.display());
     }
-}
-
-/// Creates the place unless it is there.
-fn usable(place: &Path, modes: ModeArguments) -> Result<(), StoreError> {
-    opscope_store::atomic_file::Creator::new(modes.modes()).create_dir(place)
 }
 
 /// Names of a dump's directory: the second that it is now, and those that follow.

@@ -154,7 +154,7 @@ fn steps(ranges: Option<&[RangeInclusive<u64>]>) -> String {
 fn form(dump: &AclDump) -> String {
     let columns = match &dump.content {
         Content::Tensors => return "whole tensors, one file for each operator".to_owned(),
-        Content::Statistics(columns) => columns,
+        Content::Statistics(columns) | Content::Both(columns) => columns,
     };
     let columns = match columns {
         Columns::Plain => {
@@ -179,7 +179,7 @@ fn form(dump: &AclDump) -> String {
 
 fn places(dump: &AclDump, rows: &mut Vec<(&'static str, String)>) {
     let suffix = match dump.content {
-        Content::Tensors => "",
+        Content::Tensors | Content::Both(_) => "",
         Content::Statistics(_) => ".csv",
     };
     let places = dump.places.iter().enumerate();

@@ -1,0 +1,257 @@
+//! Choosing tensors: by their operator, by their place, by what they hold.
+
+use std::fmt;
+use std::slice::from_ref;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use opscope_store::record::{Operator, Record, Side};
+use opscope_tensor::Tensor;
+
+use crate::{KernelRule, PatternError, Selected, rule_for_operator};
+
+/// What rules look like.
+const FORMS: &str = "`name:NAME`, `type:TYPE`, `regex:PATTERN`, `slot:NAME/output.0`, `non-finite` \
+                     or `above:NUMBER`";
+
+/// One rule. Written as text it is `name:NAME`, `type:TYPE`, `regex:PATTERN`, `slot:NAME/output.0`,
+/// `non-finite` or `above:NUMBER`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TensorRule {
+    text: String,
+    test: Test,
+}
+
+/// Cheap ones first: rules are tried in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Test {
+    Name(String),
+    Type(String),
+    Slot(String, Side, usize),
+    Pattern(KernelRule),
+    NonFinite,
+    /// The bits of the number.
+    Above(u64),
+}
+
+/// A text is no rule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TensorRuleError {
+    /// It has none of the forms.
+    #[error("`{0}` is no rule: expected {FORMS}")]
+    Form(String),
+    /// What follows `slot:` is no slot.
+    #[error("`{0}` is no slot: expected an operator's name, `/`, and `input.N` or `output.N`")]
+    Slot(String),
+    /// What follows `above:` is no threshold.
+    #[error("`{0}` is no threshold: expected a finite number of 0 or more")]
+    Threshold(String),
+    /// What follows `regex:` is no regular expression.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
+}
+
+impl TensorRule {
+    /// Tensors of the operator of exactly this name.
+    pub fn name(name: &str) -> TensorRule {
+        TensorRule::new(format!("name:{name}"), Test::Name(name.to_owned()))
+    }
+
+    /// Tensors of operators of this type, letter case apart.
+    pub fn op_type(op_type: &str) -> TensorRule {
+        TensorRule::new(format!("type:{op_type}"), Test::Type(op_type.to_owned()))
+    }
+
+    /// Tensors of operators whose whole name matches `pattern`, an ECMAScript regular expression.
+    ///
+    /// # Errors
+    /// [`PatternError`] if it is not one.
+    pub fn regex(pattern: &str) -> Result<TensorRule, PatternError> {
+        let text = format!("regex:{pattern}");
+        let rule = KernelRule::regex(text.clone(), pattern)?;
+        Ok(TensorRule::new(text, Test::Pattern(rule)))
+    }
+
+    /// One tensor of the operator of exactly this name.
+    pub fn slot(name: &str, side: Side, index: usize) -> TensorRule {
+        let text = format!("slot:{name}/{}.{index}", side.name());
+        TensorRule::new(text, Test::Slot(name.to_owned(), side, index))
+    }
+
+    /// Tensors that hold NaN or an infinity.
+    pub fn non_finite() -> TensorRule {
+        TensorRule::new("non-finite".to_owned(), Test::NonFinite)
+    }
+
+    /// Tensors with an element whose magnitude is more than `threshold`, or that is NaN. Types that
+    /// have no order, such as complex ones and text, never match.
+    pub fn above(threshold: f64) -> TensorRule {
+        TensorRule::new(
+            format!("above:{threshold}"),
+            Test::Above(threshold.to_bits()),
+        )
+    }
+
+    fn new(text: String, test: Test) -> TensorRule {
+        TensorRule { text, test }
+    }
+
+    /// Whether the rule asks what tensors hold.
+    fn is_about_values(&self) -> bool {
+        matches!(self.test, Test::NonFinite | Test::Above(_))
+    }
+
+    fn cost(&self) -> u8 {
+        match &self.test {
+            Test::Name(_) | Test::Type(_) | Test::Slot(..) => 0,
+            Test::Pattern(_) => 1,
+            Test::NonFinite => 2,
+            Test::Above(_) => 3,
+        }
+    }
+
+    /// Whether the rule may choose a tensor of `operator`.
+    fn may_choose(&self, operator: &Operator) -> bool {
+        match &self.test {
+            Test::Name(name) | Test::Slot(name, ..) => *name == operator.op_name,
+            Test::Type(op_type) => op_type.eq_ignore_ascii_case(&operator.op_type),
+            Test::Pattern(rule) => rule_for_operator(from_ref(rule), operator).is_some(),
+            Test::NonFinite | Test::Above(_) => true,
+        }
+    }
+
+    fn chooses(&self, operator: &Operator, slot: (Side, usize), tensor: &Tensor) -> bool {
+        match &self.test {
+            Test::Name(_) | Test::Type(_) | Test::Pattern(_) => self.may_choose(operator),
+            Test::Slot(_, side, index) => (*side, *index) == slot && self.may_choose(operator),
+            Test::NonFinite => tensor.non_finite().any(),
+            Test::Above(bits) => is_above(tensor, f64::from_bits(*bits)),
+        }
+    }
+}
+
+fn is_above(tensor: &Tensor, threshold: f64) -> bool {
+    let Ok(stats) = tensor.stats() else {
+        return false;
+    };
+    stats.n_nan > 0 || stats.max > threshold || stats.min < -threshold
+}
+
+impl FromStr for TensorRule {
+    type Err = TensorRuleError;
+
+    fn from_str(text: &str) -> Result<TensorRule, TensorRuleError> {
+        if text == "non-finite" {
+            return Ok(TensorRule::non_finite());
+        }
+        let form = || TensorRuleError::Form(text.to_owned());
+        let (kind, rest) = text.split_once(':').ok_or_else(form)?;
+        match kind {
+            _ if rest.is_empty() => Err(form()),
+            "name" => Ok(TensorRule::name(rest)),
+            "type" => Ok(TensorRule::op_type(rest)),
+            "regex" => Ok(TensorRule::regex(rest)?),
+            "slot" => slot(rest).ok_or_else(|| TensorRuleError::Slot(rest.to_owned())),
+            "above" => match rest.parse::<f64>() {
+                // The text stays as it was given.
+                Ok(threshold) if threshold.is_finite() && threshold >= 0.0 => Ok(TensorRule {
+                    text: text.to_owned(),
+                    ..TensorRule::above(threshold)
+                }),
+                _ => Err(TensorRuleError::Threshold(rest.to_owned())),
+            },
+            _ => Err(form()),
+        }
+    }
+}
+
+/// `NAME/input.0`; names may hold slashes themselves.
+fn slot(text: &str) -> Option<TensorRule> {
+    let (name, slot) = text.rsplit_once('/')?;
+    let (side, index) = slot.split_once('.')?;
+    let side = [Side::Input, Side::Output]
+        .into_iter()
+        .find(|known| known.name() == side)?;
+    let is_number = !name.is_empty() && index.bytes().all(|b| b.is_ascii_digit());
+    Some(TensorRule::slot(
+        name,
+        side,
+        index.parse().ok().filter(|_| is_number)?,
+    ))
+}
+
+impl fmt::Display for TensorRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Rules of which one is enough. Without any rule every tensor is chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TensorRules(Vec<TensorRule>);
+
+impl TensorRules {
+    /// These rules, in any order.
+    pub fn new(mut rules: Vec<TensorRule>) -> TensorRules {
+        rules.sort_by_key(TensorRule::cost);
+        TensorRules(rules)
+    }
+
+    /// Whether there is no rule, so that every tensor is chosen.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether the tensor is chosen that is at this place of `operator`.
+    pub fn choose_tensor(
+        &self,
+        operator: &Operator,
+        side: Side,
+        index: usize,
+        tensor: &Tensor,
+    ) -> bool {
+        let chooses = |rule: &TensorRule| rule.chooses(operator, (side, index), tensor);
+        self.is_empty() || self.0.iter().any(chooses)
+    }
+
+    /// Whether any tensor of `record` is chosen.
+    pub fn choose_any(&self, record: &Record) -> bool {
+        let operator = &record.operator;
+        let chooses = |rule: &TensorRule| {
+            let mut slots = record.slots();
+            slots.any(|(side, index, tensor)| rule.chooses(operator, (side, index), tensor))
+        };
+        self.is_empty() || self.0.iter().any(chooses)
+    }
+
+    /// Whether no operator whatever could make a rule choose this tensor. What the rules want to know of
+    /// the tensor's elements is in its memo afterwards.
+    pub fn rule_out(&self, tensor: &Tensor) -> bool {
+        let mut rules = self.0.iter();
+        let operator = Operator::default();
+        let may_choose = |rule: &TensorRule| {
+            !rule.is_about_values() || rule.chooses(&operator, (Side::Input, 0), tensor)
+        };
+        !self.is_empty() && !rules.any(may_choose)
+    }
+
+    /// The rules that choose nothing of what a plan selects, whatever tensors will hold.
+    pub fn unused(&self, selected: &Selected, operators: &[Arc<Operator>]) -> Vec<&TensorRule> {
+        let kept = || {
+            let kept = |operator: &&Arc<Operator>| selected.kept.get(&operator.task_id);
+            let beside = selected.kept.values();
+            let beside = beside.flat_map(|kept| kept.graph_inputs.iter().chain(&kept.parameters));
+            let operators = operators
+                .iter()
+                .filter(move |operator| kept(operator).is_some());
+            operators.chain(beside.map(|input| &input.operator))
+        };
+        let is_unused = |rule: &&TensorRule| {
+            !rule.is_about_values() && !kept().any(|operator| rule.may_choose(operator))
+        };
+        self.0.iter().filter(is_unused).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

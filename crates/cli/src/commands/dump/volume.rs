@@ -1,0 +1,135 @@
+//! How much a run writes: tensors, statistics or both, of everything or of what rules choose.
+
+use opscope_capture::sink::{Content, MindSporeOptions};
+use opscope_capture::{Selected, TensorRule, TensorRules};
+use opscope_engine::LoadedModel;
+use opscope_store::file_format::statistic_csv::Category;
+use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::record::ModelId;
+
+use crate::exit::{Failure, USAGE};
+
+/// How much is written.
+#[derive(clap::Args)]
+pub(crate) struct VolumeArguments {
+    /// What to write of what is selected [default: what the configuration says; with `--out`,
+    /// tensors]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "CONTENT",
+        conflicts_with = "stats",
+        help_heading = "Volume"
+    )]
+    content: Option<ContentKind>,
+    /// Write statistics of everything, but tensors only where this matches: `name:NAME`,
+    /// `type:TYPE`, `regex:PATTERN` (the operator), `slot:NAME/output.0`, `non-finite` (NaN or an
+    /// infinity) or `above:1e4` (a magnitude above that, or NaN). May be repeated: one match is enough
+    #[arg(
+        long = "tensors",
+        value_name = "RULE",
+        conflicts_with = "stats",
+        help_heading = "Volume"
+    )]
+    rules: Vec<TensorRule>,
+    /// Run the model and write nothing: tell how many files and bytes would be written, and whether
+    /// there is room for them. Inputs are random if none are given
+    #[arg(long, conflicts_with = "stats", help_heading = "Volume")]
+    pub(super) dry_run: bool,
+}
+
+/// What to write of a selected operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ContentKind {
+    /// Tensors
+    Tensors,
+    /// Tables of statistics
+    Statistics,
+    /// Both
+    Both,
+}
+
+impl VolumeArguments {
+    /// The rules that choose among tensors.
+    pub(super) fn rules(&self) -> TensorRules {
+        TensorRules::new(self.rules.clone())
+    }
+
+    /// Refuses options that contradict each other, or that are about files where none are written.
+    pub(super) fn check(&self, has_place: bool) -> Result<(), Failure> {
+        let is_both = matches!(self.content, None | Some(ContentKind::Both));
+        if !self.rules.is_empty() && !is_both {
+            let message = "`--tensors` chooses which tensors are written beside statistics";
+            let hint = "leave out `--content`, or give `--content both`";
+            return Err(Failure::message(USAGE, message).with_hint(hint));
+        }
+        let is_used = self.content.is_some() || !self.rules.is_empty() || self.dry_run;
+        if is_used && !has_place {
+            let message =
+                "`--content`, `--tensors` and `--dry-run` are about files, and none are written";
+            let hint = "give `--out DIR` or `--config FILE`";
+            return Err(Failure::message(USAGE, message).with_hint(hint));
+        }
+        Ok(())
+    }
+
+    /// What the options say, if they say anything.
+    fn kind(&self) -> Option<ContentKind> {
+        let of_rules = (!self.rules.is_empty()).then_some(ContentKind::Both);
+        self.content.or(of_rules)
+    }
+
+    /// What AscendCL's form is to hold, where `configured` is what it would hold otherwise. Columns stay.
+    pub(super) fn content(&self, configured: Content) -> Content {
+        let Some(kind) = self.kind() else {
+            return configured;
+        };
+        let columns = match configured {
+            Content::Tensors => Columns::Plain,
+            Content::Statistics(columns) | Content::Both(columns) => columns,
+        };
+        match kind {
+            ContentKind::Tensors => Content::Tensors,
+            ContentKind::Statistics => Content::Statistics(columns),
+            ContentKind::Both => Content::Both(columns),
+        }
+    }
+
+    /// The same of MindSpore's form. As in a configuration, statistics rule out files of whole
+    /// operators, and with tensors they are the host's.
+    pub(super) fn apply(&self, configured: MindSporeOptions) -> MindSporeOptions {
+        let Some(kind) = self.kind() else {
+            return configured;
+        };
+        let has_tensors = kind != ContentKind::Statistics;
+        let has_statistics = kind != ContentKind::Tensors;
+        let device_statistics = configured.device_statistics.filter(|_| !has_tensors);
+        let columns = configured
+            .statistics
+            .unwrap_or_else(|| Category::DEFAULT.to_vec());
+        MindSporeOptions {
+            has_tensors,
+            statistics: has_statistics.then_some(columns),
+            device_statistics,
+            is_bin: configured.is_bin && !has_statistics,
+            ..configured
+        }
+    }
+}
+
+/// Says which rules name what the plan does not select, or the model lacks. Of operators that run on
+/// their own a rule may well mean the others.
+#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
+pub(super) fn warn_unused(
+    rules: &TensorRules,
+    selected: &Selected,
+    model: &dyn LoadedModel,
+    id: &ModelId,
+) {
+    if id.load.is_none() {
+        return;
+    }
+    for rule in rules.unused(selected, model.operators()) {
+        eprintln!("opscope: warning: `--tensors {rule}` matches nothing that is selected");
+    }
+}

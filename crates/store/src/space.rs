@@ -1,0 +1,49 @@
+//! How much room a file system has left.
+
+use std::path::Path;
+
+use rustix::fs::statvfs;
+
+use crate::StoreError;
+use crate::atomic_file::nearest;
+
+/// Room for those who are not the system itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Space {
+    /// Bytes that can still be written.
+    pub n_bytes_free: u64,
+    /// Files that can still be created; `None` where the file system sets no limit.
+    pub n_files_free: Option<u64>,
+    /// Files take up room in multiples of this.
+    pub block_bytes: u64,
+}
+
+/// The room in the file system of `path`, or of the nearest directory above it that is there.
+///
+/// # Errors
+/// [`StoreError::Io`] if the operating system does not tell.
+pub fn space(path: &Path) -> Result<Space, StoreError> {
+    let path = nearest(path);
+    let found = statvfs(path)
+        .map_err(|error| StoreError::io("look for free space in", path)(error.into()))?;
+    Ok(Space {
+        n_bytes_free: found.f_bavail.saturating_mul(found.f_frsize),
+        n_files_free: (found.f_files > 0).then_some(found.f_favail),
+        block_bytes: found.f_frsize.max(1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_that_is_not_there_yet_has_the_room_of_the_one_above() {
+        let dir = tempfile::tempdir().unwrap();
+        let here = space(dir.path()).unwrap();
+        let below = space(&dir.path().join("a/b")).unwrap();
+        assert!(here.n_bytes_free > 0 && here.block_bytes > 0);
+        assert_eq!(here.block_bytes, below.block_bytes);
+        assert!(space(Path::new("nowhere/at/all")).is_ok());
+    }
+}
