@@ -89,6 +89,7 @@ fn find_steps(dir: &Path, steps: &mut Vec<(u64, Vec<String>)>) {
     let name = |path: PathBuf| path.file_name().unwrap().to_string_lossy().into_owned();
     let (dirs, files): (Vec<_>, Vec<_>) = entries.iter().partition(|e| e.path().is_dir());
     dirs.iter()
+        .filter(|entry| entry.file_name() != ".opscope")
         .for_each(|entry| find_steps(&entry.path(), steps));
     if !files.is_empty() {
         let step = name(dir.to_owned()).parse().unwrap();

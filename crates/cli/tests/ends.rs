@@ -30,7 +30,9 @@ fn files(dir: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() {
+        if path.ends_with(".opscope") {
+            // The record of the run is no part of the dump.
+        } else if path.is_dir() {
             let step = path.file_name().unwrap().to_string_lossy().into_owned();
             let below = files(&path).into_iter();
             names.extend(below.map(|name| {

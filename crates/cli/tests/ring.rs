@@ -97,7 +97,15 @@ fn without_a_trigger_nothing_is_left() {
     let report = json(command.arg("--inputs").arg(&inputs));
     assert_eq!(report["ring"]["kept"], json!([]));
     assert_eq!(report["ring"]["steps_removed"], 3);
-    assert_eq!(fs::read_dir(dir.path().join("dump")).unwrap().count(), 0);
+    // The record of the run stays.
+    let time = fs::read_dir(dir.path().join("dump")).unwrap();
+    let time: Vec<_> = time.map(|entry| entry.unwrap().path()).collect();
+    let [time] = &time[..] else {
+        panic!("{time:?}");
+    };
+    let left: Vec<_> = fs::read_dir(time).unwrap().collect();
+    assert_eq!(left.len(), 1);
+    assert!(time.join(".opscope/run.json").is_file());
 }
 
 #[test]

@@ -34,6 +34,8 @@ fn files(dir: &Path) -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => dirs.push(path),
+                // The record of the run is no part of the dump.
+                false if path.ends_with(".opscope/run.json") => {}
                 false => found.push(path),
             }
         }

@@ -38,7 +38,8 @@ impl Recording {
         models: Vec<ModelFile>,
     ) -> Result<Recording, Failure> {
         let modes = arguments.modes.modes();
-        let place = sinks.place();
+        // What is only tried leaves nothing behind.
+        let place = sinks.place().filter(|_| !arguments.volume.dry_run);
         let left_overs = place.as_ref().map_or_else(LeftOvers::default, |place| {
             place.clean(modes).unwrap_or_else(|error| {
                 warn(&error);
