@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, Observed, Tensor};
 
 use crate::counters::{DropReason, add};
 use crate::failure::FailureTrace;
@@ -21,6 +21,10 @@ use crate::session::Shared;
 use crate::{Failure, FailureDetail, Kept, Purpose, Role, overflow, writer};
 
 pub use self::borrowed::BorrowError;
+
+/// Largest tensor, in bytes, that is looked at on the engine's thread. What is larger costs more time there
+/// than a writer beside the engine costs by fetching it again.
+const REDUCED_AT_ONCE_MAX: usize = 64 << 10;
 
 /// One execution of one selected operator, from before it runs until its outputs are there.
 ///
@@ -107,7 +111,7 @@ impl Probe {
         let Some(open) = &mut self.open else {
             return;
         };
-        let tensor = self.memos.recall(tensor);
+        let tensor = reduced(&self.shared, self.memos.recall(tensor));
         let graph_inputs = self.kept.graph_inputs.iter();
         if let Some(i) = graph_inputs.clone().position(|kept| kept.position == index) {
             push_once(&mut open.graph_inputs, i, tensor.clone());
@@ -126,7 +130,7 @@ impl Probe {
         if let Some(open) = &mut self.open
             && self.kept.outputs.contains(&index)
         {
-            let tensor = self.memos.recall(tensor);
+            let tensor = reduced(&self.shared, self.memos.recall(tensor));
             push_once(&mut open.record.outputs, index, tensor);
         }
     }
@@ -356,8 +360,9 @@ pub(crate) fn push(
 ) {
     record.timestamp_us = now_us(shared, record.n_slots());
     add(&shared.counters.n_bytes_selected, record.n_bytes());
-    if shared.is_reducing {
-        reduce(shared, &mut record);
+    for (_, tensor) in &mut record.outputs {
+        // Parameters come this way only.
+        *tensor = reduced(shared, tensor.clone());
     }
     shared.queue_or_drop(Job {
         order,
@@ -371,23 +376,29 @@ fn n_bytes(tensor: &Tensor) -> u64 {
     tensor.n_bytes() as u64
 }
 
-/// Lets the sink look at tensors while they are in a cache, and lets go of those that it has seen
-/// enough of, so that the engine may reuse their memory at once.
-fn reduce(shared: &Shared, record: &mut Record) {
-    let reduce = |tensor: &Tensor| {
+/// Lets the sink look at a tensor while it is in a cache, and lets go of it if the sink has seen enough,
+/// so that the engine may reuse its memory at once. Large tensors are left to the writers, who work
+/// beside the engine.
+fn reduced(shared: &Shared, tensor: Tensor) -> Tensor {
+    let is_now =
+        shared.is_reducing && tensor.has_elements() && tensor.n_bytes() <= REDUCED_AT_ONCE_MAX;
+    match is_now && is_enough(shared, tensor.observed()) {
+        true => tensor.without_elements(),
+        false => tensor,
+    }
+}
+
+/// Whether the sink needs no more of a tensor than numbers, which are in its memo now.
+fn is_enough(shared: &Shared, tensor: Observed<'_>) -> bool {
+    let reduce = || {
         let is_enough = shared.sink.reduce(tensor);
         if is_enough {
             tensor.non_finite();
         }
         is_enough
     };
-    for (_, tensor) in record.inputs.iter_mut().chain(&mut record.outputs) {
-        // The sink's own code must not take the engine's thread with it.
-        let is_enough = catch_unwind(AssertUnwindSafe(|| reduce(tensor)));
-        if is_enough.unwrap_or(false) {
-            *tensor = tensor.clone().without_elements();
-        }
-    }
+    // The sink's own code must not take the engine's thread with it.
+    catch_unwind(AssertUnwindSafe(reduce)).unwrap_or(false)
 }
 
 /// What a watched value holds after `suspect` has run.

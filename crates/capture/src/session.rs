@@ -17,8 +17,8 @@ use crate::ring::{Ring, Swept};
 use crate::writer::{self, guarded};
 use crate::{
     Control, Counters, FailurePolicy, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan,
-    PlanRefused, RingOptions, RingReport, Selected, Sink, SinkError, Tap, WhenBehind, Written,
-    select::select_marked,
+    PlanRefused, Purpose, RingOptions, RingReport, Selected, Sink, SinkError, Tap, TriggerKind,
+    WhenBehind, Written, select::select_marked,
 };
 
 /// How much a session may hold and use.
@@ -165,8 +165,8 @@ impl Session {
         }
         let shared = Arc::new(Shared {
             wanted: Wanted::new(plan.clone()),
+            is_reducing: is_reducing(&plan, &*sink, &options),
             plan,
-            is_reducing: sink.is_reducing(),
             sink,
             queue: Queue::new(options.queue_bytes_max, options.when_behind),
             counters: LiveCounters::default(),
@@ -311,6 +311,13 @@ impl Drop for Session {
         self.shared.is_stopped.store(true, Ordering::Relaxed);
         self.end_writers();
     }
+}
+
+/// Whether the sink may take what it needs of a tensor before anybody else has looked at it.
+fn is_reducing(plan: &Plan, sink: &dyn Sink, options: &SessionOptions) -> bool {
+    let ring = options.ring.as_ref();
+    let looks_for_overflow = ring.is_some_and(|ring| ring.triggers.contains(TriggerKind::Overflow));
+    sink.is_reducing() && plan.purpose == Purpose::Values && !looks_for_overflow
 }
 
 /// What is behind these locks is replaced whole, so a panic cannot leave it half-changed.

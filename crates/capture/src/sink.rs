@@ -15,7 +15,7 @@ use std::sync::Arc;
 use opscope_store::StoreError;
 use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::{ModelId, Record, Side};
-use opscope_tensor::Tensor;
+use opscope_tensor::{Observed, Tensor};
 use thiserror::Error;
 
 use crate::overflow::Overflow;
@@ -43,11 +43,11 @@ pub trait Sink: Send + Sync {
     }
 
     /// Computes what the sink will want to know of the elements of `tensor` and leaves it in the tensor's
-    /// memo ([`Tensor::stats`], [`Tensor::keep`]). Called on the engine's thread, while the tensor is
-    /// likely to be in a cache; a tensor that several operators share is computed once.
+    /// memo ([`Observed::stats`], [`Observed::keep`]). Called on the engine's thread, while the tensor is likely
+    /// to be in a cache; a tensor that several operators share is computed once.
     ///
     /// Returns whether that is all: the record comes without the tensor's elements then.
-    fn reduce(&self, _tensor: &Tensor) -> bool {
+    fn reduce(&self, _tensor: Observed<'_>) -> bool {
         false
     }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use opscope_store::record::{Operator, Record, Side};
-use opscope_tensor::Tensor;
+use opscope_tensor::{Observed, Tensor};
 
 use crate::{KernelRule, PatternError, Selected, rule_for_operator};
 
@@ -120,7 +120,7 @@ impl TensorRule {
         }
     }
 
-    fn chooses(&self, operator: &Operator, slot: (Side, usize), tensor: &Tensor) -> bool {
+    fn chooses(&self, operator: &Operator, slot: (Side, usize), tensor: Observed<'_>) -> bool {
         match &self.test {
             Test::Name(_) | Test::Type(_) | Test::Pattern(_) => self.may_choose(operator),
             Test::Slot(_, side, index) => (*side, *index) == slot && self.may_choose(operator),
@@ -130,7 +130,7 @@ impl TensorRule {
     }
 }
 
-fn is_above(tensor: &Tensor, threshold: f64) -> bool {
+fn is_above(tensor: Observed<'_>, threshold: f64) -> bool {
     let Ok(stats) = tensor.stats() else {
         return false;
     };
@@ -210,7 +210,7 @@ impl TensorRules {
         index: usize,
         tensor: &Tensor,
     ) -> bool {
-        let chooses = |rule: &TensorRule| rule.chooses(operator, (side, index), tensor);
+        let chooses = |rule: &TensorRule| rule.chooses(operator, (side, index), tensor.observed());
         self.is_empty() || self.0.iter().any(chooses)
     }
 
@@ -219,14 +219,16 @@ impl TensorRules {
         let operator = &record.operator;
         let chooses = |rule: &TensorRule| {
             let mut slots = record.slots();
-            slots.any(|(side, index, tensor)| rule.chooses(operator, (side, index), tensor))
+            slots.any(|(side, index, tensor)| {
+                rule.chooses(operator, (side, index), tensor.observed())
+            })
         };
         self.is_empty() || self.0.iter().any(chooses)
     }
 
     /// Whether no operator whatever could make a rule choose this tensor. What the rules want to know of
     /// the tensor's elements is in its memo afterwards.
-    pub fn rule_out(&self, tensor: &Tensor) -> bool {
+    pub fn rule_out(&self, tensor: Observed<'_>) -> bool {
         let mut rules = self.0.iter();
         let operator = Operator::default();
         let may_choose = |rule: &TensorRule| {

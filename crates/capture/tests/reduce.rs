@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use opscope_capture::sink::StatsSink;
 use opscope_capture::{Plan, Session, SessionOptions, Sink, SinkError, Tap, Written};
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::{DType, Identity, Shape, Tensor};
+use opscope_tensor::{DType, Identity, Observed, Shape, Tensor};
 
 /// How often elements were looked at, and what records came with.
 #[derive(Default)]
@@ -22,11 +22,11 @@ impl Sink for Looks {
         true
     }
 
-    fn reduce(&self, tensor: &Tensor) -> bool {
+    fn reduce(&self, tensor: Observed<'_>) -> bool {
         tensor.keep(|tensor| {
             assert!(!self.panics, "the sink broke");
             self.n_looks.fetch_add(1, Ordering::Relaxed);
-            tensor.bytes().to_vec()
+            tensor.view().bytes.to_vec()
         });
         true
     }

@@ -34,7 +34,7 @@ mod tensor;
 pub use dtype::{DType, ParseDTypeError};
 pub use identity::Identity;
 pub use layout::{Layout, ParseLayoutError};
-pub use memo::Memo;
+pub use memo::{Memo, Observed};
 pub use range::{Largest, RangeLoss, is_wider_range, range_loss};
 pub use shape::{Shape, ShapeError};
 pub use stats::{

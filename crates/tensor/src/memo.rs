@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::stats::sequential::{SequentialStats, sequential_stats};
-use crate::{NonFinite, Stats, StatsError, Tensor, non_finite, stats};
+use crate::{DType, NonFinite, Stats, StatsError, Tensor, TensorView, non_finite, stats};
 
 /// Numbers that were computed from a tensor, shared by its clones.
 #[derive(Default)]
@@ -15,19 +15,42 @@ pub struct Memo {
     others: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
-/// Each looks at the elements at most once, whichever clone is asked; afterwards the tensor may lose
-/// its elements ([`Tensor::without_elements`]).
-impl Tensor {
+/// A tensor's elements together with what is remembered of them.
+///
+/// Each method looks at the elements at most once, whichever clone of the tensor is asked; afterwards
+/// the tensor may lose its elements ([`Tensor::without_elements`]).
+#[derive(Clone, Copy)]
+pub struct Observed<'a> {
+    view: TensorView<'a>,
+    memo: &'a Memo,
+}
+
+impl<'a> Observed<'a> {
+    /// What is computed from `view` goes to `memo`, which belongs to nothing else.
+    pub fn new(view: TensorView<'a>, memo: &'a Memo) -> Observed<'a> {
+        Observed { view, memo }
+    }
+
+    /// The elements; none if they were let go.
+    pub fn view(self) -> TensorView<'a> {
+        self.view
+    }
+
+    /// Type of the elements.
+    pub fn dtype(self) -> DType {
+        self.view.dtype
+    }
+
     /// [`stats`](crate::stats()) of the tensor.
     ///
     /// # Errors
     /// As for [`stats`](crate::stats()).
-    pub fn stats(&self) -> Result<&Stats, StatsError> {
-        let memo = self.memo();
-        let computed = memo.stats.get_or_init(|| {
-            let computed = stats(self.view());
+    pub fn stats(self) -> Result<&'a Stats, StatsError> {
+        let computed = self.memo.stats.get_or_init(|| {
+            let computed = stats(self.view);
             if let Ok(stats) = &computed {
-                memo.note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
+                self.memo
+                    .note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
             }
             computed
         });
@@ -38,12 +61,12 @@ impl Tensor {
     ///
     /// # Errors
     /// As for [`sequential_stats`].
-    pub fn sequential_stats(&self) -> Result<&SequentialStats, StatsError> {
-        let memo = self.memo();
-        let computed = memo.sequential.get_or_init(|| {
-            let computed = sequential_stats(self.view());
+    pub fn sequential_stats(self) -> Result<&'a SequentialStats, StatsError> {
+        let computed = self.memo.sequential.get_or_init(|| {
+            let computed = sequential_stats(self.view);
             if let Ok(stats) = &computed {
-                memo.note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
+                self.memo
+                    .note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
             }
             computed
         });
@@ -51,17 +74,14 @@ impl Tensor {
     }
 
     /// [`non_finite`] of the tensor.
-    pub fn non_finite(&self) -> NonFinite {
-        *self
-            .memo()
-            .non_finite
-            .get_or_init(|| non_finite(self.view()))
+    pub fn non_finite(self) -> NonFinite {
+        *self.memo.non_finite.get_or_init(|| non_finite(self.view))
     }
 
     /// Anything else, one value for each type `T`. `compute` may ask for the numbers above, but not for
     /// another `keep` of the same tensor.
-    pub fn keep<T: Any + Send + Sync>(&self, compute: impl FnOnce(&Tensor) -> T) -> Arc<T> {
-        let others = self.memo().others.lock();
+    pub fn keep<T: Any + Send + Sync>(self, compute: impl FnOnce(Observed<'_>) -> T) -> Arc<T> {
+        let others = self.memo.others.lock();
         let mut others = others.unwrap_or_else(PoisonError::into_inner);
         let mut kept = others
             .iter()
@@ -75,11 +95,31 @@ impl Tensor {
         value
     }
 
-    /// Whether [`Tensor::keep`] holds a value of type `T`.
-    pub fn has_kept<T: Any + Send + Sync>(&self) -> bool {
-        let others = self.memo().others.lock();
+    /// Whether [`Observed::keep`] holds a value of type `T`.
+    pub fn has_kept<T: Any + Send + Sync>(self) -> bool {
+        let others = self.memo.others.lock();
         let others = others.unwrap_or_else(PoisonError::into_inner);
         others.iter().any(|value| (**value).is::<T>())
+    }
+}
+
+impl Tensor {
+    /// The elements together with what is remembered of them.
+    pub fn observed(&self) -> Observed<'_> {
+        Observed::new(self.view(), self.memo())
+    }
+
+    /// [`Observed::stats`].
+    ///
+    /// # Errors
+    /// As for [`Observed::stats`].
+    pub fn stats(&self) -> Result<&Stats, StatsError> {
+        self.observed().stats()
+    }
+
+    /// [`Observed::non_finite`].
+    pub fn non_finite(&self) -> NonFinite {
+        self.observed().non_finite()
     }
 }
 
@@ -97,7 +137,7 @@ impl Memo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{DType, Shape};
+    use crate::Shape;
 
     fn tensor(values: &[f32]) -> Tensor {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
@@ -110,16 +150,19 @@ mod tests {
         let clone = whole.clone();
         let expected = stats(whole.view()).unwrap();
         assert_eq!(whole.stats().unwrap().max, expected.max);
-        assert_eq!(*whole.keep(|tensor| tensor.bytes().len()), 16);
+        assert_eq!(
+            *whole.observed().keep(|tensor| tensor.view().bytes.len()),
+            16
+        );
         let reduced = clone.without_elements();
         assert!(!reduced.has_elements());
         assert_eq!(reduced.n_bytes(), 16);
         assert_eq!(reduced.bytes(), []);
         assert_eq!(reduced.stats().unwrap().n_nan, 1);
         assert_eq!(reduced.non_finite(), non_finite(whole.view()));
-        assert!(reduced.has_kept::<usize>());
-        assert!(!reduced.has_kept::<u8>());
-        assert_eq!(*reduced.keep(|_| 0_usize), 16);
+        assert!(reduced.observed().has_kept::<usize>());
+        assert!(!reduced.observed().has_kept::<u8>());
+        assert_eq!(*reduced.observed().keep(|_| 0_usize), 16);
     }
 
     #[test]
@@ -128,7 +171,7 @@ mod tests {
         let expected = non_finite(tensor(&values).view());
         for look in [
             |tensor: &Tensor| drop(tensor.stats()),
-            |tensor: &Tensor| drop(tensor.sequential_stats()),
+            |tensor: &Tensor| drop(tensor.observed().sequential_stats()),
         ] {
             let tensor = tensor(&values);
             look(&tensor);

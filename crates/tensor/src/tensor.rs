@@ -114,6 +114,23 @@ impl Tensor {
         Tensor { data: None, ..self }
     }
 
+    /// A tensor of which only what `memo` remembers is left: numbers about `view`.
+    ///
+    /// # Errors
+    /// As for [`Tensor::new`].
+    pub fn of_numbers(view: TensorView<'_>, memo: Arc<Memo>) -> Result<Tensor, TensorError> {
+        view.check()?;
+        Ok(Tensor {
+            dtype: view.dtype,
+            shape: view.shape.clone(),
+            layout: view.layout,
+            n_bytes: view.bytes.len(),
+            data: None,
+            identity: None,
+            memo,
+        })
+    }
+
     /// The same tensor, which remembers in `memo` what is computed from it.
     ///
     /// `memo` has to belong to a tensor of the same dtype, shape and elements.

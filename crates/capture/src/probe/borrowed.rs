@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use opscope_tensor::{Tensor, TensorError, TensorView};
+use opscope_tensor::{Memo, Observed, Tensor, TensorError, TensorView};
 use thiserror::Error;
 
-use super::Probe;
+use super::{Probe, is_enough};
 use crate::pool::Pool;
 use crate::{GraphInput, Role};
 
@@ -28,7 +28,7 @@ pub enum BorrowError {
 
 impl Probe {
     /// [`Probe::input`] for an engine that uses the memory for something else soon after the call: what
-    /// the plan wants is copied, once.
+    /// the plan wants is copied, once, or looked at on the spot if numbers about it are all that is kept.
     ///
     /// # Errors
     /// [`BorrowError`] if the plan wants the tensor and it cannot be taken; it counts as not shown.
@@ -38,7 +38,7 @@ impl Probe {
         view: TensorView<'_>,
     ) -> Result<(), BorrowError> {
         if self.lacks_input(index) {
-            let tensor = copy(&self.shared.pool, view)?;
+            let tensor = self.take(view)?;
             self.input(index, tensor);
         }
         Ok(())
@@ -57,10 +57,24 @@ impl Probe {
             if self.kept.role == Role::Watched {
                 return Err(BorrowError::Watched);
             }
-            let tensor = copy(&self.shared.pool, view)?;
+            let tensor = self.take(view)?;
             self.output(index, tensor);
         }
         Ok(())
+    }
+
+    /// The tensor without its memory, if the sink needs numbers only; else a copy.
+    fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+        // Before anything is computed from, or allocated for, bytes that nobody can use.
+        view.check()?;
+        if !self.shared.is_reducing {
+            return copy(&self.shared.pool, view);
+        }
+        let memo = Arc::new(Memo::default());
+        match is_enough(&self.shared, Observed::new(view, &memo)) {
+            true => Ok(Tensor::of_numbers(view, memo)?),
+            false => Ok(copy(&self.shared.pool, view)?.with_memo(memo)),
+        }
     }
 
     /// Whether the plan wants this input and it was not shown yet.
@@ -91,12 +105,7 @@ impl Probe {
 }
 
 /// The same tensor in memory that outlives the call.
-///
-/// This is the only place where borrowed bytes are copied: a session that needs no more than numbers
-/// about them can take those here instead.
 fn copy(pool: &Arc<Pool>, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
-    // Before anything is allocated for bytes that nobody can use.
-    view.check()?;
     let bytes = pool.copy(view.bytes).map_err(|_| BorrowError::Memory {
         n_bytes: view.bytes.len(),
     })?;

@@ -19,7 +19,7 @@ use opscope_store::tree::acl::{
     AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
     task_id,
 };
-use opscope_tensor::Tensor;
+use opscope_tensor::Observed;
 
 use self::outlet::Outlet;
 use super::ledger::{Ledger, Origin, StepKey};
@@ -250,7 +250,7 @@ impl Sink for AclSink {
         !matches!(self.content, Content::Tensors)
     }
 
-    fn reduce(&self, tensor: &Tensor) -> bool {
+    fn reduce(&self, tensor: Observed<'_>) -> bool {
         match &self.content {
             Content::Tensors => false,
             Content::Statistics(columns) => {

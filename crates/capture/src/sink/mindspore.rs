@@ -27,7 +27,7 @@ use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::{
     CONSTANT, MindSporeTree, PARAMETER, Target, TensorFileName, kernel_args_file_name,
 };
-use opscope_tensor::Tensor;
+use opscope_tensor::{Observed, Tensor};
 
 use self::files::Files;
 use self::graph::{GraphMaker, Values};
@@ -233,7 +233,7 @@ impl Sink for MindSporeSink {
         self.options.statistics.is_some() && self.options.n_samples.is_none()
     }
 
-    fn reduce(&self, tensor: &Tensor) -> bool {
+    fn reduce(&self, tensor: Observed<'_>) -> bool {
         let Some(categories) = &self.options.statistics else {
             return false;
         };

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_store::record::{Operator, Record, Side};
-use opscope_tensor::{DType, Shape, Stats, Tensor};
+use opscope_tensor::{DType, Observed, Shape, Stats};
 
 use super::{Sink, SinkError, Written};
 
@@ -47,7 +47,7 @@ impl Sink for StatsSink {
         true
     }
 
-    fn reduce(&self, tensor: &Tensor) -> bool {
+    fn reduce(&self, tensor: Observed<'_>) -> bool {
         let _ = tensor.stats();
         true
     }

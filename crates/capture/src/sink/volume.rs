@@ -5,7 +5,7 @@ use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::Tensor;
+use opscope_tensor::Observed;
 
 use super::{Removed, Sink, SinkError, Whole, Written};
 use crate::overflow::Overflow;
@@ -145,7 +145,7 @@ impl Sink for VolumeSink {
         self.next.is_reducing()
     }
 
-    fn reduce(&self, tensor: &Tensor) -> bool {
+    fn reduce(&self, tensor: Observed<'_>) -> bool {
         self.next.reduce(tensor)
     }
 

@@ -14,6 +14,7 @@ use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::Record;
 use opscope_store::tree::mindspore::Target;
 use opscope_tensor::stats;
+use tempfile::TempDir;
 
 use crate::limit::Unique;
 use crate::subject::Subject;
@@ -26,6 +27,8 @@ const RAM_DISK: &str = "/dev/shm";
 pub(crate) enum Mode {
     /// The model alone.
     Plain,
+    /// A dump that is switched off.
+    Off,
     /// Every statistic of every slot, kept in memory.
     Statistics,
     /// AscendCL's statistics, a file for each operator.
@@ -45,8 +48,9 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    pub(crate) const ALL: [Mode; 9] = [
+    pub(crate) const ALL: [Mode; 10] = [
         Mode::Plain,
+        Mode::Off,
         Mode::Statistics,
         Mode::OperatorStatistics,
         Mode::Rows,
@@ -60,6 +64,7 @@ impl Mode {
     pub(crate) fn title(self) -> &'static str {
         match self {
             Mode::Plain => "plain",
+            Mode::Off => "switched off",
             Mode::Statistics => "statistics, in memory",
             Mode::OperatorStatistics => "statistics, CSV per operator",
             Mode::Rows => "statistics, row per tensor",
@@ -71,16 +76,30 @@ impl Mode {
         }
     }
 
-    /// Runs the model in this mode, once; checks what came out.
-    pub(crate) fn run(self, subject: &mut Subject, n_steps: u64, unique: &Unique) -> Duration {
-        let dir = match self {
-            Mode::RamDisk | Mode::OperatorsRamDisk => tempfile::tempdir_in(RAM_DISK),
-            _ => tempfile::tempdir_in("."),
+    /// Whether the dump goes to a directory in memory.
+    pub(crate) fn is_in_memory(self) -> bool {
+        matches!(self, Mode::RamDisk | Mode::OperatorsRamDisk)
+    }
+
+    /// Runs the model in this mode, once; checks what came out. The directory goes when it is dropped.
+    pub(crate) fn run(
+        self,
+        subject: &mut Subject,
+        n_steps: u64,
+        unique: &Unique,
+    ) -> (Duration, TempDir) {
+        let dir = match self.is_in_memory() {
+            true => tempfile::tempdir_in(RAM_DISK),
+            false => tempfile::tempdir_in("."),
         };
         let dir = dir.unwrap();
         let statistics = Arc::new(StatsSink::default());
         let sink: Option<Arc<dyn Sink>> = match self {
             Mode::Plain => None,
+            Mode::Off => {
+                let time = timed(|| subject.run_switched_off(statistics, n_steps));
+                return (time, dir);
+            }
             Mode::Statistics => Some(statistics.clone()),
             Mode::OperatorStatistics => Some(Arc::new(
                 operators(dir.path()).with_content(Content::Statistics(Columns::Plain)),
@@ -91,7 +110,7 @@ impl Mode {
             Mode::RamDisk | Mode::Disk => Some(Arc::new(arrays(dir.path()))),
         };
         let Some(sink) = sink else {
-            return timed(|| subject.run_plain(n_steps));
+            return (timed(|| subject.run_plain(n_steps)), dir);
         };
         let mut counters = Counters::default();
         let time = timed(|| {
@@ -105,7 +124,7 @@ impl Mode {
         if self == Mode::Statistics {
             check_stats(&statistics, &unique.step);
         }
-        time
+        (time, dir)
     }
 }
 

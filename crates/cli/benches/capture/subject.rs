@@ -44,6 +44,21 @@ impl Subject {
         }
     }
 
+    /// Runs under a dump that is off.
+    pub(crate) fn run_switched_off(&mut self, sink: Arc<dyn Sink>, n_steps: u64) {
+        let options = SessionOptions::default();
+        let session = Session::start(Plan::everything(), sink, options).unwrap();
+        session.set_enabled(false);
+        let (mut tap, _) = session.attach(&id(), self.model.operators(), &[]);
+        for step in 0..n_steps {
+            tap.begin_step(step);
+            let outputs = self.model.run(&self.inputs, Some(&tap)).unwrap();
+            check(&self.expected, &outputs);
+            tap.end_step();
+        }
+        assert_eq!(session.finish().counters.n_selected, 0);
+    }
+
     /// Runs under `sink` until the last tensor is dealt with.
     pub(crate) fn run_captured(
         &mut self,

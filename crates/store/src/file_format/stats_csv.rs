@@ -11,7 +11,7 @@ mod parse;
 
 use std::fmt::Write;
 
-use opscope_tensor::Tensor;
+use opscope_tensor::{Observed, Tensor};
 
 use crate::record::{Record, Side};
 
@@ -96,7 +96,7 @@ pub fn encode(record: &Record, columns: &Columns) -> String {
 
 /// Computes what a row of the table says about the elements of `tensor` and leaves it in the tensor's
 /// memo, so that [`encode`] does without them.
-pub fn reduce(tensor: &Tensor, columns: &Columns) {
+pub fn reduce(tensor: Observed<'_>, columns: &Columns) {
     match columns {
         Columns::Plain => drop(cells::plain(tensor)),
         Columns::Chosen(_) => drop(cells::any(tensor)),
@@ -129,12 +129,12 @@ fn row(
     // Writing to a string cannot fail.
     let _ = write!(text, "{side},{index},{n_bytes},{dtype},{layout},{shape},");
     if is_plain {
-        match &*cells::plain(tensor) {
+        match &*cells::plain(tensor.observed()) {
             Some(computed) => push_cells(text, cells, computed.n_elements, Some(computed)),
             None => text.push_str(NO_CELLS),
         }
     } else {
-        let computed = &cells::any(tensor).0;
+        let computed = &cells::any(tensor.observed()).0;
         let n_elements = tensor.shape().n_elements() as u64;
         push_cells(text, cells, n_elements, computed.as_ref());
     }

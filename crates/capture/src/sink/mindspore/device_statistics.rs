@@ -5,7 +5,7 @@
 
 use half::{bf16, f16};
 use opscope_store::file_format::statistic_csv::{Category, Cell};
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, Observed};
 
 use super::DevicePrecision;
 
@@ -24,7 +24,7 @@ const NUMBERS: [DType; 9] = [
 
 /// A cell for each category. A type that the kernel does not take has no value.
 pub(super) fn cells(
-    tensor: &Tensor,
+    tensor: Observed<'_>,
     categories: &[Category],
     precision: DevicePrecision,
 ) -> Vec<Cell> {
@@ -37,7 +37,7 @@ pub(super) fn cells(
     let is_bool = dtype == DType::Bool && is_high;
     let of = |category: &Category| match category {
         Category::Max | Category::Min if dtype == DType::I64 => {
-            i64_extreme(tensor.bytes(), *category == Category::Max)
+            i64_extreme(tensor.view().bytes, *category == Category::Max)
         }
         Category::Max if is_bool || NUMBERS.contains(&dtype) => extreme(stats.max, dtype),
         Category::Min if is_bool || NUMBERS.contains(&dtype) => extreme(stats.min, dtype),
@@ -85,7 +85,7 @@ fn rounded(value: f64, dtype: DType) -> Cell {
 mod tests {
     use opscope_store::file_format::statistic_csv;
     use opscope_store::file_format::statistic_csv::Subject;
-    use opscope_tensor::Shape;
+    use opscope_tensor::{Shape, Tensor};
 
     use super::*;
 
@@ -100,7 +100,7 @@ mod tests {
             Category::L2Norm,
         ];
         let subject = Subject::of_tensor(dtype, tensor.shape(), 0);
-        let row = statistic_csv::row(&subject, &cells(&tensor, &categories, precision));
+        let row = statistic_csv::row(&subject, &cells(tensor.observed(), &categories, precision));
         let (_, values) = row.split_once("]\",").unwrap();
         assert_eq!(values, format!("{expected},\n"), "{dtype}");
     }

@@ -4,7 +4,7 @@ use opscope_store::file_format::statistic_csv::{Category, Cell};
 use opscope_store::record::Record;
 use opscope_tensor::digest::{hex, md5_many};
 use opscope_tensor::sequential::{SequentialStats, sequential_md5, sequential_sha1};
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, Observed, Tensor};
 
 /// How many tensors are hashed side by side.
 pub(super) const N_HASHED_AT_ONCE: usize = 32;
@@ -27,19 +27,19 @@ pub(super) fn prepare(records: &[&Record], categories: &[Category]) {
     for (_, _, tensor) in records.iter().flat_map(|record| record.slots()) {
         let is_same = |other: &&Tensor| std::sync::Arc::ptr_eq(other.memo(), tensor.memo());
         // Elements of half a byte are hashed in their own way.
-        let is_wanted = tensor.dtype() != DType::I4 && !tensor.has_kept::<Md5>();
+        let is_wanted = tensor.dtype() != DType::I4 && !tensor.observed().has_kept::<Md5>();
         if is_wanted && !tensors.iter().any(is_same) {
             tensors.push(tensor);
         }
     }
     let inputs: Vec<&[u8]> = tensors.iter().map(|tensor| tensor.bytes()).collect();
     for (tensor, digest) in tensors.iter().zip(md5_many(&inputs)) {
-        tensor.keep(|_| Md5(digest));
+        tensor.observed().keep(|_| Md5(digest));
     }
 }
 
 /// A cell for each category; none of a type that has no numbers.
-pub(super) fn cells(tensor: &Tensor, categories: &[Category]) -> Vec<Cell> {
+pub(super) fn cells(tensor: Observed<'_>, categories: &[Category]) -> Vec<Cell> {
     let stats = tensor.sequential_stats().ok();
     let of = |category: &Category| match category {
         Category::Md5 => {

@@ -9,7 +9,7 @@ use opscope_store::record::Operator;
 use opscope_store::tree::mindspore::{
     CONSTANT, DEFAULT_LAYOUT, PARAMETER, STATISTIC_FILE_NAME, Target, TensorFileName, clean_name,
 };
-use opscope_tensor::{DType, Shape, Tensor};
+use opscope_tensor::{DType, Observed, Shape, Tensor};
 
 use super::{MindSporeSink, device_statistics, statistics};
 use crate::sink::once::Source;
@@ -125,7 +125,7 @@ impl MindSporeSink {
             slot: name.slot,
             ..Subject::of_tensor(tensor.dtype(), tensor.shape(), n_bytes)
         };
-        let cells = self.cells(tensor, categories);
+        let cells = self.cells(tensor.observed(), categories);
         let header = statistic_csv::header(categories);
         let row = statistic_csv::row(&subject, &cells.0);
         let path = dir.join(STATISTIC_FILE_NAME);
@@ -133,7 +133,7 @@ impl MindSporeSink {
     }
 
     /// The statistics of a tensor, computed once.
-    pub(super) fn cells(&self, tensor: &Tensor, categories: &[Category]) -> Arc<Cells> {
+    pub(super) fn cells(&self, tensor: Observed<'_>, categories: &[Category]) -> Arc<Cells> {
         if self.options.device_statistics.is_none() && statistics::has_digest(categories) {
             return Arc::new(Cells(statistics::cells(tensor, categories)));
         }

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use opscope_tensor::convert::dtype::decode;
-use opscope_tensor::{DType, Layout, NonFinite, Tensor, TensorView, non_finite};
+use opscope_tensor::{DType, Layout, NonFinite, Observed, TensorView, non_finite};
 
 use self::element::Element;
 use self::mean::Sums;
@@ -58,16 +58,16 @@ impl fmt::Display for Number {
 
 /// The cells of the plain table; `None` for types that it leaves empty and for tensors without
 /// elements.
-pub(super) fn plain(tensor: &Tensor) -> Arc<Option<Cells>> {
-    tensor.keep(|tensor| of_bytes(tensor.dtype(), tensor.bytes(), tensor.non_finite()))
+pub(super) fn plain(tensor: Observed<'_>) -> Arc<Option<Cells>> {
+    tensor.keep(|tensor| of_bytes(tensor.dtype(), tensor.view().bytes, tensor.non_finite()))
 }
 
 /// The cells of a table of chosen columns, for every type whose elements are numbers.
-pub(super) fn any(tensor: &Tensor) -> Arc<AnyCells> {
+pub(super) fn any(tensor: Observed<'_>) -> Arc<AnyCells> {
     tensor.keep(|tensor| AnyCells(of_any(tensor)))
 }
 
-fn of_any(tensor: &Tensor) -> Option<Cells> {
+fn of_any(tensor: Observed<'_>) -> Option<Cells> {
     let dtype = tensor.dtype();
     // Opaque bytes decode to themselves, but they are no numbers.
     if matches!(
@@ -76,12 +76,13 @@ fn of_any(tensor: &Tensor) -> Option<Cells> {
     ) {
         return None;
     }
-    let decoded = decode(dtype, tensor.shape(), tensor.bytes()).ok()?;
+    let view = tensor.view();
+    let decoded = decode(dtype, view.shape, view.bytes).ok()?;
     let counts = match decoded.dtype == dtype {
         true => tensor.non_finite(),
         false => non_finite(TensorView {
             dtype: decoded.dtype,
-            shape: tensor.shape(),
+            shape: view.shape,
             layout: Layout::Nd,
             bytes: &decoded.bytes,
         }),
