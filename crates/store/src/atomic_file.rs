@@ -16,10 +16,12 @@ use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, IoSlice, Seek, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
+use self::append::Table;
 use self::directories::Directories;
 use self::pace::Pace;
 use self::pretend::{Pretence, n_bytes, n_bytes_of};
@@ -86,6 +88,7 @@ pub struct Creator {
     /// Whether files without a name work, as far as is known.
     has_unnamed: AtomicBool,
     pace: Pace,
+    last_table: Mutex<Option<Table>>,
     /// Takes everything instead of the disk.
     pretence: Option<Pretence>,
 }
@@ -104,6 +107,7 @@ impl Creator {
             n_links_max: u64::MAX,
             has_unnamed: AtomicBool::new(true),
             pace: Pace::default(),
+            last_table: Mutex::default(),
             directories: Directories::default(),
             pretence: None,
         }

@@ -184,17 +184,21 @@ impl MindSporeSink {
             true => self.constants_dir(record),
             false => self.step_dir(&record.model, record.step),
         };
-        let mut written = Written::default();
-        for (timestamp, (side, index, tensor)) in (record.timestamp_us..).zip(slots) {
+        let mut rows = String::new();
+        let write = |(timestamp, (side, index, tensor)): (u64, (Side, usize, &Tensor))| {
             let name = TensorFileName {
                 side,
                 slot: u32::try_from(index).unwrap_or(u32::MAX),
                 timestamp,
                 ..self.file_name(operator)
             };
-            written = written + self.write_tensor(&dir, operator, name, tensor)?;
-        }
-        Ok(written)
+            self.write_tensor(&dir, operator, name, tensor, &mut rows)
+        };
+        let written = (record.timestamp_us..).zip(slots).map(write);
+        let written = written.reduce(|sum, next| Ok(sum? + next?));
+        // Rows of tensors before one that fails are true all the same.
+        let of_rows = self.write_rows(&dir, &rows);
+        Ok(written.unwrap_or_else(|| Ok(Written::default()))? + of_rows?)
     }
 
     fn constants_dir(&self, record: &Record) -> PathBuf {

@@ -4,13 +4,16 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::Write;
 use std::sync::Arc;
+use std::time::Duration;
 
 use opscope_capture::SessionOptions;
 use opscope_capture::sink::MemorySink;
 use opscope_store::record::Record;
 use opscope_tensor::{Identity, Tensor};
+use tempfile::TempDir;
 
 use crate::subject::Subject;
+use crate::timed;
 
 /// The different tensors of a run.
 pub(crate) struct Unique {
@@ -24,7 +27,8 @@ pub(crate) struct Unique {
     constant: Vec<Tensor>,
     /// What each step computes anew.
     fresh: Vec<Tensor>,
-    n_steps: u64,
+    /// How many steps there are.
+    pub(crate) n_steps: u64,
 }
 
 impl Unique {
@@ -86,12 +90,15 @@ impl Unique {
         }
     }
 
-    /// Writes one plain file.
-    pub(crate) fn write(&self) {
+    /// Writes one plain file; it goes with its directory.
+    pub(crate) fn write(&self) -> (Duration, TempDir) {
         let dir = tempfile::tempdir_in(".").unwrap();
-        let mut file = File::create(dir.path().join("plain")).unwrap();
-        for tensor in self.tensors() {
-            file.write_all(tensor.bytes()).unwrap();
-        }
+        let time = timed(|| {
+            let mut file = File::create(dir.path().join("plain")).unwrap();
+            for tensor in self.tensors() {
+                file.write_all(tensor.bytes()).unwrap();
+            }
+        });
+        (time, dir)
     }
 }

@@ -14,16 +14,20 @@ mod subject;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use self::limit::Unique;
 use self::mode::Mode;
 use self::subject::Subject;
 
 /// Rounds of which the median is taken.
-const N_ROUNDS: usize = 7;
+const N_ROUNDS: usize = 5;
 /// How long ext4 takes to create files at its usual speed again after many were removed.
 const AFTER_REMOVAL: Duration = Duration::from_secs(6);
 /// Executions of the model in each run: what never changes is dealt with in the first.
-const N_STEPS: u64 = 4;
+const N_STEPS: u64 = 10;
+/// The same where tensors go to disk: all of it stays there until the end.
+const N_STEPS_ON_DISK: u64 = 3;
 
 fn main() {
     let arguments: Vec<String> = std::env::args()
@@ -45,28 +49,17 @@ fn main() {
     }
 }
 
+/// One mode, over all rounds.
+struct Row {
+    mode: Mode,
+    times: Vec<Duration>,
+    /// Each time beside that of the model alone just before.
+    ratios: Vec<f64>,
+}
+
 fn measure(path: &Path) {
     let mut subject = Subject::load(path);
     let unique = Unique::of(&mut subject, N_STEPS);
-    let mut times: Vec<Vec<Duration>> = vec![Vec::new(); Mode::ALL.len()];
-    let (mut copies, mut writes) = (Vec::new(), Vec::new());
-    let mut dirs = Vec::new();
-    for _ in 0..N_ROUNDS {
-        for (mode, times) in Mode::ALL.iter().zip(&mut times) {
-            let (time, dir) = mode.run(&mut subject, N_STEPS, &unique);
-            times.push(time);
-            // What is in memory has to make room.
-            if !mode.is_in_memory() {
-                dirs.push(dir);
-            }
-        }
-        copies.push(timed(|| unique.copy()));
-        writes.push(timed(|| unique.write()));
-    }
-    drop(dirs);
-    std::thread::sleep(AFTER_REMOVAL);
-    let plain = median(times[0].clone());
-    let (copy, write) = (median(copies), median(writes));
     println!(
         "{}: {} operators, {N_STEPS} steps; {:.1} MB in all slots, {:.1} MB of them different",
         subject.name,
@@ -75,32 +68,85 @@ fn measure(path: &Path) {
         unique.n_bytes() as f64 / 1e6
     );
     let rate = |time: Duration| unique.n_bytes() as f64 / time.as_secs_f64() / 1e9;
+    let copy = median((0..N_ROUNDS).map(|_| timed(|| unique.copy())).collect());
     println!(
-        "  limits for the different bytes: copy {:.2} ms ({:.2} GB/s), plain file {:.2} ms ({:.2} GB/s)",
+        "  limit: the different bytes copied    {:>9.2} ms  {:.2} GB/s",
         milliseconds(copy),
-        rate(copy),
+        rate(copy)
+    );
+    // What goes to disk comes last: the disk is busy with it for a while.
+    let (on_disk, others): (Vec<Mode>, Vec<Mode>) =
+        Mode::ALL.into_iter().partition(|mode| mode.is_on_disk());
+    for row in rounds(&mut subject, &unique, &others).0 {
+        let time = median(row.times.clone());
+        let plain = time.div_f64(median(row.ratios.clone()));
+        let is_copied = row.mode.is_in_memory();
+        let beside = is_copied.then(|| {
+            let limit = plain * 3 / 2 + copy;
+            let ratio = time.as_secs_f64() / limit.as_secs_f64();
+            format!(", {ratio:.2}x of 1.5 plain + copy")
+        });
+        row.print(&beside.unwrap_or_default());
+    }
+    let unique = Unique::of(&mut subject, N_STEPS_ON_DISK);
+    let rate = |time: Duration| unique.n_bytes() as f64 / time.as_secs_f64() / 1e9;
+    let (rows, dirs, writes) = rounds(&mut subject, &unique, &on_disk);
+    let write = median(writes);
+    println!(
+        "  {N_STEPS_ON_DISK} steps: the different bytes, one file {:>4.2} ms  {:.2} GB/s",
         milliseconds(write),
         rate(write)
     );
-    for (mode, times) in Mode::ALL.iter().zip(times) {
-        let time = median(times);
-        let ratio = |limit: Duration| time.as_secs_f64() / limit.as_secs_f64();
-        let beside = match mode {
-            Mode::RamDisk | Mode::OperatorsRamDisk => {
-                format!(", {:.2}x of plain + copy", ratio(plain + copy))
+    for row in rows {
+        let time = median(row.times.clone());
+        let share = 100.0 * write.as_secs_f64() / time.as_secs_f64();
+        row.print(&format!(
+            ", {:.2} GB/s, {share:.0} % of one file",
+            rate(time)
+        ));
+    }
+    drop(dirs);
+    std::thread::sleep(AFTER_REMOVAL);
+}
+
+/// Runs each of `modes` after the model alone, in turn. What went to disk is still there afterwards.
+fn rounds(
+    subject: &mut Subject,
+    unique: &Unique,
+    modes: &[Mode],
+) -> (Vec<Row>, Vec<TempDir>, Vec<Duration>) {
+    let row = |mode: &Mode| Row {
+        mode: *mode,
+        times: Vec::new(),
+        ratios: Vec::new(),
+    };
+    let mut rows: Vec<Row> = modes.iter().map(row).collect();
+    let (mut dirs, mut writes) = (Vec::new(), Vec::new());
+    for _ in 0..N_ROUNDS {
+        for row in &mut rows {
+            let plain = timed(|| subject.run_plain(unique.n_steps));
+            let (time, dir) = row.mode.run(subject, unique);
+            row.times.push(time);
+            row.ratios.push(time.as_secs_f64() / plain.as_secs_f64());
+            if row.mode.is_on_disk() {
+                let (write, plain_file) = unique.write();
+                writes.push(write);
+                dirs.extend([dir, plain_file]);
+            } else if !row.mode.is_in_memory() {
+                dirs.push(dir);
             }
-            Mode::Disk | Mode::OperatorsDisk => format!(
-                ", {:.2} GB/s, {:.0} % of a plain file",
-                rate(time),
-                100.0 / ratio(write)
-            ),
-            _ => String::new(),
-        };
+        }
+    }
+    (rows, dirs, writes)
+}
+
+impl Row {
+    fn print(&self, beside: &str) {
         println!(
-            "  {:<32} {:>9.2} ms  {:.3}x{beside}",
-            mode.title(),
-            milliseconds(time),
-            ratio(plain)
+            "  {:<36} {:>9.2} ms  {:.3}x{beside}",
+            self.mode.title(),
+            milliseconds(median(self.times.clone())),
+            median(self.ratios.clone()),
         );
     }
 }
@@ -115,7 +161,7 @@ fn timed(work: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times[times.len() / 2]
+fn median<T: PartialOrd + Copy>(mut values: Vec<T>) -> T {
+    values.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    values[values.len() / 2]
 }

@@ -76,18 +76,19 @@ impl Mode {
         }
     }
 
+    /// Whether tensors go to disk.
+    pub(crate) fn is_on_disk(self) -> bool {
+        matches!(self, Mode::Disk | Mode::OperatorsDisk)
+    }
+
     /// Whether the dump goes to a directory in memory.
     pub(crate) fn is_in_memory(self) -> bool {
         matches!(self, Mode::RamDisk | Mode::OperatorsRamDisk)
     }
 
     /// Runs the model in this mode, once; checks what came out. The directory goes when it is dropped.
-    pub(crate) fn run(
-        self,
-        subject: &mut Subject,
-        n_steps: u64,
-        unique: &Unique,
-    ) -> (Duration, TempDir) {
+    pub(crate) fn run(self, subject: &mut Subject, unique: &Unique) -> (Duration, TempDir) {
+        let n_steps = unique.n_steps;
         let dir = match self.is_in_memory() {
             true => tempfile::tempdir_in(RAM_DISK),
             false => tempfile::tempdir_in("."),

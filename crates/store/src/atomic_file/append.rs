@@ -1,9 +1,10 @@
 //! Lines at the end of a file that other processes may append to as well.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
 
 use rustix::fs::OFlags;
 
@@ -39,6 +40,17 @@ impl Creator {
                 .map(|()| is_new)
                 .map_err(StoreError::io("write", path));
         }
+        // Opened again only if somebody has taken it away.
+        let mut last = self
+            .last_table
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(table) = last.as_mut().filter(|table| table.is_at(path)) {
+            let written = table.file.write_all(lines.as_bytes());
+            return written
+                .map(|()| false)
+                .map_err(StoreError::io("write", path));
+        }
         let mut is_new = false;
         if !self.directories.knows(path) && path.symlink_metadata().is_err() {
             is_new = match header {
@@ -58,6 +70,7 @@ impl Creator {
         };
         file.write_all(text.as_bytes())
             .map_err(StoreError::io("write", path))?;
+        *last = Table::new(path, file).ok();
         Ok(is_new)
     }
 
@@ -70,6 +83,34 @@ impl Creator {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(StoreError::io("open", path)(error)),
         }
+    }
+}
+
+/// The file that was appended to last.
+#[derive(Debug)]
+pub(super) struct Table {
+    path: PathBuf,
+    file: File,
+    device: u64,
+    inode: u64,
+}
+
+impl Table {
+    fn new(path: &Path, file: File) -> io::Result<Table> {
+        let metadata = file.metadata()?;
+        Ok(Table {
+            path: path.to_owned(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            file,
+        })
+    }
+
+    /// Whether it is still what `path` names.
+    fn is_at(&self, path: &Path) -> bool {
+        let is_same =
+            |metadata: Metadata| (metadata.dev(), metadata.ino()) == (self.device, self.inode);
+        self.path == path && path.symlink_metadata().is_ok_and(is_same)
     }
 }
 

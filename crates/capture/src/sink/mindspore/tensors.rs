@@ -35,13 +35,14 @@ impl MindSporeSink {
         }
     }
 
-    /// Writes the tensor, then its row.
+    /// Writes the tensor, and adds its row to those of the record.
     pub(super) fn write_tensor(
         &self,
         dir: &Path,
         operator: &Operator,
         name: TensorFileName,
         tensor: &Tensor,
+        rows: &mut String,
     ) -> Result<Written, SinkError> {
         let slot = usize::try_from(name.slot).unwrap_or(usize::MAX);
         let is_whole = self.options.has_tensors
@@ -97,22 +98,30 @@ impl MindSporeSink {
                     .put_once(dir, &names, &parts, compression, source)?;
             written.whole = Whole::one(name.side, array.payload.len() as u64);
         }
-        Ok(written + self.write_row(dir, operator, &name, tensor)?)
+        if let Some(categories) = &self.options.statistics {
+            let subject = self.subject(operator, &name, tensor);
+            let cells = self.cells(tensor.observed(), categories);
+            rows.push_str(&statistic_csv::row(&subject, &cells.0));
+        }
+        Ok(written)
     }
 
-    fn write_row(
-        &self,
-        dir: &Path,
-        operator: &Operator,
-        name: &TensorFileName,
-        tensor: &Tensor,
-    ) -> Result<Written, SinkError> {
-        let Some(categories) = &self.options.statistics else {
+    /// Appends the rows of a record with one call.
+    pub(super) fn write_rows(&self, dir: &Path, rows: &str) -> Result<Written, SinkError> {
+        let categories = self.options.statistics.as_deref().unwrap_or_default();
+        if rows.is_empty() {
             return Ok(Written::default());
-        };
+        }
+        let header = statistic_csv::header(categories);
+        let path = dir.join(STATISTIC_FILE_NAME);
+        Ok(self.files.append(&path, &header, rows)?)
+    }
+
+    /// What a row is about.
+    fn subject(&self, operator: &Operator, name: &TensorFileName, tensor: &Tensor) -> Subject {
         let n_bytes = tensor.n_bytes() as u64;
         let is_full_name = self.options.target.has_ranks() && !name.is_parameter();
-        let subject = Subject {
+        Subject {
             op_type: name.op_type.clone(),
             op_name: match is_full_name {
                 true => operator.op_name.clone(),
@@ -124,12 +133,7 @@ impl MindSporeSink {
             side: name.side,
             slot: name.slot,
             ..Subject::of_tensor(tensor.dtype(), tensor.shape(), n_bytes)
-        };
-        let cells = self.cells(tensor.observed(), categories);
-        let header = statistic_csv::header(categories);
-        let row = statistic_csv::row(&subject, &cells.0);
-        let path = dir.join(STATISTIC_FILE_NAME);
-        Ok(self.files.append(&path, &header, &row)?)
+        }
     }
 
     /// The statistics of a tensor, computed once.
