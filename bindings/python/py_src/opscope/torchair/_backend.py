@@ -1,0 +1,112 @@
+"""The backend for `torch.compile`. What compiles and dumps is in `opscope.torch`, and loaded when it is needed."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Optional
+
+from opscope.torchair import _idle
+from opscope.torchair._lower import lower
+from opscope.torchair._plan import DumpPlan
+from opscope.torchair.configs._node import copied
+from opscope.torchair.configs.compiler_config import CompilerConfig
+from opscope.torchair.configs.npugraphex_config import assign
+
+# A graph and examples of its inputs, to something that can be called with its inputs.
+Compiler = Callable[..., Callable[..., Any]]
+
+
+class NpuBackend:
+    """What `get_npu_backend` gives: `torch.compile(model, backend=…)` calls it for each graph.
+
+    Options may still be changed until a graph is compiled. Graphs that are compiled with the same options share one
+    dump.
+    """
+
+    def __init__(self, config: CompilerConfig, decompositions: Mapping[Any, Any]) -> None:
+        self.compiler_config = config
+        self.custom_decompositions = dict(decompositions)
+        self._made: list[tuple[CompilerConfig, DumpPlan, Compiler]] = []
+        # At once, so that wrong options are found where they are given, and the dump has the time of now.
+        self._compiler(config)
+
+    def __call__(self, gm: Any, example_inputs: Any, **keywords: Any) -> Any:
+        options = keywords.pop("options", None)
+        config = self.compiler_config
+        if options:
+            config = copied(config)
+            assign(config, options)
+        return self._compiler(config)(gm, example_inputs, **keywords)
+
+    def _compiler(self, config: CompilerConfig) -> Compiler:
+        # Most likely the options of the graph before. Lowering again would warn again.
+        for known, _, compiler in reversed(self._made):
+            if known == config:
+                return compiler
+        kept = copied(config)
+        plan = _checked(kept)
+        make = _torch_backend().make_backend
+        compiler: Compiler = make(plan, kept, decompositions=self.custom_decompositions)
+        self._made.append((kept, plan, compiler))
+        return compiler
+
+
+def get_npu_backend(
+    *,
+    compiler_config: Optional[CompilerConfig] = None,
+    custom_decompositions: Optional[Mapping[Any, Any]] = None,
+) -> NpuBackend:
+    """A backend for `torch.compile`, with the options of a configuration.
+
+    Raises what is wrong with the options (`ValueError`, `OSError`), and `ModuleNotFoundError` without torch.
+    """
+    return NpuBackend(_config(compiler_config), custom_decompositions or {})
+
+
+# Under the name of other backends.
+get_backend = get_npu_backend
+
+
+def get_compiler(compiler_config: Optional[CompilerConfig] = None) -> Compiler:
+    """A compiler of one graph, for a backend that is written with `aot_module_simplified(fw_compiler=…)`.
+
+    Raises as `get_npu_backend` does.
+    """
+    config = copied(_config(compiler_config))
+    plan = _checked(config)
+    compiler: Compiler = _torch_backend().make_compiler(plan, config)
+    return compiler
+
+
+def _config(given: Optional[CompilerConfig]) -> CompilerConfig:
+    if given is None:
+        return CompilerConfig()
+    if not isinstance(given, CompilerConfig):
+        raise TypeError(f"compiler_config: a CompilerConfig of opscope.torchair is expected, got {type(given)}")
+    return given
+
+
+def _checked(config: CompilerConfig) -> DumpPlan:
+    plan = lower(config)
+    if config.mode.value == "reduce-overhead":
+        warnings.warn(
+            'the mode "reduce-overhead" will go; TorchAir has "npugraph_ex" in its place',
+            DeprecationWarning,
+            stacklevel=4,
+        )
+    _idle.tell(config)
+    return plan
+
+
+def _torch_backend() -> Any:
+    try:
+        importlib.import_module("torch")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ModuleNotFoundError(
+            "the backend compiles with PyTorch, which is not installed: `pip install torch`", name="torch"
+        ) from None
+    return importlib.import_module("opscope.torch._backend")
