@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Optional
 
 from opscope.torchair import _idle
 from opscope.torchair._lower import lower
 from opscope.torchair._plan import DumpPlan
+from opscope.torchair._warning import warn
 from opscope.torchair.configs._node import copied
 from opscope.torchair.configs.compiler_config import CompilerConfig
 from opscope.torchair.configs.npugraphex_config import assign
@@ -28,9 +28,9 @@ class NpuBackend:
     def __init__(self, config: CompilerConfig, decompositions: Mapping[Any, Any]) -> None:
         self.compiler_config = config
         self.custom_decompositions = dict(decompositions)
-        self._made: list[tuple[CompilerConfig, DumpPlan, Compiler]] = []
-        # At once, so that wrong options are found where they are given, and the dump has the time of now.
-        self._compiler(config)
+        # At once, so that wrong options are found where they are given.
+        self._made = [_Made(config, checked(config))]
+        self._torch = _torch_backend()
 
     def __call__(self, gm: Any, example_inputs: Any, **keywords: Any) -> Any:
         options = keywords.pop("options", None)
@@ -38,19 +38,28 @@ class NpuBackend:
         if options:
             config = copied(config)
             assign(config, options)
-        return self._compiler(config)(gm, example_inputs, **keywords)
+        made = self._made_with(config)
+        if made.backend is None:
+            make = self._torch.make_backend
+            made.backend = make(made.plan, made.config, decompositions=self.custom_decompositions)
+        return made.backend(gm, example_inputs, **keywords)
 
-    def _compiler(self, config: CompilerConfig) -> Compiler:
-        # Most likely the options of the graph before. Lowering again would warn again.
-        for known, _, compiler in reversed(self._made):
-            if known == config:
-                return compiler
-        kept = copied(config)
-        plan = _checked(kept)
-        make = _torch_backend().make_backend
-        compiler: Compiler = make(plan, kept, decompositions=self.custom_decompositions)
-        self._made.append((kept, plan, compiler))
-        return compiler
+    def _made_with(self, config: CompilerConfig) -> _Made:
+        # Most likely the options of the graph before.
+        for made in reversed(self._made):
+            if made.config == config:
+                return made
+        self._made.append(_Made(config, checked(config)))
+        return self._made[-1]
+
+
+class _Made:
+    """A plan, the options that it was made of, and from the first graph on the backend that carries it out."""
+
+    def __init__(self, config: CompilerConfig, plan: DumpPlan) -> None:
+        self.config = copied(config)
+        self.plan = plan
+        self.backend: Optional[Compiler] = None
 
 
 def get_npu_backend(
@@ -75,7 +84,7 @@ def get_compiler(compiler_config: Optional[CompilerConfig] = None) -> Compiler:
     Raises as `get_npu_backend` does.
     """
     config = copied(_config(compiler_config))
-    plan = _checked(config)
+    plan = checked(config)
     compiler: Compiler = _torch_backend().make_compiler(plan, config)
     return compiler
 
@@ -88,14 +97,11 @@ def _config(given: Optional[CompilerConfig]) -> CompilerConfig:
     return given
 
 
-def _checked(config: CompilerConfig) -> DumpPlan:
+def checked(config: CompilerConfig) -> DumpPlan:
+    """The plan of a configuration, after saying what there is to say about the other options."""
     plan = lower(config)
     if config.mode.value == "reduce-overhead":
-        warnings.warn(
-            'the mode "reduce-overhead" will go; TorchAir has "npugraph_ex" in its place',
-            DeprecationWarning,
-            stacklevel=4,
-        )
+        warn('the mode "reduce-overhead" will go; TorchAir has "npugraph_ex" in its place', DeprecationWarning)
     _idle.tell(config)
     return plan
 
@@ -107,6 +113,6 @@ def _torch_backend() -> Any:
         if error.name != "torch":
             raise
         raise ModuleNotFoundError(
-            "the backend compiles with PyTorch, which is not installed: `pip install torch`", name="torch"
+            "the backend compiles with PyTorch, which is not installed: pip install torch", name="torch"
         ) from None
     return importlib.import_module("opscope.torch._backend")

@@ -41,18 +41,19 @@ def _item(text: str) -> StepRange:
     low = _number(first, text)
     high = _number(last, text) if dash else low
     if low > high:
-        raise ValueError(f"the range `{_short(text)}` goes backwards")
+        raise ValueError(f"the range `{short(text)}` goes backwards")
     return StepRange(low, high)
 
 
 def _number(digits: str, item: str) -> int:
     # `isdigit` alone would let digits of other scripts pass, and `int` underscores, signs and blanks.
     if not (digits.isascii() and digits.isdigit()):
-        what = "an empty item" if item == "" else f"`{_short(item)}`"
+        what = "an empty item" if item == "" else f"`{short(item)}`"
         raise ValueError(f"{what} is neither a number nor a range of numbers")
     digits = digits.lstrip("0") or "0"
     return STEP_MAX if len(digits) > _DIGITS_MAX else min(int(digits), STEP_MAX)
 
 
-def _short(text: str) -> str:
+def short(text: str) -> str:
+    """The beginning of a long text."""
     return text if len(text) <= _SHOWN_MAX else text[:_SHOWN_MAX] + "…"

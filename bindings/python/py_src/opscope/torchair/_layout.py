@@ -12,9 +12,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from datetime import datetime, timezone
 from typing import NamedTuple, Optional
+
+from opscope.torchair._warning import warn
 
 # What TorchAir writes as an underscore in names of models and operators.
 _REPLACED = str.maketrans({".": "_", "/": "_", "\\": "_", " ": "_"})
@@ -46,10 +47,9 @@ def _world_of(size_text: Optional[str], rank_text: Optional[str]) -> World:
         return World()
     size, rank = _decimal(size_text), _decimal(rank_text)
     if size is None or rank is None or rank >= size:
-        warnings.warn(
+        warn(
             f"the variables WORLD_SIZE=`{size_text}` and RANK=`{rank_text}` are no number of processes and one of "
-            "them: taken for a single process",
-            stacklevel=3,
+            "them: taken for a single process"
         )
         return World()
     return World(size, rank)

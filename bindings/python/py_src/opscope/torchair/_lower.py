@@ -3,41 +3,39 @@
 from __future__ import annotations
 
 import os
-import warnings
+from collections.abc import Iterable
 
 from opscope.torchair import _acl_json, _dump_step
 from opscope.torchair._plan import DumpPlan
+from opscope.torchair._warning import warn
 from opscope.torchair.configs.compiler_config import CompilerConfig
 from opscope.torchair.configs.dump_config import DataDumpConfig
 
-# Options that say what is dumped, in the order of the documentation.
-_WHAT = (
-    "dump_path",
-    "dump_mode",
-    "quant_dumpable",
-    "dump_step",
-    "dump_layer",
-    "dump_data",
-    "data_dump_stage",
-)
+# Options that say what is dumped, in the order of the documentation: those of both kinds of modes, those of graph mode,
+# and those of the modes with captured graphs.
+_OF_BOTH = ("dump_path",)
+_OF_GRAPH_MODE = ("dump_mode", "quant_dumpable", "dump_step", "dump_layer", "dump_data")
+_OF_CAPTURED = ("data_dump_stage",)
 
 
 def lower(config: CompilerConfig) -> DumpPlan:
     """What the dump options of a configuration ask for.
 
     Raises `ValueError` for options that exclude each other and for a wrong configuration file, `OSError` for a
-    directory or file that went away or cannot be used.
+    directory or file that went away or cannot be used. Warns of options that have no effect.
     """
     options = config.dump_config
     if options.dump_config_path.raw is not None:
-        return _lower_file(options)
+        return _of_file(options)
     if not options.enable_dump:
-        _warn_of_idle(options)
+        _warn_of_idle(options, (*_OF_BOTH, *_OF_GRAPH_MODE, *_OF_CAPTURED), "enable_dump is False: nothing is dumped")
         return DumpPlan()
     path = os.fspath(options.dump_path.raw)
     _check_directory(path)
     if config.mode.value != "max-autotune":
+        _warn_of_idle(options, _OF_GRAPH_MODE, f"the mode is {config.mode.value}")
         return DumpPlan(enabled=True, path=path, stage=options.data_dump_stage.value)
+    _warn_of_idle(options, _OF_CAPTURED, "the mode is max-autotune")
     return DumpPlan(
         enabled=True,
         path=path,
@@ -50,30 +48,27 @@ def lower(config: CompilerConfig) -> DumpPlan:
     )
 
 
-def _lower_file(options: DataDumpConfig) -> DumpPlan:
-    others = [name for name in ("enable_dump", *_WHAT) if _is_set(options, name)]
+def _of_file(options: DataDumpConfig) -> DumpPlan:
     path = os.fspath(options.dump_config_path.raw)
+    others = _set(options, ("enable_dump", *_OF_BOTH, *_OF_GRAPH_MODE, *_OF_CAPTURED))
     if others:
         raise ValueError(
             f"dump_config_path (`{path}`) is set together with {', '.join(others)}: in TorchAir one of the two "
-            "silently takes the place of the other. Say in the file what is dumped and leave the other options as "
-            "they are, enable_dump too, or leave out dump_config_path"
+            "silently takes the place of the other. Either say in the file what is dumped, and set no other option "
+            "of dump_config, not even enable_dump; or do not set dump_config_path"
         )
-    return DumpPlan(enabled=True, acl_json=_acl_json.load(path))
+    file = _acl_json.load(path)
+    return DumpPlan(enabled=file.kind is not None, acl_json=file)
 
 
-def _is_set(options: DataDumpConfig, name: str) -> bool:
-    option = getattr(options, name)
-    return bool(option.raw != option.default)
+def _set(options: DataDumpConfig, names: Iterable[str]) -> list[str]:
+    return [name for name in names if getattr(options, name).raw != getattr(options, name).default]
 
 
-def _warn_of_idle(options: DataDumpConfig) -> None:
-    idle = [name for name in _WHAT if _is_set(options, name)]
+def _warn_of_idle(options: DataDumpConfig, names: Iterable[str], why: str) -> None:
+    idle = _set(options, names)
     if idle:
-        warnings.warn(
-            f"nothing is dumped: {', '.join(idle)} of dump_config set, but enable_dump is False",
-            stacklevel=4,
-        )
+        warn(f"{', '.join(idle)} of dump_config without effect: {why}")
 
 
 def _check_directory(path: str) -> None:

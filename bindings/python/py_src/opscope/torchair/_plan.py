@@ -28,15 +28,19 @@ class AclJson(NamedTuple):
 
     # As it was given; a relative path stays relative.
     path: str
+    # Accepted by the native module.
     text: str
+    # `operator`, `watcher`, `overflow`, `exception_brief`, `exception_norm` or `exception_detail`; `None` if the file
+    # asks for nothing.
+    kind: Optional[str]
 
 
 @dataclass(frozen=True)
 class DumpPlan:
     """What to dump, and where to.
 
-    `acl_json` takes the place of everything after it: if it is there, the file says what is dumped, and the other
-    fields have their defaults.
+    `acl_json` takes the place of everything after it: if it is there, the file says what is dumped and where to, and
+    the other fields have their defaults.
     """
 
     # Whether anything is dumped at all.

@@ -32,7 +32,8 @@ def cache_compile(
         backend = get_npu_backend(compiler_config=config, custom_decompositions=custom_decompositions)
     elif config is not None and getattr(backend, "compiler_config", config) != config:
         raise ValueError("config: it differs from the configuration of the given backend")
-    import torch
+    # Here and not above: the package is imported without torch.
+    import torch  # type: ignore[import-not-found, unused-ignore]
 
     logger.debug("cache_compile compiles without a cache on disk")
     compiled: Callable[..., Any] = torch.compile(func, backend=backend, dynamic=dynamic, fullgraph=True, **kwargs)

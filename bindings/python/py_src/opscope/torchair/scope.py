@@ -24,7 +24,8 @@ __all__ = [
 @contextlib.contextmanager
 def data_dump() -> Iterator[None]:
     """Marks what is traced inside: it is dumped besides what `dump_layer` names, forward and backward."""
-    from torch.fx import traceback
+    # Here and not above: the package is imported without torch.
+    from torch.fx import traceback  # type: ignore[import-not-found, unused-ignore]
 
     with traceback.annotate({SCOPE_KEY: True}):
         yield

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Optional
 
 from opscope.torchair.configs._node import Node, Options, child, option
@@ -30,7 +30,7 @@ class _DebugOutput(Node):
 
 
 class _DebugOutputWithPath(_DebugOutput):
-    _properties = ("path",)
+    _properties: tuple[str, ...] = ("path",)
 
     @property
     def path(self) -> Optional[str]:
@@ -73,6 +73,11 @@ class DataDump(_DebugOutputWithPath):
         if value is not None and not callable(value):
             raise TypeError(f"filter: a callable or None is expected, got {value.__class__}")
         self.__dict__["filter"] = value
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        yield from super()._shown()
+        if self.filter is not None:
+            yield "filter", repr(self.filter)
 
 
 class FxSummary(_DebugOutput):

@@ -4,13 +4,31 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 
 from opscope.torchair import _dump_step, _layout
+from opscope.torchair._warning import warn
 from opscope.torchair.configs._node import Node, Options, option
 from opscope.torchair.configs._option import MustExistedFileAddr, MustExistedPathValue, OptionValue, ParsedValue
 
 _LAYER = re.compile(r'[0-9A-Za-z_" /\\.]*')
+
+
+def _kept_step(text: str) -> str:
+    _dump_step.parse(text)
+    if not _dump_step.has_trailing_bar(text):
+        return text
+    warn(f"dump_step: the bar at the end of `{_dump_step.short(text)}` is left out")
+    return text[:-1]
+
+
+def _kept_layer(text: str) -> str:
+    if not _LAYER.fullmatch(text):
+        wrong = next(c for c in text if not _LAYER.fullmatch(c))
+        raise ValueError(
+            f'{wrong!r} is not allowed: names of operators consist of letters, digits and _ . / \\ " '
+            "and have blanks between them"
+        )
+    return text
 
 
 class DataDumpConfig(Node):
@@ -20,8 +38,8 @@ class DataDumpConfig(Node):
     dump_path = option(MustExistedPathValue, "./")
     dump_mode = option(OptionValue, "all", ["input", "output", "all"])
     quant_dumpable = option(OptionValue, False, [False, True])
-    dump_step = option(ParsedValue, "", lambda text: _kept_step(text), "0|1|2-5|6", none_is_empty=True)
-    dump_layer = option(ParsedValue, "", lambda text: _kept_layer(text), "Mul_1 Add1 Conv2D_1")
+    dump_step = option(ParsedValue, "", _kept_step, "0|1|2-5|6", none_is_empty=True)
+    dump_layer = option(ParsedValue, "", _kept_layer, "Mul_1 Add1 Conv2D_1")
     dump_data = option(OptionValue, "tensor", ["tensor", "stats"])
     dump_config_path = option(MustExistedFileAddr, None)
     data_dump_stage = option(OptionValue, "optimized", ["original", "optimized"])
@@ -52,25 +70,3 @@ class DataDumpConfig(Node):
             found["aclgraph.dumpPath"] = self.full_path()
             found["aclgraph.dumpStage"] = self.data_dump_stage.value
         return {}, found
-
-
-def _kept_step(text: str) -> str:
-    _dump_step.parse(text)
-    if not _dump_step.has_trailing_bar(text):
-        return text
-    warnings.warn(f"dump_step: the bar at the end of {text!r} is left out", stacklevel=_STACKLEVEL)
-    return text[:-1]
-
-
-def _kept_layer(text: str) -> str:
-    if not _LAYER.fullmatch(text):
-        wrong = next(c for c in text if not _LAYER.fullmatch(c))
-        raise ValueError(
-            f"{wrong!r} is not allowed: names of operators consist of letters, digits and _ . / \\ \" "
-            "and have blanks between them"
-        )
-    return text
-
-
-# From `warnings.warn` to the assignment in the program: this file, the option, its place, the node.
-_STACKLEVEL = 7
