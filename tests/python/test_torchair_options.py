@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from opscope.torchair import CompilerConfig
+from opscope.torchair.configs._node import leaves
 
 # Values of `dump_config`, with what `.value` is afterwards.
 ACCEPTED = [
@@ -429,3 +431,12 @@ def test_the_graph_engine_is_told_of_other_options() -> None:
     local, _ = config.as_dict()
     assert local["_super_kernel_optimize"] == "1"
     assert "ge.jit_compile" not in local
+
+
+def test_the_page_about_options_has_every_one() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "torch" / "torchair.md").read_text(encoding="utf-8")
+    names = [path for path, _ in leaves(CompilerConfig()) if not path.startswith("npugraphex_config.")]
+    assert len(names) > 60
+    # In a row by its whole path, or after a dot behind another of the same node; `_path` stands for `path`.
+    written = {name.replace("debug.fx_summary._path", "type").replace("._path", ".path") for name in names}
+    assert [name for name in sorted(written) if not re.search(rf"`(\S*\.)?{name.split('.')[-1]}`", page)] == []

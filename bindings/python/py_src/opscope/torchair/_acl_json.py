@@ -6,7 +6,7 @@ The native module judges it, with the rules of `docs/config/acl.md`.
 from __future__ import annotations
 
 import importlib
-from typing import Any, Optional
+from typing import Any
 
 from opscope.torchair._plan import AclJson
 from opscope.torchair._warning import warn
@@ -40,7 +40,7 @@ def _text(path: str) -> str:
         raise ValueError(f"dump_config_path: `{path}` is not UTF-8 text from byte {error.start} on") from None
 
 
-def _check(text: str) -> tuple[list[str], list[str], Optional[str]]:
+def _check(text: str) -> tuple[list[str], list[str], str | None]:
     native: Any = importlib.import_module("opscope._native.config")
     errors, notes, kind = native.check_acl_json(text)
     return errors, notes, kind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from typing import Any, Optional
+from typing import Any
 
 from opscope.torchair import _idle
 from opscope.torchair._lower import lower
@@ -59,13 +59,13 @@ class _Made:
     def __init__(self, config: CompilerConfig, plan: DumpPlan) -> None:
         self.config = copied(config)
         self.plan = plan
-        self.backend: Optional[Compiler] = None
+        self.backend: Compiler | None = None
 
 
 def get_npu_backend(
     *,
-    compiler_config: Optional[CompilerConfig] = None,
-    custom_decompositions: Optional[Mapping[Any, Any]] = None,
+    compiler_config: CompilerConfig | None = None,
+    custom_decompositions: Mapping[Any, Any] | None = None,
 ) -> NpuBackend:
     """A backend for `torch.compile`, with the options of a configuration.
 
@@ -78,7 +78,7 @@ def get_npu_backend(
 get_backend = get_npu_backend
 
 
-def get_compiler(compiler_config: Optional[CompilerConfig] = None) -> Compiler:
+def get_compiler(compiler_config: CompilerConfig | None = None) -> Compiler:
     """A compiler of one graph, for a backend that is written with `aot_module_simplified(fw_compiler=…)`.
 
     Raises as `get_npu_backend` does.
@@ -89,7 +89,7 @@ def get_compiler(compiler_config: Optional[CompilerConfig] = None) -> Compiler:
     return compiler
 
 
-def _config(given: Optional[CompilerConfig]) -> CompilerConfig:
+def _config(given: CompilerConfig | None) -> CompilerConfig:
     if given is None:
         return CompilerConfig()
     if not isinstance(given, CompilerConfig):

@@ -1,12 +1,10 @@
 """The form of `dump_step`: numbers and ranges of steps with a vertical bar between them, `0|2-5|10`.
 
-Read once from left to right. TorchAir matches a regular expression that takes minutes for two dozen digits with a letter
-after them; it also lets some texts pass that nothing later understands, which are refused here.
+Read once from left to right. TorchAir matches a regular expression that takes minutes for two dozen digits with a
+letter after them; it also lets some texts pass that nothing later understands, which are refused here.
 """
 
 from __future__ import annotations
-
-from typing import Optional
 
 from opscope.torchair._plan import STEP_MAX, StepRange
 
@@ -18,7 +16,7 @@ _DIGITS_MAX = 20
 _SHOWN_MAX = 40
 
 
-def parse(text: str) -> Optional[tuple[StepRange, ...]]:
+def parse(text: str) -> tuple[StepRange, ...] | None:
     """The ranges of a text, or `None` for the empty one, which means every step. Raises `ValueError`."""
     if text == "":
         return None

@@ -4,7 +4,8 @@ In graph mode, as TorchAir documents it:
 
     {dump_path}/worldsize{N}_global_rank{R}/{time}/{device}/{model}/{model_id}/{data_index}/
 
-Every function here is pure, except `world`, `time_now` and `timestamp_now`, which ask the process and the clock.
+Functions here write nothing. Some ask the process or the clock: `world`, `time_now`, `timestamp_now`, and those that
+put the process's id into a name.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import os
 import sys
 import time
 from datetime import datetime, timezone
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 from opscope.torchair._warning import warn
 
@@ -42,7 +43,7 @@ def world() -> World:
     return _world_of(os.environ.get("WORLD_SIZE"), os.environ.get("RANK"))
 
 
-def _world_of(size_text: Optional[str], rank_text: Optional[str]) -> World:
+def _world_of(size_text: str | None, rank_text: str | None) -> World:
     if size_text is None or rank_text is None:
         return World()
     size, rank = _decimal(size_text), _decimal(rank_text)
@@ -55,7 +56,7 @@ def _world_of(size_text: Optional[str], rank_text: Optional[str]) -> World:
     return World(size, rank)
 
 
-def _decimal(text: str) -> Optional[int]:
+def _decimal(text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
 
 

@@ -7,7 +7,7 @@ no option of `dump_config` itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Optional
+from typing import NamedTuple
 
 # `node.meta["custom"]` of what was traced inside `torchair.scope.data_dump()` has this key.
 SCOPE_KEY = "opscope_data_dump"
@@ -32,7 +32,7 @@ class AclJson(NamedTuple):
     text: str
     # `operator`, `watcher`, `overflow`, `exception_brief`, `exception_norm` or `exception_detail`; `None` if the file
     # asks for nothing.
-    kind: Optional[str]
+    kind: str | None
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class DumpPlan:
 
     # Whether anything is dumped at all.
     enabled: bool = False
-    acl_json: Optional[AclJson] = None
+    acl_json: AclJson | None = None
     # The root of the dump, an existing directory, as it was given.
     path: str = "./"
     # `input`, `output` or `all`: which tensors of an operator.
     mode: str = "all"
     # `None` is every step. In the order given; ranges may overlap.
-    steps: Optional[tuple[StepRange, ...]] = None
+    steps: tuple[StepRange, ...] | None = None
     # Names of operators, each once, in the order given. Empty is every operator. What `scope.data_dump()` marks is
     # dumped besides them.
     layers: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class DumpPlan:
     # `None` for the directories and files of graph mode (`max-autotune`). Otherwise `original` or `optimized`: one
     # `.pt` file for each tensor, from the graph of that stage; then `mode`, `steps`, `layers` and `data` have their
     # defaults.
-    stage: Optional[str] = None
+    stage: str | None = None
 
     @property
     def has_inputs(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import warnings
 from types import FrameType
-from typing import Optional
 
 _PACKAGE = "opscope.torchair"
 
@@ -13,7 +12,7 @@ _PACKAGE = "opscope.torchair"
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
     """Warns at the innermost line outside of this package."""
     level = 1
-    frame: Optional[FrameType] = sys._getframe()
+    frame: FrameType | None = sys._getframe()
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGE):
         frame = frame.f_back
         level += 1

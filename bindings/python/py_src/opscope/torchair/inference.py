@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, Optional
+from typing import Any, NoReturn
 
 from opscope.torchair._absent import absent
 from opscope.torchair._backend import get_npu_backend
@@ -16,14 +16,14 @@ __all__ = ["cache_compile", "readable_cache", "set_dim_gears"]
 def cache_compile(
     func: Callable[..., Any],
     *,
-    config: Optional[CompilerConfig] = None,
-    backend: Optional[Any] = None,
+    config: CompilerConfig | None = None,
+    backend: Any | None = None,
     dynamic: bool = True,
-    cache_dir: Optional[str] = None,
-    global_rank: Optional[int] = None,
-    tp_rank: Optional[int] = None,
-    pp_rank: Optional[int] = None,
-    custom_decompositions: Optional[Mapping[Any, Any]] = None,
+    cache_dir: str | None = None,
+    global_rank: int | None = None,
+    tp_rank: int | None = None,
+    pp_rank: int | None = None,
+    custom_decompositions: Mapping[Any, Any] | None = None,
     ge_cache: bool = False,
     **kwargs: Any,
 ) -> Callable[..., Any]:
@@ -40,7 +40,7 @@ def cache_compile(
     return compiled
 
 
-def readable_cache(cache_bin: str, print_output: bool = True, file: Optional[str] = None) -> NoReturn:
+def readable_cache(cache_bin: str, print_output: bool = True, file: str | None = None) -> NoReturn:
     """Not available: there are no such files."""
     absent("inference.readable_cache", "compilations are not kept on disk")
 

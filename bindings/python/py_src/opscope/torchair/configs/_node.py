@@ -12,7 +12,7 @@ Each node then has options and nodes of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, TypeVar
 
 from opscope.torchair.configs._option import OptionValue
 
@@ -138,7 +138,7 @@ class PlainNode:
     def _shown(self) -> Iterator[tuple[str, str]]:
         defaults = vars(type(self)())
         for name, value in vars(self).items():
-            if name not in defaults or value is not defaults[name] and value != defaults[name]:
+            if name not in defaults or (value is not defaults[name] and value != defaults[name]):
                 yield name, repr(value)
 
 
@@ -167,7 +167,7 @@ def copied(node: N) -> N:
     return result
 
 
-def _places(of: type) -> list[tuple[str, Union[_Option, _Child[Any]]]]:
+def _places(of: type) -> list[tuple[str, _Option | _Child[Any]]]:
     found = {}
     for base in reversed(of.__mro__):
         found.update({name: place for name, place in vars(base).items() if isinstance(place, (_Option, _Child))})

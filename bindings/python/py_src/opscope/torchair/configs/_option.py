@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Optional
+from typing import Any
 
 
 class OptionValue:
     """One of a list of values, or anything if there is no list. Values are compared with `==`: 1 stands for `True`."""
 
-    def __init__(self, default: Any, optional: Optional[Sequence[Any]] = None) -> None:
+    def __init__(self, default: Any, optional: Sequence[Any] | None = None) -> None:
         self._default = default
         self._optional = optional
         self._value = default
@@ -34,7 +34,7 @@ class OptionValue:
         return self._default
 
     @property
-    def optional(self) -> Optional[Sequence[Any]]:
+    def optional(self) -> Sequence[Any] | None:
         """The values to choose from, or `None`."""
         return self._optional
 
@@ -76,7 +76,7 @@ def _is_in(value: Any, values: Sequence[Any]) -> bool:
 class IntRangeValue(OptionValue):
     """An `int` (or `bool`) between two bounds, both included."""
 
-    def __init__(self, default: Optional[int], lowest: int, highest: int) -> None:
+    def __init__(self, default: int | None, lowest: int, highest: int) -> None:
         super().__init__(default)
         self._lowest = lowest
         self._highest = highest

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Optional
+from typing import Any
 
 from opscope.torchair.configs._node import Node, Options, child, option
 from opscope.torchair.configs._option import IntRangeValue, OptionValue, RealPathValue
@@ -33,9 +33,9 @@ class _DebugOutputWithPath(_DebugOutput):
     _properties: tuple[str, ...] = ("path",)
 
     @property
-    def path(self) -> Optional[str]:
+    def path(self) -> str | None:
         """Where to, an absolute path, or `None` for the working directory."""
-        value: Optional[str] = self._path.value
+        value: str | None = self._path.value
         return value
 
     @path.setter
@@ -63,13 +63,13 @@ class DataDump(_DebugOutputWithPath):
         self.__dict__["filter"] = None
 
     @property
-    def filter(self) -> Optional[Callable[[Any], Any]]:
+    def filter(self) -> Callable[[Any], Any] | None:
         """Called with a node of the graph; one for which it returns `None` is left out."""
-        found: Optional[Callable[[Any], Any]] = self.__dict__["filter"]
+        found: Callable[[Any], Any] | None = self.__dict__["filter"]
         return found
 
     @filter.setter
-    def filter(self, value: Optional[Callable[[Any], Any]]) -> None:
+    def filter(self, value: Callable[[Any], Any] | None) -> None:
         if value is not None and not callable(value):
             raise TypeError(f"filter: a callable or None is expected, got {value.__class__}")
         self.__dict__["filter"] = value
