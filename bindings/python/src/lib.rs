@@ -3,7 +3,8 @@
 //! Every function translates types and nothing else; what a call means is said in `opscope-acl`. Each
 //! gives up the interpreter's lock while it works: another thread may hold the process, and a dump
 //! callback may want the interpreter. The Python files beside this crate give the functions the places
-//! that programs look for: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.op` and `.util`.
+//! that programs look for: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.op` and `.util`. What is in `config`
+//! judges files for `opscope.torchair`.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -14,6 +15,7 @@ mod argument;
 mod base;
 mod call;
 mod callback;
+mod config;
 mod dims;
 mod mdl;
 mod op;
@@ -40,6 +42,7 @@ const PARTS: &[(&str, Fill)] = &[
     ("mdl", mdl::fill),
     ("op", op::fill),
     ("util", util::fill),
+    ("config", config::fill),
 ];
 
 #[pymodule]

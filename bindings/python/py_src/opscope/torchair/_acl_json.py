@@ -1,0 +1,46 @@
+"""The file that `dump_config_path` names, a configuration in the form of AscendCL's `acl.json`.
+
+The native module judges it, with the rules of `docs/config/acl.md`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from opscope.torchair._plan import AclJson
+from opscope.torchair._warning import warn
+
+# The native module takes no greater file either.
+BYTES_MAX = 10 << 20
+
+
+def load(path: str) -> AclJson:
+    """The file. Raises `ValueError` for one that is refused, with every reason, and `OSError` if it cannot be read.
+
+    What is odd about it and accepted is warned about.
+    """
+    text = _text(path)
+    errors, notes, kind = _check(text)
+    if errors:
+        raise ValueError("\n".join(f"dump_config_path: {path}:{line}" for line in errors))
+    for line in notes:
+        warn(f"dump_config_path: {path}:{line}")
+    return AclJson(path, text, kind)
+
+
+def _text(path: str) -> str:
+    with open(path, "rb") as file:
+        found = file.read(BYTES_MAX + 1)
+    if len(found) > BYTES_MAX:
+        raise ValueError(f"dump_config_path: `{path}` is greater than {BYTES_MAX} bytes")
+    try:
+        return found.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"dump_config_path: `{path}` is not UTF-8 text from byte {error.start} on") from None
+
+
+def _check(text: str) -> tuple[list[str], list[str], str | None]:
+    native: Any = importlib.import_module("opscope._native.config")
+    errors, notes, kind = native.check_acl_json(text)
+    return errors, notes, kind

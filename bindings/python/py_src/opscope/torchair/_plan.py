@@ -1,0 +1,84 @@
+"""What a dump configuration asks for, as plain data.
+
+`opscope.torchair` makes a `DumpPlan` of a `CompilerConfig`; the backend in `opscope.torch` carries it out and looks at
+no option of `dump_config` itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+# `node.meta["custom"]` of what was traced inside `torchair.scope.data_dump()` has this key.
+SCOPE_KEY = "opscope_data_dump"
+
+# Step numbers are compared as unsigned 64-bit numbers, greater ones count as this.
+STEP_MAX = 2**64 - 1
+
+
+class StepRange(NamedTuple):
+    """Steps from `first` to `last`, both included; `first` is not greater than `last`."""
+
+    first: int
+    last: int
+
+
+class AclJson(NamedTuple):
+    """A configuration file in the form of AscendCL's `acl.json`."""
+
+    # As it was given; a relative path stays relative.
+    path: str
+    # Accepted by the native module.
+    text: str
+    # `operator`, `watcher`, `overflow`, `exception_brief`, `exception_norm` or `exception_detail`; `None` if the file
+    # asks for nothing.
+    kind: str | None
+
+
+@dataclass(frozen=True)
+class DumpPlan:
+    """What to dump, and where to.
+
+    `acl_json` takes the place of everything after it: if it is there, the file says what is dumped and where to, and
+    the other fields have their defaults.
+    """
+
+    # Whether anything is dumped at all.
+    enabled: bool = False
+    acl_json: AclJson | None = None
+    # The root of the dump, an existing directory, as it was given.
+    path: str = "./"
+    # `input`, `output` or `all`: which tensors of an operator.
+    mode: str = "all"
+    # `None` is every step. In the order given; ranges may overlap.
+    steps: tuple[StepRange, ...] | None = None
+    # Names of operators, each once, in the order given. Empty is every operator. What `scope.data_dump()` marks is
+    # dumped besides them.
+    layers: tuple[str, ...] = ()
+    # `tensor` or `stats`.
+    data: str = "tensor"
+    # Whether values from before quantisation have to be kept apart.
+    quant_dumpable: bool = False
+    # `None` for the directories and files of graph mode (`max-autotune`). Otherwise `original` or `optimized`: one
+    # `.pt` file for each tensor, from the graph of that stage; then `mode`, `steps`, `layers` and `data` have their
+    # defaults.
+    stage: str | None = None
+
+    @property
+    def has_inputs(self) -> bool:
+        """Whether what operators read is dumped."""
+        return self.mode in ("input", "all")
+
+    @property
+    def has_outputs(self) -> bool:
+        """Whether what operators give is dumped."""
+        return self.mode in ("output", "all")
+
+    def has_step(self, step: int) -> bool:
+        """Whether a step, counted from 0, is dumped."""
+        if not self.enabled:
+            return False
+        if self.steps is None:
+            return True
+        step = min(step, STEP_MAX)
+        return any(first <= step <= last for first, last in self.steps)

@@ -1,0 +1,19 @@
+"""Warnings that point at the program's own line."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+
+_PACKAGE = "opscope.torchair"
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns at the innermost line outside of this package."""
+    level = 1
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

@@ -1,0 +1,65 @@
+"""Context managers that mark operators while a model is traced.
+
+They are used as `with …:` inside of what is compiled, without a graph break between beginning and end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from opscope.torchair._plan import SCOPE_KEY
+
+__all__ = [
+    "data_dump",
+    "limit_core_num",
+    "npu_stream_switch",
+    "npu_wait_tensor",
+    "op_never_timeout",
+    "super_kernel",
+]
+
+
+@contextlib.contextmanager
+def data_dump() -> Iterator[None]:
+    """Marks what is traced inside: it is dumped besides what `dump_layer` names, forward and backward."""
+    # Here and not above: the package is imported without torch.
+    from torch.fx import traceback  # type: ignore[import-not-found, unused-ignore]
+
+    with traceback.annotate({SCOPE_KEY: True}):
+        yield
+
+
+def npu_stream_switch(
+    stream_tag: str, stream_priority: int = 0, enable_inner_parallel: bool = True
+) -> contextlib.AbstractContextManager[None]:
+    """Accepted and without effect: operators run one after the other."""
+    return _nothing()
+
+
+def super_kernel(scope: str, options: str = "") -> contextlib.AbstractContextManager[None]:
+    """Accepted and without effect: operators are not fused into one kernel."""
+    return _nothing()
+
+
+def limit_core_num(op_aicore_num: int, op_vectorcore_num: int) -> contextlib.AbstractContextManager[None]:
+    """Accepted and without effect: there are no such cores."""
+    return _nothing()
+
+
+def op_never_timeout(enable: bool = True) -> contextlib.AbstractContextManager[None]:
+    """Accepted and without effect: no operator has a time limit."""
+    if not isinstance(enable, bool):
+        raise TypeError(f"op_never_timeout: `enable` must be bool, got {type(enable).__name__}")
+    return _nothing()
+
+
+def npu_wait_tensor(self: Any, dependency: Any) -> Any:
+    """`self`: operators run one after the other, so `dependency` is there already."""
+    return self
+
+
+@contextlib.contextmanager
+def _nothing() -> Iterator[None]:
+    yield
