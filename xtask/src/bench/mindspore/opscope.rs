@@ -1,0 +1,111 @@
+//! `opscope dump`, as a user would run it.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::figures::Times;
+use super::tree::{self, Expected};
+use super::{N_STEPS, N_STEPS_BEFORE, N_STEPS_DUMPED, NET_NAME, output_of, settle, write_config};
+use crate::built;
+use crate::command::{cargo, run as run_stage};
+
+/// Names a binary to measure instead of the one that would be built.
+const BINARY: &str = "OPSCOPE";
+/// How the names of the files of the last operator begin.
+const LAST_OPERATOR: &str = "Add.add.";
+
+pub(super) struct Opscope<'a> {
+    binary: PathBuf,
+    dir: &'a Path,
+}
+
+/// The parts of `opscope dump --json` that are needed.
+#[derive(Deserialize)]
+struct Report {
+    steps: usize,
+    steps_dumped: usize,
+    /// Of all steps, until the last byte is written.
+    seconds: f64,
+    seconds_per_step_without_dump: f64,
+}
+
+/// The binary to measure.
+pub(super) fn binary() -> Result<PathBuf> {
+    if let Some(path) = env::var_os(BINARY) {
+        return fs::canonicalize(&path)
+            .with_context(|| format!("cannot find `{}`", path.display()));
+    }
+    let build = [
+        "build",
+        "--release",
+        "--workspace",
+        "--bin",
+        "opscope",
+        "--locked",
+    ];
+    run_stage("binary", cargo(&build))?;
+    built("release", "opscope")
+}
+
+impl<'a> Opscope<'a> {
+    pub(super) fn new(binary: PathBuf, dir: &'a Path) -> Self {
+        Self { binary, dir }
+    }
+
+    /// Bytes of the network's result when nothing else of it is dumped.
+    pub(super) fn result(&self) -> Result<Vec<u8>> {
+        let tree = self.dir.join("result");
+        let config = json!({
+            "common_dump_settings": {
+                "dump_mode": 1,
+                "path": tree,
+                "net_name": NET_NAME,
+                "iteration": "0",
+                "input_output": 2,
+                "kernels": ["name-regex(add)"],
+                "support_device": [0],
+            },
+        });
+        let path = self.dir.join("result.json");
+        fs::write(&path, config.to_string())?;
+        output_of(self.command(&path).args(["--steps", "1"]))?;
+        let step = tree::steps_dir(&tree).join("0");
+        tree::elements(&tree::result_file(&step, LAST_OPERATOR)?)
+    }
+
+    /// Dumps the last steps; `links` says which files are links to one another.
+    pub(super) fn dump(&self, round: usize, links: &str, expected: &Expected) -> Result<Times> {
+        let (config, tree) = write_config(self.dir, &format!("opscope_{links}{round}"))?;
+        settle()?;
+        let mut command = self.command(&config);
+        command.args(["--steps", &N_STEPS.to_string(), "--dedup", links]);
+        let text = output_of(&mut command)?;
+        let report: Report = serde_json::from_slice(&text).context("in the report of a dump")?;
+        ensure!(
+            (report.steps, report.steps_dumped) == (N_STEPS, N_STEPS_DUMPED),
+            "of {} steps {} were dumped",
+            report.steps,
+            report.steps_dumped
+        );
+        tree::check(&tree, LAST_OPERATOR, expected).context("Opscope's dump")?;
+        let plain = report.seconds_per_step_without_dump;
+        Ok(Times {
+            plain,
+            dumped: (report.seconds - N_STEPS_BEFORE as f64 * plain) / N_STEPS_DUMPED as f64,
+        })
+    }
+
+    fn command(&self, config: &Path) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.arg("dump").arg(self.dir.join("network.onnx"));
+        command.arg("--config").arg(config);
+        command.arg("--inputs").arg(self.dir.join("image.npz"));
+        command.args(["--target", "cpu", "--json"]);
+        command
+    }
+}
