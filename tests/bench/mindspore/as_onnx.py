@@ -1,4 +1,4 @@
-"""Write the network as `network.onnx`, its image as `image.npz`, and as `network.json` what a dump of one step has to hold."""
+"""Write the network as `network.onnx`, its image as `image.npz`, and `network.json`: what a dump of a step has to hold."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Network:
 
 
 def dump_of_a_step(model: ModelProto) -> dict[str, int]:
-    """Files and bytes of elements under "every operator, both sides": all that operators read and wrote, weights, and the image."""
+    """Files of every operator and both sides, and bytes of elements in them: operators, weights, and the image."""
     graph = onnx.shape_inference.infer_shapes(model, strict_mode=True).graph
     values = [*graph.input, *graph.value_info, *graph.output]
     n_bytes = {value.name: 4 * prod(dim.dim_value for dim in value.type.tensor_type.shape.dim) for value in values}

@@ -1,7 +1,7 @@
 """The network that both programs dump: residual blocks over a small image, without any framework.
 
-A convolution and a Relu, then in each stage blocks of `conv1`, `relu1`, `conv2`, an addition and `relu2`; the first block of a
-stage that halves the image has a third convolution, `shortcut`. At the end `pool`, `flatten` and a dense layer (`fc`, `bias`).
+A convolution and a Relu, then blocks of `conv1`, `relu1`, `conv2`, an addition and `relu2`; a block that halves the
+image has a third convolution, `shortcut`. At the end `pool`, `flatten` and a dense layer (`fc`, `bias`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run the network in MindSpore (graph mode, CPU) step by step and write how long each step took.
 
-Whether it is dumped is up to `MINDSPORE_DUMP_CONFIG`. Writes `steps.json` (the version, and seconds for each step, the first of
-which compiles the graph) and `output.npy` (the result, which has to be the same in every step).
+Whether it is dumped is up to `MINDSPORE_DUMP_CONFIG`. Writes `steps.json` (the version, and seconds for each step, the
+first of which compiles the graph) and `output.npy` (the result, which has to be the same in every step).
 """
 
 from __future__ import annotations

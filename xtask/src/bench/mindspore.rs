@@ -8,6 +8,7 @@ mod opscope;
 mod tree;
 mod vendor;
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -27,13 +28,9 @@ use crate::{E2E_REQUIREMENTS, python};
 const PYTHON: &str = "MINDSPORE_PYTHON";
 const SCRIPTS: &str = "tests/bench/mindspore";
 const N_ROUNDS: usize = 7;
-/// Steps before the dumped ones. The first compiles the graph in MindSpore.
-const N_STEPS_BEFORE: usize = 3;
-const N_STEPS_DUMPED: usize = 5;
-const N_STEPS: usize = N_STEPS_BEFORE + N_STEPS_DUMPED;
-/// The shortest of so many steps is what a step costs without the dump. It is as many as
-/// `opscope dump` takes.
-const N_STEPS_PLAIN: usize = 3;
+const N_STEPS: usize = 8;
+/// The first step compiles the graph in MindSpore, the next ones warm up.
+const STEPS_DUMPED: Range<usize> = 3..N_STEPS;
 const NET_NAME: &str = "residual";
 /// How far the results of both may be apart, of the largest number in them.
 const TOLERANCE: f32 = 1e-4;
@@ -76,7 +73,7 @@ fn measure(dir: &Path, python: PathBuf, binary: PathBuf) -> Result<()> {
     let mindspore = MindSpore::new(python, dir)?;
     let opscope = Opscope::new(binary, dir);
     let expected = |result, n_flags| Expected {
-        iterations: N_STEPS_BEFORE..N_STEPS,
+        iterations: STEPS_DUMPED,
         n_files: network.files + n_flags,
         n_bytes: network.bytes + n_flags,
         result,
@@ -89,19 +86,21 @@ fn measure(dir: &Path, python: PathBuf, binary: PathBuf) -> Result<()> {
         check_results(&plain.result, &own_result)?;
         let expected_of_mindspore = expected(plain.result.clone(), network.mindspore_flags);
         let expected_of_opscope = expected(own_result.clone(), 0);
+        let plain_seconds = opscope.run_plain(round)?;
         rounds.push(Round {
             mindspore: mindspore.dump(round, &plain, &expected_of_mindspore)?,
-            opscope: opscope.dump(round, "identity", &expected_of_opscope)?,
-            without_links: opscope.dump(round, "off", &expected_of_opscope)?,
+            opscope: opscope.dump(round, "identity", plain_seconds, &expected_of_opscope)?,
+            without_links: opscope.dump(round, "off", plain_seconds, &expected_of_opscope)?,
         });
         version = plain.version;
     }
     let title = format!(
         "MindSpore {version} and Opscope on a CPU: {} operators, {} files and {:.1} MB a step; medians of {N_ROUNDS} rounds, \
-         {N_STEPS_DUMPED} dumped steps each",
+         {} dumped steps each",
         network.operators,
         network.files,
-        figures::mega(network.bytes)
+        figures::mega(network.bytes),
+        STEPS_DUMPED.len()
     );
     figures::print(&title, &rounds, &network)
 }
@@ -117,8 +116,8 @@ fn make_network(dir: &Path) -> Result<Network> {
     serde_json::from_slice(&text).with_context(|| format!("in `{}`", path.display()))
 }
 
-/// The configuration that both read: every operator, both sides, tensors, and only the last steps.
-fn write_config(dir: &Path, name: &str) -> Result<(PathBuf, PathBuf)> {
+/// The configuration that both read (every operator, both sides, tensors), and where its dump goes.
+fn write_config(dir: &Path, name: &str, steps: Range<usize>) -> Result<(PathBuf, PathBuf)> {
     let tree = dir.join(name);
     let config = json!({
         "common_dump_settings": {
@@ -126,7 +125,7 @@ fn write_config(dir: &Path, name: &str) -> Result<(PathBuf, PathBuf)> {
             "dump_mode": 0,
             "path": tree,
             "net_name": NET_NAME,
-            "iteration": format!("{N_STEPS_BEFORE}-{}", N_STEPS - 1),
+            "iteration": format!("{}-{}", steps.start, steps.end - 1),
             "saved_data": "tensor",
             "input_output": 0,
             "kernels": [],

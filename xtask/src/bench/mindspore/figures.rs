@@ -9,12 +9,12 @@ use super::Network;
 /// Opscope's overhead is to be at most this part of MindSpore's.
 const GOAL: f64 = 0.2;
 
-/// Seconds of a step.
+/// Seconds of a step: the mean of the steps of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
-    /// Without the dump: the shortest of a few.
+    /// Without the dump.
     pub(super) plain: f64,
-    /// With the dump: all dumped steps and what comes after them, by their number.
+    /// With the dump, until the last byte is written.
     pub(super) dumped: f64,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn mean(times: &[f64]) -> f64 {
     times.iter().sum::<f64>() / times.len() as f64
 }
 
-pub(super) fn shortest(times: &[f64]) -> f64 {
+fn shortest(times: &[f64]) -> f64 {
     times.iter().copied().fold(f64::INFINITY, f64::min)
 }
 

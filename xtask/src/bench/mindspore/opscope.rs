@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::figures::Times;
 use super::tree::{self, Expected};
-use super::{N_STEPS, N_STEPS_BEFORE, N_STEPS_DUMPED, NET_NAME, output_of, settle, write_config};
+use super::{N_STEPS, NET_NAME, STEPS_DUMPED, output_of, settle, write_config};
 use crate::built;
 use crate::command::{cargo, run as run_stage};
 
@@ -29,9 +29,7 @@ pub(super) struct Opscope<'a> {
 struct Report {
     steps: usize,
     steps_dumped: usize,
-    /// Of all steps, until the last byte is written.
     seconds: f64,
-    seconds_per_step_without_dump: f64,
 }
 
 /// The binary to measure.
@@ -78,26 +76,55 @@ impl<'a> Opscope<'a> {
         tree::elements(&tree::result_file(&step, LAST_OPERATOR)?)
     }
 
-    /// Dumps the last steps; `links` says which files are links to one another.
-    pub(super) fn dump(&self, round: usize, links: &str, expected: &Expected) -> Result<Times> {
-        let (config, tree) = write_config(self.dir, &format!("opscope_{links}{round}"))?;
+    /// Seconds of all steps under the configuration of a dump whose steps do not come.
+    pub(super) fn run_plain(&self, round: usize) -> Result<f64> {
+        let name = format!("opscope_plain{round}");
+        let (config, tree) = write_config(self.dir, &name, N_STEPS..N_STEPS + 1)?;
+        let seconds = self.run(&config, "identity", 0)?;
+        ensure!(
+            !tree::steps_dir(&tree).exists(),
+            "steps were dumped that were not asked for"
+        );
+        Ok(seconds)
+    }
+
+    /// Dumps the last steps and says what they took beside those of a plain run; `links` says which
+    /// files are links to one another.
+    ///
+    /// What a run writes before the first step and after the last one, such as the graph's files, is in
+    /// both runs and so in neither time, as in MindSpore, which writes them when it compiles.
+    pub(super) fn dump(
+        &self,
+        round: usize,
+        links: &str,
+        plain_seconds: f64,
+        expected: &Expected,
+    ) -> Result<Times> {
+        let name = format!("opscope_{links}{round}");
+        let (config, tree) = write_config(self.dir, &name, STEPS_DUMPED)?;
+        let seconds = self.run(&config, links, STEPS_DUMPED.len())?;
+        tree::check(&tree, LAST_OPERATOR, expected).context("Opscope's dump")?;
+        let plain = plain_seconds / N_STEPS as f64;
+        Ok(Times {
+            plain,
+            dumped: plain + (seconds - plain_seconds) / STEPS_DUMPED.len() as f64,
+        })
+    }
+
+    /// Seconds of all steps, until the last byte is written.
+    fn run(&self, config: &Path, links: &str, n_steps_dumped: usize) -> Result<f64> {
         settle()?;
-        let mut command = self.command(&config);
+        let mut command = self.command(config);
         command.args(["--steps", &N_STEPS.to_string(), "--dedup", links]);
         let text = output_of(&mut command)?;
         let report: Report = serde_json::from_slice(&text).context("in the report of a dump")?;
         ensure!(
-            (report.steps, report.steps_dumped) == (N_STEPS, N_STEPS_DUMPED),
+            (report.steps, report.steps_dumped) == (N_STEPS, n_steps_dumped),
             "of {} steps {} were dumped",
             report.steps,
             report.steps_dumped
         );
-        tree::check(&tree, LAST_OPERATOR, expected).context("Opscope's dump")?;
-        let plain = report.seconds_per_step_without_dump;
-        Ok(Times {
-            plain,
-            dumped: (report.seconds - N_STEPS_BEFORE as f64 * plain) / N_STEPS_DUMPED as f64,
-        })
+        Ok(report.seconds)
     }
 
     fn command(&self, config: &Path) -> Command {

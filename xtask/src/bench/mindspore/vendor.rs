@@ -7,9 +7,9 @@ use std::{env, fs};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::figures::{Times, mean, shortest};
+use super::figures::{Times, mean};
 use super::tree::{self, Expected};
-use super::{N_STEPS, N_STEPS_BEFORE, N_STEPS_PLAIN, SCRIPTS, output_of, settle, write_config};
+use super::{N_STEPS, SCRIPTS, STEPS_DUMPED, output_of, settle, write_config};
 use crate::command::root;
 
 /// Bounds the instructions that MindSpore's oneDNN uses.
@@ -88,7 +88,7 @@ impl<'a> MindSpore<'a> {
 
     /// Dumps the last steps and says what they took beside those of a plain run.
     pub(super) fn dump(&self, round: usize, plain: &Run, expected: &Expected) -> Result<Times> {
-        let (config, tree) = write_config(self.dir, &format!("mindspore{round}"))?;
+        let (config, tree) = write_config(self.dir, &format!("mindspore{round}"), STEPS_DUMPED)?;
         let run = self.run(&format!("dumped{round}"), Some(&config))?;
         ensure!(
             run.result == plain.result,
@@ -96,8 +96,8 @@ impl<'a> MindSpore<'a> {
         );
         tree::check(&tree, "Add.Default_Add-op0.", expected).context("MindSpore's dump")?;
         Ok(Times {
-            plain: shortest(&plain.seconds[N_STEPS_BEFORE..][..N_STEPS_PLAIN]),
-            dumped: mean(&run.seconds[N_STEPS_BEFORE..]),
+            plain: mean(&plain.seconds[STEPS_DUMPED]),
+            dumped: mean(&run.seconds[STEPS_DUMPED]),
         })
     }
 }
