@@ -1,4 +1,4 @@
-"""Write the network as `network.onnx`, its image as `image.npz`, and `network.json`: what a dump of a step has to hold."""
+"""Write the network as `network.onnx`, its images as `images.npz`, in `network.json` what a dump of a step holds."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ N_FLAGS_OF_MATMUL = 2
 class Network:
     """The nodes so far. Each is named as its output."""
 
-    def __init__(self) -> None:
-        self.weights = network.weights()
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.weights = network.weights(size)
         self.nodes: list[NodeProto] = []
 
     def node(self, op_type: str, inputs: Sequence[str], name: str, **attributes) -> str:
@@ -49,11 +50,10 @@ class Network:
         x = self.node("MaxPool", [x], "pool", kernel_shape=[network.POOL] * 2, strides=[network.POOL] * 2)
         x = self.node("MatMul", [self.node("Flatten", [x], "flatten"), "fc"], "dense")
         y = self.node("Add", [x, "bias"], "add")
-        image = network.image()
         graph = helper.make_graph(
             self.nodes,
             "residual",
-            [helper.make_tensor_value_info("x", TensorProto.FLOAT, image.shape)],
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, network.images(self.size).shape)],
             [helper.make_tensor_value_info(y, TensorProto.FLOAT, (network.BATCH, network.N_CLASSES))],
             [numpy_helper.from_array(array, name) for name, array in self.weights.items()],
         )
@@ -64,7 +64,7 @@ class Network:
 
 
 def dump_of_a_step(model: ModelProto) -> dict[str, int]:
-    """Files of every operator and both sides, and bytes of elements in them: operators, weights, and the image."""
+    """Files of every operator and both sides, and bytes of elements in them: operators, weights, and the images."""
     graph = onnx.shape_inference.infer_shapes(model, strict_mode=True).graph
     values = [*graph.input, *graph.value_info, *graph.output]
     n_bytes = {value.name: 4 * prod(dim.dim_value for dim in value.type.tensor_type.shape.dim) for value in values}
@@ -84,11 +84,12 @@ def dump_of_a_step(model: ModelProto) -> dict[str, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out_dir", type=Path, metavar="OUT_DIR", help="created when missing")
+    parser.add_argument("--size", type=int, required=True, help="pixels along a side of the images")
     args = parser.parse_args()
     args.out_dir.mkdir(parents=True, exist_ok=True)
-    model = Network().model()
+    model = Network(args.size).model()
     onnx.save(model, args.out_dir / "network.onnx")
-    np.savez(args.out_dir / "image.npz", x=network.image())
+    np.savez(args.out_dir / "images.npz", x=network.images(args.size))
     (args.out_dir / "network.json").write_text(json.dumps(dump_of_a_step(model)), encoding="utf-8")
 
 

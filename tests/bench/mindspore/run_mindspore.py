@@ -72,12 +72,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out_dir", type=Path, metavar="OUT_DIR", help="created when missing")
     parser.add_argument("--steps", type=int, required=True)
+    parser.add_argument("--size", type=int, required=True, help="pixels along a side of the images")
     args = parser.parse_args()
     args.out_dir.mkdir(parents=True, exist_ok=True)
     ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU")
-    net = Network(network.weights())
+    net = Network(network.weights(args.size))
     net.set_train(False)
-    x = Tensor(network.image())
+    x = Tensor(network.images(args.size))
     seconds, outputs = [], []
     for _ in range(args.steps):
         start = time.perf_counter()

@@ -27,6 +27,8 @@ use crate::{E2E_REQUIREMENTS, python};
 /// Names a Python that has MindSpore.
 const PYTHON: &str = "MINDSPORE_PYTHON";
 const SCRIPTS: &str = "tests/bench/mindspore";
+/// Pixels along a side of the images. Tensors are a sixteenth as large with the first.
+const SIZES: [&str; 2] = ["16", "64"];
 const N_ROUNDS: usize = 7;
 const N_STEPS: usize = 8;
 /// The first step compiles the graph in MindSpore, the next ones warm up.
@@ -61,16 +63,18 @@ pub(super) fn run() -> Result<()> {
     // A new directory each time: while files are being deleted, and seconds after that, creating
     // some is slow on ext4. So nothing is deleted before the end.
     let dir = all.join(std::process::id().to_string());
-    fs::create_dir_all(&dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
-    let result = measure(&dir, python.into(), binary);
+    eprintln!("== benchmark: mindspore");
+    let result = SIZES
+        .iter()
+        .try_for_each(|size| measure(&dir.join(size), size, python.as_ref(), &binary));
     fs::remove_dir_all(&all).with_context(|| format!("cannot remove `{}`", all.display()))?;
     result
 }
 
-fn measure(dir: &Path, python: PathBuf, binary: PathBuf) -> Result<()> {
-    eprintln!("== benchmark: mindspore");
-    let network = make_network(dir)?;
-    let mindspore = MindSpore::new(python, dir)?;
+fn measure(dir: &Path, size: &str, python: &Path, binary: &Path) -> Result<()> {
+    fs::create_dir_all(dir).with_context(|| format!("cannot create `{}`", dir.display()))?;
+    let network = make_network(dir, size)?;
+    let mindspore = MindSpore::new(python, dir, size)?;
     let opscope = Opscope::new(binary, dir);
     let expected = |result, n_flags| Expected {
         iterations: STEPS_DUMPED,
@@ -105,11 +109,11 @@ fn measure(dir: &Path, python: PathBuf, binary: PathBuf) -> Result<()> {
     figures::print(&title, &rounds, &network)
 }
 
-fn make_network(dir: &Path) -> Result<Network> {
+fn make_network(dir: &Path, size: &str) -> Result<Network> {
     let mut generate = python::with_packages(E2E_REQUIREMENTS)?;
     generate.env("PYTHONDONTWRITEBYTECODE", "1");
     generate.arg(root().join(SCRIPTS).join("as_onnx.py"));
-    generate.arg(dir);
+    generate.arg(dir).args(["--size", size]);
     run_stage("network", generate)?;
     let path = dir.join("network.json");
     let text = fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?;

@@ -4,23 +4,31 @@ use std::io::{Write, stdout};
 
 use anyhow::{Result, ensure};
 
-use super::Network;
+use super::{N_STEPS, Network, STEPS_DUMPED};
 
 /// Opscope's overhead is to be at most this part of MindSpore's.
 const GOAL: f64 = 0.2;
 
-/// Seconds of a step: the mean of the steps of a run.
+/// Seconds of two runs of the same steps.
 #[derive(Clone, Copy)]
 pub(super) struct Times {
     /// Without the dump.
     pub(super) plain: f64,
-    /// With the dump, until the last byte is written.
+    /// With some of the steps dumped, until the last byte is written.
     pub(super) dumped: f64,
+    /// How many steps were timed in each of the runs.
+    pub(super) n_steps: usize,
 }
 
 impl Times {
+    /// Seconds of a step without the dump.
+    fn plain_step(self) -> f64 {
+        self.plain / self.n_steps as f64
+    }
+
+    /// Seconds that the dump adds to a step.
     fn overhead(self) -> f64 {
-        self.dumped - self.plain
+        (self.dumped - self.plain) / STEPS_DUMPED.len() as f64
     }
 }
 
@@ -41,12 +49,12 @@ const PROGRAMS: [Program; 3] = [
     ("Opscope, no links", |round| round.without_links),
 ];
 
-/// What came of all rounds of a program, in seconds.
+/// What came of all rounds of a program, in seconds of a step.
 struct Figures {
     plain: f64,
     dumped: f64,
     overhead: f64,
-    /// The shortest time with the dump beside the shortest without. Other programs on the machine
+    /// By the shortest run with the dump and the shortest without. Other programs on the machine
     /// only ever add to a time, so this is what is left when they disturb little.
     least_overhead: f64,
 }
@@ -56,11 +64,15 @@ impl Figures {
         let of = |value: fn(Times) -> f64| -> Vec<f64> {
             rounds.iter().map(|round| value(times(round))).collect()
         };
-        let (plain, dumped) = (of(|times| times.plain), of(|times| times.dumped));
+        let least = Times {
+            plain: shortest(&of(|times| times.plain)),
+            dumped: shortest(&of(|times| times.dumped)),
+            n_steps: N_STEPS,
+        };
         Self {
-            least_overhead: shortest(&dumped) - shortest(&plain),
-            plain: median(plain),
-            dumped: median(dumped),
+            least_overhead: least.overhead(),
+            plain: median(of(Times::plain_step)),
+            dumped: median(of(|times| times.plain_step() + times.overhead())),
             overhead: median(of(Times::overhead)),
         }
     }
@@ -115,10 +127,6 @@ pub(super) fn mega(n_bytes: u64) -> f64 {
     n_bytes as f64 / 1e6
 }
 
-pub(super) fn mean(times: &[f64]) -> f64 {
-    times.iter().sum::<f64>() / times.len() as f64
-}
-
 fn shortest(times: &[f64]) -> f64 {
     times.iter().copied().fold(f64::INFINITY, f64::min)
 }
@@ -136,18 +144,21 @@ mod tests {
     #[test]
     fn overheads_are_differences() {
         let round = |plain, dumped| {
-            let times = Times { plain, dumped };
+            let times = Times {
+                plain,
+                dumped,
+                n_steps: 10,
+            };
             Round {
                 mindspore: times,
                 opscope: times,
                 without_links: times,
             }
         };
-        let rounds = [round(2.0, 8.0), round(3.0, 7.0), round(4.0, 9.0)];
+        // Five steps are dumped.
+        let rounds = [round(20.0, 50.0), round(40.0, 60.0), round(30.0, 55.0)];
         let figures = Figures::new(&rounds, |round| round.opscope);
         assert_eq!((figures.plain, figures.dumped), (3.0, 8.0));
-        assert_eq!((figures.overhead, figures.least_overhead), (5.0, 5.0));
-        let figures = Figures::new(&rounds[..2], |round| round.opscope);
-        assert_eq!((figures.overhead, figures.least_overhead), (6.0, 5.0));
+        assert_eq!((figures.overhead, figures.least_overhead), (5.0, 6.0));
     }
 }

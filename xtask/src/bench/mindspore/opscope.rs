@@ -20,7 +20,7 @@ const BINARY: &str = "OPSCOPE";
 const LAST_OPERATOR: &str = "Add.add.";
 
 pub(super) struct Opscope<'a> {
-    binary: PathBuf,
+    binary: &'a Path,
     dir: &'a Path,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn binary() -> Result<PathBuf> {
 }
 
 impl<'a> Opscope<'a> {
-    pub(super) fn new(binary: PathBuf, dir: &'a Path) -> Self {
+    pub(super) fn new(binary: &'a Path, dir: &'a Path) -> Self {
         Self { binary, dir }
     }
 
@@ -88,7 +88,7 @@ impl<'a> Opscope<'a> {
         Ok(seconds)
     }
 
-    /// Dumps the last steps and says what they took beside those of a plain run; `links` says which
+    /// Dumps the last steps and says what they took beside a plain run of `plain` seconds; `links` says which
     /// files are links to one another.
     ///
     /// What a run writes before the first step and after the last one, such as the graph's files, is in
@@ -97,17 +97,17 @@ impl<'a> Opscope<'a> {
         &self,
         round: usize,
         links: &str,
-        plain_seconds: f64,
+        plain: f64,
         expected: &Expected,
     ) -> Result<Times> {
         let name = format!("opscope_{links}{round}");
         let (config, tree) = write_config(self.dir, &name, STEPS_DUMPED)?;
-        let seconds = self.run(&config, links, STEPS_DUMPED.len())?;
+        let dumped = self.run(&config, links, STEPS_DUMPED.len())?;
         tree::check(&tree, LAST_OPERATOR, expected).context("Opscope's dump")?;
-        let plain = plain_seconds / N_STEPS as f64;
         Ok(Times {
             plain,
-            dumped: plain + (seconds - plain_seconds) / STEPS_DUMPED.len() as f64,
+            dumped,
+            n_steps: N_STEPS,
         })
     }
 
@@ -128,10 +128,10 @@ impl<'a> Opscope<'a> {
     }
 
     fn command(&self, config: &Path) -> Command {
-        let mut command = Command::new(&self.binary);
+        let mut command = Command::new(self.binary);
         command.arg("dump").arg(self.dir.join("network.onnx"));
         command.arg("--config").arg(config);
-        command.arg("--inputs").arg(self.dir.join("image.npz"));
+        command.arg("--inputs").arg(self.dir.join("images.npz"));
         command.args(["--target", "cpu", "--json"]);
         command
     }

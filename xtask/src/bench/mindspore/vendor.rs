@@ -7,7 +7,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 
-use super::figures::{Times, mean};
+use super::figures::Times;
 use super::tree::{self, Expected};
 use super::{N_STEPS, SCRIPTS, STEPS_DUMPED, output_of, settle, write_config};
 use crate::command::root;
@@ -18,6 +18,7 @@ const ISA: &str = "ONEDNN_MAX_CPU_ISA";
 pub(super) struct MindSpore<'a> {
     python: PathBuf,
     dir: &'a Path,
+    size: &'a str,
 }
 
 /// One run.
@@ -37,16 +38,16 @@ struct Report {
 }
 
 impl<'a> MindSpore<'a> {
-    pub(super) fn new(python: PathBuf, dir: &'a Path) -> Result<Self> {
+    pub(super) fn new(python: &Path, dir: &'a Path, size: &'a str) -> Result<Self> {
         // Runs have a directory of their own, so a relative path would not be found from there.
         // What a link names is not what is wanted: the link's place tells Python of its packages.
         let python = if python.components().count() > 1 {
-            std::path::absolute(&python)
+            std::path::absolute(python)
                 .with_context(|| format!("cannot find `{}`", python.display()))?
         } else {
-            python
+            python.to_owned()
         };
-        Ok(Self { python, dir })
+        Ok(Self { python, dir, size })
     }
 
     /// Runs every step, dumped if there is a configuration.
@@ -56,6 +57,7 @@ impl<'a> MindSpore<'a> {
         let mut command = Command::new(&self.python);
         command.arg(root().join(SCRIPTS).join("run_mindspore.py"));
         command.arg(&out).args(["--steps", &N_STEPS.to_string()]);
+        command.args(["--size", self.size]);
         // MindSpore leaves files in the directory that it runs in.
         command
             .current_dir(&out)
@@ -96,8 +98,9 @@ impl<'a> MindSpore<'a> {
         );
         tree::check(&tree, "Add.Default_Add-op0.", expected).context("MindSpore's dump")?;
         Ok(Times {
-            plain: mean(&plain.seconds[STEPS_DUMPED]),
-            dumped: mean(&run.seconds[STEPS_DUMPED]),
+            plain: plain.seconds[STEPS_DUMPED].iter().sum(),
+            dumped: run.seconds[STEPS_DUMPED].iter().sum(),
+            n_steps: STEPS_DUMPED.len(),
         })
     }
 }
