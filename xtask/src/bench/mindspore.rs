@@ -67,8 +67,9 @@ pub(super) fn run() -> Result<()> {
     let result = SIZES
         .iter()
         .try_for_each(|size| measure(&dir.join(size), size, python.as_ref(), &binary));
-    fs::remove_dir_all(&all).with_context(|| format!("cannot remove `{}`", all.display()))?;
-    result
+    let removed =
+        fs::remove_dir_all(&all).with_context(|| format!("cannot remove `{}`", all.display()));
+    result.and(removed)
 }
 
 fn measure(dir: &Path, size: &str, python: &Path, binary: &Path) -> Result<()> {
