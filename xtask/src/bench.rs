@@ -1,4 +1,6 @@
-//! `cargo xtask bench [capture] [convert] [stats] [write]`: the benchmarks of the crates.
+//! `cargo xtask bench [capture] [convert] [mindspore] [stats] [write]`: the benchmarks.
+
+mod mindspore;
 
 use std::process::Command;
 
@@ -22,6 +24,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     }
     if is_wanted("convert") {
         run_stage("convert", bench_of("opscope-analysis", "convert"))?;
+    }
+    if is_wanted("mindspore") {
+        mindspore::run()?;
     }
     if is_wanted("stats") {
         run_stage("stats", bench_of("opscope-tensor", "stats"))?;

@@ -29,7 +29,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   e2e     the comparison with ONNX Runtime only
   python  the tests of the Python package only
   wheel   a wheel of the Python package, in target/wheels; options go to maturin
-  bench   benchmarks; every one checks its answer
+  bench   benchmarks; every one checks its answer. MINDSPORE_PYTHON names a Python with MindSpore,
+          whose dump one of them measures
   install-c --prefix DIR
           builds the C library and copies it and its headers into DIR
 ";
