@@ -16,7 +16,7 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use super::write_all_vectored;
 
 /// Shorter files always go through the cache.
-pub(super) const N_BYTES_MIN: usize = 1 << 20;
+pub(super) const N_BYTES_MIN: usize = 256 << 10;
 /// What file systems ask of addresses, lengths and offsets past the cache.
 const ALIGN: usize = 4096;
 /// Bytes that are written at once past the cache.

@@ -53,6 +53,8 @@ pub(super) fn grids<const WIDTH: usize, const SIDE: usize, const HALF: usize>(
             unsafe {
                 vector_square::<WIDTH, SIDE>(src, src_step, dst, dst_step);
             }
+            #[cfg(not(target_arch = "x86_64"))]
+            let _ = (src, src_step, dst, dst_step);
         });
     } else {
         grids.in_squares::<HALF>(|src, src_step, dst, dst_step| {
