@@ -452,12 +452,15 @@ fn capture(
             tap.end_step();
             Ok(())
         });
-        (session.finish(), result)
+        // The end of the session sets the flag too.
+        let is_signalled = stop_flag.load(Ordering::Relaxed);
+        let summary = session.finish();
+        let result = policy::without_own_stop(result, &summary, is_signalled);
+        (summary, result)
     };
     let (summary, result) = steering.during(&control, || {
         progress::with_operator_bar("dumping", n_in_step * n_steps, position, run)
     })?;
-    let result = policy::without_own_stop(result, &summary, &stop_flag);
     drop(listening);
     Ok(Captured {
         summary,

@@ -1,7 +1,6 @@
 //! How much a dump may take, and what happens when it cannot be written.
 
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 use clap::ValueEnum;
@@ -95,9 +94,8 @@ fn size(text: &str) -> Result<u64, String> {
 pub(super) fn without_own_stop(
     result: Result<(), Failure>,
     summary: &Summary,
-    stop_flag: &AtomicBool,
+    is_signalled: bool,
 ) -> Result<(), Failure> {
-    let is_signalled = stop_flag.load(Ordering::Relaxed);
     match result {
         Err(failure)
             if failure.code == INTERRUPTED && summary.is_ended_by_failure && !is_signalled =>
