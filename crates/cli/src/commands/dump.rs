@@ -22,7 +22,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use opscope_capture::sink::StatsRow;
-use opscope_capture::{GraphView, Purpose, Selected, Session, SessionOptions, Summary, Tap};
+use opscope_capture::{
+    Counters, GraphView, Purpose, Selected, Session, SessionOptions, Summary, Tap,
+};
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 use opscope_store::temporary::LeftOvers;
@@ -418,10 +420,7 @@ fn capture(
     let n_in_step = model.operators().len() as u64;
     let mut told = Told::new(&tap);
     let start = Instant::now();
-    let position = || {
-        let c = watch.counters();
-        c.n_operators_seen + c.n_steps.saturating_sub(c.n_steps_active) * n_in_step
-    };
+    let position = || position(watch.counters(), n_in_step);
     let run = || {
         let result = (0..n_steps).try_for_each(|step| {
             let fail = |tap: &Tap, error: Failure| {
@@ -468,6 +467,11 @@ fn capture(
         n_steps: n_steps_begun,
         result,
     })
+}
+
+/// How many operators were run, counting steps that are not dumped.
+fn position(c: Counters, n_in_step: u64) -> u64 {
+    c.n_operators_seen + c.n_steps.saturating_sub(c.n_steps_active) * n_in_step
 }
 
 /// Names of the values that a caller of the model provides.
