@@ -46,7 +46,7 @@ impl Creator {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = last.as_mut().filter(|table| table.is_at(path)) {
-            let written = table.file.write_all(lines.as_bytes());
+            let written = write(&mut table.file, lines);
             return written
                 .map(|()| false)
                 .map_err(StoreError::io("write", path));
@@ -68,8 +68,7 @@ impl Creator {
             true => format!("\n{lines}"),
             false => lines.to_owned(),
         };
-        file.write_all(text.as_bytes())
-            .map_err(StoreError::io("write", path))?;
+        write(&mut file, &text).map_err(StoreError::io("write", path))?;
         *last = Table::new(path, file).ok();
         Ok(is_new)
     }
@@ -129,12 +128,33 @@ fn open(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Appends with one call. A file grows page by page meanwhile: the lock says so to a process that asks
+/// whether the last line is whole. It does without where the file system has no locks.
+fn write(file: &mut File, text: &str) -> io::Result<()> {
+    let is_locked = file.lock_shared().is_ok();
+    let written = file.write_all(text.as_bytes());
+    if is_locked {
+        file.unlock()?;
+    }
+    written
+}
+
+/// Whether the last line is whole, once nobody is writing one.
 fn ends_with_a_line(file: &mut File) -> io::Result<bool> {
+    let is_locked = file.lock().is_ok();
+    let answer = last_byte(file).map(|last| last.is_none_or(|byte| byte == b'\n'));
+    if is_locked {
+        file.unlock()?;
+    }
+    answer
+}
+
+fn last_byte(file: &mut File) -> io::Result<Option<u8>> {
     if file.metadata()?.len() == 0 {
-        return Ok(true);
+        return Ok(None);
     }
     let mut last = [0];
     file.seek(SeekFrom::End(-1))?;
     file.read_exact(&mut last)?;
-    Ok(last == *b"\n")
+    Ok(Some(last[0]))
 }
