@@ -221,8 +221,14 @@ fn digests() {
         let one: Vec<_> = parts.iter().map(|part| digest::md5(part)).collect();
         assert_eq!(one, digest::md5_many(&parts));
     }
+    let mixed = mixed(&data);
+    let one: Vec<_> = mixed.iter().map(|part| digest::md5(part)).collect();
+    assert_eq!(one, digest::md5_many(&mixed));
+    let n_mixed: usize = mixed.iter().map(|part| part.len()).sum();
+    let mut mixed_seconds = f64::INFINITY;
     let mut best = [const { Best::new() }; 6];
     for _ in 0..3 {
+        mixed_seconds = mixed_seconds.min(timed(|| digest::md5_many(&mixed)).1);
         best[0].round(&data, read);
         best[1].round(&data, digest::md5);
         best[2].round(&data, |slice| {
@@ -246,6 +252,22 @@ fn digests() {
     for (name, best) in names.into_iter().zip(best) {
         println!("{name:24} {:>7.2}", best.rate());
     }
+    let rate = n_mixed as f64 / mixed_seconds / 1e9;
+    println!("{:24} {rate:>7.2}", "md5, 70 of mixed sizes");
+}
+
+/// Two tensors of 16 MiB, eight of 4 MiB, thirty of 256 KiB to 1 MiB and thirty of a few bytes, as a
+/// model may have them.
+fn mixed(bytes: &[u8]) -> Vec<&[u8]> {
+    let large = [16 << 20; 2].into_iter().chain([4 << 20; 8]);
+    let middle = (0..30).map(|i| (256 << 10) + i * 27_000);
+    let tiny = (0..30).map(|i| 100 + i * 33);
+    let mut rest = bytes;
+    large
+        .chain(middle)
+        .chain(tiny)
+        .map(|n_bytes| rest.split_off(..n_bytes).unwrap())
+        .collect()
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {

@@ -85,6 +85,13 @@ pub(crate) trait Machine: Copy {
     fn rotate_words(self, a: Self::Words, n: i32) -> Self::Words;
     /// Wrapping sum.
     fn add_words(self, a: Self::Words, b: Self::Words) -> Self::Words;
+    /// `a`, which the compiler has to have before it does what uses it. It reorders long sums so
+    /// that all of them waits for the last part; where that costs more than a detour through
+    /// memory, this is one.
+    #[inline(always)]
+    fn settle_words(self, a: Self::Words) -> Self::Words {
+        a
+    }
     /// Wrapping difference.
     fn subtract_words(self, a: Self::Words, b: Self::Words) -> Self::Words;
     /// -1 where the sign bit is set, otherwise 0.
@@ -98,7 +105,7 @@ pub(crate) trait Machine: Copy {
 
     /// From sixteen rows of words, the first of each row, the second of each row, and so on.
     #[inline(always)]
-    fn transpose_words(self, rows: &[[u8; 64]; LANES]) -> [Self::Words; LANES] {
+    fn transpose_words(self, rows: [&[u8; 64]; LANES]) -> [Self::Words; LANES] {
         std::array::from_fn(|i| {
             self.words_from_array(&std::array::from_fn(|row| {
                 i32::from_le_bytes(rows[row].as_chunks().0[i])
@@ -172,6 +179,15 @@ pub(crate) trait Task {
     type Output;
     /// Does it; to be marked `#[inline(always)]`.
     fn run<M: Machine>(self, machine: M) -> Self::Output;
+}
+
+/// Whether a machine has instructions for lanes, instead of what every CPU has.
+pub(crate) fn is_wide() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if Avx512::detect().is_some() || Avx2::detect().is_some() {
+        return true;
+    }
+    false
 }
 
 /// Does the work with the widest machine that the CPU has.

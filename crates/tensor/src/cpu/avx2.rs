@@ -463,6 +463,42 @@ impl Machine for Avx2 {
         )
     }
     #[inline(always)]
+    fn transpose_words(self, rows: [&[u8; 64]; LANES]) -> [Self::Words; LANES] {
+        let mut columns = [self.words(0); LANES];
+        for (half, rows) in rows.as_chunks::<8>().0.iter().enumerate() {
+            for side in 0..2 {
+                // By four rows, their columns of each place within four.
+                let mut fours = [[self.words(0)[0]; 4]; 2];
+                for (four, rows) in fours.iter_mut().zip(rows.as_chunks::<4>().0) {
+                    let a = self.load_words(rows[0])[side];
+                    let b = self.load_words(rows[1])[side];
+                    let c = self.load_words(rows[2])[side];
+                    let d = self.load_words(rows[3])[side];
+                    *four = on_machine!({
+                        let (ab, cd) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
+                        let (ef, gh) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
+                        [
+                            _mm256_unpacklo_epi64(ab, cd),
+                            _mm256_unpackhi_epi64(ab, cd),
+                            _mm256_unpacklo_epi64(ef, gh),
+                            _mm256_unpackhi_epi64(ef, gh),
+                        ]
+                    });
+                }
+                for i in 0..4 {
+                    let (a, b) = (fours[0][i], fours[1][i]);
+                    let [first, second] = on_machine!([
+                        _mm256_permute2x128_si256::<0x20>(a, b),
+                        _mm256_permute2x128_si256::<0x31>(a, b),
+                    ]);
+                    columns[8 * side + i][half] = first;
+                    columns[8 * side + i + 4][half] = second;
+                }
+            }
+        }
+        columns
+    }
+    #[inline(always)]
     fn transpose(self, rows: &[Self::Reals; LANES]) -> [Self::Reals; LANES] {
         let mut columns = [self.reals(); LANES];
         for (quarter, [a, b, c, d]) in rows.as_chunks::<4>().0.iter().enumerate() {

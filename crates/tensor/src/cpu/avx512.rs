@@ -144,6 +144,10 @@ impl Machine for Avx512 {
         on_machine!([_mm512_add_epi32(a[0], b[0])])
     }
     #[inline(always)]
+    fn settle_words(self, a: Self::Words) -> Self::Words {
+        std::hint::black_box(a)
+    }
+    #[inline(always)]
     fn rotate_words(self, a: Self::Words, n: i32) -> Self::Words {
         on_machine!([_mm512_rolv_epi32(a[0], _mm512_set1_epi32(n))])
     }
@@ -298,6 +302,41 @@ impl Machine for Avx512 {
             _mm512_cmplt_epi64_mask(a[0], _mm512_set1_epi64(value)).count_ones()
                 + _mm512_cmplt_epi64_mask(a[1], _mm512_set1_epi64(value)).count_ones()
         )
+    }
+    #[inline(always)]
+    fn transpose_words(self, rows: [&[u8; 64]; LANES]) -> [Self::Words; LANES] {
+        let mut columns = [self.words(0); LANES];
+        // By four rows, their columns of each place within four.
+        let mut fours = [[self.words(0)[0]; 4]; 4];
+        for (four, rows) in fours.iter_mut().zip(rows.as_chunks::<4>().0) {
+            let ([a], [b]) = (self.load_words(rows[0]), self.load_words(rows[1]));
+            let ([c], [d]) = (self.load_words(rows[2]), self.load_words(rows[3]));
+            *four = on_machine!({
+                let (ab, cd) = (_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d));
+                let (ef, gh) = (_mm512_unpackhi_epi32(a, b), _mm512_unpackhi_epi32(c, d));
+                [
+                    _mm512_unpacklo_epi64(ab, cd),
+                    _mm512_unpackhi_epi64(ab, cd),
+                    _mm512_unpacklo_epi64(ef, gh),
+                    _mm512_unpackhi_epi64(ef, gh),
+                ]
+            });
+        }
+        let [p, q, r, s] = fours;
+        for i in 0..4 {
+            // Quarters of the registers, transposed.
+            let [a, b, c, d] = on_machine!([
+                _mm512_shuffle_i32x4::<0x44>(p[i], q[i]),
+                _mm512_shuffle_i32x4::<0x44>(r[i], s[i]),
+                _mm512_shuffle_i32x4::<0xee>(p[i], q[i]),
+                _mm512_shuffle_i32x4::<0xee>(r[i], s[i]),
+            ]);
+            columns[i] = on_machine!([_mm512_shuffle_i32x4::<0x88>(a, b)]);
+            columns[i + 4] = on_machine!([_mm512_shuffle_i32x4::<0xdd>(a, b)]);
+            columns[i + 8] = on_machine!([_mm512_shuffle_i32x4::<0x88>(c, d)]);
+            columns[i + 12] = on_machine!([_mm512_shuffle_i32x4::<0xdd>(c, d)]);
+        }
+        columns
     }
     #[inline(always)]
     fn transpose(self, rows: &[Self::Reals; LANES]) -> [Self::Reals; LANES] {
