@@ -71,6 +71,9 @@ def read(root: Path, net_name: str) -> Tree:
     """Everything below `root`, the `path` of the configuration. It is net `net_name`'s."""
     tree = Tree()
     for path in sorted(root.rglob("*")):
+        # What the tool keeps beside a dump is no part of it.
+        if ".opscope" in path.relative_to(root).parts:
+            continue
         if path.is_file():
             _read_file(tree, path, path.relative_to(root).parts, net_name)
     return tree

@@ -283,7 +283,7 @@ def test_ranks_and_devices(opscope: Binary, folder: Path) -> None:
     def run(*args: object) -> set[str]:
         command = ["dump", folder / "net.onnx", "--config", folder / "data_dump.json", "--seed", "0", *args]
         opscope.run(*command)
-        return {path.name for path in (folder / "dump").glob("*")}
+        return {path.name for path in (folder / "dump").glob("rank_*")}
 
     assert run("--target", "gpu", "--device", "1") == set()
     assert run("--target", "gpu", "--device", "3", "--rank", "5") == {"rank_5"}
@@ -291,7 +291,7 @@ def test_ranks_and_devices(opscope: Binary, folder: Path) -> None:
     environment = {"PATH": "/usr/bin", "RANK_ID": "7", "DEVICE_ID": "7"}
     command = [opscope.path, "dump", folder / "net.onnx", "--config", folder / "data_dump.json", "--seed", "0"]
     subprocess.run([*command, "--device", "9"], check=True, capture_output=True, env=environment)
-    assert {path.name for path in (folder / "dump").glob("*")} == {"rank_0", "rank_5"}
+    assert {path.name for path in (folder / "dump").glob("rank_*")} == {"rank_0", "rank_5"}
 
 
 def whole_graph_names(folder: Path) -> set[str]:
