@@ -4,6 +4,8 @@
 //! gives up the interpreter's lock while it works: another thread may hold the process, and a dump
 //! callback may want the interpreter. The Python files beside this crate give the functions the places
 //! that programs look for: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.op` and `.util`.
+//!
+//! Apart from these stands `capture`, which `opscope.torch` shows the operators of PyTorch's graphs to.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -14,6 +16,7 @@ mod argument;
 mod base;
 mod call;
 mod callback;
+mod capture;
 mod dims;
 mod mdl;
 mod op;
@@ -40,6 +43,7 @@ const PARTS: &[(&str, Fill)] = &[
     ("mdl", mdl::fill),
     ("op", op::fill),
     ("util", util::fill),
+    ("capture", capture::fill),
 ];
 
 #[pymodule]

@@ -1,20 +1,21 @@
 """Where a model's computation goes wrong: dumps of every operator's inputs and outputs.
 
-`opscope.acl` has the names of Huawei's pyACL and runs ONNX models on the CPU.
+`opscope.acl` has the names of Huawei's pyACL and runs ONNX models on the CPU. `opscope.torch` dumps models of PyTorch
+while `torch.compile` runs them.
 
 Importing this package loads nothing else; what it offers is loaded when it is first asked for.
 """
 
 from __future__ import annotations
 
-__all__ = ["__version__", "acl"]
+__all__ = ["__version__", "acl", "torch"]
 
 
 def __getattr__(name: str) -> object:
     import importlib
 
-    if name == "acl":
-        return importlib.import_module("opscope.acl")
+    if name in ("acl", "torch"):
+        return importlib.import_module(f"opscope.{name}")
     if name == "__version__":
         return importlib.import_module("opscope._native").__version__
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
