@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import dumps
 import models
 import opscope.torch
@@ -25,7 +28,8 @@ def test_results_are_the_same_to_the_bit(tmp_path, name: str, is_training: bool,
     backend = opscope.torch.backend(tmp_path, data=data)
     tapped = models.run(case, backend, is_training=is_training)
     report = backend.finish()
-    assert models.same(eager, untapped)
+    # Before 2.11 AOT autograd takes some backward operators apart, which rounds otherwise than eager mode.
+    assert models.same(eager, untapped) or torch.__version__ < "2.11"
     assert models.same(untapped, tapped)
     assert report["n_written"] > 0 and report["first_error"] is None and report["first_fault"] is None
     assert report["n_selected"] == report["n_written"] + report["n_refused"] + report["n_dropped"] + report["n_failed"]
@@ -53,10 +57,11 @@ def test_every_operator_has_its_values(tmp_path, name: str, is_training: bool) -
             for op_name, execution in run.items():
                 record = graph[step][op_name]
                 assert record.op_type == execution.target.replace(".", "_")
+                n_records += 1
                 data = record.data()
                 assert [(t.shape, t.payload) for t in data.inputs] == execution.inputs, op_name
-                assert [(t.shape, t.payload) for t in data.outputs] == execution.outputs, op_name
-                n_records += 1
+                if not execution.target.startswith("aten.empty"):
+                    assert [(t.shape, t.payload) for t in data.outputs] == execution.outputs, op_name
     assert report["n_operators_written"] == report["n_files"] == n_records
 
 
@@ -99,6 +104,55 @@ def test_the_name_in_the_registry(tmp_path) -> None:
     (report,) = opscope.torch.finish()
     (graph,) = dumps.graphs(report["root"])
     assert set(graph[0]) == {"sin"}
+
+
+def next_graph() -> str:
+    """The name of the graph that is compiled next: graphs are numbered through the process."""
+    return f"graph_{next(opscope.torch._backend._graph_numbers) + 1}"
+
+
+def test_a_configuration_file(tmp_path) -> None:
+    dump = {"dump_path": str(tmp_path), "dump_list": [{}], "dump_mode": "output"}
+    backend = opscope.torch.backend(acl_json=json.dumps({"dump": dump | {"dump_step": "1-2"}}))
+    models.run(models.CASES["mlp"], backend, is_training=False, n_steps=4)
+    report = backend.finish()
+    assert Path(report["root"]).parent == tmp_path
+    (graph,) = dumps.graphs(report["root"])
+    assert sorted(graph) == [1, 2]
+    for record in graph[1].values():
+        assert not record.data().inputs and record.data().outputs
+
+
+def test_a_configuration_file_of_statistics_of_one_layer(tmp_path) -> None:
+    chosen = [{"model_name": next_graph(), "layer": ["addmm_1"]}]
+    dump = {"dump_path": str(tmp_path), "dump_list": chosen, "dump_data": "stats", "dump_stats": ["Max", "L2norm"]}
+    backend = opscope.torch.backend(acl_json=json.dumps({"dump": dump}))
+    models.run(models.CASES["mlp"], backend, is_training=False)
+    (graph,) = dumps.graphs(backend.finish()["root"])
+    operators = [{name for name in graph[step] if not name.startswith("arg")} for step in (0, 1)]
+    assert operators == [{"addmm_1"}, {"addmm_1"}]
+    assert any("l2" in title.lower() for title in graph[0]["addmm_1"].rows()[-1])
+
+
+def test_a_configuration_file_that_asks_for_nothing(tmp_path) -> None:
+    backend = opscope.torch.backend(acl_json='{"dump": {}}')
+    result = models.run(models.CASES["mlp"], backend, is_training=False)
+    torch._dynamo.reset()
+    assert models.same(result, models.run(models.CASES["mlp"], is_training=False))
+    assert backend.finish()["root"] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("{", ValueError, "not valid JSON"),
+        ('{"dump": {"dump_path": "/nonexistent", "dump_list": []}}', ValueError, "dump_path"),
+        ('{"dump": {"dump_path": "/tmp", "dump_debug": "on"}}', NotImplementedError, "overflow"),
+    ],
+)
+def test_configuration_files_that_are_refused(text: str, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        opscope.torch.backend(acl_json=text)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import logging
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import dumps
@@ -68,6 +69,7 @@ def test_a_layer_that_is_not_there(tmp_path, caplog) -> None:
     assert "`cos`" not in caplog.text
 
 
+@pytest.mark.skipif(not hasattr(torch.fx.traceback, "annotate"), reason="this torch has no annotations")
 def test_what_is_traced_in_a_scope(tmp_path) -> None:
     from opscope.torch._names import SCOPE_KEY
 
@@ -84,6 +86,50 @@ def test_what_is_traced_in_a_scope(tmp_path) -> None:
     assert set(forward[0]) == {"cos"}
     assert {record.op_type for record in backward[0].values()} >= {"aten_sin_default", "aten_neg_default"}
     assert len(backward[0]) < 5
+
+
+def test_branches_are_one_operator(tmp_path) -> None:
+    def function(x: Tensor) -> Tensor:
+        return torch.cond(x.sum() > 0, lambda x: x.sin() * 2, lambda x: x.cos(), (x,)) + 1
+
+    backend = opscope.torch.backend(tmp_path)
+    compiled = torch.compile(function, backend=backend)
+    for x in (torch.ones(3), -torch.ones(3)):
+        assert torch.equal(compiled(x), function(x))
+    report = backend.finish()
+    (graph,) = dumps.graphs(report["root"])
+    assert report["unseen"] == {} and set(graph[0]) == set(graph[1]) == {"sum_1", "gt", "cond", "add"}
+    for step, branch in enumerate((torch.ones(3).sin() * 2, (-torch.ones(3)).cos())):
+        (output,) = graph[step]["cond"].data().outputs
+        assert output.payload == models.bits(branch)
+
+
+def test_threads_that_run_one_graph(tmp_path) -> None:
+    backend = opscope.torch.backend(tmp_path)
+    compiled = torch.compile(lambda x: x.sin().cos().tan(), backend=backend)
+    compiled(torch.zeros(50_000))
+    results: dict[int, bool] = {}
+
+    def work(number: int) -> None:
+        with torch.no_grad():
+            for i in range(20):
+                x = torch.full((50_000,), number + i / 20)
+                is_same = torch.equal(compiled(x), x.sin().cos().tan())
+                results[number] = results.get(number, True) and is_same
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    report = backend.finish()
+    assert results == {0: True, 1: True, 2: True}
+    assert report["n_steps_active"] + report["n_runs_overlapping"] == 61
+    for graph in dumps.graphs(report["root"]):
+        for records in graph.values():
+            read = torch.frombuffer(bytearray(records["sin"].data().inputs[0].payload), dtype=torch.float32)
+            given = torch.frombuffer(bytearray(records["tan"].data().outputs[0].payload), dtype=torch.float32)
+            assert torch.equal(given, read.sin().cos().tan())
 
 
 def test_an_operator_that_fails(tmp_path) -> None:

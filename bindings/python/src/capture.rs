@@ -12,15 +12,19 @@ mod memory;
 mod reason;
 mod release;
 mod report;
+mod request;
 mod run;
 mod session;
 mod shared;
 
 use pyo3::prelude::*;
 
+use self::request::check_acl_json;
+
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<run::Run>()?;
+    crate::functions!(module, check_acl_json);
     Ok(())
 }

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::sink::{AclSink, Content};
-use opscope_capture::{Plan, SessionOptions, Sides, Steps, Summary};
+use opscope_capture::{SessionOptions, Summary};
 use opscope_store::atomic_file::Modes;
-use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::ModelId;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,6 +15,7 @@ use super::description::{OperatorDescription, ValueDescription};
 use super::graph::Graph;
 use super::memory::Lender;
 use super::report;
+use super::request::Request;
 use super::shared::{Shared, tidy};
 
 /// A plan at work, and the directory that it fills.
@@ -50,38 +50,39 @@ impl Session {
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
     ) -> PyResult<Session> {
-        let content = content(data)?;
-        let plan = Plan {
-            sides: sides(mode)?,
-            steps: steps.map_or_else(Steps::every, |steps| {
-                Steps::in_ranges(
-                    steps
-                        .into_iter()
-                        .map(|(first, last)| first..=last)
-                        .collect(),
-                )
-            }),
-            has_graph_inputs,
-            ..Plan::everything()
+        let request = Request::of_options(dump_path, data, mode, steps, has_graph_inputs)?;
+        Session::start(
+            py,
+            request,
+            times,
+            &plain_types,
+            (queue_bytes_max, n_writers),
+        )
+    }
+
+    /// The same for what an `acl.json` asks for, in `{dump_path}/{below}/{time}` with its `dump_path`.
+    #[staticmethod]
+    #[pyo3(signature = (text, below, times, plain_types, *, queue_bytes_max=None, n_writers=None))]
+    fn of_acl_json(
+        py: Python<'_>,
+        text: &str,
+        below: PathBuf,
+        times: Vec<String>,
+        plain_types: Vec<Bound<'_, PyType>>,
+        queue_bytes_max: Option<u64>,
+        n_writers: Option<usize>,
+    ) -> PyResult<Session> {
+        let Some(mut request) = Request::of_acl_json(text)? else {
+            return Err(PyValueError::new_err("the acl.json asks for no dump"));
         };
-        let mut options = SessionOptions::default();
-        options.queue_bytes_max = queue_bytes_max.unwrap_or(options.queue_bytes_max);
-        options.n_writers = n_writers.unwrap_or(options.n_writers);
-        let lender = Lender::new(&plain_types)?;
-        let is_reducing = content != Content::Tensors;
-        py.detach(|| {
-            let sink = AclSink::create(&dump_path, times, Modes::default())
-                .map_err(|error| PyOSError::new_err(error.to_string()))?
-                .with_content(content);
-            let root = sink.tree().root().to_owned();
-            let session = opscope_capture::Session::start(plan, Arc::new(sink), options)?;
-            let shared = Shared::new(lender, session.pool(), is_reducing, options.queue_bytes_max);
-            Ok(Session {
-                session: Mutex::new(Some(session)),
-                shared: Arc::new(shared),
-                root,
-            })
-        })
+        request.place.push(below);
+        Session::start(
+            py,
+            request,
+            times,
+            &plain_types,
+            (queue_bytes_max, n_writers),
+        )
     }
 
     /// The directory that models write to.
@@ -145,6 +146,35 @@ impl Session {
 }
 
 impl Session {
+    fn start(
+        py: Python<'_>,
+        request: Request,
+        times: Vec<String>,
+        plain_types: &[Bound<'_, PyType>],
+        (queue_bytes_max, n_writers): (Option<u64>, Option<usize>),
+    ) -> PyResult<Session> {
+        let mut options = SessionOptions::default();
+        options.queue_bytes_max = queue_bytes_max.unwrap_or(options.queue_bytes_max);
+        options.n_writers = n_writers.unwrap_or(options.n_writers);
+        let lender = Lender::new(plain_types)?;
+        // The sink keeps no elements then, once it has seen them.
+        let is_reducing = matches!(request.content, Content::Statistics(_));
+        py.detach(|| {
+            let sink = AclSink::create(&request.place, times, Modes::default())
+                .map_err(|error| PyOSError::new_err(error.to_string()))?
+                .with_content(request.content);
+            let root = sink.tree().root().to_owned();
+            let session = opscope_capture::Session::start(request.plan, Arc::new(sink), options)?;
+            let pool = session.pool();
+            let shared = Shared::new(lender, pool, is_reducing, options.queue_bytes_max);
+            Ok(Session {
+                session: Mutex::new(Some(session)),
+                shared: Arc::new(shared),
+                root,
+            })
+        })
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<opscope_capture::Session>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,26 +187,5 @@ impl Drop for Session {
             // Its writers are threads of another process, nobody can wait for them here.
             std::mem::forget(session);
         }
-    }
-}
-
-fn content(data: &str) -> PyResult<Content> {
-    match data {
-        "tensor" => Ok(Content::Tensors),
-        "stats" => Ok(Content::Statistics(Columns::Plain)),
-        _ => Err(PyValueError::new_err(format!(
-            "data `{data}` is neither `tensor` nor `stats`"
-        ))),
-    }
-}
-
-fn sides(mode: &str) -> PyResult<Sides> {
-    match mode {
-        "input" => Ok(Sides::Inputs),
-        "output" => Ok(Sides::Outputs),
-        "all" => Ok(Sides::Both),
-        _ => Err(PyValueError::new_err(format!(
-            "mode `{mode}` is neither `input` nor `output` nor `all`"
-        ))),
     }
 }

@@ -36,10 +36,13 @@ class Backend:
     def __init__(self, plan: Any, config: Config) -> None:
         _plan.check(plan)
         self.plan = plan
+        text = _plan.acl_json_text(plan)
+        # A file that is in order may ask for nothing.
+        self.is_enabled = bool(plan.enabled) and (text is None or _plan.check_acl_json(text))
         self.config = config
         self.n_graphs = 0
         self.layers = _names.Layers(plan.layers)
-        self.dump = _dump.Dump(plan, config)
+        self.dump = _dump.Dump(plan, config, is_enabled=self.is_enabled)
         if plan.enabled and plan.quant_dumpable:
             _log.info("quant_dumpable changes nothing: operators run one by one, with every value between them")
 
@@ -70,7 +73,7 @@ class Backend:
         """Compiles a graph of AOT autograd: a function that is called with a list, which it empties."""
         self.n_graphs += 1
         number = next(_graph_numbers)
-        if not self.plan.enabled:
+        if not self.is_enabled:
             return _runner.untapped(gm)
         described = _graph.describe(gm, phase, exposure or _storage.Exposure())
         self._select(described, number)

@@ -13,7 +13,7 @@ import torch
 
 from .._native.capture import Graph, Session
 from ._graph import Described
-from ._plan import Config
+from ._plan import Config, acl_json_text
 
 _log = logging.getLogger("opscope.torch")
 # How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
@@ -27,9 +27,10 @@ _NOTHING_COMPILED = (
 class Dump:
     """A session of the core, begun when it is needed first."""
 
-    def __init__(self, plan: Any, config: Config) -> None:
+    def __init__(self, plan: Any, config: Config, *, is_enabled: bool) -> None:
         self.plan = plan
         self.config = config
+        self.is_enabled = is_enabled
         # A relative path means the directory of now.
         self.path = os.path.abspath(os.fspath(plan.path))
         self.accepted_at = time.time()
@@ -53,20 +54,28 @@ class Dump:
             if self._report is not None:
                 raise RuntimeError("the dump of this backend is finished: a model that is compiled now needs another")
             if self._session is None:
-                plan, config = self.plan, self.config
-                self._session = Session(
-                    os.path.join(self.path, rank_directory()),
-                    _times(self.accepted_at),
-                    [torch.Tensor, torch.nn.Parameter],
-                    data=plan.data,
-                    mode=plan.mode,
-                    steps=None if plan.steps is None else [tuple(pair) for pair in plan.steps],
-                    has_graph_inputs=bool(plan.layers),
-                    queue_bytes_max=config.queue_bytes_max,
-                    n_writers=config.n_writers,
-                )
+                self._session = self._new_session()
                 _log.info("dumping into %s", self._session.root)
             return self._session
+
+    def _new_session(self) -> Session:
+        plan = self.plan
+        how = {"queue_bytes_max": self.config.queue_bytes_max, "n_writers": self.config.n_writers}
+        times, plain_types = _times(self.accepted_at), [torch.Tensor, torch.nn.Parameter]
+        if (text := acl_json_text(plan)) is not None:
+            # The file says where to; only processes that run together have to be told apart.
+            below = rank_directory() if n_processes() > 1 else ""
+            return Session.of_acl_json(text, below, times, plain_types, **how)
+        return Session(
+            os.path.join(self.path, rank_directory()),
+            times,
+            plain_types,
+            data=plan.data,
+            mode=plan.mode,
+            steps=None if plan.steps is None else [tuple(pair) for pair in plan.steps],
+            has_graph_inputs=bool(plan.layers),
+            **how,
+        )
 
     def finish(self, n_graphs: int) -> dict:
         """Writes the rest; says what came of it, and loudly if that is nothing."""
@@ -80,7 +89,7 @@ class Dump:
             root = None if self._session is None else self._session.root
             self._report = {"n_graphs": n_graphs, "root": None, **(found or {})}
             self._report["root"] = None if root is None else str(root)
-        if self.plan.enabled:
+        if self.is_enabled:
             self._complain(self._report)
         return self._report
 
@@ -110,11 +119,15 @@ def warn_of_nothing() -> None:
 
 def rank_directory() -> str:
     """The directory of this process among those that run together."""
-    distributed = torch.distributed
-    size, rank = 1, 0
-    if distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1:
-        size, rank = distributed.get_world_size(), distributed.get_rank()
+    size = n_processes()
+    rank = torch.distributed.get_rank() if size > 1 else 0
     return f"worldsize{size}_global_rank{rank}"
+
+
+def n_processes() -> int:
+    """How many processes run together."""
+    distributed = torch.distributed
+    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
 def _times(start: float) -> list[str]:

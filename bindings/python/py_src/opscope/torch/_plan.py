@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .._native.capture import check_acl_json
+
 MODES = ("input", "output", "all")
 DATA = ("tensor", "stats")
 _STEP_MAX = 2**64 - 1
@@ -30,7 +32,8 @@ class DumpPlan:
     data: str = "tensor"
     # Of no effect: operators run one by one here, so no value from before a quantisation is lost.
     quant_dumpable: bool = False
-    # A configuration in the form of AscendCL's acl.json.
+    # A configuration in the form of AscendCL's acl.json: its text, or an object that has it as `text`. It takes the
+    # place of everything but `enabled`.
     acl_json: Any | None = None
 
 
@@ -82,6 +85,11 @@ def _step_item(item: str, text: str) -> tuple[int, int]:
     return first, last
 
 
+def acl_json_text(plan: Any) -> str | None:
+    """The text of a plan's configuration file, if it has one."""
+    return getattr(plan.acl_json, "text", plan.acl_json)
+
+
 def check(plan: Any) -> None:
     """Raises what is wrong with a plan, whichever class it is of."""
     if plan.mode not in MODES:
@@ -90,7 +98,7 @@ def check(plan: Any) -> None:
         raise ValueError(f"data `{plan.data}` is none of {', '.join(DATA)}")
     if not os.fspath(plan.path):
         raise ValueError("the path of the dump is empty")
-    if plan.acl_json is not None:
-        raise NotImplementedError("opscope.torch does not take an acl.json yet: give its settings as options")
+    if (text := acl_json_text(plan)) is not None:
+        check_acl_json(text)
     if getattr(plan, "stage", None) is not None:
         raise NotImplementedError("opscope.torch writes no `.pt` files of graph stages yet")

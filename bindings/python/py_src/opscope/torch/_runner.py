@@ -25,7 +25,7 @@ def set_step(step: int | None) -> None:
 
 def untapped(gm: GraphModule) -> Callable[[list], Any]:
     """A graph that is not dumped."""
-    forward = _taps.plain(gm).forward
+    forward = _taps.plain(gm)
 
     def run(args: list) -> Any:
         return forward(args)
@@ -40,7 +40,7 @@ class Runner:
     def __init__(self, gm: GraphModule, described: Described, graph: Graph) -> None:
         self._graph = graph
         self._steps = itertools.count()
-        self._plain = _taps.plain(gm).forward
+        self._plain = _taps.plain(gm)
         # Made when it is needed first.
         self._tapped: Callable[[list], Any] | None = None
         self._source: tuple[GraphModule, Described] | None = (gm, described)
@@ -72,6 +72,6 @@ class Runner:
         source = self._source
         if source is not None:
             gm, described = source
-            self._tapped = _taps.tapped(gm, described, self._graph.tapped, self._graph.wanted).forward
+            self._tapped = _taps.tapped(gm, described, self._graph.tapped, self._graph.wanted)
             self._source = None
         return self._tapped

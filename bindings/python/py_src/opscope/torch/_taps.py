@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch.fx import GraphModule
-from torch.fx.graph import _BoxedCodeGen
 
 from ._graph import Described
+
+try:
+    from torch.fx.graph import _BoxedCodeGen
+except ImportError:  # Before torch 2.9.
+    _BoxedCodeGen = None
+
+# A function that is called with a list of arguments, which it empties.
+Boxed = Callable[[list], Any]
 
 
 def resolved(result: Any) -> Any:
@@ -21,12 +29,12 @@ def resolved(result: Any) -> Any:
     return result
 
 
-def plain(gm: GraphModule) -> GraphModule:
-    """The graph as it is, called with a list of arguments that it empties."""
+def plain(gm: GraphModule) -> Boxed:
+    """The graph as it is."""
     return _boxed(gm, copy.deepcopy(gm.graph))
 
 
-def tapped(gm: GraphModule, described: Described, tapped: list[int], wanted: list[int]) -> GraphModule:
+def tapped(gm: GraphModule, described: Described, tapped: list[int], wanted: list[int]) -> Boxed:
     """The graph with a call after each operator in `tapped`, and one that shows `wanted` values that no operator
     gives. Its first argument is the run that the calls go to.
     """
@@ -73,6 +81,15 @@ def _give(graph: Any, run: Any, numbers: list[int], described: Described, ours: 
         graph.call_method("give", (run, tuple(numbers), tuple(tensors)))
 
 
-def _boxed(gm: GraphModule, graph: Any) -> GraphModule:
-    graph.set_codegen(_BoxedCodeGen())
-    return GraphModule(gm, graph)
+def _boxed(gm: GraphModule, graph: Any) -> Boxed:
+    if _BoxedCodeGen is not None:
+        graph.set_codegen(_BoxedCodeGen())
+        return GraphModule(gm, graph).forward
+    forward = GraphModule(gm, graph).forward
+
+    def call(arguments: list) -> Any:
+        taken = tuple(arguments)
+        arguments.clear()
+        return forward(*taken)
+
+    return call
