@@ -65,6 +65,32 @@ def test_every_operator_has_its_values(tmp_path, name: str, is_training: bool) -
     assert report["n_operators_written"] == report["n_files"] == n_records
 
 
+def test_what_stands_beside_the_records(tmp_path) -> None:
+    backend = opscope.torch.backend(tmp_path, mode="output", steps=1)
+    models.run(models.CASES["mlp"], backend, is_training=True)
+    report = backend.finish()
+    own = Path(report["root"]) / ".opscope"
+    run = json.loads((own / "run.json").read_text(encoding="utf-8"))
+    assert (run["state"], run["engine"]) == ("finished", {"name": "torch", "version": torch.__version__})
+    assert run["counters"]["n_written"] == report["n_written"] > 0
+
+    forward, backward = dumps.graphs(report["root"])
+    described = [json.loads((own / "graphs" / f"{model['name']}.json").read_text()) for model in run["models"]]
+    assert [graph["phase"] for graph in described] == ["forward", "backward"]
+    for graph, found in zip(described, (forward, backward), strict=True):
+        by_task = {record.task_id: name for name, record in found[1].items()}
+        assert by_task == {operator["task_id"]: operator["op_name"] for operator in graph["operators"]}
+    product = next(operator for operator in described[0]["operators"] if operator["op_name"] == "addmm_1")
+    attributes = product["attributes"]
+    assert (attributes["module"], attributes["target"], attributes["alias"]) == (
+        "down",
+        "aten.addmm.default",
+        "Addmm_1",
+    )
+    assert "models.py" in attributes["source"] and int(attributes["seq_nr"]) >= 0
+    assert set(product["inputs"]) >= {"cat"} and product["outputs"] == ["addmm_1"]
+
+
 @pytest.mark.parametrize(("mode", "has"), [("input", (True, False)), ("output", (False, True)), ("all", (True, True))])
 def test_sides(tmp_path, mode: str, has: tuple[bool, bool]) -> None:
     backend = opscope.torch.backend(tmp_path, mode=mode)

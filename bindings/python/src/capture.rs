@@ -14,6 +14,7 @@ mod release;
 mod report;
 mod request;
 mod run;
+mod run_record;
 mod session;
 mod shared;
 

@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::sink::{AclSink, Content};
 use opscope_capture::{SessionOptions, Summary};
-use opscope_store::atomic_file::Modes;
+use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::record::ModelId;
+use opscope_store::run_file::RunFile;
+use opscope_store::tree::own;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
@@ -16,6 +18,7 @@ use super::graph::Graph;
 use super::memory::Lender;
 use super::report;
 use super::request::Request;
+use super::run_record;
 use super::shared::{Shared, tidy};
 
 /// A plan at work, and the directory that it fills.
@@ -25,6 +28,8 @@ pub(super) struct Session {
     session: Mutex<Option<opscope_capture::Session>>,
     shared: Arc<Shared>,
     root: PathBuf,
+    run: Arc<RunFile>,
+    creator: Creator,
 }
 
 #[pymethods]
@@ -33,9 +38,9 @@ impl Session {
     ///
     /// `data` is `tensor` or `stats`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
     /// a last step, or `None` for all. `plain_types` are `torch.Tensor` and those of its subclasses that
-    /// only add a name. With `has_graph_inputs` a selected operator's graph inputs have records of their own.
+    /// only add a name, `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's graph inputs have records of their own.
     #[new]
-    #[pyo3(signature = (dump_path, times, plain_types, *, data="tensor", mode="all", steps=None,
+    #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", mode="all", steps=None,
                         has_graph_inputs=false, queue_bytes_max=None, n_writers=None))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
@@ -43,6 +48,7 @@ impl Session {
         dump_path: PathBuf,
         times: Vec<String>,
         plain_types: Vec<Bound<'_, PyType>>,
+        torch_version: &str,
         data: &str,
         mode: &str,
         steps: Option<Vec<(u64, u64)>>,
@@ -51,24 +57,21 @@ impl Session {
         n_writers: Option<usize>,
     ) -> PyResult<Session> {
         let request = Request::of_options(dump_path, data, mode, steps, has_graph_inputs)?;
-        Session::start(
-            py,
-            request,
-            times,
-            &plain_types,
-            (queue_bytes_max, n_writers),
-        )
+        let how = options(queue_bytes_max, n_writers);
+        Session::start(py, request, times, (&plain_types, torch_version), how)
     }
 
     /// The same for what an `acl.json` asks for, in `{dump_path}/{below}/{time}` with its `dump_path`.
     #[staticmethod]
-    #[pyo3(signature = (text, below, times, plain_types, *, queue_bytes_max=None, n_writers=None))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+    #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None))]
     fn of_acl_json(
         py: Python<'_>,
         text: &str,
         below: PathBuf,
         times: Vec<String>,
         plain_types: Vec<Bound<'_, PyType>>,
+        torch_version: &str,
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
     ) -> PyResult<Session> {
@@ -76,13 +79,19 @@ impl Session {
             return Err(PyValueError::new_err("the acl.json asks for no dump"));
         };
         request.place.push(below);
-        Session::start(
-            py,
-            request,
-            times,
-            &plain_types,
-            (queue_bytes_max, n_writers),
-        )
+        let how = options(queue_bytes_max, n_writers);
+        Session::start(py, request, times, (&plain_types, torch_version), how)
+    }
+
+    /// Writes a description of a graph beside the dump.
+    fn describe(&self, py: Python<'_>, name: &str, text: &str) -> PyResult<()> {
+        let path = own::graph_file(&self.root, name);
+        let written = py.detach(|| {
+            let above = path.parent().unwrap_or(&self.root);
+            self.creator.create_dir(above)?;
+            self.creator.replace_file(&path, &[text.as_bytes()])
+        });
+        written.map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
     /// The directory that models write to.
@@ -116,6 +125,7 @@ impl Session {
             load: Some(load),
             device: 0,
         };
+        run_record::note_graph(&self.run, &model.graph_name);
         Graph::attach(&self.shared, session, model, &operators, values)
     }
 
@@ -139,8 +149,15 @@ impl Session {
         let Some(session) = self.lock().take() else {
             return Ok(None);
         };
-        let summary: Summary = py.detach(|| session.finish());
+        let (summary, ended) = py.detach(|| {
+            let summary: Summary = session.finish();
+            let ended = run_record::end(&self.run, &summary);
+            (summary, ended)
+        });
         tidy(py, &self.shared);
+        if let Err(error) = ended {
+            self.shared.note_fault(|| error.to_string());
+        }
         report::summary(py, &summary, &self.shared).map(Some)
     }
 }
@@ -150,27 +167,33 @@ impl Session {
         py: Python<'_>,
         request: Request,
         times: Vec<String>,
-        plain_types: &[Bound<'_, PyType>],
-        (queue_bytes_max, n_writers): (Option<u64>, Option<usize>),
+        (plain_types, torch_version): (&[Bound<'_, PyType>], &str),
+        options: SessionOptions,
     ) -> PyResult<Session> {
-        let mut options = SessionOptions::default();
-        options.queue_bytes_max = queue_bytes_max.unwrap_or(options.queue_bytes_max);
-        options.n_writers = n_writers.unwrap_or(options.n_writers);
+        let Request {
+            plan,
+            content,
+            place,
+        } = request;
         let lender = Lender::new(plain_types)?;
         // The sink keeps no elements then, once it has seen them.
-        let is_reducing = matches!(request.content, Content::Statistics(_));
+        let is_reducing = matches!(content, Content::Statistics(_));
         py.detach(|| {
-            let sink = AclSink::create(&request.place, times, Modes::default())
+            let sink = AclSink::create(&place, times, Modes::default())
                 .map_err(|error| PyOSError::new_err(error.to_string()))?
-                .with_content(request.content);
+                .with_content(content);
             let root = sink.tree().root().to_owned();
-            let session = opscope_capture::Session::start(request.plan, Arc::new(sink), options)?;
+            let run = run_record::begin(&place, &root, &plan, torch_version, options.n_writers);
+            sink.set_run(run.clone());
+            let session = opscope_capture::Session::start(plan, Arc::new(sink), options)?;
             let pool = session.pool();
             let shared = Shared::new(lender, pool, is_reducing, options.queue_bytes_max);
             Ok(Session {
                 session: Mutex::new(Some(session)),
                 shared: Arc::new(shared),
                 root,
+                run,
+                creator: Creator::in_dump(&place, Modes::default()),
             })
         })
     }
@@ -187,5 +210,14 @@ impl Drop for Session {
             // Its writers are threads of another process, nobody can wait for them here.
             std::mem::forget(session);
         }
+    }
+}
+
+fn options(queue_bytes_max: Option<u64>, n_writers: Option<usize>) -> SessionOptions {
+    let usual = SessionOptions::default();
+    SessionOptions {
+        queue_bytes_max: queue_bytes_max.unwrap_or(usual.queue_bytes_max),
+        n_writers: n_writers.unwrap_or(usual.n_writers).max(1),
+        ..usual
     }
 }

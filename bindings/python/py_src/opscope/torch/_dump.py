@@ -43,6 +43,16 @@ class Dump:
         """Lets a graph take part."""
         return self._begun().attach(name, load, described.operators, described.values)
 
+    def describe(self, name: str, text: str) -> None:
+        """Writes a description of a graph beside its dump. A model does not fail for that."""
+        session = self._session
+        if session is None:
+            return
+        try:
+            session.describe(name, text)
+        except OSError as error:
+            _log.warning("the description of %s could not be written: %s", name, error)
+
     def counters(self) -> dict | None:
         """The counts so far."""
         if self._report is not None:
@@ -65,11 +75,12 @@ class Dump:
         if (text := acl_json_text(plan)) is not None:
             # The file says where to; only processes that run together have to be told apart.
             below = rank_directory() if n_processes() > 1 else ""
-            return Session.of_acl_json(text, below, times, plain_types, **how)
+            return Session.of_acl_json(text, below, times, plain_types, torch.__version__, **how)
         return Session(
             os.path.join(self.path, rank_directory()),
             times,
             plain_types,
+            torch.__version__,
             data=plan.data,
             mode=plan.mode,
             steps=None if plan.steps is None else [tuple(pair) for pair in plan.steps],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import operator
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -64,6 +65,29 @@ class Described:
 def describe(gm: GraphModule, phase: str, exposure: _storage.Exposure) -> Described:
     """Numbers the graph's values and lists its operators, in order."""
     return _Describer(gm, phase, exposure).described
+
+
+def to_json(described: Described, name: str, phase: str) -> str:
+    """A description of the graph for readers of its dump: operators by task, values by name."""
+
+    def called(value: int | None) -> str | None:
+        return None if value is None else described.values[value].name
+
+    operators = [
+        {
+            "task_id": task_id,
+            "op_type": one.op_type,
+            "op_name": one.op_name,
+            "inputs": [called(value) for value in one.inputs],
+            "outputs": [called(value) for value in one.outputs],
+            "is_selected": one.is_selected,
+            "attributes": dict(one.attributes),
+        }
+        for task_id, one in enumerate(described.operators)
+    ]
+    arguments = [value.name for value in described.values if value.is_input]
+    graph = {"version": 1, "name": name, "phase": phase, "arguments": arguments, "operators": operators}
+    return json.dumps(graph, indent=1, ensure_ascii=False) + "\n"
 
 
 class _Describer:

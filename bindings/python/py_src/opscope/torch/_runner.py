@@ -37,8 +37,10 @@ def untapped(gm: GraphModule) -> Callable[[list], Any]:
 class Runner:
     """A graph with and without taps, of which each execution takes one."""
 
-    def __init__(self, gm: GraphModule, described: Described, graph: Graph) -> None:
+    def __init__(self, gm: GraphModule, described: Described, graph: Graph, on_first: Callable[[], None]) -> None:
         self._graph = graph
+        # Called when the first step to dump begins.
+        self._on_first = on_first
         self._steps = itertools.count()
         self._plain = _taps.plain(gm)
         # Made when it is needed first.
@@ -72,6 +74,7 @@ class Runner:
         source = self._source
         if source is not None:
             gm, described = source
+            self._on_first()
             self._tapped = _taps.tapped(gm, described, self._graph.tapped, self._graph.wanted)
             self._source = None
         return self._tapped
