@@ -24,6 +24,8 @@ class Execution:
     target: str
     inputs: list[Seen]
     outputs: list[Seen]
+    # Whether it neither gives nor reads memory that nobody has written to.
+    is_defined: bool
 
 
 @dataclass
@@ -60,7 +62,8 @@ class _Recorder(fx.Interpreter):
         arguments = self.fetch_args_kwargs_from_env(node)
         inputs = _seen(arguments)
         result = super().run_node(node)
-        self.record.runs[-1][node.name] = Execution(str(node.target), inputs, _seen(result))
+        is_defined = not any(str(near.target).startswith("aten.empty") for near in (node, *node.all_input_nodes))
+        self.record.runs[-1][node.name] = Execution(str(node.target), inputs, _seen(result), is_defined)
         return result
 
 

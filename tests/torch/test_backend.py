@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import dumps
@@ -33,7 +35,8 @@ def test_results_are_the_same_to_the_bit(tmp_path, name: str, is_training: bool,
     assert models.same(untapped, tapped)
     assert report["n_written"] > 0 and report["first_error"] is None and report["first_fault"] is None
     assert report["n_selected"] == report["n_written"] + report["n_refused"] + report["n_dropped"] + report["n_failed"]
-    assert report["n_dropped"] == 0 and report["unseen"] == {}
+    # Before 2.11 there is such an operator, which takes part in no result.
+    assert (report["n_dropped"] == 0 and report["unseen"] == {}) or torch.__version__ < "2.11"
 
 
 @CASES
@@ -59,8 +62,8 @@ def test_every_operator_has_its_values(tmp_path, name: str, is_training: bool) -
                 assert record.op_type == execution.target.replace(".", "_")
                 n_records += 1
                 data = record.data()
-                assert [(t.shape, t.payload) for t in data.inputs] == execution.inputs, op_name
-                if not execution.target.startswith("aten.empty"):
+                if execution.is_defined:
+                    assert [(t.shape, t.payload) for t in data.inputs] == execution.inputs, op_name
                     assert [(t.shape, t.payload) for t in data.outputs] == execution.outputs, op_name
     assert report["n_operators_written"] == report["n_files"] == n_records
 
@@ -89,6 +92,23 @@ def test_what_stands_beside_the_records(tmp_path) -> None:
     )
     assert "models.py" in attributes["source"] and int(attributes["seq_nr"]) >= 0
     assert set(product["inputs"]) >= {"cat"} and product["outputs"] == ["addmm_1"]
+
+
+@pytest.mark.parametrize(
+    "context",
+    [torch.inference_mode, torch.no_grad, lambda: torch.autocast("cpu", torch.bfloat16)],
+    ids=["inference mode", "no grad", "autocast"],
+)
+def test_contexts(tmp_path, context: Callable[[], AbstractContextManager]) -> None:
+    model = models.Transformer()
+    tokens = torch.randint(0, 11, (2, 7))
+    backend = opscope.torch.backend(tmp_path)
+    with context():
+        expected, found = model(tokens), torch.compile(model, backend=backend)(tokens)
+    report = backend.finish()
+    assert expected.dtype == found.dtype and models.bits(expected) == models.bits(found)
+    last = max(dumps.graphs(report["root"])[0][0].values(), key=lambda record: record.task_id)
+    assert report["unseen"] == {} and last.data().outputs[-1].payload == models.bits(found)
 
 
 @pytest.mark.parametrize(("mode", "has"), [("input", (True, False)), ("output", (False, True)), ("all", (True, True))])

@@ -107,7 +107,8 @@ def test_branches_are_one_operator(tmp_path) -> None:
 def test_threads_that_run_one_graph(tmp_path) -> None:
     backend = opscope.torch.backend(tmp_path)
     compiled = torch.compile(lambda x: x.sin().cos().tan(), backend=backend)
-    compiled(torch.zeros(50_000))
+    with torch.no_grad():
+        compiled(torch.zeros(50_000))
     results: dict[int, bool] = {}
 
     def work(number: int) -> None:
@@ -218,6 +219,33 @@ def test_a_forked_process_writes_nothing_and_ends(tmp_path) -> None:
         """
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_processes_that_run_together(tmp_path) -> None:
+    """Each has a directory, and a collective is looked at when it is done."""
+    code = f"""
+        import sys, torch, opscope.torch
+        import torch.distributed as dist
+        from torch.distributed import _functional_collectives as collectives
+        rank = int(sys.argv[1])
+        dist.init_process_group("gloo", init_method="file://{tmp_path}/meet", rank=rank, world_size=2)
+        backend = opscope.torch.backend({str(tmp_path)!r} + "/dump")
+        function = lambda x: collectives.all_reduce(x * 2, "sum", dist.group.WORLD) + 1
+        result = torch.compile(function, backend=backend)(torch.full((1 << 18,), float(rank + 1)))
+        assert torch.equal(result, torch.full((1 << 18,), 7.0)), result
+        report = backend.finish()
+        assert report["unseen"] == {{"collective not finished": 1}}, report
+        dist.destroy_process_group()
+    """
+    start = [sys.executable, "-c", textwrap.dedent(code)]
+    ranks = [subprocess.Popen([*start, str(rank)], stderr=subprocess.PIPE, text=True) for rank in (0, 1)]
+    errors = [rank.communicate(timeout=300)[1] for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], errors
+    for rank in (0, 1):
+        (root,) = (tmp_path / "dump" / f"worldsize2_global_rank{rank}").iterdir()
+        (graph,) = dumps.graphs(str(root))
+        (output,) = graph[0]["wait_tensor"].data().outputs
+        assert output.payload == models.bits(torch.full((1 << 18,), 6.0))
 
 
 def test_the_package_alone_does_not_load_torch() -> None:

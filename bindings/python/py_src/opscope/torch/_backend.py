@@ -80,8 +80,11 @@ class Backend:
         load = number if self.config.model_id == "graph" else 1
         graph = self.dump.attach(f"graph_{number}", load, described)
         _log.debug("graph_%d: %s, %d operators, %d tapped", number, phase, len(described.operators), len(graph.tapped))
-        text = _graph.to_json(described, f"graph_{number}", phase)
-        return _runner.Runner(gm, described, graph, lambda: self.dump.describe(f"graph_{number}", text)).run
+
+        def write_description() -> None:
+            self.dump.describe(f"graph_{number}", _graph.to_json(described, f"graph_{number}", phase))
+
+        return _runner.Runner(gm, described, graph, write_description).run
 
     def _select(self, described: _graph.Described, number: int) -> None:
         operators = described.operators

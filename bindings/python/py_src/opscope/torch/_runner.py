@@ -35,17 +35,17 @@ def untapped(gm: GraphModule) -> Callable[[list], Any]:
 
 
 class Runner:
-    """A graph with and without taps, of which each execution takes one."""
+    """A graph with and without taps, of which each execution takes one. `on_first` is called before the first one
+    that is dumped.
+    """
 
     def __init__(self, gm: GraphModule, described: Described, graph: Graph, on_first: Callable[[], None]) -> None:
         self._graph = graph
-        # Called when the first step to dump begins.
-        self._on_first = on_first
         self._steps = itertools.count()
         self._plain = _taps.plain(gm)
         # Made when it is needed first.
         self._tapped: Callable[[list], Any] | None = None
-        self._source: tuple[GraphModule, Described] | None = (gm, described)
+        self._source: tuple[GraphModule, Described, Callable[[], None]] | None = (gm, described, on_first)
         self._has_taps = bool(graph.tapped)
 
         def run(args: list) -> Any:
@@ -73,8 +73,8 @@ class Runner:
     def _build(self) -> Callable[[list], Any]:
         source = self._source
         if source is not None:
-            gm, described = source
-            self._on_first()
+            gm, described, on_first = source
+            on_first()
             self._tapped = _taps.tapped(gm, described, self._graph.tapped, self._graph.wanted)
             self._source = None
         return self._tapped
