@@ -63,6 +63,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
 const UNSAFE_FILES: &[&str] = &[
     "bindings/c/src/log.rs",
     "bindings/c/src/pointer.rs",
+    "bindings/python/src/capture/memory.rs",
     "crates/acl/src/memory.rs",
     "crates/store/src/file_bytes.rs",
     "crates/tensor/src/convert/layout/turn.rs",

@@ -5,6 +5,8 @@
 //! callback may want the interpreter. The Python files beside this crate give the functions the places
 //! that programs look for: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.op` and `.util`. What is in `config`
 //! judges files for `opscope.torchair`.
+//!
+//! Apart from these stands `capture`, which `opscope.torch` shows the operators of PyTorch's graphs to.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -15,6 +17,7 @@ mod argument;
 mod base;
 mod call;
 mod callback;
+mod capture;
 mod config;
 mod dims;
 mod mdl;
@@ -43,6 +46,7 @@ const PARTS: &[(&str, Fill)] = &[
     ("op", op::fill),
     ("util", util::fill),
     ("config", config::fill),
+    ("capture", capture::fill),
 ];
 
 #[pymodule]

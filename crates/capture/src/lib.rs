@@ -43,6 +43,7 @@ pub use plan::{
     Purpose, Sides, Steps,
 };
 pub use policy::{FailurePolicy, WhenBehind};
+pub use pool::{Pool, PooledBytes};
 pub use probe::{BorrowError, Probe};
 pub use ring::{
     KeptSteps, N_STEPS_BEHIND_MAX, RingOptions, RingReport, TriggerCause, TriggerKind, Triggered,

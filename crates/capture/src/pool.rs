@@ -12,7 +12,7 @@ const POOLED_BYTES_MIN: usize = 32 << 10;
 const SLACK_MAX: usize = 2;
 
 /// Buffers, in use and free. Together they hold no more than the limit, unless those in use alone do.
-pub(crate) struct Pool {
+pub struct Pool {
     bytes_max: usize,
     buffers: Mutex<Buffers>,
 }
@@ -26,7 +26,7 @@ struct Buffers {
 }
 
 /// A copy of bytes, whose memory goes back to the pool when it is dropped.
-pub(crate) struct PooledBytes {
+pub struct PooledBytes {
     bytes: Vec<u8>,
     /// `None` for memory of the allocator.
     pool: Option<Arc<Pool>>,
@@ -44,7 +44,7 @@ impl Pool {
     ///
     /// # Errors
     /// If there is no memory for it.
-    pub(crate) fn copy(self: &Arc<Pool>, source: &[u8]) -> Result<PooledBytes, TryReserveError> {
+    pub fn copy(self: &Arc<Pool>, source: &[u8]) -> Result<PooledBytes, TryReserveError> {
         let is_pooled = source.len() >= POOLED_BYTES_MIN;
         let free = is_pooled.then(|| self.take(source.len())).flatten();
         let is_new = free.is_none();

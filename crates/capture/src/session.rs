@@ -256,6 +256,12 @@ impl Session {
         self.control().replace_plan(plan)
     }
 
+    /// Memory for copies of tensors that an engine lends, the same that [`Probe`](crate::Probe) copies to.
+    /// An engine that shows one tensor in several places copies it once itself.
+    pub fn pool(&self) -> Arc<Pool> {
+        self.shared.pool.clone()
+    }
+
     /// A flag that stops running models before their next operator when it is set, from a signal
     /// handler for example. What was submitted before is still written.
     pub fn stop_flag(&self) -> Arc<AtomicBool> {

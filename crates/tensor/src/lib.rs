@@ -17,6 +17,7 @@
 //! | [`Stats`] | extremes, mean, norms, standard deviation and counts of what is special |
 //! | [`Partial`] | the same of a part of a tensor, to be put together in order |
 //! | [`sequential`] | statistics that are summed one element after the other, as MindSpore's |
+//! | [`dense_copy`] | elements that do not lie side by side, put side by side |
 //! | [`digest`] | MD5, SHA-1 and XXH3 of bytes |
 
 pub mod convert;
@@ -29,6 +30,7 @@ mod memo;
 mod range;
 mod shape;
 mod stats;
+mod strided;
 mod tensor;
 
 pub use dtype::{DType, ParseDTypeError};
@@ -38,7 +40,8 @@ pub use memo::{Memo, Observed};
 pub use range::{Largest, RangeLoss, is_wider_range, range_loss};
 pub use shape::{Shape, ShapeError};
 pub use stats::{
-    CHUNK_ELEMENTS, Chunk, Histogram, NonFinite, Options, Partial, Stats, StatsError, StridedError,
-    chunks, first_non_finite, has_non_finite, non_finite, sequential, stats, stats_strided,
+    CHUNK_ELEMENTS, Chunk, Histogram, NonFinite, Options, Partial, Stats, StatsError, chunks,
+    first_non_finite, has_non_finite, non_finite, sequential, stats, stats_strided,
 };
+pub use strided::{StridedError, dense_copy};
 pub use tensor::{SharedBytes, Tensor, TensorError, TensorView};

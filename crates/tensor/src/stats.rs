@@ -26,7 +26,7 @@ use crate::{DType, TensorView};
 pub use histogram::Histogram;
 pub use non_finite::{NonFinite, first_non_finite, has_non_finite, non_finite};
 pub use partial::{CHUNK_ELEMENTS, Chunk, Options, Partial, chunks};
-pub use strided::{StridedError, stats_strided};
+pub use strided::stats_strided;
 
 /// Numbers that describe one tensor's elements.
 ///

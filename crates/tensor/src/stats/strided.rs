@@ -1,42 +1,8 @@
 //! Statistics of elements that do not lie side by side.
 
-use thiserror::Error;
-
 use super::{CHUNK_ELEMENTS, Options, Partial, Stats, StatsError, chunks};
+use crate::strided::{StridedError, Walk};
 use crate::{DType, Shape};
-
-/// Why strided elements have no statistics.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum StridedError {
-    /// The dtype has none.
-    #[error(transparent)]
-    Stats(#[from] StatsError),
-    /// Elements narrower than a byte have no address of their own.
-    #[error("elements of type `{0}` are packed and cannot be strided")]
-    Packed(DType),
-    /// There must be one stride for each axis.
-    #[error("shape {shape} has {n_axes} axes, found {n_strides} strides", n_axes = shape.n_axes())]
-    Strides {
-        /// Extents of the axes.
-        shape: Shape,
-        /// Strides given.
-        n_strides: usize,
-    },
-    /// Some element lies outside the bytes.
-    #[error(
-        "shape {shape} with strides {strides:?} from element {start} leaves the {n_elements} elements that are there"
-    )]
-    Outside {
-        /// Extents of the axes.
-        shape: Shape,
-        /// Steps along the axes, in elements.
-        strides: Vec<isize>,
-        /// Where the first element is, in elements.
-        start: usize,
-        /// Elements in the bytes.
-        n_elements: usize,
-    },
-}
 
 /// Computes the statistics of elements at regular distances: `strides` are steps in elements along
 /// each axis of `shape`, which may be negative or zero; `start` is the position of the first element.
@@ -81,110 +47,6 @@ pub fn stats_strided(
     result?;
     flush(&mut dense)?;
     Ok(total.finish())
-}
-
-/// Elements along the innermost axis.
-#[derive(Clone, Copy)]
-struct Run {
-    at: usize,
-    n: usize,
-    stride: isize,
-}
-
-impl Run {
-    fn copy(self, i: usize, n: usize, width: usize, bytes: &[u8], to: &mut Vec<u8>) {
-        let position = |i: usize| {
-            self.at
-                .wrapping_add_signed(self.stride.wrapping_mul(i as isize))
-        };
-        if self.stride == 1 {
-            let at = position(i) * width;
-            to.extend_from_slice(&bytes[at..at + n * width]);
-            return;
-        }
-        for i in i..i + n {
-            let at = position(i) * width;
-            to.extend_from_slice(&bytes[at..at + width]);
-        }
-    }
-}
-
-/// Positions in row-major order, all of them within the elements.
-struct Walk {
-    dims: Vec<usize>,
-    strides: Vec<isize>,
-    start: usize,
-}
-
-impl Walk {
-    fn new(
-        shape: &Shape,
-        strides: &[isize],
-        start: usize,
-        n_elements: usize,
-    ) -> Result<Walk, StridedError> {
-        if strides.len() != shape.n_axes() {
-            let (shape, n_strides) = (shape.clone(), strides.len());
-            return Err(StridedError::Strides { shape, n_strides });
-        }
-        let is_inside = || {
-            let (mut low, mut high) = (start, start);
-            for (&dim, &stride) in shape.iter().zip(strides) {
-                let reach = (dim - 1).checked_mul(stride.unsigned_abs())?;
-                if stride < 0 {
-                    low = low.checked_sub(reach)?;
-                } else {
-                    high = high.checked_add(reach)?;
-                }
-            }
-            (high < n_elements).then_some(low)
-        };
-        if shape.n_elements() > 0 && is_inside().is_none() {
-            return Err(StridedError::Outside {
-                shape: shape.clone(),
-                strides: strides.to_vec(),
-                start,
-                n_elements,
-            });
-        }
-        Ok(Walk {
-            dims: shape.to_vec(),
-            strides: strides.to_vec(),
-            start,
-        })
-    }
-
-    fn runs(&self, mut visit: impl FnMut(Run)) {
-        if self.dims.contains(&0) {
-            return;
-        }
-        let (n, stride) = match (self.dims.last(), self.strides.last()) {
-            (Some(&n), Some(&stride)) => (n, stride),
-            _ => (1, 1),
-        };
-        let outer = self.dims.len().saturating_sub(1);
-        let mut index = vec![0; outer];
-        let mut at = self.start;
-        loop {
-            visit(Run { at, n, stride });
-            // The next position of the outer axes, as an odometer counts.
-            let mut axis = outer;
-            loop {
-                let Some(next) = axis.checked_sub(1) else {
-                    return;
-                };
-                axis = next;
-                index[axis] += 1;
-                at = at.wrapping_add_signed(self.strides[axis]);
-                if index[axis] < self.dims[axis] {
-                    break;
-                }
-                let back = self.strides[axis].wrapping_mul(index[axis] as isize);
-                at = at.wrapping_add_signed(back.wrapping_neg());
-                index[axis] = 0;
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,0 +1,188 @@
+"""The backend of `torch.compile`: graphs of AOT autograd, run operator by operator, with taps in them."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from typing import Any
+
+from functorch.compile import default_partition
+from torch._dynamo.backends.common import aot_autograd
+from torch.fx import GraphModule
+
+from . import _dump, _graph, _names, _plan, _runner, _storage
+from ._plan import Config, DumpPlan
+
+_log = logging.getLogger("opscope.torch")
+# Graphs are numbered through the process, forward and backward ones alike.
+_graph_numbers = itertools.count(1)
+_backends: list[Backend] = []
+_named: dict[tuple, Backend] = {}
+_lock = threading.Lock()
+# Whether a program asked for the backend by its name, and torch has never called it since.
+_is_asked_for = False
+
+
+class Backend:
+    """Compiles graphs so that their executions are dumped. Hand it to `torch.compile` as `backend`."""
+
+    __name__ = "opscope"
+
+    def __init__(self, plan: Any, config: Config) -> None:
+        _plan.check(plan)
+        self.plan = plan
+        text = _plan.acl_json_text(plan)
+        # A file that is in order may ask for nothing.
+        self.is_enabled = bool(plan.enabled) and (text is None or _plan.check_acl_json(text))
+        self.config = config
+        self.n_graphs = 0
+        self.layers = _names.Layers(plan.layers)
+        self.dump = _dump.Dump(plan, config, is_enabled=self.is_enabled)
+        if plan.enabled and plan.quant_dumpable:
+            _log.info("quant_dumpable changes nothing: operators run one by one, with every value between them")
+
+    def __call__(self, gm: GraphModule, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
+        """Compiles one graph of `torch.compile`."""
+        if options := kwargs.pop("options", None):
+            raise ValueError(f"a backend object has its options already, `torch.compile` gives it {options}")
+        exposure = _storage.Exposure()
+        compile_with = aot_autograd(
+            fw_compiler=self._compiler("forward", exposure),
+            bw_compiler=self._compiler("backward", exposure),
+            inference_compiler=self._compiler("inference", exposure),
+            partition_fn=default_partition,
+            decompositions=self.config.decompositions,
+            keep_inference_input_mutations=self.config.keep_inference_input_mutations,
+        )
+        return compile_with(gm, example_inputs, **kwargs)
+
+    def _compiler(self, phase: str, exposure: _storage.Exposure) -> Callable[..., Any]:
+        def compile_phase(gm: GraphModule, example_inputs: Any) -> Callable[..., Any]:
+            return self.compile_aten(gm, phase, exposure)
+
+        return compile_phase
+
+    def compile_aten(
+        self, gm: GraphModule, phase: str = "inference", exposure: _storage.Exposure | None = None
+    ) -> Callable[[list], Any]:
+        """Compiles a graph of AOT autograd: a function that is called with a list, which it empties."""
+        self.n_graphs += 1
+        number = next(_graph_numbers)
+        if not self.is_enabled:
+            return _runner.untapped(gm)
+        described = _graph.describe(gm, phase, exposure or _storage.Exposure())
+        self._select(described, number)
+        load = number if self.config.model_id == "graph" else 1
+        graph = self.dump.attach(f"graph_{number}", load, described)
+        _log.debug("graph_%d: %s, %d operators, %d tapped", number, phase, len(described.operators), len(graph.tapped))
+
+        def write_description() -> None:
+            self.dump.describe(f"graph_{number}", _graph.to_json(described, f"graph_{number}", phase))
+
+        return _runner.Runner(gm, described, graph, write_description).run
+
+    def _select(self, described: _graph.Described, number: int) -> None:
+        operators = described.operators
+        is_any_marked = any(operator.is_marked for operator in operators)
+        if not self.layers.tokens and not is_any_marked:
+            return
+        names = [operator.names for operator in operators]
+        modules = [operator.module for operator in operators]
+        for operator, is_chosen in zip(operators, self.layers.choose(names, modules)):
+            operator.is_selected = is_chosen or operator.is_marked
+        for token, nearest in self.layers.unmatched(names, modules):
+            hint = f"; near to it: {', '.join(nearest)}" if nearest else ""
+            _log.warning("graph_%d has no operator or module `%s`%s", number, token, hint)
+
+    def counters(self) -> dict | None:
+        """The counts so far; `None` if nothing was compiled yet."""
+        return self.dump.counters()
+
+    def finish(self) -> dict:
+        """Writes the rest and says what came of the dump. Models run on undumped."""
+        with _lock:
+            if self in _backends:
+                _backends.remove(self)
+            for key in [key for key, backend in _named.items() if backend is self]:
+                del _named[key]
+        return self.dump.finish(self.n_graphs)
+
+
+def make_backend(plan: Any, config: Config | None = None) -> Backend:
+    """A backend that carries a plan out: a `DumpPlan`, or anything with its attributes."""
+    made = Backend(plan, config or Config())
+    with _lock:
+        _backends.append(made)
+    return made
+
+
+def backend(
+    path: str | os.PathLike = "./",
+    *,
+    steps: int | str | Iterable | None = None,
+    layers: str | Iterable[str] = (),
+    **options: Any,
+) -> Backend:
+    """A backend that dumps below `path`.
+
+    `steps` are a number, a text such as `0|5-8`, or numbers and pairs; `layers` names operators, modules or kinds of
+    operators, in a list or parted by blanks. Further options are the other fields of `DumpPlan` and `Config`.
+    """
+    names = tuple(layers.split() if isinstance(layers, str) else layers)
+    of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
+    if unknown := sorted(set(options) - of_plan - of_config):
+        known = sorted({"path", "steps", "layers"} | of_plan | of_config)
+        raise ValueError(f"there is no option `{unknown[0]}`; there are {', '.join(known)}")
+    plan = DumpPlan(
+        path=os.fspath(path),
+        steps=_plan.parse_steps(steps),
+        layers=names,
+        **{name: value for name, value in options.items() if name in of_plan},
+    )
+    return make_backend(plan, Config(**{name: value for name, value in options.items() if name in of_config}))
+
+
+def named(options: dict) -> Backend:
+    """The backend that `torch.compile(backend="opscope", options=…)` means: one for all graphs of the same options."""
+    global _is_asked_for
+    _is_asked_for = False
+    key = tuple(sorted((name, repr(value)) for name, value in options.items()))
+    with _lock:
+        found = _named.get(key)
+    if found is None:
+        found = backend(**options)
+        with _lock:
+            _named[key] = found
+    return found
+
+
+def note_asked_for() -> None:
+    """Remembers that torch was asked for the backend by name."""
+    global _is_asked_for
+    _is_asked_for = True
+
+
+def set_step(step: int | None) -> None:
+    """The number of the step for all graphs from now on; `None` lets each graph count its own executions again."""
+    _runner.set_step(step)
+
+
+def finish() -> list[dict]:
+    """Finishes the dumps of all backends, and says what came of each."""
+    with _lock:
+        open_ones = list(_backends)
+    return [one.finish() for one in open_ones]
+
+
+def _finish_at_exit() -> None:
+    finish()
+    if _is_asked_for:
+        _dump.warn_of_nothing()
+
+
+atexit.register(_finish_at_exit)

@@ -1,0 +1,110 @@
+"""What operators of a graph are called, and which of them a list of names means."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+# Marks what was traced inside `scope.data_dump()`, in `node.meta["custom"]`.
+SCOPE_KEY = "opscope_data_dump"
+
+_ROOT = re.compile(r"^L\[(?:'[^']*'|\"[^\"]*\")\]")
+_MODULES = re.compile(r"\._modules\[(?:'([^']*)'|\"([^\"]*)\")\]")
+_FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.*)$')
+_N_SUGGESTIONS = 3
+
+
+def target_name(target: Any) -> str:
+    """`aten.add.Tensor`, or the qualified name of a function."""
+    if hasattr(target, "_schema") or type(target).__name__ in ("OpOverload", "OpOverloadPacket"):
+        return str(target)
+    name = getattr(target, "__name__", None) or str(target)
+    return str(name)
+
+
+def base_name(target: str) -> str:
+    """`add` of `aten.add.Tensor`.
+
+    >>> base_name("aten.add.Tensor"), base_name("cond")
+    ('add', 'cond')
+    """
+    parts = target.split(".")
+    return parts[1] if len(parts) > 1 else parts[0]
+
+
+def alias_base(base: str) -> str:
+    """The kind in the words of graph engines.
+
+    >>> alias_base("addmm"), alias_base("_native_batch_norm_legit"), alias_base("add_")
+    ('Addmm', 'NativeBatchNormLegit', 'Add')
+    """
+    return "".join(word[:1].upper() + word[1:] for word in base.split("_") if word)
+
+
+def module_path(meta: dict) -> str:
+    """Where the module stands that the operator came from; empty where nobody knows."""
+    stack = meta.get("nn_module_stack") or meta.get("fwd_nn_module_stack")
+    if not stack:
+        return ""
+    path = list(stack.values())[-1][0]
+    return clean_path(path)
+
+
+def clean_path(path: str) -> str:
+    """A module's path as `named_modules` has it.
+
+    >>> clean_path("L['self'].blocks.0"), clean_path("L['m']._modules['a']._modules['0']"), clean_path("L['self']")
+    ('blocks.0', 'a.0', '')
+    """
+    path = _ROOT.sub("", path)
+    path = _MODULES.sub(lambda found: "." + (found[1] or found[2] or ""), path)
+    return path.lstrip(".")
+
+
+def source_line(meta: dict) -> str:
+    """File, line and function of the innermost call in the user's code; empty where nobody knows."""
+    for line in reversed((meta.get("stack_trace") or "").splitlines()):
+        if found := _FRAME.match(line):
+            return f"{found[1]}:{found[2]} {found[3]}"
+    return ""
+
+
+class Layers:
+    """Names that choose operators."""
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        self.tokens = tuple(dict.fromkeys(tokens))
+        self._found: set[str] = set()
+
+    def choose(self, names: list[list[str]], modules: list[str]) -> list[bool]:
+        """For each operator, whether one of its names or its module is listed."""
+        wanted = set(self.tokens)
+        prefixes = tuple(token for token in self.tokens if token.endswith((".", "/")))
+        chosen = []
+        for own, module in zip(names, modules):
+            hits = wanted.intersection(own)
+            if module:
+                hits |= wanted & {module}
+                hits |= {prefix for prefix in prefixes if _is_below(module, prefix)}
+            self._found |= hits
+            chosen.append(bool(hits))
+        return chosen
+
+    def unmatched(self, names: list[list[str]], modules: list[str]) -> list[tuple[str, list[str]]]:
+        """Names that nothing had so far, each with those nearest to it."""
+        known = sorted({*(name for own in names for name in own), *filter(None, modules)})
+        missing = [token for token in self.tokens if token not in self._found]
+        return [(token, difflib.get_close_matches(token, known, _N_SUGGESTIONS, 0.4)) for token in missing]
+
+
+def _is_below(module: str, prefix: str) -> bool:
+    stem = prefix[:-1].replace("/", ".")
+    return module == stem or module.startswith(stem + ".")
+
+
+def is_marked(meta: dict) -> bool:
+    """Whether the operator was traced inside `scope.data_dump()`."""
+    custom: dict | None = meta.get("custom")
+    return bool(custom and custom.get(SCOPE_KEY))

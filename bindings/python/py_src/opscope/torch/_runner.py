@@ -1,0 +1,80 @@
+"""Executions of one compiled graph."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from torch.fx import GraphModule
+
+from .._native.capture import Graph
+from . import _taps
+from ._graph import Described
+
+_step: int | None = None
+
+
+def set_step(step: int | None) -> None:
+    """The step of every graph from now on; `None` lets each count its own executions."""
+    global _step
+    if step is not None and step < 0:
+        raise ValueError(f"step {step}: steps are 0 or more")
+    _step = step
+
+
+def untapped(gm: GraphModule) -> Callable[[list], Any]:
+    """A graph that is not dumped."""
+    forward = _taps.plain(gm)
+
+    def run(args: list) -> Any:
+        return forward(args)
+
+    run._boxed_call = True
+    return run
+
+
+class Runner:
+    """A graph with and without taps, of which each execution takes one. `on_first` is called before the first one
+    that is dumped.
+    """
+
+    def __init__(self, gm: GraphModule, described: Described, graph: Graph, on_first: Callable[[], None]) -> None:
+        self._graph = graph
+        self._steps = itertools.count()
+        self._plain = _taps.plain(gm)
+        # Made when it is needed first.
+        self._tapped: Callable[[list], Any] | None = None
+        self._source: tuple[GraphModule, Described, Callable[[], None]] | None = (gm, described, on_first)
+        self._has_taps = bool(graph.tapped)
+
+        def run(args: list) -> Any:
+            return self._run(args)
+
+        run._boxed_call = True
+        self.run = run
+
+    def _run(self, args: list) -> Any:
+        count = next(self._steps)
+        run = self._graph.begin_step(count if _step is None else _step) if self._has_taps else None
+        if run is None:
+            return self._plain(args)
+        arguments = [run, *args]
+        # Arguments that nobody else has are freed as soon as the graph is done with them.
+        args.clear()
+        try:
+            result = (self._tapped or self._build())(arguments)
+        except BaseException as error:
+            run.fail(f"{type(error).__name__}: {error}")
+            raise
+        run.end()
+        return result
+
+    def _build(self) -> Callable[[list], Any]:
+        source = self._source
+        if source is not None:
+            gm, described, on_first = source
+            on_first()
+            self._tapped = _taps.tapped(gm, described, self._graph.tapped, self._graph.wanted)
+            self._source = None
+        return self._tapped

@@ -1,0 +1,93 @@
+//! A graph as Python describes it. Values go by their number, so that one that several operators read is
+//! the same everywhere.
+
+use std::sync::Arc;
+
+use opscope_store::record::Operator;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// How long a value's memory keeps its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stability {
+    /// As long as anybody holds the tensor.
+    Held,
+    /// Until the execution of the graph ends.
+    Run,
+    /// Until the next operator runs.
+    Operator,
+}
+
+impl<'py> FromPyObject<'_, 'py> for Stability {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let name: String = value.extract()?;
+        match name.as_str() {
+            "held" => Ok(Stability::Held),
+            "run" => Ok(Stability::Run),
+            "operator" => Ok(Stability::Operator),
+            _ => Err(PyValueError::new_err(format!(
+                "`{name}` is no stability: held, run or operator"
+            ))),
+        }
+    }
+}
+
+/// A tensor that an operator produces, or that the graph is given.
+#[derive(FromPyObject)]
+pub(super) struct ValueDescription {
+    pub(super) name: String,
+    pub(super) stability: Stability,
+    /// Whether a caller gives it, or the graph holds it.
+    pub(super) is_input: bool,
+    /// Why it is not to be looked at, if so.
+    pub(super) reason: Option<String>,
+}
+
+/// An operator.
+#[derive(FromPyObject)]
+pub(super) struct OperatorDescription {
+    op_type: String,
+    op_name: String,
+    /// Values by number.
+    pub(super) inputs: Vec<usize>,
+    /// Values by number, for each result in turn; `None` for results that are no tensors.
+    pub(super) outputs: Vec<Option<usize>>,
+    attributes: Vec<(String, String)>,
+    /// Whether it is to be dumped.
+    pub(super) is_selected: bool,
+}
+
+impl OperatorDescription {
+    /// The operator, where `values` says what its values are called.
+    pub(super) fn named(
+        &self,
+        task_id: usize,
+        values: &[ValueDescription],
+    ) -> PyResult<Arc<Operator>> {
+        let name = |value: usize| -> PyResult<String> {
+            let known = values.get(value).ok_or_else(|| {
+                let (op_name, n) = (&self.op_name, values.len());
+                PyValueError::new_err(format!("operator `{op_name}` has value {value} of {n}"))
+            })?;
+            Ok(known.name.clone())
+        };
+        let task_id = u32::try_from(task_id)
+            .map_err(|_| PyValueError::new_err("the graph has too many operators"))?;
+        let outputs = (self.outputs.iter()).map(|value| value.map_or(Ok(String::new()), name));
+        Ok(Arc::new(Operator {
+            task_id,
+            op_type: self.op_type.clone(),
+            op_name: self.op_name.clone(),
+            inputs: self
+                .inputs
+                .iter()
+                .map(|&value| name(value))
+                .collect::<PyResult<_>>()?,
+            outputs: outputs.collect::<PyResult<_>>()?,
+            attributes: self.attributes.clone(),
+            original_names: Vec::new(),
+        }))
+    }
+}

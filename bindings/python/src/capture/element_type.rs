@@ -1,0 +1,47 @@
+//! Which dtype torch means.
+
+use opscope_tensor::DType;
+
+/// The dtype of DLPack's type code, width and number of lanes; `None` for those that nothing here can name.
+pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<DType> {
+    if lanes != 1 {
+        return None;
+    }
+    Some(match (code, bits) {
+        (0, 8) => DType::I8,
+        (0, 16) => DType::I16,
+        (0, 32) => DType::I32,
+        (0, 64) => DType::I64,
+        (1, 8) => DType::U8,
+        (1, 16) => DType::U16,
+        (1, 32) => DType::U32,
+        (1, 64) => DType::U64,
+        (2, 16) => DType::F16,
+        (2, 32) => DType::F32,
+        (2, 64) => DType::F64,
+        (4, 16) => DType::BF16,
+        (5, 32) => DType::C32,
+        (5, 64) => DType::C64,
+        (5, 128) => DType::C128,
+        (6, 8) => DType::Bool,
+        (10, 8) => DType::F8E4M3FN,
+        (12, 8) => DType::F8E5M2,
+        (14, 8) => DType::F8E8M0,
+        _ => return None,
+    })
+}
+
+/// The dtype of the name that torch prints, such as `torch.float32`.
+pub(super) fn from_torch(name: &str) -> Option<DType> {
+    let name = name.strip_prefix("torch.")?;
+    // The numbers of quantised tensors mean nothing without their scale.
+    if name.starts_with('q') {
+        return None;
+    }
+    let known = match name {
+        "float8_e8m0fnu" => DType::F8E8M0,
+        _ => name.parse().ok()?,
+    };
+    // The widths below a byte are stored otherwise than here, if at all.
+    known.bytes().map(|_| known)
+}

@@ -1,0 +1,218 @@
+//! A graph that belongs to a session.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use opscope_capture::{GraphView, Kept, Tap};
+use opscope_store::record::{ModelId, Operator};
+use pyo3::prelude::*;
+
+use super::description::{OperatorDescription, Stability, ValueDescription};
+use super::reason::Reason;
+use super::run::Run;
+use super::shared::{Shared, tidy};
+
+/// A graph that belongs to a session.
+#[pyclass(frozen, module = "opscope._native.capture")]
+pub(super) struct Graph {
+    shared: Arc<Shared>,
+    parts: Arc<Parts>,
+    /// `None` while the graph is executed.
+    tap: Arc<Mutex<Option<Tap>>>,
+}
+
+/// What does not change from step to step.
+pub(super) struct Parts {
+    pub(super) operators: Vec<OperatorPart>,
+    pub(super) values: Vec<ValuePart>,
+}
+
+pub(super) struct OperatorPart {
+    pub(super) operator: Arc<Operator>,
+    /// Values that its record is made of, by position.
+    pub(super) inputs: Vec<(usize, usize)>,
+    /// Values by number, for each result in turn.
+    pub(super) outputs: Vec<Option<usize>>,
+    /// Whether it has a record.
+    pub(super) is_kept: bool,
+    /// Values that nobody needs after it.
+    pub(super) last_uses: Vec<usize>,
+}
+
+pub(super) struct ValuePart {
+    pub(super) stability: Stability,
+    /// Whether any record has it.
+    pub(super) is_wanted: bool,
+    pub(super) reason: Option<Reason>,
+}
+
+impl Graph {
+    pub(super) fn attach(
+        shared: &Arc<Shared>,
+        session: &opscope_capture::Session,
+        model: ModelId,
+        operators: &[OperatorDescription],
+        values: Vec<ValueDescription>,
+    ) -> PyResult<Graph> {
+        let named: Vec<Arc<Operator>> = operators
+            .iter()
+            .enumerate()
+            .map(|(task_id, operator)| operator.named(task_id, &values))
+            .collect::<PyResult<_>>()?;
+        let inputs: Vec<String> = values
+            .iter()
+            .filter(|value| value.is_input)
+            .map(|value| value.name.clone())
+            .collect();
+        let view = GraphView {
+            operators: &named,
+            inputs: &inputs,
+            ..GraphView::default()
+        };
+        let (tap, selected) = session.attach_graph(&Arc::new(model), view);
+        let mut parts = Parts {
+            operators: Vec::with_capacity(named.len()),
+            values: values.into_iter().map(ValuePart::new).collect(),
+        };
+        for (operator, described) in named.into_iter().zip(operators) {
+            let kept = selected.kept.get(&operator.task_id);
+            parts.add(
+                operator,
+                described,
+                kept.filter(|_| described.is_selected).map(|kept| &**kept),
+            );
+        }
+        parts.find_last_uses();
+        shared.n_graphs.fetch_add(1, Ordering::Relaxed);
+        Ok(Graph {
+            shared: shared.clone(),
+            parts: Arc::new(parts),
+            tap: Arc::new(Mutex::new(Some(tap))),
+        })
+    }
+}
+
+#[pymethods]
+impl Graph {
+    /// Numbers of the operators after which results are to be shown, because a record has them.
+    #[getter]
+    fn tapped(&self) -> Vec<usize> {
+        let values = &self.parts.values;
+        let is_tapped = |part: &OperatorPart| {
+            let outputs = part.outputs.iter().flatten();
+            part.is_kept || outputs.clone().any(|&value| values[value].is_wanted)
+        };
+        let operators = self.parts.operators.iter().enumerate();
+        operators
+            .filter(|(_, part)| is_tapped(part))
+            .map(|(i, _)| i)
+            .collect()
+    }
+
+    /// Numbers of the values that a record has.
+    #[getter]
+    fn wanted(&self) -> Vec<usize> {
+        let values = self.parts.values.iter().enumerate();
+        values
+            .filter(|(_, value)| value.is_wanted)
+            .map(|(i, _)| i)
+            .collect()
+    }
+
+    /// Begins an execution; `None` if nothing is kept of it.
+    fn begin_step(&self, py: Python<'_>, step: u64) -> Option<Run> {
+        tidy(py, &self.shared);
+        if self.shared.is_over() {
+            return None;
+        }
+        let taken = self.lock().take();
+        let Some(mut tap) = taken else {
+            let overlapping = &self.shared.n_runs_overlapping;
+            overlapping.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        tap.begin_step(step);
+        if !tap.is_active() {
+            *self.lock() = Some(tap);
+            return None;
+        }
+        Some(Run::new(
+            self.shared.clone(),
+            self.parts.clone(),
+            tap,
+            self.tap.clone(),
+        ))
+    }
+}
+
+impl Graph {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Tap>> {
+        // Nothing panics while it is locked.
+        self.tap.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Parts {
+    fn add(
+        &mut self,
+        operator: Arc<Operator>,
+        described: &OperatorDescription,
+        kept: Option<&Kept>,
+    ) {
+        let mut part = OperatorPart {
+            operator,
+            inputs: Vec::new(),
+            outputs: described.outputs.clone(),
+            is_kept: kept.is_some(),
+            last_uses: Vec::new(),
+        };
+        if let Some(kept) = kept {
+            let beside = [&kept.graph_inputs, &kept.parameters];
+            let beside = beside.into_iter().flatten().map(|input| input.position);
+            let mut positions: Vec<usize> = kept.inputs.iter().copied().chain(beside).collect();
+            positions.sort_unstable();
+            positions.dedup();
+            for position in positions {
+                let value = described.inputs[position];
+                self.values[value].is_wanted = true;
+                part.inputs.push((position, value));
+            }
+            for value in kept.outputs.iter().filter_map(|&i| described.outputs[i]) {
+                self.values[value].is_wanted = true;
+            }
+        }
+        self.operators.push(part);
+    }
+
+    /// Says of each wanted value after which operator nobody needs it any more.
+    fn find_last_uses(&mut self) {
+        let mut is_needed = vec![false; self.values.len()];
+        for part in self.operators.iter_mut().rev() {
+            let read = part.inputs.iter().map(|(_, value)| *value);
+            for value in read.chain(part.outputs.iter().flatten().copied()) {
+                if self.values[value].is_wanted && !is_needed[value] {
+                    is_needed[value] = true;
+                    part.last_uses.push(value);
+                }
+            }
+        }
+    }
+}
+
+impl ValuePart {
+    fn new(value: ValueDescription) -> ValuePart {
+        ValuePart {
+            stability: value.stability,
+            is_wanted: false,
+            reason: value.reason.map(Reason::Known),
+        }
+    }
+}
+
+/// Where an execution puts the tap back.
+pub(super) type Home = Arc<Mutex<Option<Tap>>>;
+
+/// Lets the next execution begin.
+pub(super) fn put_back(home: &Home, tap: Tap) {
+    *home.lock().unwrap_or_else(PoisonError::into_inner) = Some(tap);
+}

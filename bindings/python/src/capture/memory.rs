@@ -1,0 +1,355 @@
+//! Where torch's tensors lie in memory: the only file of this crate that follows addresses.
+//!
+//! What a tensor is comes from torch's table of C functions for DLPack where torch has one (2.10 and
+//! later), and from the tensor's attributes otherwise, which takes ten times as long. Either way only
+//! plain tensors are asked: those of a subclass may have no memory, or memory that means something else.
+
+#![expect(
+    unsafe_code,
+    reason = "torch says where a tensor is as an address; each use says who keeps the memory"
+)]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ptr;
+use std::sync::Arc;
+
+use opscope_tensor::{DType, Shape};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyType};
+
+use super::element_type;
+use super::reason::Reason;
+use super::release::Released;
+
+/// Where torch keeps the table, newest name first.
+const TABLE_ATTRIBUTES: [&str; 2] = ["__dlpack_c_exchange_api__", "__c_dlpack_exchange_api__"];
+const TABLE_NAME: &CStr = c"dlpack_exchange_api";
+/// The only version of DLPack's structures that is known here; later minor ones only add to it.
+const MAJOR_VERSION: u32 = 1;
+/// Memory of the CPU, and such memory that a CUDA device can reach as well.
+const CPU: [i32; 2] = [1, 3];
+
+/// DLPack's `DLDevice`.
+#[repr(C)]
+struct Device {
+    kind: i32,
+    index: i32,
+}
+
+/// DLPack's `DLDataType`.
+#[repr(C)]
+struct ElementType {
+    code: u8,
+    bits: u8,
+    lanes: u16,
+}
+
+/// DLPack's `DLTensor`.
+#[repr(C)]
+struct DlTensor {
+    data: *mut c_void,
+    device: Device,
+    n_axes: i32,
+    dtype: ElementType,
+    shape: *const i64,
+    /// Null for tensors whose elements lie side by side.
+    strides: *const i64,
+    byte_offset: u64,
+}
+
+/// DLPack's `DLPackExchangeAPI`, as far as it is used.
+#[repr(C)]
+struct ExchangeTable {
+    major: u32,
+    minor: u32,
+    previous: *const c_void,
+    allocate: *const c_void,
+    from_object: *const c_void,
+    to_object: *const c_void,
+    borrow: Option<Borrow>,
+}
+
+/// Describes a tensor without taking a reference; what it says holds while the caller has the object.
+type Borrow = unsafe extern "C" fn(*mut c_void, *mut DlTensor) -> c_int;
+
+/// Looks at tensors.
+pub(super) struct Lender {
+    /// The types of plain tensors.
+    plain: Vec<Py<PyType>>,
+    borrow: Option<Borrow>,
+}
+
+/// A plain tensor in the CPU's memory.
+pub(super) struct Lent<'a, 'py> {
+    object: &'a Bound<'py, PyAny>,
+    address: usize,
+    /// From the first element to the end of the last one.
+    n_bytes: usize,
+    pub(super) dtype: DType,
+    pub(super) shape: Shape,
+    /// In elements, none negative; `None` if elements lie side by side in row-major order.
+    pub(super) strides: Option<Vec<isize>>,
+}
+
+impl Lender {
+    /// `plain` are `torch.Tensor` and those of its subclasses that only add a name.
+    pub(super) fn new(plain: &[Bound<'_, PyType>]) -> PyResult<Lender> {
+        let borrow = match plain.first() {
+            Some(tensor) => find_borrow(tensor)?,
+            None => None,
+        };
+        Ok(Lender {
+            plain: plain.iter().map(|plain| plain.clone().unbind()).collect(),
+            borrow,
+        })
+    }
+
+    /// Whether tensors are described by torch's C functions.
+    pub(super) fn has_table(&self) -> bool {
+        self.borrow.is_some()
+    }
+
+    /// Where the tensor lies, or why that cannot be said.
+    pub(super) fn look<'a, 'py>(
+        &self,
+        object: &'a Bound<'py, PyAny>,
+    ) -> Result<Lent<'a, 'py>, Reason> {
+        let found = object.get_type();
+        if !self.plain.iter().any(|plain| found.is(plain)) {
+            return Err(Reason::of_type(&found));
+        }
+        match self.borrow {
+            Some(borrow) => look_in_table(borrow, object),
+            None => look_at_attributes(object),
+        }
+    }
+}
+
+impl<'a, 'py> Lent<'a, 'py> {
+    fn new(
+        object: &'a Bound<'py, PyAny>,
+        address: usize,
+        dtype: DType,
+        dims: &[i64],
+        strides: Option<&[i64]>,
+    ) -> Result<Lent<'a, 'py>, Reason> {
+        let dims: Option<Vec<usize>> = dims.iter().map(|&dim| dim.try_into().ok()).collect();
+        let shape = dims.and_then(|dims| Shape::new(dims).ok());
+        let shape = shape.ok_or(Reason::Shape)?;
+        let strides = match strides {
+            Some(strides) => {
+                let strides = strides.iter().map(|&stride| isize::try_from(stride).ok());
+                let strides: Vec<isize> = strides.collect::<Option<_>>().ok_or(Reason::Shape)?;
+                (!is_dense(&shape, &strides)).then_some(strides)
+            }
+            None => None,
+        };
+        let width = dtype.bytes().ok_or(Reason::ElementType)?;
+        let n_elements = span(&shape, strides.as_deref()).ok_or(Reason::Shape)?;
+        let n_bytes = n_elements.checked_mul(width).ok_or(Reason::Shape)?;
+        if n_bytes > 0 && address == 0 {
+            return Err(Reason::NoMemory);
+        }
+        Ok(Lent {
+            object,
+            address,
+            n_bytes,
+            dtype,
+            shape,
+            strides,
+        })
+    }
+
+    /// The memory from the first element to the end of the last one.
+    pub(super) fn bytes(&self) -> &[u8] {
+        // SAFETY: torch has just said that elements of this dtype, shape and strides begin at the address,
+        // and `object` keeps the tensor, and with it its memory, for as long as `self` lives.
+        unsafe { bytes_at(self.address, self.n_bytes) }
+    }
+
+    /// The same memory for longer than this call, which keeps the tensor from being freed. It must not be
+    /// written to meanwhile: the caller knows that nobody does.
+    pub(super) fn hold(&self, released: &Arc<Released>) -> Held {
+        Held {
+            object: Some(self.object.clone().unbind()),
+            address: self.address,
+            n_bytes: self.n_bytes,
+            released: released.clone(),
+        }
+    }
+}
+
+/// Memory of a tensor that cannot be freed meanwhile.
+pub(super) struct Held {
+    /// `None` only while it is dropped.
+    object: Option<Py<PyAny>>,
+    address: usize,
+    n_bytes: usize,
+    released: Arc<Released>,
+}
+
+impl AsRef<[u8]> for Held {
+    fn as_ref(&self) -> &[u8] {
+        // SAFETY: made by `Lent::hold` of memory that was readable then; the reference to the object keeps
+        // the tensor, which keeps its memory.
+        unsafe { bytes_at(self.address, self.n_bytes) }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // This may be a writer's thread, which must not wait for the interpreter.
+        if let Some(object) = self.object.take() {
+            self.released.push(object);
+        }
+    }
+}
+
+/// # Safety
+/// Unless `n_bytes` is 0, that many bytes at `address` have to be readable while the slice is used.
+unsafe fn bytes_at<'a>(address: usize, n_bytes: usize) -> &'a [u8] {
+    if n_bytes == 0 {
+        return &[];
+    }
+    // SAFETY: the caller says so; bytes need no alignment.
+    unsafe { std::slice::from_raw_parts(ptr::with_exposed_provenance(address), n_bytes) }
+}
+
+/// The function that describes tensors; `None` if this torch has none that is known here.
+fn find_borrow(tensor: &Bound<'_, PyType>) -> PyResult<Option<Borrow>> {
+    for attribute in TABLE_ATTRIBUTES {
+        let Some(found) = tensor.getattr_opt(attribute)? else {
+            continue;
+        };
+        let Ok(capsule) = found.cast::<PyCapsule>() else {
+            continue;
+        };
+        let Ok(table) = capsule.pointer_checked(Some(TABLE_NAME)) else {
+            continue;
+        };
+        // SAFETY: a capsule of this name holds DLPack's table, whose two first fields are the version in
+        // every version; the rest is read only of the version that `ExchangeTable` is written after. Torch
+        // keeps the table as long as the process lives.
+        let borrow = unsafe {
+            let table = table.cast::<ExchangeTable>().as_ptr();
+            match (*table).major {
+                MAJOR_VERSION => (*table).borrow,
+                _ => None,
+            }
+        };
+        if borrow.is_some() {
+            return Ok(borrow);
+        }
+    }
+    Ok(None)
+}
+
+fn look_in_table<'a, 'py>(
+    borrow: Borrow,
+    object: &'a Bound<'py, PyAny>,
+) -> Result<Lent<'a, 'py>, Reason> {
+    let mut found = DlTensor {
+        data: ptr::null_mut(),
+        device: Device { kind: 0, index: 0 },
+        n_axes: 0,
+        dtype: ElementType {
+            code: 0,
+            bits: 0,
+            lanes: 0,
+        },
+        shape: ptr::null(),
+        strides: ptr::null(),
+        byte_offset: 0,
+    };
+    // SAFETY: the object is a `torch.Tensor`, whose function this is, and this thread has the interpreter.
+    let code = unsafe { borrow(object.as_ptr().cast(), &raw mut found) };
+    if code != 0 {
+        // Torch says why in words; the attributes say it shorter.
+        drop(PyErr::take(object.py()));
+        return Err(Reason::of_refused(object));
+    }
+    if !CPU.contains(&found.device.kind) {
+        return Err(Reason::Device);
+    }
+    let ElementType { code, bits, lanes } = found.dtype;
+    let dtype = element_type::from_dlpack(code, bits, lanes).ok_or(Reason::ElementType)?;
+    let n_axes = usize::try_from(found.n_axes).map_err(|_| Reason::Shape)?;
+    // SAFETY: torch gives as many extents, and as many strides if any, as there are axes; they are part of
+    // the tensor, which `object` keeps.
+    let (dims, strides) = unsafe { (list(found.shape, n_axes), list(found.strides, n_axes)) };
+    let dims = match (dims, n_axes) {
+        (Some(dims), _) => dims,
+        (None, 0) => &[],
+        (None, _) => return Err(Reason::Shape),
+    };
+    let offset = usize::try_from(found.byte_offset).map_err(|_| Reason::Shape)?;
+    let address = match found.data.expose_provenance() {
+        0 => 0,
+        address => address.checked_add(offset).ok_or(Reason::Shape)?,
+    };
+    Lent::new(object, address, dtype, dims, strides)
+}
+
+/// # Safety
+/// Unless it is null, `n` numbers at `first` have to be readable while the slice is used.
+unsafe fn list<'a>(first: *const i64, n: usize) -> Option<&'a [i64]> {
+    // SAFETY: the caller says so; torch's numbers are aligned.
+    (!first.is_null()).then(|| unsafe { std::slice::from_raw_parts(first, n) })
+}
+
+fn look_at_attributes<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Result<Lent<'a, 'py>, Reason> {
+    let text = |name: &str| -> PyResult<String> { object.getattr(name)?.str()?.extract() };
+    let refused = |_| Reason::of_refused(object);
+    if text("layout").map_err(refused)? != "torch.strided" {
+        return Err(Reason::of_refused(object));
+    }
+    let device = text("device").map_err(refused)?;
+    if device == "meta" {
+        return Err(Reason::NoMemory);
+    }
+    if device.split(':').next() != Some("cpu") {
+        return Err(Reason::Device);
+    }
+    let dtype = text("dtype").map_err(refused)?;
+    let dtype = element_type::from_torch(&dtype).ok_or(Reason::ElementType)?;
+    let numbers = |value: PyResult<Bound<'_, PyAny>>| -> PyResult<Vec<i64>> { value?.extract() };
+    let dims = numbers(object.getattr("shape")).map_err(refused)?;
+    let strides = numbers(object.call_method0("stride")).map_err(refused)?;
+    let address = object.call_method0("data_ptr").and_then(|at| at.extract());
+    Lent::new(
+        object,
+        address.map_err(refused)?,
+        dtype,
+        &dims,
+        Some(&strides),
+    )
+}
+
+/// Whether elements lie side by side in row-major order. Strides of axes with one element do not matter.
+fn is_dense(shape: &Shape, strides: &[isize]) -> bool {
+    if shape.n_elements() == 0 {
+        return true;
+    }
+    let mut expected = 1;
+    for (&dim, &stride) in shape.iter().zip(strides).rev() {
+        if dim > 1 && stride != expected {
+            return false;
+        }
+        expected *= dim as isize;
+    }
+    strides.len() == shape.n_axes()
+}
+
+/// Elements from the first to the last one.
+fn span(shape: &Shape, strides: Option<&[isize]>) -> Option<usize> {
+    let n_elements = shape.n_elements();
+    let Some(strides) = strides.filter(|_| n_elements > 0) else {
+        return Some(n_elements);
+    };
+    let mut last = 0_usize;
+    for (&dim, &stride) in shape.iter().zip(strides) {
+        let step = usize::try_from(stride).ok()?;
+        last = last.checked_add((dim - 1).checked_mul(step)?)?;
+    }
+    last.checked_add(1).filter(|&n| isize::try_from(n).is_ok())
+}

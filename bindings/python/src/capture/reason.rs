@@ -1,0 +1,76 @@
+//! Why the elements of a tensor cannot be seen.
+
+use std::borrow::Cow;
+
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+/// Why the elements of a tensor cannot be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// The value is of a type that is no plain tensor; its name.
+    Type(String),
+    /// Torch keeps the elements in another form, such as a sparse one; its name.
+    Form(String),
+    /// It is on a device whose memory the CPU cannot read.
+    Device,
+    /// The dtype has no counterpart.
+    ElementType,
+    /// Extents or strides that memory cannot have.
+    Shape,
+    /// It has elements and no memory: a fake tensor, a meta tensor, or a storage that was resized to nothing.
+    NoMemory,
+    /// There is no memory for a copy.
+    Copy,
+    /// It is expanded, and with every element written out it is larger than all that may wait to be written.
+    Expanded,
+    /// The operator gave fewer results than its description has.
+    Missing,
+    /// What the description of the graph says already, in its words.
+    Known(String),
+}
+
+impl Reason {
+    /// For an object of a type that is no plain tensor.
+    pub(super) fn of_type(found: &Bound<'_, PyType>) -> Reason {
+        let name = found.name().and_then(|name| name.extract());
+        Reason::Type(name.unwrap_or_else(|_| "unknown".to_owned()))
+    }
+
+    /// For a plain tensor that torch does not describe.
+    pub(super) fn of_refused(tensor: &Bound<'_, PyAny>) -> Reason {
+        let text = |name: &str| -> PyResult<String> { tensor.getattr(name)?.str()?.extract() };
+        if let Ok(layout) = text("layout")
+            && layout != "torch.strided"
+        {
+            let layout = layout.strip_prefix("torch.").unwrap_or(&layout);
+            return Reason::Form(layout.to_owned());
+        }
+        if text("device").is_ok_and(|device| device.starts_with("meta")) {
+            return Reason::NoMemory;
+        }
+        let is_quantized = |tensor: &Bound<'_, PyAny>| -> PyResult<bool> {
+            tensor.getattr("is_quantized")?.extract()
+        };
+        match is_quantized(tensor) {
+            Ok(true) => Reason::Form("quantized".to_owned()),
+            _ => Reason::Form("opaque".to_owned()),
+        }
+    }
+
+    /// A short name to count by.
+    pub(super) fn name(&self) -> Cow<'static, str> {
+        match self {
+            Reason::Type(name) => format!("type {name}").into(),
+            Reason::Form(name) => format!("form {name}").into(),
+            Reason::Device => "device".into(),
+            Reason::ElementType => "dtype".into(),
+            Reason::Shape => "shape".into(),
+            Reason::NoMemory => "no memory".into(),
+            Reason::Copy => "no memory for a copy".into(),
+            Reason::Expanded => "expanded too far".into(),
+            Reason::Missing => "missing result".into(),
+            Reason::Known(text) => text.clone().into(),
+        }
+    }
+}

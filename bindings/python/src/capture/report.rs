@@ -1,0 +1,68 @@
+//! What came of a session, as dictionaries.
+
+use std::sync::atomic::Ordering;
+
+use opscope_capture::{Counters, FirstNonFinite, Summary};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::shared::Shared;
+
+/// The counts.
+pub(super) fn counters<'py>(
+    py: Python<'py>,
+    counters: &Counters,
+    shared: &Shared,
+) -> PyResult<Bound<'py, PyDict>> {
+    let report = PyDict::new(py);
+    for (name, n) in counters.fields() {
+        report.set_item(name, n)?;
+    }
+    report.set_item("n_dropped", counters.n_dropped)?;
+    let dropped = PyDict::new(py);
+    for (reason, n) in counters.dropped.by_reason() {
+        dropped.set_item(reason, n)?;
+    }
+    report.set_item("dropped", dropped)?;
+    let (unseen, first_fault) = shared.notes();
+    report.set_item("unseen", unseen)?;
+    report.set_item("first_fault", first_fault)?;
+    for (name, n) in [
+        ("n_graphs", &shared.n_graphs),
+        ("n_runs_overlapping", &shared.n_runs_overlapping),
+        ("n_runs_failed", &shared.n_runs_failed),
+    ] {
+        report.set_item(name, n.load(Ordering::Relaxed))?;
+    }
+    Ok(report)
+}
+
+/// The counts, and what happened first.
+pub(super) fn summary<'py>(
+    py: Python<'py>,
+    summary: &Summary,
+    shared: &Shared,
+) -> PyResult<Bound<'py, PyDict>> {
+    let report = counters(py, &summary.counters, shared)?;
+    let error = summary.first_error.as_ref().map(ToString::to_string);
+    report.set_item("first_error", error)?;
+    report.set_item("is_ended_by_failure", summary.is_ended_by_failure)?;
+    let first = summary.first_non_finite.as_ref();
+    let first = first.map(|first| non_finite(py, first)).transpose()?;
+    report.set_item("first_non_finite", first)?;
+    Ok(report)
+}
+
+fn non_finite<'py>(py: Python<'py>, first: &FirstNonFinite) -> PyResult<Bound<'py, PyDict>> {
+    let report = PyDict::new(py);
+    report.set_item("step", first.step)?;
+    report.set_item("task_id", first.task_id)?;
+    report.set_item("op_type", &first.op_type)?;
+    report.set_item("op_name", &first.op_name)?;
+    report.set_item("side", first.side.name())?;
+    report.set_item("index", first.index)?;
+    report.set_item("n_nan", first.counts.n_nan)?;
+    report.set_item("n_positive_inf", first.counts.n_pos_inf)?;
+    report.set_item("n_negative_inf", first.counts.n_neg_inf)?;
+    Ok(report)
+}

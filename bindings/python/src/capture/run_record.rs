@@ -1,0 +1,59 @@
+//! The record of a dump, beside it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use opscope_capture::{Plan, Summary, now};
+use opscope_store::StoreError;
+use opscope_store::atomic_file::Modes;
+use opscope_store::file_format::run_json::{ModelFile, Program, RunRecord, RunState};
+use opscope_store::run_file::{RunFile, this_host};
+
+/// A record of a dump below `root` that begins now.
+pub(super) fn begin(
+    place: &Path,
+    root: &Path,
+    plan: &Plan,
+    torch_version: &str,
+    n_writers: usize,
+) -> Arc<RunFile> {
+    let program = |name: &str, version: &str| Program {
+        name: name.to_owned(),
+        version: Some(version.to_owned()),
+    };
+    let record = RunRecord {
+        tool: program("opscope", env!("CARGO_PKG_VERSION")),
+        host: this_host(),
+        started: now(),
+        command: "torch.compile".to_owned(),
+        dialect: "acl".to_owned(),
+        plan: plan.in_short(),
+        engine: program("torch", torch_version),
+        n_writers: n_writers as u64,
+        ..RunRecord::default()
+    };
+    Arc::new(RunFile::new(place, root, Modes::default(), record))
+}
+
+/// Adds a graph.
+pub(super) fn note_graph(run: &RunFile, name: &str) {
+    run.update(|record| {
+        record.models.push(ModelFile {
+            name: name.to_owned(),
+            graph: name.to_owned(),
+            ..ModelFile::default()
+        });
+    });
+}
+
+/// Writes its last form.
+///
+/// # Errors
+/// As for [`RunFile::finish`].
+pub(super) fn end(run: &RunFile, summary: &Summary) -> Result<(), StoreError> {
+    run.update(|record| {
+        record.n_steps = summary.counters.n_steps;
+        summary.add_to(record);
+    });
+    run.finish(RunState::Finished, now())
+}

@@ -1,0 +1,101 @@
+//! What a session's graphs and their executions have in common.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use opscope_capture::Pool;
+use pyo3::prelude::*;
+
+use super::memory::Lender;
+use super::reason::Reason;
+use super::release::Released;
+
+/// What a session's graphs and their executions have in common.
+pub(super) struct Shared {
+    pub(super) lender: Lender,
+    pub(super) pool: Arc<Pool>,
+    pub(super) released: Arc<Released>,
+    /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
+    pub(super) is_reducing: bool,
+    /// Expanded tensors beyond this are not written out.
+    pub(super) queue_bytes_max: u64,
+    pub(super) n_graphs: AtomicU64,
+    /// Executions of a graph that was being executed already, in another thread.
+    pub(super) n_runs_overlapping: AtomicU64,
+    /// Executions that ended with an error.
+    pub(super) n_runs_failed: AtomicU64,
+    is_finished: AtomicBool,
+    /// The process that has the writers.
+    pid: u32,
+    notes: Mutex<Notes>,
+}
+
+#[derive(Default)]
+struct Notes {
+    /// Values that were not seen, by reason.
+    unseen: BTreeMap<String, u64>,
+    /// The first thing that went wrong in here.
+    first_fault: Option<String>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        lender: Lender,
+        pool: Arc<Pool>,
+        is_reducing: bool,
+        queue_bytes_max: u64,
+    ) -> Shared {
+        Shared {
+            lender,
+            pool,
+            released: Arc::default(),
+            is_reducing,
+            queue_bytes_max,
+            n_graphs: AtomicU64::new(0),
+            n_runs_overlapping: AtomicU64::new(0),
+            n_runs_failed: AtomicU64::new(0),
+            is_finished: AtomicBool::new(false),
+            pid: std::process::id(),
+            notes: Mutex::default(),
+        }
+    }
+
+    /// Whether this is another process than the one that has the writers: a fork of it.
+    pub(super) fn is_forked(&self) -> bool {
+        std::process::id() != self.pid
+    }
+
+    /// Whether nothing is taken any more.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_finished.load(Ordering::Relaxed) || self.is_forked()
+    }
+
+    pub(super) fn end(&self) {
+        self.is_finished.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn note_unseen(&self, reason: &Reason) {
+        let mut notes = self.lock();
+        *notes.unseen.entry(reason.name().into_owned()).or_default() += 1;
+    }
+
+    pub(super) fn note_fault(&self, text: impl FnOnce() -> String) {
+        self.lock().first_fault.get_or_insert_with(text);
+    }
+
+    /// Values that were not seen by reason, and the first thing that went wrong.
+    pub(super) fn notes(&self) -> (BTreeMap<String, u64>, Option<String>) {
+        let notes = self.lock();
+        (notes.unseen.clone(), notes.first_fault.clone())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Frees what writers have finished with.
+pub(super) fn tidy(py: Python<'_>, shared: &Shared) {
+    shared.released.empty(py);
+}

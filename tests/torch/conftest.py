@@ -1,0 +1,27 @@
+"""Lets these tests use the parser of the end-to-end tests, and starts each with a fresh compiler."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+
+@pytest.fixture(autouse=True)
+def fresh_compiler() -> Iterator[None]:
+    import opscope.torch
+
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        opscope.torch.finish()
+    opscope.torch.set_step(None)
+    torch._dynamo.reset()
