@@ -7,8 +7,8 @@ import itertools
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable
-from dataclasses import fields
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from functorch.compile import default_partition
@@ -113,12 +113,24 @@ class Backend:
         return self.dump.finish(self.n_graphs)
 
 
-def make_backend(plan: Any, config: Config | None = None) -> Backend:
-    """A backend that carries a plan out: a `DumpPlan`, or anything with its attributes."""
-    made = Backend(plan, config or Config())
+def make_backend(plan: Any, config: Any = None, *, decompositions: Mapping[Any, Any] | None = None) -> Backend:
+    """A backend that carries a plan out: a `DumpPlan`, or anything with its attributes.
+
+    `config` is a `Config`; options of another kind, such as TorchAir's, say nothing that counts here.
+    """
+    settings = config if isinstance(config, Config) else Config()
+    if decompositions:
+        settings = replace(settings, decompositions=dict(decompositions))
+    made = Backend(plan, settings)
     with _lock:
         _backends.append(made)
     return made
+
+
+def make_compiler(plan: Any, config: Any = None) -> Callable[[Any, Any], Callable[..., Any]]:
+    """A compiler of one graph of ATen operators, for a backend that comes by its graphs itself."""
+    made = make_backend(plan, config)
+    return lambda gm, _example_inputs: made.compile_aten(gm)
 
 
 def backend(
