@@ -24,7 +24,7 @@ use opscope_store::record::{ModelId, Operator};
 use self::report::Log;
 use self::steps::{Model, Serial};
 use crate::queue::Order;
-use crate::{Removed, Sink, SinkError};
+use crate::{Removed, Sink, SinkError, WhenBehind};
 
 pub(crate) use self::hold::Hold;
 pub use self::options::{RingOptions, TriggerKind, Triggers};
@@ -40,6 +40,7 @@ const LAST: Order = (u64::MAX, u32::MAX);
 /// The steps of a session's models that may still be removed.
 pub(crate) struct Ring {
     options: RingOptions,
+    when_behind: WhenBehind,
     /// Set by a signal handler to keep what is there.
     flag: Arc<AtomicBool>,
     state: Mutex<State>,
@@ -62,9 +63,10 @@ struct State {
 type Leaving = (Arc<ModelId>, Vec<(u64, bool)>);
 
 impl Ring {
-    pub(crate) fn new(options: RingOptions) -> Arc<Ring> {
+    pub(crate) fn new(options: RingOptions, when_behind: WhenBehind) -> Arc<Ring> {
         Arc::new(Ring {
             options,
+            when_behind,
             flag: Arc::default(),
             state: Mutex::default(),
             is_written: Condvar::new(),
@@ -81,7 +83,7 @@ impl Ring {
         self.options.triggers.contains(kind)
     }
 
-    /// Begins a step. Waits while too many earlier ones are being written.
+    /// Begins a step. Waits while too many earlier ones are being written, if the session ever waits.
     pub(crate) fn begin(
         self: &Arc<Ring>,
         model: &Arc<ModelId>,
@@ -91,7 +93,8 @@ impl Ring {
         self.look_at_flag();
         let mut state = self.lock();
         let model_idx = state.model_idx(model);
-        while state.models[model_idx].n_behind() > N_STEPS_BEHIND_MAX {
+        let is_behind = |state: &State| state.models[model_idx].n_behind() > N_STEPS_BEHIND_MAX;
+        while self.when_behind == WhenBehind::Wait && is_behind(&state) {
             state = self
                 .is_written
                 .wait(state)

@@ -180,7 +180,7 @@ impl Session {
             overwrites: Mutex::default(),
             last_timestamp_us: AtomicU64::new(0),
             n_overflows: AtomicU64::new(0),
-            ring: options.ring.map(Ring::new),
+            ring: (options.ring).map(|ring| Ring::new(ring, options.when_behind)),
             marks: Mutex::default(),
         });
         let mut session = Session {

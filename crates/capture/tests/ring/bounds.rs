@@ -1,19 +1,20 @@
 //! How much is on disk while a model runs.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use opscope_capture::sink::{AclSink, StatsSink};
 use opscope_capture::{
     N_STEPS_BEHIND_MAX, Plan, Removed, Session, SessionOptions, Sink, SinkError, TriggerKind,
-    Written,
+    WhenBehind, Written,
 };
 use opscope_store::record::{ModelId, Record};
 
 use crate::run::{
-    acl_sink, check_counters, only_triggered, ring, run, run_values, step, steps_on_disk,
+    acl_sink, check_counters, model, only_triggered, operators, ring, run, run_values, step,
+    steps_on_disk,
 };
 
 /// Counts step directories whenever something is written.
@@ -109,7 +110,7 @@ fn each_model_has_a_ring_of_its_own() {
         |session, tap, operators| {
             let other = ModelId {
                 load: Some(2),
-                ..ModelId::clone(&crate::run::model())
+                ..ModelId::clone(&model())
             };
             let (mut second, _) = session.attach(&Arc::new(other), operators, &[]);
             for number in 0..6 {
@@ -141,7 +142,7 @@ fn files_of_single_operators_go_one_by_one() {
         ..SessionOptions::default()
     };
     let session = Session::start(Plan::everything(), sink.clone(), options).unwrap();
-    let operators = crate::run::operators();
+    let operators = operators();
     let (mut tap, _) = session.attach(&Arc::new(ModelId::default()), &operators, &[]);
     for number in 0..5 {
         step(&mut tap, &operators, number, 1.0);
@@ -166,4 +167,55 @@ fn a_sink_that_cannot_take_steps_back_is_refused() {
         error.to_string().contains("cannot take steps back"),
         "{error}"
     );
+}
+
+/// A disk that stands still while the lock is held.
+struct Standing {
+    sink: AclSink,
+    turn: Arc<Mutex<()>>,
+}
+
+impl Sink for Standing {
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        let _turn = self.turn.lock().unwrap();
+        self.sink.write(record)
+    }
+
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+        self.sink.begin_step(model, step)
+    }
+
+    fn remember_steps(&self) -> Result<(), SinkError> {
+        self.sink.remember_steps()
+    }
+
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+        self.sink.remove_step(model, step)
+    }
+}
+
+#[test]
+fn a_model_that_never_waits_does_not_wait_for_steps_either() {
+    let dir = tempfile::tempdir().unwrap();
+    let turn = Arc::new(Mutex::new(()));
+    let sink = Arc::new(Standing {
+        sink: acl_sink(dir.path()),
+        turn: turn.clone(),
+    });
+    let options = SessionOptions {
+        ring: Some(ring(1, &TriggerKind::ALL)),
+        when_behind: WhenBehind::Drop,
+        ..SessionOptions::default()
+    };
+    let session = Session::start(Plan::everything(), sink, options).unwrap();
+    let operators = operators();
+    let (mut tap, _) = session.attach(&model(), &operators, &[]);
+    let held = turn.lock().unwrap();
+    let n_steps = 10 * N_STEPS_BEHIND_MAX as u64;
+    (0..n_steps).for_each(|number| step(&mut tap, &operators, number, 1.0));
+    drop(held);
+    drop(tap);
+    let summary = session.finish();
+    assert_eq!(steps_on_disk(dir.path()), [n_steps - 1]);
+    assert_eq!(summary.ring.unwrap().n_steps_removed, n_steps - 1);
 }
