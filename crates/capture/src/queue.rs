@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use opscope_store::record::Record;
 use opscope_tensor::Tensor;
@@ -12,6 +13,9 @@ use crate::{Failure, WhenBehind};
 
 /// What a record costs beside its tensors.
 const RECORD_OVERHEAD_BYTES: u64 = 1 << 10;
+
+/// How long a writer that takes several records at once waits for the next one.
+const GATHERING_MAX: Duration = Duration::from_millis(10);
 
 /// A record on its way to the sink.
 pub(crate) struct Job {
@@ -116,18 +120,27 @@ impl Queue {
     }
 
     /// Takes the oldest `n` records; waits until there are so many, or until half of the budget is used
-    /// up. Fewer once the queue has ended, and none when it is empty then.
+    /// up, but not for long: the model may be waiting for those that are there, or be idle. Fewer once
+    /// the queue has ended, and none when it is empty then.
     pub(crate) fn pop(&self, n: usize) -> Vec<Job> {
         let mut state = self.lock();
+        let mut is_late = false;
         loop {
             let n_there = state.items.len();
             let is_full = state.bytes > self.bytes_max / 2 || state.n_waiting_for_room > 0;
-            let is_enough = n_there >= n || (is_full && n_there > 0);
+            let is_enough = n_there >= n || ((is_full || is_late) && n_there > 0);
             if is_enough || state.end != End::Open {
                 return state.items.drain(..n_there.min(n)).collect();
             }
             state.n_waiting_for_work += 1;
-            state = wait(&self.has_work, state);
+            if n_there > 0 {
+                let waited = self.has_work.wait_timeout(state, GATHERING_MAX);
+                let (back, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                is_late = timeout.timed_out();
+                state = back;
+            } else {
+                state = wait(&self.has_work, state);
+            }
             state.n_waiting_for_work -= 1;
         }
     }

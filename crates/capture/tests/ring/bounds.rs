@@ -219,3 +219,40 @@ fn a_model_that_never_waits_does_not_wait_for_steps_either() {
     assert_eq!(steps_on_disk(dir.path()), [n_steps - 1]);
     assert_eq!(summary.ring.unwrap().n_steps_removed, n_steps - 1);
 }
+
+/// A sink that likes to see many records together.
+struct Gathering(AclSink);
+
+impl Sink for Gathering {
+    fn n_at_once(&self) -> usize {
+        1000
+    }
+
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        self.0.write(record)
+    }
+
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+        self.0.begin_step(model, step)
+    }
+
+    fn remember_steps(&self) -> Result<(), SinkError> {
+        self.0.remember_steps()
+    }
+
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+        self.0.remove_step(model, step)
+    }
+}
+
+#[test]
+fn a_model_that_waits_for_steps_does_not_wait_for_more_records() {
+    let dir = tempfile::tempdir().unwrap();
+    let sink = Arc::new(Gathering(acl_sink(dir.path())));
+    let n_steps = 5 * N_STEPS_BEHIND_MAX as u64;
+    let options = ring(1, &TriggerKind::ALL);
+    run(Plan::everything(), sink, options, 2, |_, tap, operators| {
+        (0..n_steps).for_each(|number| step(tap, operators, number, 1.0));
+    });
+    assert_eq!(steps_on_disk(dir.path()), [n_steps - 1]);
+}
