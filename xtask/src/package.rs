@@ -19,8 +19,27 @@ const SMOKE_TEST: &str = "import opscope.acl as acl; \
     assert (acl.init(), acl.rt.set_device(0), acl.finalize()) == (0, 0, 0), 'a call failed'; \
     print('opscope', __import__('opscope').__version__, 'from', acl.__file__)";
 
-/// Builds the extension module, puts it into the package's source, and runs the tests there.
+/// What the tests with PyTorch need: it alone takes gigabytes.
+const TORCH_REQUIREMENTS: &str = "tests/torch/requirements.txt";
+
+/// Runs the tests of the package that need no framework.
 pub(crate) fn test() -> Result<()> {
+    build()?;
+    pytest("Python package", E2E_REQUIREMENTS, "tests/python")
+}
+
+/// Runs the tests of the package with PyTorch.
+pub(crate) fn test_torch() -> Result<()> {
+    build()?;
+    pytest(
+        "Python package with PyTorch",
+        TORCH_REQUIREMENTS,
+        "tests/torch",
+    )
+}
+
+/// Builds the extension module and puts it into the package's source.
+fn build() -> Result<()> {
     // The whole workspace, as everywhere: another choice of packages would give dependencies other
     // features, and the engine would be compiled once more.
     let build = [
@@ -43,18 +62,15 @@ pub(crate) fn test() -> Result<()> {
     let fresh = module.with_extension("new");
     fs::copy(built("debug", &library)?, &fresh).context("cannot copy the extension module")?;
     fs::rename(&fresh, &module)?;
+    Ok(())
+}
 
-    let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
-    put_first_on_path(&mut pytest, source)?;
-    pytest.args([
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "tests/python",
-    ]);
-    run("Python package", pytest)
+/// Runs the tests of a folder in Python with the package's source and the packages of a requirements file.
+fn pytest(name: &str, requirements: &str, tests: &str) -> Result<()> {
+    let mut pytest = python::with_packages(requirements)?;
+    put_first_on_path(&mut pytest, root().join(SOURCE))?;
+    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", tests]);
+    run(name, pytest)
 }
 
 /// Lets Python look for modules in `folder` first.
