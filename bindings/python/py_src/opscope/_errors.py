@@ -78,6 +78,10 @@ class UnsupportedError(OpscopeError, ValueError):
     """Something that these elements do not have: a value, an order, another layout."""
 
 
+for _kind in (OpscopeError, UsageError, FileError, NotFoundError, AccessError, DamagedError, UnsupportedError):
+    # Where programs find them.
+    _kind.__module__ = "opscope"
+
 _CLASSES: dict[str, type[OpscopeError]] = {
     "usage": UsageError,
     "not_found": NotFoundError,

@@ -30,7 +30,7 @@ type FileKey = (Option<PathBuf>, String);
 pub(super) fn catalogue(listing: Listing, n_threads: usize, is_single: bool) -> Catalogue {
     let mut entries = listing.entries;
     entries.extend(listing.tables);
-    entries.sort_by_cached_key(Entry::order);
+    entries.sort_by_cached_key(order);
     let contents = job::map(&entries, n_threads, read);
     let mut catalogue = Catalogue {
         errors: listing.errors,
@@ -62,6 +62,27 @@ pub(super) fn catalogue(listing: Listing, n_threads: usize, is_single: bool) -> 
     catalogue.errors.extend(errors);
     catalogue.items = items;
     catalogue
+}
+
+/// The order of execution. What a dump file was converted to stands where that would stand.
+fn order(entry: &Entry) -> impl Ord + use<> {
+    let result = result_name(entry);
+    let slot = result.as_ref().map(|result| result.slot);
+    let entry = match result {
+        None => entry.clone(),
+        Some(result) => Entry {
+            real_name: result.file.to_string(),
+            name: Some(result.file),
+            ..entry.clone()
+        },
+    };
+    (entry.order(), slot)
+}
+
+/// What the name of a converted tensor says.
+fn result_name(entry: &Entry) -> Option<ResultName> {
+    let (stem, _) = npy_zst::split_name(&entry.real_name)?;
+    ResultName::parse(stem)
 }
 
 fn read(entry: &Entry) -> Result<Content, StoreError> {
@@ -107,16 +128,14 @@ fn of_entry(entry: &Entry) -> Item {
         path: entry.path.clone(),
         ..Item::default()
     };
-    match (&entry.name, npy_zst::split_name(&entry.real_name)) {
-        (Some(name), _) => item.take_name(name),
-        (None, Some((stem, _))) => match ResultName::parse(stem) {
-            Some(result) => {
-                item.take_name(&result.file);
-                item.slot = Some(result.slot);
-            }
-            None => item.op_name = stem.to_owned(),
-        },
-        (None, None) => item.op_name = entry.real_name.clone(),
+    if let Some(name) = &entry.name {
+        item.take_name(name);
+    } else if let Some(result) = result_name(entry) {
+        item.take_name(&result.file);
+        item.slot = Some(result.slot);
+    } else {
+        let stem = npy_zst::split_name(&entry.real_name).map(|(stem, _)| stem);
+        item.op_name = stem.unwrap_or(&entry.real_name).to_owned();
     }
     if op_debug::is_record_name(&entry.real_name) {
         item.kind = ItemKind::OverflowRecord;
