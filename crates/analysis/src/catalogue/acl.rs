@@ -54,6 +54,7 @@ pub(super) fn catalogue(listing: Listing, n_threads: usize, is_single: bool) -> 
             // What describes tensors that are there was taken over by them.
             Ok(Content::Table(_)) if has_tensors.contains(&key(entry, "")) => {}
             Ok(Content::Table(table)) => items.extend(of_table(entry, table)),
+            Err(_) if is_table(entry) => {}
             Err(_) if is_single || is_named_so(entry) => items.push(damaged(entry)),
             Err(_) => {}
         }
@@ -112,6 +113,10 @@ fn key(entry: &Entry, suffix: &str) -> FileKey {
 /// Whether the name is that of a part of a dump, whatever the file holds.
 fn is_named_so(entry: &Entry) -> bool {
     entry.name.is_some() || npy_zst::split_name(&entry.real_name).is_some()
+}
+
+fn is_table(entry: &Entry) -> bool {
+    entry.real_name.ends_with(stats_csv::FILE_NAME_SUFFIX)
 }
 
 /// What path and name of a file say.
