@@ -25,7 +25,8 @@ def command(*arguments: object) -> list[str]:
 
 
 def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=SECONDS_MAX, check=False, **options)
+    options = {"capture_output": True, "text": True, "timeout": SECONDS_MAX, **options}
+    return subprocess.run(command(*arguments), check=False, **options)
 
 
 @pytest.fixture(scope="module")

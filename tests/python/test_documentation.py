@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import opscope
 import pytest
 from onnx_models import write_linear
 from programs import ROOT
@@ -37,7 +38,7 @@ def test_examples_run(tmp_path: Path) -> None:
         assert part in last
 
 
-@pytest.mark.parametrize("name", ["OpscopeError", "UsageError", "FileError", "NotFoundError", "AccessError", "DamagedError"])
+@pytest.mark.parametrize("name", [name for name in opscope.__all__ if name.endswith("Error")])
 def test_every_exception_is_described(name: str) -> None:
     assert f"`{name}`" in PAGE.read_text(encoding="utf-8")
 

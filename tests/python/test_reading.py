@@ -20,7 +20,8 @@ VALUES = linear_values()
 
 
 def command_line(*arguments: object) -> None:
-    done = subprocess.run([sys.executable, "-m", "opscope", *map(str, arguments)], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "opscope", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -141,7 +142,8 @@ def test_any_part_of_a_dump(dump: Dump, out: Path) -> None:
     step = opscope.open(Path(record.path).parent)
     assert [(other.step, other.model, other.rank) for other in step] == [(7, "linear", 0)] * len(VALUES)
     file = opscope.open(record.path)
-    assert [(other.side, other.slot, other.step) for other in file] == [("input", 0, 7), ("input", 1, 7), ("output", 0, 7)]
+    slots = [("input", 0, 7), ("input", 1, 7), ("output", 0, 7)]
+    assert [(other.side, other.slot, other.step) for other in file] == slots
     np.testing.assert_array_equal(file[2].numpy(), record.numpy())
 
 

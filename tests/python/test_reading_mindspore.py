@@ -12,7 +12,8 @@ import opscope
 from onnx_models import INPUT, linear_values, write_linear
 
 TIME = 1_700_000_000_000_000
-COLUMNS = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,Max Value,Min Value,L2Norm Value"
+COLUMNS = "Op Type,Op Name,Task ID,Stream ID,Timestamp,IO,Slot,Data Size,Data Type,Shape,"
+COLUMNS += "Max Value,Min Value,L2Norm Value"
 
 
 def save(folder: Path, name: str, array: np.ndarray) -> Path:
@@ -50,7 +51,8 @@ def test_parameters_constants_and_true_dtypes(tmp_path: Path) -> None:
     wide = np.array([1.5, -2.25], np.float32)
     save(run, f"Parameter.fc1.weight.0.0.{TIME}.output.0.DefaultFormat.BFloat16", wide)
     save(run, f"Quant.q.0.0.{TIME}.output.0.DefaultFormat.Int4", small)
-    save(tmp_path / "rank_0" / "Net" / "0" / "constants", f"Parameter.data-0.0.0.{TIME}.output.0.DefaultFormat.Int8", small)
+    constant = f"Parameter.data-0.0.0.{TIME}.output.0.DefaultFormat.Int8"
+    save(tmp_path / "rank_0" / "Net" / "0" / "constants", constant, small)
     dump = opscope.open(tmp_path)
     assert sorted((r.kind, r.dtype, r.stored_dtype) for r in dump) == [
         ("constant", "int8", "int8"),
@@ -119,7 +121,8 @@ def test_a_dump_of_the_tool(tmp_path: Path) -> None:
     config = tmp_path / "data_dump.json"
     config.write_text(json.dumps(settings), encoding="utf-8")
     command = ["dump", model, "--config", config, "--input", f"x={tmp_path / 'x.npy'}", "--steps", "2"]
-    done = subprocess.run([sys.executable, "-m", "opscope", *map(str, command)], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "opscope", *map(str, command)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     dump = opscope.open(tmp_path / "dump")
     assert dump.problems == []

@@ -9,6 +9,7 @@ use opscope_store::file_format::stats_csv::{self, Table};
 use opscope_store::file_format::{npy_zst, op_debug};
 use opscope_store::tree::acl::{DumpFileName, Origin};
 
+use super::order::by_execution;
 use super::{Catalogue, ElementsPlace, Item, ItemKind, side_of};
 use crate::FileKind;
 use crate::convert::ResultName;
@@ -31,6 +32,7 @@ pub(super) fn catalogue(listing: Listing, n_threads: usize, is_single: bool) -> 
     let mut entries = listing.entries;
     entries.extend(listing.tables);
     entries.sort_by_cached_key(order);
+    let entries = by_execution(entries);
     let contents = job::map(&entries, n_threads, read);
     let mut catalogue = Catalogue {
         errors: listing.errors,
@@ -81,7 +83,7 @@ fn order(entry: &Entry) -> impl Ord + use<> {
 }
 
 /// What the name of a converted tensor says.
-fn result_name(entry: &Entry) -> Option<ResultName> {
+pub(super) fn result_name(entry: &Entry) -> Option<ResultName> {
     let (stem, _) = npy_zst::split_name(&entry.real_name)?;
     ResultName::parse(stem)
 }
@@ -128,7 +130,7 @@ fn of_entry(entry: &Entry) -> Item {
     let mut item = Item {
         model: origin.model,
         model_id: origin.model_id,
-        rank: origin.device,
+        rank: origin.rank.or(origin.device),
         step: origin.step,
         path: entry.path.clone(),
         ..Item::default()

@@ -4,12 +4,17 @@ use std::path::{Component, Path};
 
 /// Digits of the time in a directory's name.
 const TIME_DIGITS: usize = 14;
+/// What stands around the numbers in the directory of a rank.
+const WORLD_SIZE: &str = "worldsize";
+const RANK: &str = "_global_rank";
 
 /// What the path of a directory with dump files says. What it does not say is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Local time, `YYYYMMDDhhmmss`.
     pub time: Option<String>,
+    /// The rank, where the tree stands below `worldsize{N}_global_rank{R}`, as trees of TorchAir do.
+    pub rank: Option<u32>,
     /// The device.
     pub device: Option<u32>,
     /// Name of the model, characters replaced.
@@ -40,11 +45,12 @@ impl Origin {
 }
 
 fn in_model(names: &[&str]) -> Option<Origin> {
-    let [.., time, device, model, model_id, step] = names else {
+    let [above @ .., time, device, model, model_id, step] = names else {
         return None;
     };
     Some(Origin {
         time: Some(time_of(time)?),
+        rank: rank_of(above),
         device: Some(number(device)?),
         model: Some((*model).to_owned()),
         model_id: Some(number(model_id)?),
@@ -53,11 +59,12 @@ fn in_model(names: &[&str]) -> Option<Origin> {
 }
 
 fn on_its_own(names: &[&str]) -> Option<Origin> {
-    let [.., time, device] = names else {
+    let [above @ .., time, device] = names else {
         return None;
     };
     Some(Origin {
         time: Some(time_of(time)?),
+        rank: rank_of(above),
         device: Some(number(device)?),
         ..Origin::default()
     })
@@ -78,6 +85,12 @@ fn without_root(names: &[&str]) -> Origin {
             .map(|name| (*name).to_owned()),
         ..Origin::default()
     }
+}
+
+fn rank_of(above: &[&str]) -> Option<u32> {
+    let (world_size, rank) = above.last()?.split_once(RANK)?;
+    number::<u32>(world_size.strip_prefix(WORLD_SIZE)?)?;
+    number(rank)
 }
 
 fn time_of(name: &str) -> Option<String> {
@@ -127,9 +140,29 @@ mod tests {
                 model,
                 model_id,
                 step,
+                rank: _,
             } = Origin::of(Path::new(dir));
             let found = (time.as_deref(), device, model.as_deref(), model_id, step);
             assert_eq!(found, *expected, "{dir}");
+        }
+    }
+
+    #[test]
+    fn ranks_of_torchair() {
+        for (dir, rank) in [
+            (
+                "d/worldsize8_global_rank3/20240102030405/0/graph_1/1/0",
+                Some(3),
+            ),
+            ("d/worldsize8_global_rank12/20240102030405/0", Some(12)),
+            (
+                "d/worldsize_global_rank3/20240102030405/0/graph_1/1/0",
+                None,
+            ),
+            ("d/worldsize8_global_rankx/20240102030405/0", None),
+            ("d/20240102030405/0/graph_1/1/0", None),
+        ] {
+            assert_eq!(Origin::of(Path::new(dir)).rank, rank, "{dir}");
         }
     }
 }
