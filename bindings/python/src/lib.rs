@@ -6,7 +6,8 @@
 //! that programs look for: `opscope.acl`, `opscope.acl.rt`, `.mdl`, `.op` and `.util`. What is in `config`
 //! judges files for `opscope.torchair`.
 //!
-//! Apart from these stands `capture`, which `opscope.torch` shows the operators of PyTorch's graphs to.
+//! Apart from these stand `command_line` and `reading`, which are the binary's commands and the reading of
+//! dumps, and `capture`, which `opscope.torch` shows the operators of PyTorch's graphs to.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -18,10 +19,12 @@ mod base;
 mod call;
 mod callback;
 mod capture;
+mod command_line;
 mod config;
 mod dims;
 mod mdl;
 mod op;
+mod reading;
 mod rt;
 mod tensor_desc;
 mod util;
@@ -47,6 +50,8 @@ const PARTS: &[(&str, Fill)] = &[
     ("util", util::fill),
     ("config", config::fill),
     ("capture", capture::fill),
+    ("command_line", command_line::fill),
+    ("reading", reading::fill),
 ];
 
 #[pymodule]

@@ -13,8 +13,9 @@ mod sources;
 mod text;
 mod writer;
 
-pub(crate) use elements::decode_tensor;
+pub(crate) use elements::{Elements, decode_tensor};
 pub use error::ConvertError;
+pub(crate) use names::ResultName;
 pub use relayout::{Relayout, RelayoutError};
 pub use sources::{Source, collision, sources};
 

@@ -3,6 +3,7 @@
 //! This crate reads dumps only. It depends on neither `opscope-capture` nor `opscope-engine`, so it
 //! works on a machine that has no model and no engine.
 
+pub mod catalogue;
 pub mod convert;
 pub mod describe;
 mod element;

@@ -4,10 +4,12 @@
 //! All of them look like a `DumpData` header and pieces of a payload here.
 
 mod array;
+mod head;
 mod slices;
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use opscope_store::file_bytes::FileBytes;
@@ -22,6 +24,7 @@ use opscope_store::tree::mindspore::TensorFileName;
 use opscope_store::{FormatError, StoreError};
 
 use array::{array_file, compressed_array_file};
+pub(crate) use head::Head;
 pub(crate) use slices::SliceError;
 
 use crate::describe::slot_name;
@@ -180,6 +183,16 @@ impl TensorFile {
             Some(range) => self.bytes.copy_to(range, out),
             None => out.write_all(bytes),
         }
+    }
+
+    /// Where in the file a slice of its bytes lies; `None` for bytes from elsewhere.
+    pub(crate) fn range_of(&self, bytes: &[u8]) -> Option<Range<usize>> {
+        self.bytes.range_of(bytes)
+    }
+
+    /// All bytes of the file, without its compression.
+    pub(crate) fn into_bytes(self) -> FileBytes {
+        self.bytes
     }
 
     pub(crate) fn kind(&self) -> FileKind {

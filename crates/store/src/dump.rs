@@ -26,6 +26,11 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// What the files of a dump are sorted by: directory (numbers in numeric order), task, time and name.
+    pub fn order(&self) -> impl Ord + use<> {
+        sort_key(self)
+    }
+
     /// Whether the file goes by digits because its real name is too long.
     pub fn is_mapped(&self) -> bool {
         self.path
@@ -55,6 +60,22 @@ pub fn list(dir: &Path) -> Listing {
     walk(dir, 0, &mut listing);
     listing.entries.sort_by_cached_key(sort_key);
     listing.tables.sort_by_cached_key(sort_key);
+    listing
+}
+
+/// [`list`] of a single file. Its real name is looked up in the `mapping.csv` beside it.
+pub fn list_file(path: &Path) -> Listing {
+    let mut listing = Listing::default();
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    let real_name = read_mapping(dir.unwrap_or(Path::new("."))).remove(&*file_name);
+    match std::fs::metadata(path) {
+        Ok(metadata) => {
+            let real_name = real_name.unwrap_or_else(|| file_name.into_owned());
+            listing.add(path.to_owned(), real_name, metadata.len());
+        }
+        Err(error) => listing.errors.push(StoreError::io("read", path)(error)),
+    }
     listing
 }
 

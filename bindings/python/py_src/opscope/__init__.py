@@ -1,25 +1,64 @@
 """Where a model's computation goes wrong: dumps of every operator's inputs and outputs.
 
+`opscope.open` reads a dump, tensor by tensor, as numpy's arrays; `opscope.convert` makes files of other kinds of it.
 `opscope.acl` has the names of Huawei's pyACL and runs ONNX models on the CPU. `opscope.torch` dumps models of PyTorch
 while `torch.compile` runs them. `opscope.torchair` has the names of TorchAir, Huawei's backend for `torch.compile`.
+`python -m opscope` is the command line.
 
 Importing this package loads nothing else; what it offers is loaded when it is first asked for.
 """
 
 from __future__ import annotations
 
-__all__ = ["__version__", "acl", "torch", "torchair"]
+# Without `open`: a star import would hide Python's own.
+__all__ = [
+    "AccessError",
+    "Conversion",
+    "DamagedError",
+    "Dump",
+    "FileError",
+    "NotFoundError",
+    "OpscopeError",
+    "Record",
+    "Statistics",
+    "UnsupportedError",
+    "UsageError",
+    "__version__",
+    "acl",
+    "convert",
+    "torch",
+    "torchair",
+]
+
+_PACKAGES = ("acl", "torch", "torchair")
+# Where each name comes from.
+_NAMES = {
+    "AccessError": "_errors",
+    "DamagedError": "_errors",
+    "FileError": "_errors",
+    "NotFoundError": "_errors",
+    "OpscopeError": "_errors",
+    "UnsupportedError": "_errors",
+    "UsageError": "_errors",
+    "Conversion": "_convert",
+    "convert": "_convert",
+    "Dump": "_dump",
+    "open": "_dump",
+    "Record": "_record",
+    "Statistics": "_statistics",
+    "__version__": "_native",
+}
 
 
 def __getattr__(name: str) -> object:
     import importlib
 
-    if name in ("acl", "torch", "torchair"):
+    if name in _PACKAGES:
         return importlib.import_module(f"opscope.{name}")
-    if name == "__version__":
-        return importlib.import_module("opscope._native").__version__
+    if name in _NAMES:
+        return getattr(importlib.import_module(f"opscope.{_NAMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_NAMES})

@@ -1,5 +1,18 @@
 from . import acl as acl
 from . import torch as torch
 from . import torchair as torchair
+from ._convert import Conversion as Conversion
+from ._convert import convert as convert
+from ._dump import Dump as Dump
+from ._dump import open as open
+from ._errors import AccessError as AccessError
+from ._errors import DamagedError as DamagedError
+from ._errors import FileError as FileError
+from ._errors import NotFoundError as NotFoundError
+from ._errors import OpscopeError as OpscopeError
+from ._errors import UnsupportedError as UnsupportedError
+from ._errors import UsageError as UsageError
+from ._record import Record as Record
+from ._statistics import Statistics as Statistics
 
 __version__: str

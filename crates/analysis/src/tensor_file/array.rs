@@ -54,6 +54,22 @@ pub(super) fn compressed_array_file(
     })
 }
 
+/// What a header would say of an array.
+pub(super) fn array_entry(
+    dtype: DType,
+    shape: &Shape,
+    layout: Layout,
+    n_bytes: u64,
+) -> TensorEntry {
+    TensorEntry {
+        data_type: dtype_code(dtype),
+        format: layout_code(layout),
+        shape: Some(shape.iter().map(|&dim| dim as u64).collect()),
+        size: n_bytes,
+        ..TensorEntry::default()
+    }
+}
+
 impl TensorFile {
     /// An array: one output of this layout.
     pub(crate) fn from_array(array: &Tensor, file_name: &str, layout: Layout) -> TensorFile {
@@ -70,13 +86,7 @@ impl TensorFile {
         (dtype, shape, layout): (DType, &Shape, Layout),
         file_name: &str,
     ) -> TensorFile {
-        let entry = TensorEntry {
-            data_type: dtype_code(dtype),
-            format: layout_code(layout),
-            shape: Some(shape.iter().map(|&dim| dim as u64).collect()),
-            size: range.len() as u64,
-            ..TensorEntry::default()
-        };
+        let entry = array_entry(dtype, shape, layout, range.len() as u64);
         TensorFile {
             kind: FileKind::Npy,
             file_name: file_name.to_owned(),

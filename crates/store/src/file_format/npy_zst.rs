@@ -49,15 +49,7 @@ pub fn is_compressed(file_name: &str, bytes: &[u8]) -> bool {
 /// where the header in the frames is at fault, the error says so.
 pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
     let mut decoder = zstd::Decoder::new(bytes)?;
-    let start = decoder.start(START_BYTES)?;
-    let header = match NpyHeader::decode(start) {
-        Err(_) if start.len() >= START_BYTES => NpyHeader::decode(decoder.start(START_BYTES_MAX)?),
-        header => header,
-    };
-    let (header, n_header) = header.map_err(|error| FormatError {
-        found: format!("{} (counted in the decompressed file)", error.found),
-        ..error
-    })?;
+    let (header, n_header) = start(&mut decoder)?;
     let (dtype, shape) = (header.dtype, &header.shape);
     let n_content = shape
         .n_bytes(dtype)
@@ -70,6 +62,26 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
     };
     decoder.finish(n_content).map_err(|error| FormatError {
         expected: format!("{} for an array of {dtype} {shape}", error.expected),
+        ..error
+    })
+}
+
+/// The header of the array file that `bytes` hold, and where its data begin. What follows is not looked at.
+///
+/// # Errors
+/// As for [`decode`], as far as the header goes.
+pub fn header(bytes: &[u8]) -> Result<(NpyHeader, usize), FormatError> {
+    start(&mut zstd::Decoder::new(bytes)?)
+}
+
+fn start(decoder: &mut zstd::Decoder<'_>) -> Result<(NpyHeader, usize), FormatError> {
+    let start = decoder.start(START_BYTES)?;
+    let header = match NpyHeader::decode(start) {
+        Err(_) if start.len() >= START_BYTES => NpyHeader::decode(decoder.start(START_BYTES_MAX)?),
+        header => header,
+    };
+    header.map_err(|error| FormatError {
+        found: format!("{} (counted in the decompressed file)", error.found),
         ..error
     })
 }

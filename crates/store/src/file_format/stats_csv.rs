@@ -8,6 +8,7 @@ mod cells;
 mod names;
 mod number;
 mod parse;
+mod subject;
 
 use std::fmt::Write;
 
@@ -19,6 +20,7 @@ use self::cells::Cells;
 use self::number::general;
 
 pub use self::parse::{FORMAT_NAME, Table, parse, read_file};
+pub use self::subject::Subject;
 
 /// What every header line begins with.
 const DESCRIPTION: &str = "Input/Output,Index,Data Size,Data Type,Format,Shape";

@@ -16,6 +16,7 @@
 mod extra_info;
 mod file_name;
 mod long_name;
+mod origin;
 
 use std::path::{Path, PathBuf};
 
@@ -23,6 +24,7 @@ pub use extra_info::{FailureFile, TRACE_SUFFIX, custom_file_name, failure_root};
 pub use file_name::{DumpFileName, SubTask};
 pub(super) use long_name::shorten_component;
 pub use long_name::{FILE_NAME_BYTES_MAX, hash_file_name, hash_name};
+pub use origin::Origin;
 
 use crate::record::{ModelId, Record};
 

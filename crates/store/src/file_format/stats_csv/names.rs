@@ -2,6 +2,9 @@
 
 use opscope_tensor::{DType, Layout};
 
+/// What has no name. The missing letter is the vendor's.
+const UNKNOWN: &str = "UNKNOW";
+
 /// The name in the plain table, which knows only the older types.
 pub(super) fn plain_dtype(dtype: DType) -> &'static str {
     if is_in_plain_table(dtype) {
@@ -54,9 +57,13 @@ pub(super) fn dtype(dtype: DType) -> &'static str {
         DType::F6E2M3 => "DT_FLOAT6_E2M3",
         DType::F4E2M1 => "DT_FLOAT4_E2M1",
         DType::F4E1M2 => "DT_FLOAT4_E1M2",
-        // The missing letter is the vendor's.
-        _ => "UNKNOW",
+        _ => UNKNOWN,
     }
+}
+
+/// Whether the dtype has a name of its own.
+pub(super) fn is_distinct(dtype: DType) -> bool {
+    self::dtype(dtype) != UNKNOWN
 }
 
 /// The name in the plain table, which ends at `RESERVED`.
@@ -73,7 +80,7 @@ pub(super) fn plain_layout(layout: Layout) -> &'static str {
 /// The name in a table of chosen columns.
 pub(super) fn layout(layout: Layout) -> &'static str {
     match layout {
-        Layout::Max => "UNKNOW",
+        Layout::Max => UNKNOWN,
         known => known.name(),
     }
 }

@@ -1,0 +1,41 @@
+"""The command line: `python -m opscope` is the program `opscope`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+PROGRAM = "opscope"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a command, by default that of this process, and returns its exit code.
+
+    Signals are handled from now on as the program handles them, so this is for a process of its own.
+    """
+    _behave_like_a_program()
+    from opscope._native import command_line
+
+    given = sys.argv[1:] if arguments is None else arguments
+    return int(command_line.run([PROGRAM, *given]))
+
+
+def _behave_like_a_program() -> None:
+    """Takes back what the interpreter changed when it started."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Python would only note the signal, and the command would run on.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if hasattr(signal, "SIGXFSZ"):
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            # A file that is opened later would become the closed standard stream.
+            os.open(os.devnull, os.O_RDWR)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,106 @@
+"""Converting dumps to files of other kinds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Union
+
+from ._errors import OpscopeError, UsageError
+
+StrPath = Union[str, "os.PathLike[str]"]
+
+DEFAULT_LEVEL = 1
+PARTIAL = 4
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What became of the files."""
+
+    out: str
+    """The output directory."""
+    files: int
+    """Dump files that were found."""
+    converted: int
+    """Those that were converted completely."""
+    arrays: int
+    """Tensors that were written."""
+    records: int
+    """Overflow records that were written."""
+    buffers: int
+    """Buffers and workspaces that were written."""
+    bytes_read: int
+    bytes_written: int
+    failures: list[OpscopeError]
+    """What could not be converted."""
+
+    @property
+    def exit_code(self) -> int:
+        """What the command line would end with: 0, or 4 if something could not be converted."""
+        return PARTIAL if self.failures else 0
+
+
+def convert(
+    src: StrPath | Iterable[StrPath],
+    out: StrPath = ".",
+    *,
+    type: str = "npy",
+    layout: str | None = None,
+    target_shape: Sequence[int] | None = None,
+    only_output: int | None = None,
+    only_input: int | None = None,
+    compress: str | int | None = None,
+    jobs: int | None = None,
+    keep_existing: bool = False,
+    dir_mode: int = 0o700,
+    file_mode: int = 0o600,
+) -> Conversion:
+    """Converts dump files, or all below a directory, to files of another `type`, as `opscope convert` does.
+
+    `src` is a file or directory, or several of them. The types are `npy`, `bin`, `txt`, `safetensors`, `msnpy` and
+    `pt`. `layout` brings every tensor into a layout such as `NCHW`. Of a single file, `target_shape` are the extents in
+    the order of that layout, and `only_output` or `only_input` chooses one tensor. `compress` is `zstd`, `zstd:LEVEL`
+    or a level from 1 to 19, for `npy` and `msnpy`.
+
+    What cannot be converted is in `failures` of the result, and the others are converted all the same.
+
+    Raises:
+        UsageError: The arguments make no sense.
+        NotFoundError: There is nothing at `src`.
+        OpscopeError: There is nothing to convert, or nothing of it could be; then it is the first failure.
+    """
+    from ._native import reading
+
+    paths = [src] if isinstance(src, (str, os.PathLike)) else list(src)
+    request = {
+        "out": os.fspath(out),
+        "kind": type,
+        "layout": layout,
+        "target_shape": None if target_shape is None else list(target_shape),
+        "only_output": only_output,
+        "only_input": only_input,
+        "compress": _level(compress),
+        "jobs": jobs,
+        "keep_existing": keep_existing,
+        "dir_mode": dir_mode,
+        "file_mode": file_mode,
+    }
+    done = Conversion(out=os.fspath(out), **reading.convert([os.fspath(path) for path in paths], request))
+    if done.failures and done.arrays + done.records == 0:
+        raise done.failures[0]
+    return done
+
+
+def _level(compress: str | int | None) -> int | None:
+    if compress is None or isinstance(compress, int):
+        level = compress
+    elif compress == "zstd":
+        level = DEFAULT_LEVEL
+    else:
+        name, _, digits = compress.partition(":")
+        level = int(digits) if name == "zstd" and digits.isdecimal() else 0
+    if level is not None and not 1 <= level <= 19:
+        raise UsageError("compress: expected zstd, zstd:LEVEL or a level from 1 to 19", code="usage")
+    return level

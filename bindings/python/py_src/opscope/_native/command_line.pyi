@@ -1,0 +1,3 @@
+from collections.abc import Sequence
+
+def run(arguments: Sequence[str]) -> int: ...

@@ -1,0 +1,59 @@
+"""Choosing records of a dump."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Union
+
+from ._errors import UsageError
+
+if TYPE_CHECKING:
+    from ._record import Record
+
+Pattern = Union[str, "re.Pattern[str]", None]
+
+_VALUES = {"side": ("input", "output"), "kind": ("operator", "parameter", "constant", "overflow_record")}
+
+
+class Search:
+    """What records have to have; `None` is not asked for."""
+
+    def __init__(
+        self,
+        *,
+        patterns: Mapping[str, Pattern],
+        values: Mapping[str, Any],
+        choices: Mapping[str, Any],
+    ) -> None:
+        self._patterns = {name: _compiled(name, pattern) for name, pattern in patterns.items() if pattern is not None}
+        self._values = {name: value for name, value in values.items() if value is not None}
+        self._choices = {name: _several(choice) for name, choice in choices.items() if choice is not None}
+        for name, known in _VALUES.items():
+            value = self._values.get(name, known[0])
+            if value not in known:
+                raise UsageError(f"{name}: {value!r} is none of {', '.join(known)}", code="usage")
+
+    def fits(self, record: Record) -> bool:
+        """Whether a record has everything."""
+        return (
+            all(getattr(record, name) == value for name, value in self._values.items())
+            and all(getattr(record, name) in choice for name, choice in self._choices.items())
+            and all(pattern.search(getattr(record, name) or "") for name, pattern in self._patterns.items())
+        )
+
+
+def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
+    if isinstance(pattern, re.Pattern):
+        return pattern
+    if not isinstance(pattern, str):
+        raise UsageError(f"{name}: expected a pattern, found {pattern!r}", code="usage")
+    # Neither the case of letters nor `/` is special, on any system.
+    return re.compile(fnmatch.translate(pattern))
+
+
+def _several(choice: Any) -> frozenset[Any]:
+    if isinstance(choice, Iterable) and not isinstance(choice, str):
+        return frozenset(choice)
+    return frozenset((choice,))

@@ -1,0 +1,25 @@
+//! The command line, for `python -m opscope`.
+
+use std::ffi::OsString;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use pyo3::prelude::*;
+
+use crate::functions;
+
+/// What a Rust program that panics ends with; the panic was told on standard error.
+const PANICKED: u8 = 101;
+
+pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    functions!(module, run);
+    Ok(())
+}
+
+/// Runs a command, of which the first argument is the program's name; the exit code.
+///
+/// Takes over signals as a program of its own does.
+#[pyfunction]
+fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| catch_unwind(AssertUnwindSafe(|| opscope_cli::run(arguments))))
+        .unwrap_or(PANICKED)
+}

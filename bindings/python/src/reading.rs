@@ -1,0 +1,143 @@
+//! Reading dumps, for `opscope.open` and `opscope.convert`.
+//!
+//! What is in a dump, and how its elements are read, is `opscope-analysis`'s; here it becomes Python's.
+//! The interpreter's lock is given up for all of it, and nothing here keeps a thread or a lock, so that a
+//! process may fork at any time.
+
+mod array;
+mod convert;
+mod error;
+mod item;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+
+use opscope_analysis::catalogue::{self, Item, ItemError};
+use opscope_analysis::convert::Relayout;
+use opscope_analysis::default_jobs;
+use opscope_tensor::{Layout, Shape};
+use pyo3::exceptions::{PyIndexError, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use array::Array;
+use convert::convert_files;
+use error::Described;
+
+use crate::functions;
+
+pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    functions!(module, convert_files);
+    module.add_class::<Catalogue>()?;
+    module.add_class::<Array>()
+}
+
+/// The tensors of a dump.
+#[pyclass(frozen, module = "opscope._native.reading")]
+struct Catalogue {
+    catalogue: catalogue::Catalogue,
+}
+
+#[pymethods]
+impl Catalogue {
+    /// Lists a directory or a single file.
+    #[new]
+    #[pyo3(signature = (path, jobs=None))]
+    fn new(py: Python<'_>, path: PathBuf, jobs: Option<usize>) -> PyResult<Catalogue> {
+        let jobs = jobs.unwrap_or_else(default_jobs);
+        match work(py, || catalogue::open(&path, jobs))? {
+            Ok(catalogue) => Ok(Catalogue { catalogue }),
+            Err(error) => Err(Described::from(&error).raise(py)),
+        }
+    }
+
+    fn __len__(&self) -> usize {
+        self.catalogue.items.len()
+    }
+
+    /// What is known of a tensor without its elements.
+    fn item<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyDict>> {
+        item::describe(py, self.get(index)?)
+    }
+
+    /// What could not be read, as exceptions.
+    fn problems(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
+        let errors = self.catalogue.errors.iter();
+        errors
+            .map(|error| Described::from(error).raise(py).into_value(py).into_any())
+            .collect()
+    }
+
+    /// The elements of a tensor in a dtype that numpy has.
+    #[pyo3(signature = (index, layout=None, shape=None))]
+    fn array(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        layout: Option<&str>,
+        shape: Option<Vec<usize>>,
+    ) -> PyResult<Array> {
+        let relayout = relayout(py, layout, shape)?;
+        self.on_item(py, index, |item| item.array(relayout.as_ref()))
+            .map(Array::new)
+    }
+
+    /// The bytes of a tensor as stored.
+    fn raw(&self, py: Python<'_>, index: usize) -> PyResult<Array> {
+        self.on_item(py, index, Item::raw).map(Array::new)
+    }
+
+    /// Statistics of a tensor's elements.
+    fn stats<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.on_item(py, index, Item::stats)?;
+        item::stats(py, &stats)
+    }
+}
+
+impl Catalogue {
+    fn get(&self, index: usize) -> PyResult<&Item> {
+        let item = self.catalogue.items.get(index);
+        item.ok_or_else(|| PyIndexError::new_err("the dump has no such record"))
+    }
+
+    fn on_item<T: Send>(
+        &self,
+        py: Python<'_>,
+        index: usize,
+        read: impl FnOnce(&Item) -> Result<T, ItemError> + Send,
+    ) -> PyResult<T> {
+        let item = self.get(index)?;
+        let read = work(py, || read(item))?;
+        read.map_err(|error| Described::of_item(&error, item).raise(py))
+    }
+}
+
+/// Does `work` without the interpreter's lock.
+fn work<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    py.detach(|| catch_unwind(AssertUnwindSafe(work)))
+        .map_err(|_| PyRuntimeError::new_err("reading failed for an unknown reason"))
+}
+
+/// The layout that is asked for, its name in any letter case.
+fn relayout(
+    py: Python<'_>,
+    layout: Option<&str>,
+    shape: Option<Vec<usize>>,
+) -> PyResult<Option<Relayout>> {
+    let Some(name) = layout else {
+        return match shape {
+            None => Ok(None),
+            Some(_) => Err(Described::usage("a shape needs a layout").raise(py)),
+        };
+    };
+    let is_named = |layout: &&Layout| layout.name().eq_ignore_ascii_case(name);
+    let Some(target) = Layout::ALL.iter().find(is_named).copied() else {
+        let message = format!(
+            "`{name}` is no layout; they are called NCHW, NHWC, ND, NC1HWC0, FRACTAL_NZ and so on"
+        );
+        return Err(Described::usage(message).raise(py));
+    };
+    let shape = shape.map(Shape::new).transpose();
+    let shape = shape.map_err(|error| Described::usage(error.to_string()).raise(py))?;
+    Ok(Some(Relayout { target, shape }))
+}

@@ -1,0 +1,37 @@
+//! Elements as numpy takes them over.
+
+use opscope_analysis::catalogue;
+use opscope_store::file_format::npy;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+/// Memory that numpy makes an array of, and which lives as long as that.
+#[pyclass(frozen, module = "opscope._native.reading")]
+pub(super) struct Array {
+    array: catalogue::Array,
+}
+
+impl Array {
+    pub(super) fn new(array: catalogue::Array) -> Array {
+        Array { array }
+    }
+}
+
+#[pymethods]
+impl Array {
+    /// numpy's array interface, version 3: the address stays valid while this object lives, which the
+    /// array keeps. Nobody may write there, as it may be a file.
+    #[getter]
+    fn __array_interface__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let descr = npy::descr(self.array.dtype);
+        let descr = descr.ok_or_else(|| PyTypeError::new_err("numpy has no such type"))?;
+        let address = self.array.bytes().as_ptr().expose_provenance();
+        let interface = PyDict::new(py);
+        interface.set_item("version", 3)?;
+        interface.set_item("typestr", descr)?;
+        interface.set_item("shape", PyTuple::new(py, self.array.shape.dims())?)?;
+        interface.set_item("data", (address, true))?;
+        Ok(interface)
+    }
+}

@@ -1,0 +1,171 @@
+//! Converting dumps to files of other kinds.
+
+use std::path::PathBuf;
+
+use opscope_analysis::convert::{self, OutputKind, Pick, Report, Source};
+use opscope_analysis::default_jobs;
+use opscope_store::atomic_file::Modes;
+use opscope_store::file_format::zstd::Level;
+use opscope_store::record::Side;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::error::Described;
+use super::{relayout, work};
+
+/// Files between two looks at the signals that Python noted.
+const N_FILES_AT_ONCE: usize = 256;
+const KINDS: &[(&str, OutputKind)] = &[
+    ("npy", OutputKind::Npy),
+    ("msnpy", OutputKind::MsNpy),
+    ("bin", OutputKind::Bin),
+    ("txt", OutputKind::Txt),
+    ("safetensors", OutputKind::Safetensors),
+    ("pt", OutputKind::Pt),
+];
+
+/// What is asked for, as Python gives it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct Request {
+    out: PathBuf,
+    kind: String,
+    layout: Option<String>,
+    target_shape: Option<Vec<usize>>,
+    only_output: Option<usize>,
+    only_input: Option<usize>,
+    /// The level.
+    compress: Option<u8>,
+    jobs: Option<usize>,
+    keep_existing: bool,
+    dir_mode: u32,
+    file_mode: u32,
+}
+
+/// Converts everything at `paths`; what became of it, with the failures as exceptions.
+#[pyfunction]
+#[pyo3(name = "convert")]
+pub(super) fn convert_files<'py>(
+    py: Python<'py>,
+    paths: Vec<PathBuf>,
+    request: Request,
+) -> PyResult<Bound<'py, PyDict>> {
+    let options = request.options(py, &paths)?;
+    let mut failures: Vec<Described> = Vec::new();
+    let mut sources = Vec::new();
+    for path in paths {
+        std::fs::metadata(&path).map_err(|source| {
+            let action = "read";
+            let path = path.clone();
+            let error = opscope_store::StoreError::Io {
+                action,
+                path,
+                source,
+            };
+            Described::from(&error).raise(py)
+        })?;
+        let (found, errors) = work(py, || convert::sources(&path))?;
+        if found.is_empty() && errors.is_empty() {
+            let message = format!("`{}` holds no dump files", path.display());
+            return Err(Described::nothing(message, path).raise(py));
+        }
+        sources.extend(found);
+        failures.extend(errors.iter().map(Described::from));
+    }
+    if let Some((a, b)) = convert::collision(&sources) {
+        let (a, b) = (a.path.display(), b.path.display());
+        let message = format!(
+            "`{a}` and `{b}` would be converted to the same names; convert them to different directories"
+        );
+        return Err(Described::usage(message).raise(py));
+    }
+    let report = run(py, &sources, &options)?;
+    let of_files = report.failures.iter();
+    failures.extend(of_files.map(|f| Described::from(&f.error).in_file(f.path.clone())));
+    let result = PyDict::new(py);
+    for (name, count) in [
+        ("files", sources.len() as u64),
+        ("converted", report.n_converted),
+        ("arrays", report.n_arrays),
+        ("records", report.n_records),
+        ("buffers", report.n_rest),
+        ("bytes_read", report.n_bytes_read),
+        ("bytes_written", report.n_bytes_written),
+    ] {
+        result.set_item(name, count)?;
+    }
+    let failures = failures.into_iter().map(|f| f.raise(py).into_value(py));
+    result.set_item("failures", failures.collect::<Vec<_>>())?;
+    Ok(result)
+}
+
+fn run(py: Python<'_>, sources: &[Source], options: &convert::Options) -> PyResult<Report> {
+    let mut total = Report::default();
+    // The directory is made even if there is nothing to convert.
+    let parts = sources.chunks(N_FILES_AT_ONCE);
+    let parts: Vec<&[Source]> = match sources {
+        [] => vec![&[]],
+        _ => parts.collect(),
+    };
+    for part in parts {
+        py.check_signals()?;
+        let report = work(py, || convert::run(part, options, |_| ()))?;
+        let report = report.map_err(|error| Described::from(&error).raise(py))?;
+        total.n_converted += report.n_converted;
+        total.n_arrays += report.n_arrays;
+        total.n_records += report.n_records;
+        total.n_rest += report.n_rest;
+        total.n_bytes_read += report.n_bytes_read;
+        total.n_bytes_written += report.n_bytes_written;
+        total.failures.extend(report.failures);
+    }
+    Ok(total)
+}
+
+impl Request {
+    fn options(self, py: Python<'_>, paths: &[PathBuf]) -> PyResult<convert::Options> {
+        let usage = |message: String| Err(Described::usage(message).raise(py));
+        let kind = KINDS.iter().find(|(name, _)| *name == self.kind);
+        let Some(&(_, kind)) = kind else {
+            let names: Vec<_> = KINDS.iter().map(|(name, _)| *name).collect();
+            return usage(format!("type: expected one of {}", names.join(", ")));
+        };
+        let pick = match (self.only_output, self.only_input) {
+            (Some(_), Some(_)) => return usage("only_output excludes only_input".to_owned()),
+            (Some(index), None) => Some((Side::Output, index)),
+            (None, Some(index)) => Some((Side::Input, index)),
+            (None, None) => None,
+        };
+        let is_one_file = matches!(paths, [path] if !path.is_dir());
+        if (pick.is_some() || self.target_shape.is_some()) && !is_one_file {
+            let message = "target_shape, only_output and only_input take a single file";
+            return usage(message.to_owned());
+        }
+        let compression = self.compress.map(Level::new);
+        if compression == Some(None) {
+            let (min, max) = (Level::MIN, Level::MAX);
+            return usage(format!("compress: expected a level from {min} to {max}"));
+        }
+        if compression.is_some() && ![OutputKind::Npy, OutputKind::MsNpy].contains(&kind) {
+            return usage("compress is for numpy arrays: type npy or msnpy".to_owned());
+        }
+        for (name, mode) in [("dir_mode", self.dir_mode), ("file_mode", self.file_mode)] {
+            if mode > 0o777 {
+                return usage(format!("{name}: expected permissions, such as 0o750"));
+            }
+        }
+        Ok(convert::Options {
+            out: self.out,
+            kind,
+            compression: compression.flatten(),
+            relayout: relayout(py, self.layout.as_deref(), self.target_shape)?,
+            pick: pick.map(|(side, index)| Pick { side, index }),
+            n_threads: self.jobs.unwrap_or_else(default_jobs),
+            modes: Modes {
+                dir: self.dir_mode,
+                file: self.file_mode,
+            },
+            is_replacing: !self.keep_existing,
+        })
+    }
+}

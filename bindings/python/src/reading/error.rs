@@ -1,0 +1,155 @@
+//! Errors, as the exceptions of `opscope`.
+
+use std::io;
+use std::path::PathBuf;
+
+use opscope_analysis::catalogue::{Item, ItemError};
+use opscope_analysis::convert::ConvertError;
+use opscope_store::{FormatError, StoreError};
+use opscope_tensor::convert::dtype::DecodeError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+/// What an exception says.
+pub(super) struct Described {
+    code: &'static str,
+    message: String,
+    path: Option<PathBuf>,
+    place: Option<FormatError>,
+    errno: Option<i32>,
+}
+
+impl Described {
+    fn new(code: &'static str, error: &dyn std::error::Error) -> Described {
+        Described {
+            code,
+            message: chain(error),
+            path: None,
+            place: None,
+            errno: None,
+        }
+    }
+
+    /// A mistake of the caller's.
+    pub(super) fn usage(message: impl Into<String>) -> Described {
+        Described {
+            code: "usage",
+            message: message.into(),
+            path: None,
+            place: None,
+            errno: None,
+        }
+    }
+
+    /// Something that is not there.
+    pub(super) fn nothing(message: String, path: PathBuf) -> Described {
+        Described {
+            code: "nothing",
+            message,
+            path: Some(path),
+            place: None,
+            errno: None,
+        }
+    }
+
+    /// Why a tensor could not be read.
+    pub(super) fn of_item(error: &ItemError, item: &Item) -> Described {
+        let described = match error {
+            ItemError::Convert(error) => Described::from(error),
+            ItemError::NoElements => Described::new("no_elements", error),
+            ItemError::Stats(_) => Described::new("no_statistics", error),
+        };
+        described.in_file(item.path.clone())
+    }
+
+    /// Adds the file, where the message does not name it yet.
+    pub(super) fn in_file(self, path: PathBuf) -> Described {
+        if self.path.is_some() {
+            return self;
+        }
+        Described {
+            message: format!("`{}`: {}", path.display(), self.message),
+            path: Some(path),
+            ..self
+        }
+    }
+
+    /// The exception.
+    pub(super) fn raise(self, py: Python<'_>) -> PyErr {
+        match self.exception(py) {
+            Ok(exception) => PyErr::from_value(exception),
+            Err(error) => error,
+        }
+    }
+
+    fn exception(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let make = py.import("opscope._errors")?.getattr("of_native")?;
+        let details = PyDict::new(py);
+        details.set_item("path", self.path.as_ref().map(|path| path.as_os_str()))?;
+        details.set_item("errno", self.errno)?;
+        if let Some(place) = &self.place {
+            details.set_item("offset", place.offset)?;
+            details.set_item("expected", &place.expected)?;
+            details.set_item("found", &place.found)?;
+        }
+        make.call((self.code, self.message), Some(&details))
+    }
+}
+
+impl From<&StoreError> for Described {
+    fn from(error: &StoreError) -> Described {
+        match error {
+            StoreError::Io { path, source, .. } => {
+                let code = match source.kind() {
+                    io::ErrorKind::NotFound => "not_found",
+                    io::ErrorKind::PermissionDenied => "no_permission",
+                    _ => "io",
+                };
+                Described {
+                    path: Some(path.clone()),
+                    errno: source.raw_os_error(),
+                    ..Described::new(code, error)
+                }
+            }
+            StoreError::Corrupt { path, source, .. } => Described {
+                path: Some(path.clone()),
+                place: Some(source.clone()),
+                ..Described::new("damaged", error)
+            },
+        }
+    }
+}
+
+impl From<&ConvertError> for Described {
+    fn from(error: &ConvertError) -> Described {
+        let code = match error {
+            ConvertError::Store(error) => return Described::from(error),
+            ConvertError::UnknownDtype { .. } => "unknown_dtype",
+            ConvertError::Decode {
+                source: DecodeError::NoValue(_),
+                ..
+            } => "no_value",
+            ConvertError::Decode { .. } | ConvertError::Shape { .. } => "size",
+            ConvertError::Relayout { .. } => "layout",
+            ConvertError::Record { .. } => "damaged",
+            ConvertError::NoSlot { .. } => "no_slot",
+            ConvertError::Safetensors(_) => "safetensors",
+            ConvertError::Exists(_) => "exists",
+        };
+        Described {
+            path: match error {
+                ConvertError::Exists(path) => Some(path.clone()),
+                _ => None,
+            },
+            place: error.format_error().cloned(),
+            ..Described::new(code, error)
+        }
+    }
+}
+
+/// An error with its causes on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let causes: Vec<_> = causes.map(ToString::to_string).collect();
+    causes.join(": ")
+}

@@ -1,0 +1,120 @@
+//! The command line of `opscope`, for the binary and for Python's `python -m opscope`.
+
+mod arguments;
+mod commands;
+mod exit;
+mod format;
+mod progress;
+
+use std::ffi::OsString;
+use std::io::{Write, stdout};
+use std::sync::Once;
+
+use clap::{Parser, Subcommand};
+
+use crate::commands::{config, convert, dump, msaccucmp, op, overflow, show};
+use crate::exit::Failure;
+
+/// Dumps, converts and shows what every operator of a neural network reads and writes.
+///
+/// Exit codes: 0 fine, 1 overflow found, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
+/// runnable, 4 partly done, 130 interrupted.
+#[derive(Parser)]
+#[command(name = "opscope", version, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Dump(Box<dump::Arguments>),
+    Op(Box<op::Arguments>),
+    Config(config::Arguments),
+    Convert(convert::Arguments),
+    Show(show::Arguments),
+    Overflow(overflow::Arguments),
+    Msaccucmp(msaccucmp::Arguments),
+}
+
+/// Runs a command. The first of the arguments is the program's name; the result is the exit code.
+///
+/// Signals are taken over while a model runs, as a process of its own can afford: a program that does
+/// something else beside this should start a process.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    let code = match Cli::try_parse_from(accept_single_dash(arguments)) {
+        Ok(cli) => execute(&cli.command),
+        Err(error) => {
+            // There is nobody to tell that the output is closed.
+            let _ = error.print();
+            u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
+        }
+    };
+    // Only a binary's own end does this.
+    let _ = stdout().flush();
+    code
+}
+
+fn execute(command: &Command) -> u8 {
+    silence_caught_panics();
+    let result = match command {
+        Command::Dump(arguments) => dump::run(arguments),
+        Command::Op(arguments) => op::run(arguments),
+        Command::Config(arguments) => config::run(arguments),
+        Command::Convert(arguments) => convert::run(arguments),
+        Command::Show(arguments) => show::run(arguments),
+        Command::Overflow(arguments) => overflow::run(arguments),
+        Command::Msaccucmp(arguments) => msaccucmp::run(arguments),
+    };
+    match result {
+        Ok(()) => 0,
+        Err(failure) => report(&failure),
+    }
+}
+
+/// A panic inside an engine is caught and reported as that operator's error; its trace would only
+/// hide the report.
+fn silence_caught_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let default_hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !opscope_engine::is_guarded() {
+                default_hook(info);
+            }
+        }));
+    });
+}
+
+/// The vendor's converter spells one long option with a single dash. The drop-in reads its own
+/// arguments.
+fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
+    if arguments
+        .get(1)
+        .is_some_and(|command| command == "msaccucmp")
+    {
+        return arguments;
+    }
+    let long = |argument| {
+        if argument == "-out" {
+            "--out".into()
+        } else {
+            argument
+        }
+    };
+    arguments.into_iter().map(long).collect()
+}
+
+#[expect(clippy::print_stderr, reason = "errors go to standard error")]
+fn report(failure: &Failure) -> u8 {
+    if failure.is_broken_pipe() {
+        return 0;
+    }
+    if let Some(error) = &failure.error {
+        eprintln!("opscope: {error:#}");
+    }
+    if let Some(hint) = &failure.hint {
+        eprintln!("  hint: {hint}");
+    }
+    failure.code
+}
