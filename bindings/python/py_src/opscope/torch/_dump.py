@@ -131,6 +131,8 @@ class Dump:
         elif report.get("n_steps_active") == 0:
             n = report.get("n_steps", 0)
             text = f"opscope.torch: nothing was dumped: of {n} executions of graphs none was among the steps to dump"
+            if n == 0:
+                text = "opscope.torch: nothing was dumped: no graph that was executed has anything that is selected"
         if text is not None:
             warnings.warn(text, RuntimeWarning, stacklevel=4)
         if unseen := report.get("unseen"):

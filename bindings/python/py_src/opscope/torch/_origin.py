@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import CodeType
 from typing import Any
 
 import torch
@@ -17,7 +20,7 @@ _WEIGHTS = ("_parameters", "_buffers")
 _INNER = ("_modules", *_WEIGHTS)
 # What functions are called that run a module on behalf of `Module.__call__`.
 _FRAMES = ("forward", "_call_impl", "_wrapped_call_impl", "__call__")
-_RESUMED = "torch_dynamo_resume_in_"
+_RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")
 _NUMBERED = (re.compile(r"primals_(\d+)"), 1), (re.compile(r"arg(\d+)_1"), 0)
 
 
@@ -91,16 +94,33 @@ def _root() -> tuple[str, Any]:
         from torch._dynamo.symbolic_convert import InstructionTranslator
 
         frame = InstructionTranslator.current_tx()
-        code, variables = frame.f_code, frame.f_locals
-        name = code.co_name
-        is_forward = name in _FRAMES or (name.startswith(_RESUMED) and any(f"_in_{one}_at_" in name for one in _FRAMES))
-        for name in code.co_varnames[: code.co_argcount] if is_forward else ():
-            value = variables.get(name)
-            if isinstance(value, torch.nn.Module) and _own_name(value) in (name, None):
-                return name, value
+        code = frame.f_code
+        resumed = _RESUMED.fullmatch(code.co_name)
+        name = resumed[1] if resumed else code.co_name
+        if name not in _FRAMES:
+            return "", None
+        found = _module_of(code, frame.f_locals)
+        return found or (resumed and _module_on_stack(code.co_filename, name)) or ("", None)
     except Exception:  # noqa: BLE001 - it is not torch's public interface; the name is worth no failure.
-        pass
-    return "", None
+        return "", None
+
+
+def _module_on_stack(file_name: str, name: str) -> tuple[str, Any] | None:
+    """The module whose function called the rest of itself, where torch has cut the function in two."""
+    frame = sys._getframe()
+    while frame is not None:
+        if (frame.f_code.co_filename, frame.f_code.co_name) == (file_name, name):
+            return _module_of(frame.f_code, frame.f_locals)
+        frame = frame.f_back
+    return None
+
+
+def _module_of(code: CodeType, variables: Mapping[str, Any]) -> tuple[str, Any] | None:
+    for name in code.co_varnames[: code.co_argcount]:
+        value = variables.get(name)
+        if isinstance(value, torch.nn.Module) and _own_name(value) in (name, None):
+            return name, value
+    return None
 
 
 def _own_name(module: torch.nn.Module) -> str | None:
