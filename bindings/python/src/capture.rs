@@ -21,7 +21,7 @@ mod shared;
 
 use pyo3::prelude::*;
 
-use self::mindspore::{check_mindspore_file, check_mindspore_json};
+use self::mindspore::{check_mindspore_file, check_mindspore_json, read_configuration};
 use self::request::check_acl_json;
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -32,7 +32,8 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module,
         check_acl_json,
         check_mindspore_json,
-        check_mindspore_file
+        check_mindspore_file,
+        read_configuration
     );
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What a configuration of MindSpore asks a session for.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use opscope_capture::Purpose;
 use opscope_config::dialect::mindspore::{self, MindSporeConfig, Request};
@@ -98,6 +98,17 @@ pub(super) fn check_mindspore_json(
     let warnings = load(text, place)?.issues.iter().map(tell).collect();
     let is_asked = request(text, place, "")?.is_some();
     Ok((is_asked, warnings))
+}
+
+/// The text of a configuration file.
+#[pyfunction]
+pub(super) fn read_configuration(path: PathBuf) -> PyResult<String> {
+    opscope_config::read_text(&path).map_err(|error| {
+        let path = path.display();
+        PyValueError::new_err(format!(
+            "the configuration `{path}` cannot be read: {error}"
+        ))
+    })
 }
 
 /// Raises what is wrong with the name of a file that `MINDSPORE_DUMP_CONFIG` gives.

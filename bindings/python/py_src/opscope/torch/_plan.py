@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .._native.capture import check_acl_json, check_mindspore_json
+from .._native.capture import check_acl_json, check_mindspore_json, read_configuration
 
 _log = logging.getLogger("opscope.torch")
 MODES = ("input", "output", "all")
@@ -104,13 +104,9 @@ def mindspore_text(plan: Any) -> str | None:
     found = getattr(plan, "mindspore_json", None)
     if found is None:
         return None
-    if isinstance(found, str) and found.lstrip().startswith("{"):
+    if isinstance(found, str) and found.lstrip("\ufeff \t\r\n").startswith("{"):
         return found
-    try:
-        with open(os.fspath(found), encoding="utf-8") as file:
-            return file.read()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"the configuration of MindSpore `{found}` cannot be read: {error}") from error
+    return read_configuration(os.fspath(found))
 
 
 def is_asked_for(plan: Any) -> bool:
