@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use opscope_capture::{Probe, Tap};
-use opscope_tensor::{SharedBytes, Tensor, dense_copy};
+use opscope_tensor::{Identity, SharedBytes, Tensor, dense_copy};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -199,16 +199,31 @@ impl Run {
             Stability::Run => self.shared.is_reducing,
             Stability::Operator => false,
         };
-        let bytes: SharedBytes = match &lent.strides {
-            Some(strides) => Arc::new(self.gather(object.py(), &lent, strides)?),
-            None if outlives => Arc::new(lent.hold(&self.shared.released)),
+        let (bytes, identity) = match &lent.strides {
+            Some(strides) => self.shared_bytes(self.gather(object.py(), &lent, strides)?),
+            None if outlives => self.shared_bytes(lent.hold(&self.shared.released)),
             None => {
                 let (pool, bytes) = (&self.shared.pool, lent.bytes());
                 let copy = || pool.copy(bytes).map_err(|_| Reason::Copy);
-                Arc::new(detached(object.py(), bytes.len(), copy)?)
+                self.shared_bytes(detached(object.py(), bytes.len(), copy)?)
             }
         };
-        Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| Reason::Shape)
+        let tensor = Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| Reason::Shape)?;
+        Ok(match identity {
+            Some(identity) => tensor.with_identity(identity),
+            None => tensor,
+        })
+    }
+
+    /// Memory to share, and a name for it if the sink makes anything of names.
+    fn shared_bytes<T: AsRef<[u8]> + Send + Sync + 'static>(
+        &self,
+        bytes: T,
+    ) -> (SharedBytes, Option<Identity>) {
+        let owner = Arc::new(bytes);
+        let has_identities = self.shared.has_identities;
+        let identity = has_identities.then(|| Identity::of(&owner));
+        (owner, identity)
     }
 
     /// The elements side by side.

@@ -279,7 +279,8 @@ impl Session {
     ) -> PyResult<Session> {
         let session = opscope_capture::Session::start(plan, opened.sink, options)?;
         let pool = session.pool();
-        let shared = Shared::new(lender, pool, opened.is_reducing, options.queue_bytes_max);
+        let sees = (opened.is_reducing, opened.mindspore.is_some());
+        let shared = Shared::new(lender, pool, sees, options.queue_bytes_max);
         Ok(Session {
             session: Mutex::new(Some(session)),
             shared: Arc::new(shared),

@@ -12,8 +12,8 @@ CONFIG_VARIABLE = "MINDSPORE_DUMP_CONFIG"
 def backend(config: str | os.PathLike | None = None, target: str = "cpu", **options: Any) -> Any:
     """A backend that dumps what a configuration of MindSpore asks for, in the tree of `target`.
 
-    `config` is a file, or the text of one; without it, it is the file that `MINDSPORE_DUMP_CONFIG` names, and where that
-    is unset or empty, nothing is dumped. `target` is `cpu`, `gpu`, `ascend-o0`, `ascend-o1`, `ascend-o2` or `ge`.
+    `config` is a file, or the text of one; without it, it is the file that `MINDSPORE_DUMP_CONFIG` names, and where
+    that is unset or empty, nothing is dumped. `target` is `cpu`, `gpu`, `ascend-o0`, `ascend-o1`, `ascend-o2` or `ge`.
     Further options are those of `opscope.torch.backend`. As in MindSpore, what is wrong with a configuration is a
     `RuntimeError`.
     """

@@ -38,7 +38,8 @@ def rename(described: Described, phase: str, origin: Origin) -> Described:
         is_input = value.is_input and not _is_weight(value, origin)
         values.append(replace(value, name=_unique(name, taken), is_input=is_input))
     if phase == "forward":
-        origin.results = {found: renamed.name for own, renamed in zip(described.values, values) for found in _nodes(own)}
+        pairs = zip(described.values, values)
+        origin.results = {node: renamed.name for own, renamed in pairs for node in _nodes(own)}
     return Described(values, operators)
 
 
