@@ -10,6 +10,7 @@ mod element_type;
 mod graph;
 mod memory;
 mod mindspore;
+mod opened;
 mod reason;
 mod release;
 mod report;

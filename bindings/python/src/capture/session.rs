@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::sink::{AclSink, Content, MindSporeSink};
-use opscope_capture::{Plan, SessionOptions, Sink, Summary};
+use opscope_capture::sink::MindSporeSink;
+use opscope_capture::{Plan, SessionOptions, Summary};
 use opscope_config::dialect::mindspore;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::record::ModelId;
@@ -18,6 +18,7 @@ use super::description::{OperatorDescription, ValueDescription};
 use super::graph::{Beside, Graph};
 use super::memory::Lender;
 use super::mindspore::{Place, request as mindspore_request};
+use super::opened::Opened;
 use super::report;
 use super::request::Request;
 use super::run_record;
@@ -35,18 +36,6 @@ pub(super) struct Session {
     /// The sink, if it writes a tree of MindSpore's.
     mindspore: Option<Arc<MindSporeSink>>,
     /// The device that graphs are said to run on.
-    device: u32,
-}
-
-/// A sink, and where it writes.
-struct Opened {
-    sink: Arc<dyn Sink>,
-    place: PathBuf,
-    root: PathBuf,
-    run: Arc<RunFile>,
-    /// Whether the sink keeps no elements once it has seen them.
-    is_reducing: bool,
-    mindspore: Option<Arc<MindSporeSink>>,
     device: u32,
 }
 
@@ -126,25 +115,7 @@ impl Session {
         how.n_writers = (how.n_writers).min(mindspore::Request::n_writers_max(&request.options));
         let lender = Lender::new(&plain_types)?;
         py.detach(|| {
-            let mindspore::Request { plan, options } = request;
-            let path = options.path.clone();
-            let sink = MindSporeSink::create(options)
-                .map_err(|error| PyOSError::new_err(error.to_string()))?;
-            let sink = Arc::new(sink);
-            let at = (path.as_path(), path.as_path());
-            let run = run_record::begin("mindspore", at, &plan, torch_version, how.n_writers);
-            run.begin()
-                .map_err(|error| PyOSError::new_err(error.to_string()))?;
-            let opened = Opened {
-                sink: sink.clone(),
-                place: path.clone(),
-                root: path,
-                run,
-                // Rows of samples and digests need elements after the operator as well.
-                is_reducing: false,
-                mindspore: Some(sink),
-                device,
-            };
+            let (plan, opened) = Opened::mindspore(request, device, torch_version, how.n_writers)?;
             Session::open(lender, plan, opened, how)
         })
     }
@@ -242,31 +213,9 @@ impl Session {
         (plain_types, torch_version): (&[Bound<'_, PyType>], &str),
         options: SessionOptions,
     ) -> PyResult<Session> {
-        let Request {
-            plan,
-            content,
-            place,
-        } = request;
         let lender = Lender::new(plain_types)?;
         py.detach(|| {
-            // The sink keeps no elements then, once it has seen them.
-            let is_reducing = matches!(content, Content::Statistics(_));
-            let sink = AclSink::create(&place, times, Modes::default())
-                .map_err(|error| PyOSError::new_err(error.to_string()))?
-                .with_content(content);
-            let root = sink.tree().root().to_owned();
-            let at = (place.as_path(), root.as_path());
-            let run = run_record::begin("acl", at, &plan, torch_version, options.n_writers);
-            sink.set_run(run.clone());
-            let opened = Opened {
-                sink: Arc::new(sink),
-                place,
-                root,
-                run,
-                is_reducing,
-                mindspore: None,
-                device: 0,
-            };
+            let (plan, opened) = Opened::acl(request, times, torch_version, options.n_writers)?;
             Session::open(lender, plan, opened, options)
         })
     }
