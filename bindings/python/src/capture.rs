@@ -9,6 +9,8 @@ mod description;
 mod element_type;
 mod graph;
 mod memory;
+mod mindspore;
+mod opened;
 mod reason;
 mod release;
 mod report;
@@ -20,12 +22,19 @@ mod shared;
 
 use pyo3::prelude::*;
 
+use self::mindspore::{check_mindspore_file, check_mindspore_json, read_configuration};
 use self::request::check_acl_json;
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<run::Run>()?;
-    crate::functions!(module, check_acl_json);
+    crate::functions!(
+        module,
+        check_acl_json,
+        check_mindspore_json,
+        check_mindspore_file,
+        read_configuration
+    );
     Ok(())
 }

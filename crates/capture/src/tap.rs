@@ -169,6 +169,12 @@ impl Tap {
         }
     }
 
+    /// Shows what the value called `name` holds by now. It counts if the value is a parameter that an operator
+    /// of this step has read, and that was overwritten since.
+    pub fn show_parameter(&self, name: &str, tensor: Tensor) {
+        self.parameters.refresh(name, tensor);
+    }
+
     fn hand_over(&self, nth: u32, parameter: Parameter) {
         let counters = &self.shared.counters;
         add(&counters.n_offered, 1);

@@ -3,11 +3,13 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::{GraphView, Kept, Tap};
+use opscope_capture::{GraphView, Kept, Purpose, Tap};
+use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
 use pyo3::prelude::*;
 
 use super::description::{OperatorDescription, Stability, ValueDescription};
+use super::element_type;
 use super::reason::Reason;
 use super::run::Run;
 use super::shared::{Shared, tidy};
@@ -17,6 +19,10 @@ use super::shared::{Shared, tidy};
 pub(super) struct Graph {
     shared: Arc<Shared>,
     parts: Arc<Parts>,
+    /// Values that are written at the end of a step, by number.
+    parameters: Vec<usize>,
+    unused_rules: Vec<String>,
+    tells_failures: bool,
     /// `None` while the graph is executed.
     tap: Arc<Mutex<Option<Tap>>>,
 }
@@ -40,10 +46,36 @@ pub(super) struct OperatorPart {
 }
 
 pub(super) struct ValuePart {
+    pub(super) name: String,
     pub(super) stability: Stability,
     /// Whether any record has it.
     pub(super) is_wanted: bool,
     pub(super) reason: Option<Reason>,
+}
+
+/// What is known of a graph beside its operators.
+pub(super) struct Beside {
+    constants: Vec<String>,
+    types: Vec<(String, TensorType)>,
+}
+
+impl Beside {
+    /// Of `types` with a dtype that nothing here can name there is nothing to know.
+    pub(super) fn new(
+        values: &[ValueDescription],
+        constants: &[usize],
+        types: Vec<(usize, String, Vec<i64>)>,
+    ) -> Beside {
+        let name = |value: usize| values.get(value).map(|value| value.name.clone());
+        let types = types.into_iter().filter_map(|(value, dtype, shape)| {
+            let dtype = element_type::from_torch(&dtype)?;
+            Some((name(value)?, TensorType { dtype, shape }))
+        });
+        Beside {
+            constants: constants.iter().filter_map(|&value| name(value)).collect(),
+            types: types.collect(),
+        }
+    }
 }
 
 impl Graph {
@@ -53,6 +85,7 @@ impl Graph {
         model: ModelId,
         operators: &[OperatorDescription],
         values: Vec<ValueDescription>,
+        beside: &Beside,
     ) -> PyResult<Graph> {
         let named: Vec<Arc<Operator>> = operators
             .iter()
@@ -67,15 +100,19 @@ impl Graph {
         let view = GraphView {
             operators: &named,
             inputs: &inputs,
-            ..GraphView::default()
+            constants: &beside.constants,
+            types: &beside.types,
         };
         let (tap, selected) = session.attach_graph(&Arc::new(model), view);
         let mut parts = Parts {
             operators: Vec::with_capacity(named.len()),
             values: values.into_iter().map(ValuePart::new).collect(),
         };
+        let mut parameters = Vec::new();
         for (operator, described) in named.into_iter().zip(operators) {
             let kept = selected.kept.get(&operator.task_id);
+            let read = kept.iter().flat_map(|kept| &kept.parameters);
+            parameters.extend(read.map(|read| described.inputs[read.position]));
             parts.add(
                 operator,
                 described,
@@ -83,10 +120,15 @@ impl Graph {
             );
         }
         parts.find_last_uses();
+        parameters.sort_unstable();
+        parameters.dedup();
         shared.n_graphs.fetch_add(1, Ordering::Relaxed);
         Ok(Graph {
             shared: shared.clone(),
             parts: Arc::new(parts),
+            parameters,
+            unused_rules: selected.unused_rules,
+            tells_failures: matches!(tap.plan().purpose, Purpose::Failures(_)),
             tap: Arc::new(Mutex::new(Some(tap))),
         })
     }
@@ -117,6 +159,24 @@ impl Graph {
             .filter(|(_, value)| value.is_wanted)
             .map(|(i, _)| i)
             .collect()
+    }
+
+    /// Numbers of the values that are written as they are at the end of a step.
+    #[getter]
+    fn parameters(&self) -> Vec<usize> {
+        self.parameters.clone()
+    }
+
+    /// Texts of the rules that choose nothing of the graph.
+    #[getter]
+    fn unused_rules(&self) -> Vec<String> {
+        self.unused_rules.clone()
+    }
+
+    /// Whether what is wanted is the operator that fails.
+    #[getter]
+    fn tells_failures(&self) -> bool {
+        self.tells_failures
     }
 
     /// Begins an execution; `None` if nothing is kept of it.
@@ -202,6 +262,7 @@ impl Parts {
 impl ValuePart {
     fn new(value: ValueDescription) -> ValuePart {
         ValuePart {
+            name: value.name,
             stability: value.stability,
             is_wanted: false,
             reason: value.reason.map(Reason::Known),

@@ -83,7 +83,7 @@ pub(super) fn check_acl_json(text: &str) -> PyResult<bool> {
     Request::of_acl_json(text).map(|request| request.is_some())
 }
 
-fn tell(issue: &Issue) -> String {
+pub(super) fn tell(issue: &Issue) -> String {
     let (item, message) = (&issue.item, &issue.message);
     match item.as_str() {
         "" => message.clone(),

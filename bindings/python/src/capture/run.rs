@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use opscope_capture::{Probe, Tap};
-use opscope_tensor::{SharedBytes, Tensor, dense_copy};
+use opscope_tensor::{Identity, SharedBytes, Tensor, dense_copy};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
@@ -29,6 +29,8 @@ pub(super) struct Run {
     home: Home,
     /// What was shown and is still needed.
     values: Vec<Option<Tensor>>,
+    /// The operator that runs, where failures are told.
+    running: Option<usize>,
 }
 
 impl Run {
@@ -41,6 +43,7 @@ impl Run {
             tap: Some(tap),
             home,
             values,
+            running: None,
         }
     }
 }
@@ -57,10 +60,26 @@ impl Run {
         });
     }
 
+    /// Says that an operator is about to run.
+    fn enter(&mut self, operator: usize) {
+        self.running = Some(operator);
+    }
+
+    /// Shows what parameters hold at the end, after operators have written to them.
+    fn refresh(&mut self, values: &Bound<'_, PyTuple>, tensors: &Bound<'_, PyTuple>) {
+        self.guard(|run| {
+            for (value, tensor) in values.iter().zip(tensors.iter()) {
+                run.show_again(value.extract()?, &tensor);
+            }
+            Ok(())
+        });
+    }
+
     /// Shows what an operator gave, just after it ran.
     fn tap(&mut self, py: Python<'_>, operator: usize, result: &Bound<'_, PyAny>) {
         self.guard(|run| {
             tidy(py, &run.shared);
+            run.running = None;
             let parts = run.parts.clone();
             if let Some(part) = parts.operators.get(operator) {
                 let mut outputs = part.outputs.iter();
@@ -96,6 +115,9 @@ impl Run {
         let failed = &self.shared.n_runs_failed;
         failed.fetch_add(1, Ordering::Relaxed);
         self.guard(|run| {
+            if let Some(operator) = run.running.take() {
+                run.tell_failure(operator, reason);
+            }
             if let Some(tap) = &run.tap {
                 tap.fail_step(reason);
             }
@@ -177,16 +199,31 @@ impl Run {
             Stability::Run => self.shared.is_reducing,
             Stability::Operator => false,
         };
-        let bytes: SharedBytes = match &lent.strides {
-            Some(strides) => Arc::new(self.gather(object.py(), &lent, strides)?),
-            None if outlives => Arc::new(lent.hold(&self.shared.released)),
+        let (bytes, identity) = match &lent.strides {
+            Some(strides) => self.shared_bytes(self.gather(object.py(), &lent, strides)?),
+            None if outlives => self.shared_bytes(lent.hold(&self.shared.released)),
             None => {
                 let (pool, bytes) = (&self.shared.pool, lent.bytes());
                 let copy = || pool.copy(bytes).map_err(|_| Reason::Copy);
-                Arc::new(detached(object.py(), bytes.len(), copy)?)
+                self.shared_bytes(detached(object.py(), bytes.len(), copy)?)
             }
         };
-        Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| Reason::Shape)
+        let tensor = Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| Reason::Shape)?;
+        Ok(match identity {
+            Some(identity) => tensor.with_identity(identity),
+            None => tensor,
+        })
+    }
+
+    /// Memory to share, and a name for it if the sink makes anything of names.
+    fn shared_bytes<T: AsRef<[u8]> + Send + Sync + 'static>(
+        &self,
+        bytes: T,
+    ) -> (SharedBytes, Option<Identity>) {
+        let owner = Arc::new(bytes);
+        let has_identities = self.shared.has_identities;
+        let identity = has_identities.then(|| Identity::of(&owner));
+        (owner, identity)
     }
 
     /// The elements side by side.
@@ -205,16 +242,41 @@ impl Run {
         detached(py, n_bytes, copy)
     }
 
-    fn submit(&self, py: Python<'_>, operator: usize) {
-        let part = &self.parts.operators[operator];
-        let Some(mut probe) = self.tap.as_ref().and_then(|tap| tap.open(&part.operator)) else {
+    /// Shows a parameter once more, if it can be looked at.
+    fn show_again(&self, value: usize, object: &Bound<'_, PyAny>) {
+        let Some(part) = self.parts.values.get(value) else {
             return;
         };
+        match (self.take(part.stability, object), &self.tap) {
+            (Ok(tensor), Some(tap)) => tap.show_parameter(&part.name, tensor),
+            (Ok(_), None) => {}
+            (Err(reason), _) => self.shared.note_unseen(&reason),
+        }
+    }
+
+    /// What is known of an operator before it runs.
+    fn probe(&self, operator: usize) -> Option<Probe> {
+        let part = self.parts.operators.get(operator)?;
+        let mut probe = self.tap.as_ref()?.open(&part.operator)?;
         for &(position, value) in &part.inputs {
             if let Some(tensor) = &self.values[value] {
                 probe.input(position, tensor.clone());
             }
         }
+        Some(probe)
+    }
+
+    fn tell_failure(&self, operator: usize, reason: &str) {
+        if let Some(probe) = self.probe(operator) {
+            probe.fail(reason);
+        }
+    }
+
+    fn submit(&self, py: Python<'_>, operator: usize) {
+        let part = &self.parts.operators[operator];
+        let Some(mut probe) = self.probe(operator) else {
+            return;
+        };
         let mut n_bytes = 0;
         for (position, value) in part.outputs.iter().enumerate() {
             if let Some(tensor) = value.and_then(|value| self.values[value].as_ref()) {

@@ -1,10 +1,11 @@
-//! A session that writes an AscendCL tree.
+//! A session that writes an AscendCL tree, or one of MindSpore's.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::sink::{AclSink, Content};
-use opscope_capture::{SessionOptions, Summary};
+use opscope_capture::sink::MindSporeSink;
+use opscope_capture::{Plan, SessionOptions, Summary};
+use opscope_config::dialect::mindspore;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::record::ModelId;
 use opscope_store::run_file::RunFile;
@@ -14,8 +15,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use super::description::{OperatorDescription, ValueDescription};
-use super::graph::Graph;
+use super::graph::{Beside, Graph};
 use super::memory::Lender;
+use super::mindspore::{Place, request as mindspore_request};
+use super::opened::Opened;
 use super::report;
 use super::request::Request;
 use super::run_record;
@@ -30,6 +33,10 @@ pub(super) struct Session {
     root: PathBuf,
     run: Arc<RunFile>,
     creator: Creator,
+    /// The sink, if it writes a tree of MindSpore's.
+    mindspore: Option<Arc<MindSporeSink>>,
+    /// The device that graphs are said to run on.
+    device: u32,
 }
 
 #[pymethods]
@@ -83,6 +90,36 @@ impl Session {
         Session::start(py, request, times, (&plain_types, torch_version), how)
     }
 
+    /// The same for what a configuration of MindSpore asks for, in its `path`; `target` says whose tree.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+    #[pyo3(signature = (text, target, rank, device, time, plain_types, torch_version, *, queue_bytes_max=None,
+                        n_writers=None))]
+    fn of_mindspore_json(
+        py: Python<'_>,
+        text: &str,
+        target: &str,
+        rank: u32,
+        device: u32,
+        time: &str,
+        plain_types: Vec<Bound<'_, PyType>>,
+        torch_version: &str,
+        queue_bytes_max: Option<u64>,
+        n_writers: Option<usize>,
+    ) -> PyResult<Session> {
+        let place = Place::new(target, rank, device)?;
+        let Some(request) = mindspore_request(text, place, time)? else {
+            return Err(PyValueError::new_err("the configuration asks for no dump"));
+        };
+        let mut how = options(queue_bytes_max, n_writers);
+        how.n_writers = (how.n_writers).min(mindspore::Request::n_writers_max(&request.options));
+        let lender = Lender::new(&plain_types)?;
+        py.detach(|| {
+            let (plan, opened) = Opened::mindspore(request, device, torch_version, how.n_writers)?;
+            Session::open(lender, plan, opened, how)
+        })
+    }
+
     /// Writes a description of a graph beside the dump.
     fn describe(&self, py: Python<'_>, name: &str, text: &str) -> PyResult<()> {
         let path = own::graph_file(&self.root, name);
@@ -106,14 +143,18 @@ impl Session {
         self.shared.lender.has_table()
     }
 
-    /// Lets a graph take part. `model_name` and `load` are its place in the tree.
-    #[pyo3(signature = (model_name, load, operators, values))]
+    /// Lets a graph take part. `model_name` and `load` are its place in the tree, `constants` are values that
+    /// are written into the graph, and `types` those of which dtype and extents are known, -1 for an extent that
+    /// is not.
+    #[pyo3(signature = (model_name, load, operators, values, constants=Vec::new(), types=Vec::new()))]
     fn attach(
         &self,
         model_name: String,
         load: u32,
         operators: Vec<OperatorDescription>,
         values: Vec<ValueDescription>,
+        constants: Vec<usize>,
+        types: Vec<(usize, String, Vec<i64>)>,
     ) -> PyResult<Graph> {
         let session = self.lock();
         let Some(session) = &*session else {
@@ -123,10 +164,11 @@ impl Session {
             file_stem: model_name.clone(),
             graph_name: model_name,
             load: Some(load),
-            device: 0,
+            device: self.device,
         };
         run_record::note_graph(&self.run, &model.graph_name);
-        Graph::attach(&self.shared, session, model, &operators, values)
+        let beside = Beside::new(&values, &constants, types);
+        Graph::attach(&self.shared, session, model, &operators, values, &beside)
     }
 
     /// The counts so far; they add up once the session is finished.
@@ -158,7 +200,8 @@ impl Session {
         if let Err(error) = ended {
             self.shared.note_fault(|| error.to_string());
         }
-        report::summary(py, &summary, &self.shared).map(Some)
+        let refused = self.mindspore.as_ref().map(|sink| sink.refused());
+        report::summary(py, &summary, refused.unwrap_or_default(), &self.shared).map(Some)
     }
 }
 
@@ -170,31 +213,31 @@ impl Session {
         (plain_types, torch_version): (&[Bound<'_, PyType>], &str),
         options: SessionOptions,
     ) -> PyResult<Session> {
-        let Request {
-            plan,
-            content,
-            place,
-        } = request;
         let lender = Lender::new(plain_types)?;
-        // The sink keeps no elements then, once it has seen them.
-        let is_reducing = matches!(content, Content::Statistics(_));
         py.detach(|| {
-            let sink = AclSink::create(&place, times, Modes::default())
-                .map_err(|error| PyOSError::new_err(error.to_string()))?
-                .with_content(content);
-            let root = sink.tree().root().to_owned();
-            let run = run_record::begin(&place, &root, &plan, torch_version, options.n_writers);
-            sink.set_run(run.clone());
-            let session = opscope_capture::Session::start(plan, Arc::new(sink), options)?;
-            let pool = session.pool();
-            let shared = Shared::new(lender, pool, is_reducing, options.queue_bytes_max);
-            Ok(Session {
-                session: Mutex::new(Some(session)),
-                shared: Arc::new(shared),
-                root,
-                run,
-                creator: Creator::in_dump(&place, Modes::default()),
-            })
+            let (plan, opened) = Opened::acl(request, times, torch_version, options.n_writers)?;
+            Session::open(lender, plan, opened, options)
+        })
+    }
+
+    fn open(
+        lender: Lender,
+        plan: Plan,
+        opened: Opened,
+        options: SessionOptions,
+    ) -> PyResult<Session> {
+        let session = opscope_capture::Session::start(plan, opened.sink, options)?;
+        let pool = session.pool();
+        let sees = (opened.is_reducing, opened.mindspore.is_some());
+        let shared = Shared::new(lender, pool, sees, options.queue_bytes_max);
+        Ok(Session {
+            session: Mutex::new(Some(session)),
+            shared: Arc::new(shared),
+            root: opened.root,
+            run: opened.run,
+            creator: Creator::in_dump(&opened.place, Modes::default()),
+            mindspore: opened.mindspore,
+            device: opened.device,
         })
     }
 

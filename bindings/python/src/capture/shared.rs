@@ -18,6 +18,9 @@ pub(super) struct Shared {
     pub(super) released: Arc<Released>,
     /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
     pub(super) is_reducing: bool,
+    /// Whether the sink writes a tensor that several operators have several times, so that it pays to tell it which
+    /// ones are the same.
+    pub(super) has_identities: bool,
     /// Expanded tensors beyond this are not written out.
     pub(super) queue_bytes_max: u64,
     pub(super) n_graphs: AtomicU64,
@@ -43,7 +46,7 @@ impl Shared {
     pub(super) fn new(
         lender: Lender,
         pool: Arc<Pool>,
-        is_reducing: bool,
+        (is_reducing, has_identities): (bool, bool),
         queue_bytes_max: u64,
     ) -> Shared {
         Shared {
@@ -51,6 +54,7 @@ impl Shared {
             pool,
             released: Arc::default(),
             is_reducing,
+            has_identities,
             queue_bytes_max,
             n_graphs: AtomicU64::new(0),
             n_runs_overlapping: AtomicU64::new(0),

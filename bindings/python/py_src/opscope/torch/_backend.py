@@ -15,7 +15,7 @@ from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from . import _dump, _graph, _names, _plan, _runner, _storage
+from . import _dump, _graph, _mindspore, _names, _origin, _plan, _runner, _storage
 from ._plan import Config, DumpPlan
 
 _log = logging.getLogger("opscope.torch")
@@ -36,9 +36,9 @@ class Backend:
     def __init__(self, plan: Any, config: Config) -> None:
         _plan.check(plan)
         self.plan = plan
-        text = _plan.acl_json_text(plan)
         # A file that is in order may ask for nothing.
-        self.is_enabled = bool(plan.enabled) and (text is None or _plan.check_acl_json(text))
+        self.is_enabled = bool(plan.enabled) and _plan.is_asked_for(plan)
+        self.is_mindspore = getattr(plan, "mindspore_json", None) is not None
         self.config = config
         self.n_graphs = 0
         self.layers = _names.Layers(plan.layers)
@@ -51,24 +51,31 @@ class Backend:
         if options := kwargs.pop("options", None):
             raise ValueError(f"a backend object has its options already, `torch.compile` gives it {options}")
         exposure = _storage.Exposure()
+        origin = _origin.of_graph(gm) if self.is_mindspore else None
         compile_with = aot_autograd(
-            fw_compiler=self._compiler("forward", exposure),
-            bw_compiler=self._compiler("backward", exposure),
-            inference_compiler=self._compiler("inference", exposure),
+            fw_compiler=self._compiler("forward", exposure, origin),
+            bw_compiler=self._compiler("backward", exposure, origin),
+            inference_compiler=self._compiler("inference", exposure, origin),
             partition_fn=default_partition,
             decompositions=self.config.decompositions,
             keep_inference_input_mutations=self.config.keep_inference_input_mutations,
         )
         return compile_with(gm, example_inputs, **kwargs)
 
-    def _compiler(self, phase: str, exposure: _storage.Exposure) -> Callable[..., Any]:
+    def _compiler(
+        self, phase: str, exposure: _storage.Exposure, origin: _origin.Origin | None
+    ) -> Callable[..., Any]:
         def compile_phase(gm: GraphModule, example_inputs: Any) -> Callable[..., Any]:
-            return self.compile_aten(gm, phase, exposure)
+            return self.compile_aten(gm, phase, exposure, origin)
 
         return compile_phase
 
     def compile_aten(
-        self, gm: GraphModule, phase: str = "inference", exposure: _storage.Exposure | None = None
+        self,
+        gm: GraphModule,
+        phase: str = "inference",
+        exposure: _storage.Exposure | None = None,
+        origin: _origin.Origin | None = None,
     ) -> Callable[[list], Any]:
         """Compiles a graph of AOT autograd: a function that is called with a list, which it empties."""
         self.n_graphs += 1
@@ -76,6 +83,8 @@ class Backend:
         if not self.is_enabled:
             return _runner.untapped(gm)
         described = _graph.describe(gm, phase, exposure or _storage.Exposure())
+        if self.is_mindspore:
+            return self._compile_mindspore(gm, described, phase, origin or _origin.Origin(), number)
         self._select(described, number)
         load = number if self.config.model_id == "graph" else 1
         graph = self.dump.attach(f"graph_{number}", load, described)
@@ -85,6 +94,16 @@ class Backend:
             self.dump.describe(f"graph_{number}", _graph.to_json(described, f"graph_{number}", phase))
 
         return _runner.Runner(gm, described, graph, write_description).run
+
+    def _compile_mindspore(
+        self, gm: GraphModule, described: _graph.Described, phase: str, origin: _origin.Origin, number: int
+    ) -> Callable[[list], Any]:
+        _origin.note_arguments(origin, gm, phase)
+        renamed = _mindspore.rename(described, phase, origin)
+        beside = (_mindspore.constants(described), _mindspore.types(described))
+        graph = self.dump.attach(f"graph_{number}", number, renamed, *beside)
+        self.dump.note_rules(graph.unused_rules)
+        return _runner.Runner(gm, described, graph, lambda: None).run
 
     def _select(self, described: _graph.Described, number: int) -> None:
         operators = described.operators

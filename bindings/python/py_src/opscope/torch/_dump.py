@@ -13,7 +13,7 @@ import torch
 
 from .._native.capture import Graph, Session
 from ._graph import Described
-from ._plan import Config, acl_json_text
+from ._plan import Config, acl_json_text, mindspore_text
 
 _log = logging.getLogger("opscope.torch")
 # How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
@@ -34,14 +34,22 @@ class Dump:
         # A relative path means the directory of now.
         self.path = os.path.abspath(os.fspath(plan.path))
         self.accepted_at = time.time()
+        # Read once: the file may be another when the first graph is compiled.
+        self.mindspore_text = mindspore_text(plan)
         self._session: Session | None = None
         self._report: dict | None = None
         self._lock = threading.Lock()
         self._pid = os.getpid()
+        # `None` before the first graph.
+        self.unused_rules: list[str] | None = None
 
-    def attach(self, name: str, load: int, described: Described) -> Graph:
-        """Lets a graph take part."""
-        return self._begun().attach(name, load, described.operators, described.values)
+    def attach(self, name: str, load: int, described: Described, *beside: Any) -> Graph:
+        """Lets a graph take part. What is known beside its operators is for graph files only."""
+        return self._begun().attach(name, load, described.operators, described.values, *beside)
+
+    def note_rules(self, unused: list[str]) -> None:
+        """Remembers rules that choose nothing of a graph; those that choose nothing of any are told at the end."""
+        self.unused_rules = unused if self.unused_rules is None else [r for r in self.unused_rules if r in unused]
 
     def describe(self, name: str, text: str) -> None:
         """Writes a description of a graph beside its dump. A model does not fail for that."""
@@ -76,6 +84,11 @@ class Dump:
             # The file says where to; only processes that run together have to be told apart.
             below = rank_directory() if n_processes() > 1 else ""
             return Session.of_acl_json(text, below, times, plain_types, torch.__version__, **how)
+        if (text := self.mindspore_text) is not None:
+            rank = plan.rank if plan.rank is not None else _rank()
+            return Session.of_mindspore_json(
+                text, plan.target, rank, plan.device, times[0], plain_types, torch.__version__, **how
+            )
         return Session(
             os.path.join(self.path, rank_directory()),
             times,
@@ -100,6 +113,8 @@ class Dump:
             root = None if self._session is None else self._session.root
             self._report = {"n_graphs": n_graphs, "root": None, **(found or {})}
             self._report["root"] = None if root is None else str(root)
+        for rule in self.unused_rules or ():
+            _log.warning("[DataDump] Unused Kernel in json: %s", rule)
         if self.is_enabled:
             self._complain(self._report)
         return self._report
@@ -116,6 +131,8 @@ class Dump:
         elif report.get("n_steps_active") == 0:
             n = report.get("n_steps", 0)
             text = f"opscope.torch: nothing was dumped: of {n} executions of graphs none was among the steps to dump"
+            if n == 0:
+                text = "opscope.torch: nothing was dumped: no graph that was executed has anything that is selected"
         if text is not None:
             warnings.warn(text, RuntimeWarning, stacklevel=4)
         if unseen := report.get("unseen"):
@@ -130,9 +147,11 @@ def warn_of_nothing() -> None:
 
 def rank_directory() -> str:
     """The directory of this process among those that run together."""
-    size = n_processes()
-    rank = torch.distributed.get_rank() if size > 1 else 0
-    return f"worldsize{size}_global_rank{rank}"
+    return f"worldsize{n_processes()}_global_rank{_rank()}"
+
+
+def _rank() -> int:
+    return torch.distributed.get_rank() if n_processes() > 1 else 0
 
 
 def n_processes() -> int:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from .._native.capture import check_acl_json
+from .._native.capture import check_acl_json, check_mindspore_json, read_configuration
 
+_log = logging.getLogger("opscope.torch")
 MODES = ("input", "output", "all")
 DATA = ("tensor", "stats")
 _STEP_MAX = 2**64 - 1
@@ -35,6 +37,13 @@ class DumpPlan:
     # A configuration in the form of AscendCL's acl.json: its text, or an object that has it as `text`. It takes the
     # place of everything but `enabled`.
     acl_json: Any | None = None
+    # A configuration of MindSpore: its text, or the name of a file. It takes the place of everything but `enabled`,
+    # and the dump has MindSpore's form: that of `target`, under this number of a device, and under the rank of this
+    # process or this one.
+    mindspore_json: Any | None = None
+    target: str = "cpu"
+    device: int = 0
+    rank: int | None = None
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,28 @@ def acl_json_text(plan: Any) -> str | None:
     return getattr(plan.acl_json, "text", plan.acl_json)
 
 
+def mindspore_text(plan: Any) -> str | None:
+    """The text of a plan's configuration of MindSpore, if it has one."""
+    found = getattr(plan, "mindspore_json", None)
+    if found is None:
+        return None
+    if isinstance(found, str) and found.lstrip("\ufeff \t\r\n").startswith("{"):
+        return found
+    return read_configuration(os.fspath(found))
+
+
+def is_asked_for(plan: Any) -> bool:
+    """Whether a plan's configuration asks for anything, if it has one."""
+    if (text := acl_json_text(plan)) is not None:
+        return check_acl_json(text)
+    if (text := mindspore_text(plan)) is not None:
+        is_asked, warnings = check_mindspore_json(text, plan.target, plan.device)
+        for warning in warnings:
+            _log.warning("the configuration of MindSpore: %s", warning)
+        return is_asked
+    return True
+
+
 def check(plan: Any) -> None:
     """Raises what is wrong with a plan, whichever class it is of."""
     if plan.mode not in MODES:
@@ -100,5 +131,9 @@ def check(plan: Any) -> None:
         raise ValueError("the path of the dump is empty")
     if (text := acl_json_text(plan)) is not None:
         check_acl_json(text)
+        if getattr(plan, "mindspore_json", None) is not None:
+            raise ValueError("a dump has the form of AscendCL or that of MindSpore: there is a configuration of each")
+    if (text := mindspore_text(plan)) is not None:
+        check_mindspore_json(text, plan.target, plan.device)
     if getattr(plan, "stage", None) is not None:
         raise NotImplementedError("opscope.torch writes no `.pt` files of graph stages yet")

@@ -75,6 +75,6 @@ class Runner:
         if source is not None:
             gm, described, on_first = source
             on_first()
-            self._tapped = _taps.tapped(gm, described, self._graph.tapped, self._graph.wanted)
+            self._tapped = _taps.tapped(gm, described, self._graph)
             self._source = None
         return self._tapped

@@ -9,7 +9,9 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
+from .._native.capture import Graph
 from ._graph import Described
+from ._storage import OPERATOR
 
 try:
     from torch.fx.graph import _BoxedCodeGen
@@ -34,8 +36,8 @@ def plain(gm: GraphModule) -> Boxed:
     return _boxed(gm, copy.deepcopy(gm.graph))
 
 
-def tapped(gm: GraphModule, described: Described, tapped: list[int], wanted: list[int]) -> Boxed:
-    """The graph with a call after each operator in `tapped`, and one that shows `wanted` values that no operator
+def tapped(gm: GraphModule, described: Described, attached: Graph) -> Boxed:
+    """The graph with a call after each operator that is tapped, and one that shows wanted values that no operator
     gives. Its first argument is the run that the calls go to.
     """
     graph = copy.deepcopy(gm.graph)
@@ -46,7 +48,7 @@ def tapped(gm: GraphModule, described: Described, tapped: list[int], wanted: lis
         run = graph.placeholder("opscope_run")
     arguments = [node for node in graph.nodes if node.op == "placeholder"]
     given = []
-    for number in wanted:
+    for number in attached.wanted:
         value = described.values[number]
         if value.node is None or value.node.op == "call_function":
             continue
@@ -56,16 +58,32 @@ def tapped(gm: GraphModule, described: Described, tapped: list[int], wanted: lis
             _give(graph, run, [number], described, ours, after=ours[value.node])
     if given:
         _give(graph, run, given, described, ours, after=arguments[-1])
-    for number in tapped:
+    tells_failures = attached.tells_failures
+    for number in attached.tapped:
         operator = described.operators[number]
         node = ours[operator.node]
         outputs = [output for output in operator.outputs if output is not None]
         is_lazy = any(described.values[output].is_lazy for output in outputs)
+        if tells_failures:
+            with graph.inserting_before(node):
+                graph.call_method("enter", (run, number))
         with graph.inserting_after(node):
             result = graph.call_function(resolved, (node,)) if is_lazy else node
         with graph.inserting_after(result):
             graph.call_method("tap", (run, number, result))
+    _refresh(graph, run, attached.parameters, described, ours)
     return _boxed(gm, graph)
+
+
+def _refresh(graph: Any, run: Any, parameters: list[int], described: Described, ours: dict) -> None:
+    """Shows arguments that are written as the graph leaves them, if it writes to them."""
+    written = [number for number in parameters if described.values[number].stability == OPERATOR]
+    nodes = {number: described.values[number].node for number in written}
+    numbers = [number for number, node in nodes.items() if node is not None and node.op == "placeholder"]
+    numbers = [number for number in numbers if isinstance(nodes[number].meta.get("val"), torch.Tensor)]
+    if numbers:
+        with graph.inserting_before(next(node for node in graph.nodes if node.op == "output")):
+            graph.call_method("refresh", (run, tuple(numbers), tuple(ours[nodes[number]] for number in numbers)))
 
 
 def _give(graph: Any, run: Any, numbers: list[int], described: Described, ours: dict, *, after: Any) -> None:
