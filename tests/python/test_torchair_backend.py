@@ -15,7 +15,7 @@ import opscope
 import opscope.torchair as torchair
 import pytest
 from opscope.torchair import CompilerConfig, _idle, get_compiler, get_npu_backend
-from opscope.torchair._plan import DumpPlan, StepRange
+from opscope._plan import DumpPlan, StepRange
 
 SOURCE = Path(opscope.__file__).resolve().parents[1]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from opscope.torchair._plan import AclJson
+from opscope._plan import AclJson
 from opscope.torchair._warning import warn
 
 # The native module takes no greater file either.

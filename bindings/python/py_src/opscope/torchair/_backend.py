@@ -8,7 +8,7 @@ from typing import Any
 
 from opscope.torchair import _idle
 from opscope.torchair._lower import lower
-from opscope.torchair._plan import DumpPlan
+from opscope._plan import DumpPlan
 from opscope.torchair._warning import warn
 from opscope.torchair.configs._node import copied
 from opscope.torchair.configs.compiler_config import CompilerConfig

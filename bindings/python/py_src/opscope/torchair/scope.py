@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from opscope.torchair._plan import SCOPE_KEY
+from opscope._plan import SCOPE_KEY
 
 __all__ = [
     "data_dump",
