@@ -64,9 +64,12 @@ impl Graph {
             .filter(|value| value.is_input)
             .map(|value| value.name.clone())
             .collect();
+        let with_both = (named.iter().zip(operators)).filter(|(_, one)| one.has_both_sides);
+        let both_sides: Vec<u32> = with_both.map(|(operator, _)| operator.task_id).collect();
         let view = GraphView {
             operators: &named,
             inputs: &inputs,
+            both_sides: &both_sides,
             ..GraphView::default()
         };
         let (tap, selected) = session.attach_graph(&Arc::new(model), view);

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from .._native.capture import Graph, Session
+from .._world import rank_name, world
 from ._graph import Described
 from ._plan import Config, acl_json_text
 
@@ -74,10 +75,11 @@ class Dump:
         times, plain_types = _times(self.accepted_at), [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:
             # The file says where to; only processes that run together have to be told apart.
-            below = rank_directory() if n_processes() > 1 else ""
+            processes = world()
+            below = rank_name(processes) if processes.size > 1 else ""
             return Session.of_acl_json(text, below, times, plain_types, torch.__version__, **how)
         return Session(
-            os.path.join(self.path, rank_directory()),
+            os.path.join(self.path, rank_name(world())),
             times,
             plain_types,
             torch.__version__,
@@ -126,19 +128,6 @@ class Dump:
 def warn_of_nothing() -> None:
     """For a program that wanted a dump and compiled nothing."""
     warnings.warn(_NOTHING_COMPILED, RuntimeWarning, stacklevel=2)
-
-
-def rank_directory() -> str:
-    """The directory of this process among those that run together."""
-    size = n_processes()
-    rank = torch.distributed.get_rank() if size > 1 else 0
-    return f"worldsize{size}_global_rank{rank}"
-
-
-def n_processes() -> int:
-    """How many processes run together."""
-    distributed = torch.distributed
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
 def _times(start: float) -> list[str]:

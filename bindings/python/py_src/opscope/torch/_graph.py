@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from . import _names, _storage
+from . import _names, _printing, _storage
 
 # Operators whose results are whatever was in memory.
 _UNINITIALISED = ("aten.empty", "aten.new_empty")
@@ -47,6 +47,8 @@ class Operator:
     outputs: list[int | None]
     attributes: list[tuple[str, str]]
     is_selected: bool
+    # Whether its record has both sides, whichever the plan asks for.
+    has_both_sides: bool = False
     node: Node | None = None
     # What it can be asked for by.
     names: list[str] = field(default_factory=list)
@@ -121,6 +123,8 @@ class _Describer:
         return found
 
     def _call(self, node: Node) -> None:
+        if _printing.is_ours(node.target):
+            return
         if node.target is operator.getitem:
             source = self.results.get(node.args[0])
             if isinstance(source, tuple) and isinstance(node.args[1], int):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from opscope.torchair import _acl_json, _dump_step
 from opscope._plan import DumpPlan
-from opscope.torchair._warning import warn
+from opscope._warning import warn
 from opscope.torchair.configs.compiler_config import CompilerConfig
 from opscope.torchair.configs.dump_config import DataDumpConfig
 
