@@ -21,7 +21,10 @@ def test_messages(message: Message, expected: dict) -> None:
     assert parse(text_of(message)) == expected
 
 
-@pytest.mark.parametrize("text", ["", "a b", 'say "a"\\n', "two\nlines\r\n\t", "\x00\x1f\x7f", "größer 大", "'", "#:{}"])
+TEXTS = ["", "a b", 'say "a"\\n', "two\nlines\r\n\t", "\x00\x1f\x7f", "größer 大", "'", "#:{}"]
+
+
+@pytest.mark.parametrize("text", TEXTS)
 def test_any_text_comes_back(text: str) -> None:
     line = text_of([("s", text)])
     assert line.count("\n") == 1

@@ -69,7 +69,9 @@ def test_files_are_for_their_owner_only_and_hold_no_more_than_the_tensor(tmp_pat
 def test_numbers_stay_the_same(name: str, is_training: bool, tmp_path: Path) -> None:
     case: Case = CASES[name]
     backend = get_npu_backend(compiler_config=dumping(tmp_path))
-    assert same(run(case, is_training=is_training), run(case, backend, is_training=is_training))
+    # Compiled as well: torch's releases before 2.9 do not compute the same as in eager mode.
+    expected = run(case, get_npu_backend(), is_training=is_training)
+    assert same(expected, run(case, backend, is_training=is_training))
     if is_training:
         assert any(path.name.startswith("tangents_1") for path in tmp_path.rglob("*.pt")), "backward is there"
 

@@ -54,7 +54,9 @@ def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
 def test_numbers_stay_the_same(name: str, is_training: bool, tmp_path: Path) -> None:
     case: Case = CASES[name]
     backend = get_npu_backend(compiler_config=dumping(tmp_path))
-    assert same(run(case, is_training=is_training), run(case, backend, is_training=is_training))
+    # Compiled as well: torch's releases before 2.9 do not compute the same as in eager mode.
+    expected = run(case, get_npu_backend(), is_training=is_training)
+    assert same(expected, run(case, backend, is_training=is_training))
     assert len(list(tmp_path.glob("worldsize1_global_rank0/graph_*"))) == (2 if is_training else 1)
 
 
@@ -95,7 +97,8 @@ def test_dtypes_that_numpy_lacks_become_wider(dtype: torch.dtype, expected: Any,
     (step,) = tmp_path.glob("worldsize1_global_rank0/graph_*/0")
     found = arrays(step)
     given = found["clone-aten.clone.default.INPUT.0"]
-    assert given.dtype == expected and given.tolist() == values.to(torch.complex64 if dtype.is_complex else torch.float32).tolist()
+    wide = values.to(torch.complex64 if dtype.is_complex else torch.float32)
+    assert given.dtype == expected and given.tolist() == wide.tolist()
     transposed = found["t-aten.t.default.OUTPUT.0"]
     assert transposed.shape == (2, 2) and transposed.flags.c_contiguous
     assert transposed.tolist() == given.reshape(2, 2).T.tolist()
@@ -200,5 +203,6 @@ def test_extents_that_are_not_known_before(tmp_path: Path) -> None:
             x = torch.randn(n, 2)
             assert torch.equal(call(x), x.reshape(-1) * n)
     (graph,) = tmp_path.glob("worldsize1_global_rank0/graph_*")
-    shapes = [next(v for k, v in arrays(graph / step).items() if k.endswith("mul.Tensor.OUTPUT.0")).shape for step in "01"]
+    found = [arrays(graph / step) for step in "01"]
+    shapes = [next(v.shape for k, v in one.items() if k.endswith("mul.Tensor.OUTPUT.0")) for one in found]
     assert shapes == [(6,), (10,)]

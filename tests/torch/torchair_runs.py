@@ -47,4 +47,5 @@ def compiled(model: Any, config: CompilerConfig, **how: Any) -> Iterator[Any]:
 
     call.reports = []  # type: ignore[attr-defined]
     yield call
-    call.reports += [made.backend.finish() for made in backend._made if made.backend is not None]  # type: ignore[attr-defined]
+    backends = [made.backend for made in backend._made if made.backend is not None]
+    call.reports += [one.finish() for one in backends]  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
 """What a dump configuration asks for, as plain data.
 
-`opscope.torch.backend` makes a `DumpPlan` of its arguments and `opscope.torchair` one of a `CompilerConfig`; the backend
-in `opscope.torch` carries it out. Importing this module does not import torch.
+`opscope.torch.backend` makes a `DumpPlan` of its arguments and `opscope.torchair` one of a `CompilerConfig`; the
+backend in `opscope.torch` carries it out. Importing this module does not import torch.
 """
 
 from __future__ import annotations

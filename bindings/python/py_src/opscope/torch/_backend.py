@@ -186,7 +186,7 @@ def backend(
 
 
 def named(options: dict) -> Backend:
-    """The backend that `torch.compile(backend="opscope", options=…)` means: one for all graphs of the same options."""
+    """The backend that `torch.compile(backend="opscope", options=…)` means: one for all graphs of equal options."""
     note_called()
     key = tuple(sorted((name, repr(value)) for name, value in options.items()))
     with _lock:

@@ -101,7 +101,9 @@ class _Describer:
         # Of each node a value's number, None for what is no tensor, or a tuple of these.
         self.results: dict[Node, Any] = {}
         self.n_of_alias: dict[str, int] = {}
+        self.n_scopes = 0
         for node in gm.graph.nodes:
+            self.n_scopes += _printing.scope_depth(node)
             if node.op == "placeholder":
                 self.results[node] = self._result(node, is_input=True)
             elif node.op == "get_attr":
@@ -180,7 +182,7 @@ class _Describer:
             node=node,
             names=[node.name, alias, target, base],
             module=module,
-            is_marked=_names.is_marked(node.meta),
+            is_marked=self.n_scopes > 0 or _names.is_marked(node.meta),
         )
 
     def _attributes(self, node: Node, target: str, alias: str, module: str) -> list[tuple[str, str]]:

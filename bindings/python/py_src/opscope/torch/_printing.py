@@ -1,4 +1,4 @@
-"""Operators of compiled graphs that do something besides computing: print, and save a tensor.
+"""Operators of compiled graphs that do something besides computing: print, save a tensor, mark a place.
 
 They give nothing, and are kept all the same; a graph has them in the order in which the program has them.
 """
@@ -19,6 +19,8 @@ _library.define(
     "print(Tensor[] tensors, SymInt[] numbers, str[] texts, str order, int summarize_size, bool tensor_detail) -> ()"
 )
 _library.define("save(Tensor tensor, str path) -> ()")
+# Where a scope begins and ends, for releases of torch that cannot annotate nodes.
+_library.define("scope(bool is_begin) -> ()")
 
 
 def _print(
@@ -44,7 +46,7 @@ def _nothing(*arguments: Any, **keywords: Any) -> None:
     return None
 
 
-for _name, _function in (("print", _print), ("save", _save)):
+for _name, _function in (("print", _print), ("save", _save), ("scope", _nothing)):
     _library.impl(_name, _function, "CompositeExplicitAutograd")
     torch.library.register_fake(f"opscope::{_name}", _nothing, lib=_library)
     torch.fx.node.has_side_effect(getattr(torch.ops.opscope, _name).default)
@@ -84,6 +86,18 @@ def npu_print(*args: Any, summarize_size: int = 3, tensor_detail: bool = False) 
 def save_tensor(tensor: torch.Tensor, path: str) -> None:
     """Saves a tensor where the graph has come to it."""
     torch.ops.opscope.save(tensor, os.fspath(path))
+
+
+def mark_scope(is_begin: bool) -> None:
+    """Marks where a scope begins or ends."""
+    torch.ops.opscope.scope(is_begin)
+
+
+def scope_depth(node: Any) -> int:
+    """1 for the node that begins a scope, -1 for that which ends one, 0 for any other."""
+    if node.op != "call_function" or node.target is not torch.ops.opscope.scope.default:
+        return 0
+    return 1 if node.args[0] else -1
 
 
 def _text(value: Any, summarize_size: int, tensor_detail: bool) -> str:

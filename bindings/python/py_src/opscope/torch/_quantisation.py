@@ -1,9 +1,9 @@
 """What quantises, and keeping what was before beside what came of it.
 
 With `quant_dumpable` the record of an operator that quantises has both sides: the values before, the scale and the
-zero point among its inputs, and the integers as its output, whichever side is dumped of other operators. And it is there
-not only if the operator was chosen, but also if a chosen operator gives what it quantises or reads what it quantised,
-perhaps with views or a dequantisation between the two.
+zero point among its inputs, and the integers as its output, whichever side is dumped of other operators. And it is
+there not only if the operator was chosen, but also if a chosen operator gives what it quantises or reads what it
+quantised, perhaps with views or a dequantisation between the two.
 """
 
 from __future__ import annotations

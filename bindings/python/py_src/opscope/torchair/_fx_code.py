@@ -19,6 +19,10 @@ from math import inf, nan
 import torch
 from torch import device
 """
+_WRITTEN_AS_THEY_ARE = (
+    *(bool, int, float, complex, str, type(None)),
+    *(torch.dtype, torch.device, torch.layout, torch.memory_format),
+)
 _CALLED = {operator.getitem: "operator.getitem"}
 
 
@@ -88,5 +92,4 @@ def _argument(argument: Any) -> str:
         return f"[{', '.join(_argument(part) for part in argument)}]"
     if isinstance(argument, slice):
         return f"slice({_argument(argument.start)}, {_argument(argument.stop)}, {_argument(argument.step)})"
-    is_plain = isinstance(argument, (int, float, complex, str, type(None), torch.dtype, torch.device))
-    return repr(argument) if is_plain or isinstance(argument, (torch.layout, torch.memory_format)) else repr(str(argument))
+    return repr(argument) if isinstance(argument, _WRITTEN_AS_THEY_ARE) else repr(str(argument))

@@ -66,4 +66,5 @@ class DumpOptions:
     def _path(self) -> str:
         of = world()
         end = "" if self._number == 1 else f"_{self._number}"
-        return os.path.join(self._directory, f"dump_options_worldsize{of.size}_rank{of.rank}_pid{os.getpid()}{end}.json")
+        name = f"dump_options_worldsize{of.size}_rank{of.rank}_pid{os.getpid()}{end}.json"
+        return os.path.join(self._directory, name)
