@@ -3,10 +3,11 @@
 //! A [`session::Session`] takes descriptions of graphs; a [`graph::Graph`] begins steps; a [`run::Run`] is
 //! one execution, which is shown the values that operators produce. Which values are shown, and when each
 //! of them is needed for the last time, is worked out here once for each graph; Python writes the calls
-//! into the graph's code.
+//! into the graph's code. A [`file_writer::FileWriter`] stands apart: it writes single files.
 
 mod description;
 mod element_type;
+mod file_writer;
 mod graph;
 mod memory;
 mod mindspore;
@@ -29,6 +30,7 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<run::Run>()?;
+    module.add_class::<file_writer::FileWriter>()?;
     crate::functions!(
         module,
         check_acl_json,

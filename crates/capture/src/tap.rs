@@ -49,6 +49,7 @@ struct Graph {
     inputs: Vec<String>,
     constants: Vec<String>,
     types: Vec<(String, TensorType)>,
+    both_sides: Vec<u32>,
 }
 
 impl Graph {
@@ -58,6 +59,7 @@ impl Graph {
             inputs: &self.inputs,
             constants: &self.constants,
             types: &self.types,
+            both_sides: &self.both_sides,
         }
     }
 }
@@ -72,6 +74,7 @@ impl Tap {
                 inputs: graph.inputs.to_vec(),
                 constants: graph.constants.to_vec(),
                 types: graph.types.to_vec(),
+                both_sides: graph.both_sides.to_vec(),
             },
             shared,
             model,

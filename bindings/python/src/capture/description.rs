@@ -57,6 +57,8 @@ pub(super) struct OperatorDescription {
     attributes: Vec<(String, String)>,
     /// Whether it is to be dumped.
     pub(super) is_selected: bool,
+    /// Whether its record has both sides, whichever side the plan asks for.
+    pub(super) has_both_sides: bool,
 }
 
 impl OperatorDescription {

@@ -97,11 +97,14 @@ impl Graph {
             .filter(|value| value.is_input)
             .map(|value| value.name.clone())
             .collect();
+        let with_both = (named.iter().zip(operators)).filter(|(_, one)| one.has_both_sides);
+        let both_sides: Vec<u32> = with_both.map(|(operator, _)| operator.task_id).collect();
         let view = GraphView {
             operators: &named,
             inputs: &inputs,
             constants: &beside.constants,
             types: &beside.types,
+            both_sides: &both_sides,
         };
         let (tap, selected) = session.attach_graph(&Arc::new(model), view);
         let mut parts = Parts {

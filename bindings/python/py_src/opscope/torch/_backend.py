@@ -15,7 +15,7 @@ from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from . import _dump, _graph, _mindspore, _names, _origin, _plan, _runner, _storage
+from . import _captured, _dump, _graph, _mindspore, _names, _origin, _plan, _printing, _quantisation, _runner, _storage
 from ._plan import Config, DumpPlan
 
 _log = logging.getLogger("opscope.torch")
@@ -43,8 +43,8 @@ class Backend:
         self.n_graphs = 0
         self.layers = _names.Layers(plan.layers)
         self.dump = _dump.Dump(plan, config, is_enabled=self.is_enabled)
-        if plan.enabled and plan.quant_dumpable:
-            _log.info("quant_dumpable changes nothing: operators run one by one, with every value between them")
+        self.stage: str | None = getattr(plan, "stage", None) if self.is_enabled else None
+        self.captured = _captured.Captured(self.dump.path)
 
     def __call__(self, gm: GraphModule, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
         """Compiles one graph of `torch.compile`."""
@@ -66,7 +66,7 @@ class Backend:
         self, phase: str, exposure: _storage.Exposure, origin: _origin.Origin | None
     ) -> Callable[..., Any]:
         def compile_phase(gm: GraphModule, example_inputs: Any) -> Callable[..., Any]:
-            return self.compile_aten(gm, phase, exposure, origin)
+            return self.compile_aten(gm, phase, exposure, example_inputs, origin)
 
         return compile_phase
 
@@ -75,14 +75,31 @@ class Backend:
         gm: GraphModule,
         phase: str = "inference",
         exposure: _storage.Exposure | None = None,
+        example_inputs: Any = (),
         origin: _origin.Origin | None = None,
     ) -> Callable[[list], Any]:
         """Compiles a graph of AOT autograd: a function that is called with a list, which it empties."""
         self.n_graphs += 1
-        number = next(_graph_numbers)
+        if phase == "backward":
+            _printing.leave_to_forward(gm)
+        exposure = exposure or _storage.Exposure()
+        return self.compile_numbered(gm, phase, exposure, example_inputs, next(_graph_numbers), origin)
+
+    def compile_numbered(
+        self,
+        gm: GraphModule,
+        phase: str,
+        exposure: _storage.Exposure,
+        example_inputs: Any,
+        number: int,
+        origin: _origin.Origin | None = None,
+    ) -> Callable[[list], Any]:
+        """Compiles a graph that has its number."""
         if not self.is_enabled:
             return _runner.untapped(gm)
-        described = _graph.describe(gm, phase, exposure or _storage.Exposure())
+        if self.stage is not None:
+            return self.captured.compiled(gm)
+        described = _graph.describe(gm, phase, exposure)
         if self.is_mindspore:
             return self._compile_mindspore(gm, described, phase, origin or _origin.Origin(), number)
         self._select(described, number)
@@ -91,7 +108,7 @@ class Backend:
         _log.debug("graph_%d: %s, %d operators, %d tapped", number, phase, len(described.operators), len(graph.tapped))
 
         def write_description() -> None:
-            self.dump.describe(f"graph_{number}", _graph.to_json(described, f"graph_{number}", phase))
+            self.describe_graph(described, f"graph_{number}", phase)
 
         return _runner.Runner(gm, described, graph, write_description).run
 
@@ -105,7 +122,16 @@ class Backend:
         self.dump.note_rules(graph.unused_rules)
         return _runner.Runner(gm, described, graph, lambda: None).run
 
+    def describe_graph(self, described: _graph.Described, name: str, phase: str) -> None:
+        """Called once for each graph, before the first execution that is dumped."""
+        self.dump.describe(name, _graph.to_json(described, name, phase))
+
     def _select(self, described: _graph.Described, number: int) -> None:
+        self._select_by_name(described, number)
+        if self.plan.quant_dumpable:
+            _quantisation.select(described)
+
+    def _select_by_name(self, described: _graph.Described, number: int) -> None:
         operators = described.operators
         is_any_marked = any(operator.is_marked for operator in operators)
         if not self.layers.tokens and not is_any_marked:
@@ -129,7 +155,7 @@ class Backend:
                 _backends.remove(self)
             for key in [key for key, backend in _named.items() if backend is self]:
                 del _named[key]
-        return self.dump.finish(self.n_graphs)
+        return {**self.dump.finish(self.n_graphs), **self.captured.report()}
 
 
 def make_backend(plan: Any, config: Any = None, *, decompositions: Mapping[Any, Any] | None = None) -> Backend:
@@ -140,7 +166,11 @@ def make_backend(plan: Any, config: Any = None, *, decompositions: Mapping[Any, 
     settings = config if isinstance(config, Config) else Config()
     if decompositions:
         settings = replace(settings, decompositions=dict(decompositions))
-    made = Backend(plan, settings)
+    return opened(Backend(plan, settings))
+
+
+def opened(made: Backend) -> Backend:
+    """Lets `finish` and the end of the process finish a backend."""
     with _lock:
         _backends.append(made)
     return made
@@ -179,9 +209,8 @@ def backend(
 
 
 def named(options: dict) -> Backend:
-    """The backend that `torch.compile(backend="opscope", options=…)` means: one for all graphs of the same options."""
-    global _is_asked_for
-    _is_asked_for = False
+    """The backend that `torch.compile(backend="opscope", options=…)` means: one for all graphs of equal options."""
+    note_called()
     key = tuple(sorted((name, repr(value)) for name, value in options.items()))
     with _lock:
         found = _named.get(key)
@@ -196,6 +225,12 @@ def note_asked_for() -> None:
     """Remembers that torch was asked for the backend by name."""
     global _is_asked_for
     _is_asked_for = True
+
+
+def note_called() -> None:
+    """Remembers that torch has called the backend that was asked for."""
+    global _is_asked_for
+    _is_asked_for = False
 
 
 def set_step(step: int | None) -> None:

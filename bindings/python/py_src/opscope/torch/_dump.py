@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from .._native.capture import Graph, Session
+from .._world import rank_name, world
 from ._graph import Described
 from ._plan import Config, acl_json_text, mindspore_text
 
@@ -82,15 +83,16 @@ class Dump:
         times, plain_types = _times(self.accepted_at), [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:
             # The file says where to; only processes that run together have to be told apart.
-            below = rank_directory() if n_processes() > 1 else ""
+            processes = world()
+            below = rank_name(processes) if processes.size > 1 else ""
             return Session.of_acl_json(text, below, times, plain_types, torch.__version__, **how)
         if (text := self.mindspore_text) is not None:
-            rank = plan.rank if plan.rank is not None else _rank()
+            rank = plan.rank if plan.rank is not None else world().rank
             return Session.of_mindspore_json(
                 text, plan.target, rank, plan.device, times[0], plain_types, torch.__version__, **how
             )
         return Session(
-            os.path.join(self.path, rank_directory()),
+            os.path.join(self.path, rank_name(world())),
             times,
             plain_types,
             torch.__version__,
@@ -143,21 +145,6 @@ class Dump:
 def warn_of_nothing() -> None:
     """For a program that wanted a dump and compiled nothing."""
     warnings.warn(_NOTHING_COMPILED, RuntimeWarning, stacklevel=2)
-
-
-def rank_directory() -> str:
-    """The directory of this process among those that run together."""
-    return f"worldsize{n_processes()}_global_rank{_rank()}"
-
-
-def _rank() -> int:
-    return torch.distributed.get_rank() if n_processes() > 1 else 0
-
-
-def n_processes() -> int:
-    """How many processes run together."""
-    distributed = torch.distributed
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
 def _times(start: float) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from . import _names, _storage
+from . import _names, _printing, _storage
 
 # Operators whose results are whatever was in memory.
 _UNINITIALISED = ("aten.empty", "aten.new_empty")
@@ -47,6 +47,8 @@ class Operator:
     outputs: list[int | None]
     attributes: list[tuple[str, str]]
     is_selected: bool
+    # Whether its record has both sides, whichever the plan asks for.
+    has_both_sides: bool = False
     node: Node | None = None
     # What it can be asked for by.
     names: list[str] = field(default_factory=list)
@@ -99,7 +101,9 @@ class _Describer:
         # Of each node a value's number, None for what is no tensor, or a tuple of these.
         self.results: dict[Node, Any] = {}
         self.n_of_alias: dict[str, int] = {}
+        self.n_scopes = 0
         for node in gm.graph.nodes:
+            self.n_scopes += _printing.scope_depth(node)
             if node.op == "placeholder":
                 self.results[node] = self._result(node, is_input=True)
             elif node.op == "get_attr":
@@ -121,6 +125,8 @@ class _Describer:
         return found
 
     def _call(self, node: Node) -> None:
+        if _printing.is_ours(node.target):
+            return
         if node.target is operator.getitem:
             source = self.results.get(node.args[0])
             if isinstance(source, tuple) and isinstance(node.args[1], int):
@@ -176,7 +182,7 @@ class _Describer:
             node=node,
             names=[node.name, alias, target, base],
             module=module,
-            is_marked=_names.is_marked(node.meta),
+            is_marked=self.n_scopes > 0 or _names.is_marked(node.meta),
         )
 
     def _attributes(self, node: Node, target: str, alias: str, module: str) -> list[tuple[str, str]]:

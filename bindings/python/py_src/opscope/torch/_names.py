@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-# Marks what was traced inside `scope.data_dump()`, in `node.meta["custom"]`.
-SCOPE_KEY = "opscope_data_dump"
+from .._plan import SCOPE_KEY
 
 _ROOT = re.compile(r"^L\[(?:'[^']*'|\"[^\"]*\")\]")
 _MODULES = re.compile(r"\._modules\[(?:'([^']*)'|\"([^\"]*)\")\]")

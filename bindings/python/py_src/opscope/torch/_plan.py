@@ -1,4 +1,4 @@
-"""What to dump, as plain data, and what it takes to be a plan that can be carried out."""
+"""How to carry a plan out, as plain data, and what it takes to be a plan that can be carried out."""
 
 from __future__ import annotations
 
@@ -9,41 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._native.capture import check_acl_json, check_mindspore_json, read_configuration
+from .._plan import STEP_MAX, DumpPlan, StepRange
+
+__all__ = ["Config", "DumpPlan", "acl_json_text", "check", "check_acl_json", "mindspore_text", "parse_steps"]
 
 _log = logging.getLogger("opscope.torch")
 MODES = ("input", "output", "all")
 DATA = ("tensor", "stats")
-_STEP_MAX = 2**64 - 1
-
-
-@dataclass(frozen=True)
-class DumpPlan:
-    """What to dump, and where to."""
-
-    # Whether anything is dumped at all.
-    enabled: bool = True
-    # The root of the dump, which is created if need be.
-    path: str = "./"
-    # Which side of an operator: `input`, `output` or `all`.
-    mode: str = "all"
-    # Pairs of a first and a last step, both included; `None` is every step.
-    steps: tuple[tuple[int, int], ...] | None = None
-    # Names of operators, modules or kinds of operators; empty is every operator.
-    layers: tuple[str, ...] = ()
-    # `tensor` for all elements, `stats` for a table of statistics.
-    data: str = "tensor"
-    # Of no effect: operators run one by one here, so no value from before a quantisation is lost.
-    quant_dumpable: bool = False
-    # A configuration in the form of AscendCL's acl.json: its text, or an object that has it as `text`. It takes the
-    # place of everything but `enabled`.
-    acl_json: Any | None = None
-    # A configuration of MindSpore: its text, or the name of a file. It takes the place of everything but `enabled`,
-    # and the dump has MindSpore's form: that of `target`, under this number of a device, and under the rank of this
-    # process or this one.
-    mindspore_json: Any | None = None
-    target: str = "cpu"
-    device: int = 0
-    rank: int | None = None
+STAGES = ("original", "optimized")
 
 
 @dataclass(frozen=True)
@@ -62,11 +35,13 @@ class Config:
     decompositions: dict | None = None
 
 
-def parse_steps(steps: int | str | Iterable | None) -> tuple[tuple[int, int], ...] | None:
-    """Pairs of steps of a number, of a text such as `0|3|5-8`, or of numbers and pairs; `None` is every step.
+def parse_steps(steps: int | str | Iterable | None) -> tuple[StepRange, ...] | None:
+    """Ranges of steps of a number, of a text such as `0|3|5-8`, or of numbers and pairs; `None` is every step.
 
-    >>> parse_steps("0|5-8"), parse_steps([1, (3, 4)]), parse_steps(2)
-    (((0, 0), (5, 8)), ((1, 1), (3, 4)), ((2, 2),))
+    >>> parse_steps("0|5-8")
+    (StepRange(first=0, last=0), StepRange(first=5, last=8))
+    >>> parse_steps([1, (3, 4)])
+    (StepRange(first=1, last=1), StepRange(first=3, last=4))
     """
     if steps is None or steps == "":
         return None
@@ -74,13 +49,13 @@ def parse_steps(steps: int | str | Iterable | None) -> tuple[tuple[int, int], ..
         steps = [steps]
     if isinstance(steps, str):
         steps = [_step_item(item, steps) for item in steps.split("|")]
-    pairs = []
+    ranges = []
     for item in steps:
         first, last = (item, item) if isinstance(item, int) else item
         if not 0 <= first <= last:
             raise ValueError(f"steps {first} to {last}: the first must be 0 or more and not behind the last")
-        pairs.append((min(first, _STEP_MAX), min(last, _STEP_MAX)))
-    return tuple(pairs)
+        ranges.append(StepRange(min(first, STEP_MAX), min(last, STEP_MAX)))
+    return tuple(ranges)
 
 
 def _step_item(item: str, text: str) -> tuple[int, int]:
@@ -89,7 +64,7 @@ def _step_item(item: str, text: str) -> tuple[int, int]:
         raise ValueError(f"steps `{text}`: `{item}` is no number and no range such as 5-8")
     # Longer numbers are beyond any step, and slow to read.
     first, last = (
-        int(number[-20:]) if len(number.lstrip("0")) <= 20 else _STEP_MAX for number in (numbers[0], numbers[-1])
+        int(number[-20:]) if len(number.lstrip("0")) <= 20 else STEP_MAX for number in (numbers[0], numbers[-1])
     )
     return first, last
 
@@ -135,5 +110,6 @@ def check(plan: Any) -> None:
             raise ValueError("a dump has the form of AscendCL or that of MindSpore: there is a configuration of each")
     if (text := mindspore_text(plan)) is not None:
         check_mindspore_json(text, plan.target, plan.device)
-    if getattr(plan, "stage", None) is not None:
-        raise NotImplementedError("opscope.torch writes no `.pt` files of graph stages yet")
+    stage = getattr(plan, "stage", None)
+    if stage is not None and stage not in STAGES:
+        raise ValueError(f"stage `{stage}` is none of {', '.join(STAGES)}")
