@@ -5,8 +5,10 @@
 //! of them is needed for the last time, is worked out here once for each graph; Python writes the calls
 //! into the graph's code.
 
+mod bodies;
 mod description;
 mod element_type;
+mod executions;
 mod graph;
 mod memory;
 mod reason;
@@ -17,6 +19,8 @@ mod run;
 mod run_record;
 mod session;
 mod shared;
+mod shown;
+mod take;
 
 use pyo3::prelude::*;
 

@@ -7,7 +7,8 @@ use opscope_capture::{GraphView, Kept, Tap};
 use opscope_store::record::{ModelId, Operator};
 use pyo3::prelude::*;
 
-use super::description::{OperatorDescription, Stability, ValueDescription};
+use super::bodies::BodyPart;
+use super::description::{BodyDescription, OperatorDescription, Stability, ValueDescription};
 use super::reason::Reason;
 use super::run::Run;
 use super::shared::{Shared, tidy};
@@ -17,14 +18,16 @@ use super::shared::{Shared, tidy};
 pub(super) struct Graph {
     shared: Arc<Shared>,
     parts: Arc<Parts>,
-    /// `None` while the graph is executed.
-    tap: Arc<Mutex<Option<Tap>>>,
+    taps: Home,
 }
 
 /// What does not change from step to step.
 pub(super) struct Parts {
     pub(super) operators: Vec<OperatorPart>,
     pub(super) values: Vec<ValuePart>,
+    pub(super) bodies: Vec<BodyPart>,
+    /// The graph's name.
+    pub(super) name: String,
 }
 
 pub(super) struct OperatorPart {
@@ -37,6 +40,10 @@ pub(super) struct OperatorPart {
     pub(super) is_kept: bool,
     /// Values that nobody needs after it.
     pub(super) last_uses: Vec<usize>,
+    /// The body that it is in, by number.
+    pub(super) body: Option<usize>,
+    /// Bodies of its own that cannot be looked at.
+    pub(super) hidden: Vec<usize>,
 }
 
 pub(super) struct ValuePart {
@@ -53,6 +60,7 @@ impl Graph {
         model: ModelId,
         operators: &[OperatorDescription],
         values: Vec<ValueDescription>,
+        bodies: Vec<BodyDescription>,
     ) -> PyResult<Graph> {
         let named: Vec<Arc<Operator>> = operators
             .iter()
@@ -69,10 +77,13 @@ impl Graph {
             inputs: &inputs,
             ..GraphView::default()
         };
+        let name = model.graph_name.clone();
         let (tap, selected) = session.attach_graph(&Arc::new(model), view);
         let mut parts = Parts {
             operators: Vec::with_capacity(named.len()),
             values: values.into_iter().map(ValuePart::new).collect(),
+            bodies: Vec::new(),
+            name,
         };
         for (operator, described) in named.into_iter().zip(operators) {
             let kept = selected.kept.get(&operator.task_id);
@@ -83,11 +94,12 @@ impl Graph {
             );
         }
         parts.find_last_uses();
+        parts.add_bodies(bodies)?;
         shared.n_graphs.fetch_add(1, Ordering::Relaxed);
         Ok(Graph {
             shared: shared.clone(),
             parts: Arc::new(parts),
-            tap: Arc::new(Mutex::new(Some(tap))),
+            taps: Arc::new(Taps::new(tap)),
         })
     }
 }
@@ -100,7 +112,12 @@ impl Graph {
         let values = &self.parts.values;
         let is_tapped = |part: &OperatorPart| {
             let outputs = part.outputs.iter().flatten();
-            part.is_kept || outputs.clone().any(|&value| values[value].is_wanted)
+            let has_hidden = || {
+                part.hidden
+                    .iter()
+                    .any(|&body| self.parts.is_body_kept(body))
+            };
+            part.is_kept || outputs.clone().any(|&value| values[value].is_wanted) || has_hidden()
         };
         let operators = self.parts.operators.iter().enumerate();
         operators
@@ -125,30 +142,17 @@ impl Graph {
         if self.shared.is_over() {
             return None;
         }
-        let taken = self.lock().take();
-        let Some(mut tap) = taken else {
-            let overlapping = &self.shared.n_runs_overlapping;
-            overlapping.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
+        let executions = &self.shared.executions;
+        let index = executions.count();
+        let mut tap = self.taps.take();
         tap.begin_step(step);
         if !tap.is_active() {
-            *self.lock() = Some(tap);
+            self.taps.put_back(tap);
             return None;
         }
-        Some(Run::new(
-            self.shared.clone(),
-            self.parts.clone(),
-            tap,
-            self.tap.clone(),
-        ))
-    }
-}
-
-impl Graph {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Tap>> {
-        // Nothing panics while it is locked.
-        self.tap.lock().unwrap_or_else(PoisonError::into_inner)
+        let position = executions.begin(index, &self.parts.name, step);
+        let (shared, parts) = (self.shared.clone(), self.parts.clone());
+        Some(Run::new(shared, parts, (tap, self.taps.clone()), position))
     }
 }
 
@@ -165,6 +169,8 @@ impl Parts {
             outputs: described.outputs.clone(),
             is_kept: kept.is_some(),
             last_uses: Vec::new(),
+            body: None,
+            hidden: Vec::new(),
         };
         if let Some(kept) = kept {
             let beside = [&kept.graph_inputs, &kept.parameters];
@@ -209,10 +215,43 @@ impl ValuePart {
     }
 }
 
-/// Where an execution puts the tap back.
-pub(super) type Home = Arc<Mutex<Option<Tap>>>;
+/// Where an execution takes a tap from and puts it back.
+pub(super) type Home = Arc<Taps>;
 
-/// Lets the next execution begin.
-pub(super) fn put_back(home: &Home, tap: Tap) {
-    *home.lock().unwrap_or_else(PoisonError::into_inner) = Some(tap);
+/// A graph's taps: as many as there were executions at the same time.
+pub(super) struct Taps {
+    idle: Mutex<Idle>,
+}
+
+struct Idle {
+    /// What further ones are made from.
+    first: Tap,
+    taps: Vec<Tap>,
+}
+
+impl Taps {
+    fn new(first: Tap) -> Taps {
+        let idle = Idle {
+            first,
+            taps: Vec::new(),
+        };
+        Taps {
+            idle: Mutex::new(idle),
+        }
+    }
+
+    fn take(&self) -> Tap {
+        let mut idle = self.lock();
+        idle.taps.pop().unwrap_or_else(|| idle.first.another())
+    }
+
+    /// Lets another execution have the tap.
+    pub(super) fn put_back(&self, tap: Tap) {
+        self.lock().taps.push(tap);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
+        // Nothing panics while it is locked.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -13,7 +13,8 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-use super::description::{OperatorDescription, ValueDescription};
+use super::description::{BodyDescription, OperatorDescription, ValueDescription};
+use super::executions::Executions;
 use super::graph::Graph;
 use super::memory::Lender;
 use super::report;
@@ -36,12 +37,13 @@ pub(super) struct Session {
 impl Session {
     /// Creates `{dump_path}/{time}` with the first of `times` that is free, and starts the writers.
     ///
-    /// `data` is `tensor` or `stats`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
+    /// `forms` is called with a tensor that is not in the CPU's memory in rows, and why; it gives pairs of
+    /// tensors that stand for it, a reason, or `None`. `data` is `tensor` or `stats`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
     /// a last step, or `None` for all. `plain_types` are `torch.Tensor` and those of its subclasses that
     /// only add a name, `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's graph inputs have records of their own.
     #[new]
     #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", mode="all", steps=None,
-                        has_graph_inputs=false, queue_bytes_max=None, n_writers=None))]
+                        has_graph_inputs=false, queue_bytes_max=None, n_writers=None, forms=None))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
@@ -55,16 +57,19 @@ impl Session {
         has_graph_inputs: bool,
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
+        forms: Option<Py<PyAny>>,
     ) -> PyResult<Session> {
         let request = Request::of_options(dump_path, data, mode, steps, has_graph_inputs)?;
         let how = options(queue_bytes_max, n_writers);
-        Session::start(py, request, times, (&plain_types, torch_version), how)
+        let torch = (plain_types.as_slice(), torch_version, forms);
+        Session::start(py, request, times, torch, how)
     }
 
     /// The same for what an `acl.json` asks for, in `{dump_path}/{below}/{time}` with its `dump_path`.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
-    #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None))]
+    #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None,
+                        forms=None))]
     fn of_acl_json(
         py: Python<'_>,
         text: &str,
@@ -74,13 +79,15 @@ impl Session {
         torch_version: &str,
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
+        forms: Option<Py<PyAny>>,
     ) -> PyResult<Session> {
         let Some(mut request) = Request::of_acl_json(text)? else {
             return Err(PyValueError::new_err("the acl.json asks for no dump"));
         };
         request.place.push(below);
         let how = options(queue_bytes_max, n_writers);
-        Session::start(py, request, times, (&plain_types, torch_version), how)
+        let torch = (plain_types.as_slice(), torch_version, forms);
+        Session::start(py, request, times, torch, how)
     }
 
     /// Writes a description of a graph beside the dump.
@@ -107,13 +114,18 @@ impl Session {
     }
 
     /// Lets a graph take part. `model_name` and `load` are its place in the tree.
-    #[pyo3(signature = (model_name, load, operators, values))]
+    ///
+    /// `bodies` are graphs that operators hold, outer ones before those inside; `device` is the number of the
+    /// device that most of it runs on.
+    #[pyo3(signature = (model_name, load, operators, values, bodies=Vec::new(), device=0))]
     fn attach(
         &self,
         model_name: String,
         load: u32,
         operators: Vec<OperatorDescription>,
         values: Vec<ValueDescription>,
+        bodies: Vec<BodyDescription>,
+        device: u32,
     ) -> PyResult<Graph> {
         let session = self.lock();
         let Some(session) = &*session else {
@@ -123,10 +135,10 @@ impl Session {
             file_stem: model_name.clone(),
             graph_name: model_name,
             load: Some(load),
-            device: 0,
+            device,
         };
         run_record::note_graph(&self.run, &model.graph_name);
-        Graph::attach(&self.shared, session, model, &operators, values)
+        Graph::attach(&self.shared, session, model, &operators, values, bodies)
     }
 
     /// The counts so far; they add up once the session is finished.
@@ -152,7 +164,7 @@ impl Session {
         let (summary, ended) = py.detach(|| {
             let summary: Summary = session.finish();
             let ended = run_record::end(&self.run, &summary);
-            (summary, ended)
+            (summary, ended.and(self.shared.executions.write()))
         });
         tidy(py, &self.shared);
         if let Err(error) = ended {
@@ -167,7 +179,7 @@ impl Session {
         py: Python<'_>,
         request: Request,
         times: Vec<String>,
-        (plain_types, torch_version): (&[Bound<'_, PyType>], &str),
+        (plain_types, torch_version, forms): (&[Bound<'_, PyType>], &str, Option<Py<PyAny>>),
         options: SessionOptions,
     ) -> PyResult<Session> {
         let Request {
@@ -175,7 +187,7 @@ impl Session {
             content,
             place,
         } = request;
-        let lender = Lender::new(plain_types)?;
+        let lender = Lender::new(py, plain_types)?;
         // The sink keeps no elements then, once it has seen them.
         let is_reducing = matches!(content, Content::Statistics(_));
         py.detach(|| {
@@ -187,7 +199,10 @@ impl Session {
             sink.set_run(run.clone());
             let session = opscope_capture::Session::start(plan, Arc::new(sink), options)?;
             let pool = session.pool();
-            let shared = Shared::new(lender, pool, is_reducing, options.queue_bytes_max);
+            let creator = Creator::in_dump(&place, Modes::default());
+            let executions = Executions::new(own::executions_file(&root), creator);
+            let n_bytes_max = options.queue_bytes_max;
+            let shared = Shared::new((lender, forms), pool, executions, is_reducing, n_bytes_max);
             Ok(Session {
                 session: Mutex::new(Some(session)),
                 shared: Arc::new(shared),

@@ -15,7 +15,7 @@ from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from . import _dump, _graph, _names, _plan, _runner, _storage
+from . import _dump, _graph, _graph_json, _names, _origins, _plan, _runner, _storage
 from ._plan import Config, DumpPlan
 
 _log = logging.getLogger("opscope.torch")
@@ -50,39 +50,44 @@ class Backend:
         """Compiles one graph of `torch.compile`."""
         if options := kwargs.pop("options", None):
             raise ValueError(f"a backend object has its options already, `torch.compile` gives it {options}")
-        exposure = _storage.Exposure()
+        exposure, origins = _storage.Exposure(), _origins.Origins(gm)
         compile_with = aot_autograd(
-            fw_compiler=self._compiler("forward", exposure),
-            bw_compiler=self._compiler("backward", exposure),
-            inference_compiler=self._compiler("inference", exposure),
+            fw_compiler=self._compiler("forward", exposure, origins),
+            bw_compiler=self._compiler("backward", exposure, origins),
+            inference_compiler=self._compiler("inference", exposure, origins),
             partition_fn=default_partition,
             decompositions=self.config.decompositions,
             keep_inference_input_mutations=self.config.keep_inference_input_mutations,
         )
         return compile_with(gm, example_inputs, **kwargs)
 
-    def _compiler(self, phase: str, exposure: _storage.Exposure) -> Callable[..., Any]:
+    def _compiler(self, phase: str, exposure: _storage.Exposure, origins: _origins.Origins) -> Callable[..., Any]:
         def compile_phase(gm: GraphModule, example_inputs: Any) -> Callable[..., Any]:
-            return self.compile_aten(gm, phase, exposure)
+            return self.compile_aten(gm, phase, exposure, origins)
 
         return compile_phase
 
     def compile_aten(
-        self, gm: GraphModule, phase: str = "inference", exposure: _storage.Exposure | None = None
+        self,
+        gm: GraphModule,
+        phase: str = "inference",
+        exposure: _storage.Exposure | None = None,
+        origins: _origins.Origins | None = None,
     ) -> Callable[[list], Any]:
         """Compiles a graph of AOT autograd: a function that is called with a list, which it empties."""
         self.n_graphs += 1
         number = next(_graph_numbers)
         if not self.is_enabled:
             return _runner.untapped(gm)
-        described = _graph.describe(gm, phase, exposure or _storage.Exposure())
+        exposure = exposure or _storage.Exposure()
+        described = _graph.describe(gm, phase, exposure, origins, f"graph_{number}")
         self._select(described, number)
         load = number if self.config.model_id == "graph" else 1
         graph = self.dump.attach(f"graph_{number}", load, described)
         _log.debug("graph_%d: %s, %d operators, %d tapped", number, phase, len(described.operators), len(graph.tapped))
 
         def write_description() -> None:
-            self.dump.describe(f"graph_{number}", _graph.to_json(described, f"graph_{number}", phase))
+            self.dump.describe(f"graph_{number}", _graph_json.to_json(described, f"graph_{number}", phase))
 
         return _runner.Runner(gm, described, graph, write_description).run
 

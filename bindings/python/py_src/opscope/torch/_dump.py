@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from .._native.capture import Graph, Session
+from . import _forms
 from ._graph import Described
 from ._plan import Config, acl_json_text
 
@@ -41,7 +42,9 @@ class Dump:
 
     def attach(self, name: str, load: int, described: Described) -> Graph:
         """Lets a graph take part."""
-        return self._begun().attach(name, load, described.operators, described.values)
+        return self._begun().attach(
+            name, load, described.operators, described.values, described.bodies, described.device
+        )
 
     def describe(self, name: str, text: str) -> None:
         """Writes a description of a graph beside its dump. A model does not fail for that."""
@@ -71,6 +74,7 @@ class Dump:
     def _new_session(self) -> Session:
         plan = self.plan
         how = {"queue_bytes_max": self.config.queue_bytes_max, "n_writers": self.config.n_writers}
+        how["forms"] = _forms.parts
         times, plain_types = _times(self.accepted_at), [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:
             # The file says where to; only processes that run together have to be told apart.
