@@ -35,8 +35,7 @@ def parts(tensor: torch.Tensor, reason: str) -> Answer:
         return None
     with torch.no_grad():
         if kind == "cpu":
-            found = _on_host(tensor, is_own=False)
-            return None if found is None else (found, False)
+            return _answer(_on_host(tensor, is_own=False), is_copied=False)
         return _copied(tensor)
 
 
@@ -46,8 +45,11 @@ def _copied(tensor: torch.Tensor) -> Answer:
     host = tensor.detach().to("cpu").resolve_conj().resolve_neg()
     if is_plain(host):
         return [("", host, True)], True
-    found = _on_host(host, is_own=True)
-    return None if found is None else (found, True)
+    return _answer(_on_host(host, is_own=True), is_copied=True)
+
+
+def _answer(found: Parts | str | None, *, is_copied: bool) -> Answer:
+    return (found, is_copied) if isinstance(found, list) else found
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
@@ -55,7 +57,7 @@ def is_plain(tensor: torch.Tensor) -> bool:
     return tensor.layout is torch.strided and not tensor.is_quantized and not tensor.is_nested
 
 
-def _on_host(tensor: torch.Tensor, *, is_own: bool) -> Parts | None:
+def _on_host(tensor: torch.Tensor, *, is_own: bool) -> Parts | str | None:
     tensor = tensor.detach()
     if tensor.layout is torch.sparse_coo:
         return [("indices", tensor._indices(), is_own), ("values", tensor._values(), is_own)]
@@ -75,10 +77,10 @@ def _on_host(tensor: torch.Tensor, *, is_own: bool) -> Parts | None:
     return _quantised(tensor) if tensor.is_quantized else None
 
 
-def _quantised(tensor: torch.Tensor) -> Parts | None:
+def _quantised(tensor: torch.Tensor) -> Parts | str:
     if tensor.dtype not in (torch.qint8, torch.quint8, torch.qint32):
         # Several numbers share a byte.
-        return None
+        return f"dtype {str(tensor.dtype).removeprefix('torch.')}"
     numbers = ("int_repr", tensor.int_repr(), True)
     if tensor.qscheme() in _PER_TENSOR:
         scale = torch.tensor(tensor.q_scale(), dtype=torch.float64)
