@@ -127,12 +127,15 @@ class Layers:
         self._found: set[str] = set()
 
     def choose(self, names: list[list[str]], modules: list[str]) -> list[bool]:
-        """For each operator, whether one of its names or its module is listed."""
+        """For each operator, whether one of its names or its module is listed, or what it is inside of. The first of
+        its names is its own.
+        """
         wanted = set(self.tokens)
         prefixes = tuple(token for token in self.tokens if token.endswith((".", "/")))
         chosen = []
         for own, module in zip(names, modules):
             hits = wanted.intersection(own)
+            hits |= {prefix for prefix in prefixes if own and _is_below(own[0], prefix)}
             if module:
                 hits |= wanted & {module}
                 hits |= {prefix for prefix in prefixes if _is_below(module, prefix)}
