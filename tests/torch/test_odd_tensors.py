@@ -190,6 +190,15 @@ def fake() -> Tensor:
     return FakeTensorMode().from_tensor(matrix())
 
 
+class Renamed(Tensor):
+    """Only adds a name, and what operators do with it is torch's own."""
+
+
+def test_a_subclass_with_memory_of_the_usual_kind(tmp_path) -> None:
+    report, read = dumped(tmp_path, matrix().t().as_subclass(Renamed))
+    assert report["unseen"] == {} and read == plain(matrix().t())
+
+
 NOTHING_THERE = {"no memory": [freed, lambda: matrix().to("meta")], "type FakeTensor": [fake]}
 
 

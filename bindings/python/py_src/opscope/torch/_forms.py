@@ -26,14 +26,27 @@ _PER_TENSOR = (torch.per_tensor_affine, torch.per_tensor_symmetric)
 
 def parts(tensor: torch.Tensor, reason: str) -> Answer:
     """What to show instead of a tensor that the core refused for `reason`."""
-    if reason.startswith("type "):
-        return _jagged(tensor)
+    is_named = reason.startswith("type ")
+    if is_named:
+        if (jagged := _jagged(tensor)) is not None:
+            return jagged
+        if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+            # What its memory means, if it has any, only the type knows.
+            return None
+        try:
+            with torch._C.DisableTorchFunctionSubclass():
+                tensor = tensor.as_subclass(torch.Tensor)
+        except (NotImplementedError, RuntimeError):
+            # Torch cannot do this with memory of another form.
+            return None
     if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         return "form batched" if torch._C._functorch.is_batchedtensor(tensor) else "form functorch"
     kind = tensor.device.type
-    if kind == "meta" or not isinstance(tensor, torch.Tensor):
+    if kind == "meta":
         return None
     with torch.no_grad():
+        if kind == "cpu" and is_named and is_plain(tensor):
+            return [("", tensor.resolve_conj().resolve_neg(), False)], False
         if kind == "cpu":
             return _answer(_on_host(tensor, is_own=False), is_copied=False)
         return _copied(tensor)

@@ -106,7 +106,8 @@ class _Tapper:
         root = {target: _bodies.attribute(gm, target) for target in targets}
         for number, one in inside:
             name = f"opscope_body_{number}"
-            root[name] = GraphModule(*self.tapped(one.gm, number))
+            root[name] = made = GraphModule(*self.tapped(one.gm, number))
+            made.meta.update(one.gm.meta)
             outer, source = ours[self.described.operators[one.outer].node], ours[one.node]
             with graph.inserting_before(outer):
                 outer.replace_input_with(source, graph.get_attr(name))
