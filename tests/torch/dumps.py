@@ -25,9 +25,9 @@ class Record:
         return list(csv.DictReader(self.path.read_text(encoding="utf-8").splitlines()))
 
 
-def graphs(root: str) -> list[dict[int, dict[str, Record]]]:
+def graphs(root: str, device: int = 0) -> list[dict[int, dict[str, Record]]]:
     """For each graph in the order of compilation its steps, and for each step the operators by name."""
-    folders = sorted((Path(root) / "0").iterdir(), key=lambda folder: int(folder.name.removeprefix("graph_")))
+    folders = sorted((Path(root) / str(device)).iterdir(), key=lambda folder: int(folder.name.removeprefix("graph_")))
     return [_graph(folder) for folder in folders]
 
 

@@ -5,8 +5,10 @@
 //! of them is needed for the last time, is worked out here once for each graph; Python writes the calls
 //! into the graph's code. A [`file_writer::FileWriter`] stands apart: it writes single files.
 
+mod bodies;
 mod description;
 mod element_type;
+mod executions;
 mod file_writer;
 mod graph;
 mod memory;
@@ -20,6 +22,8 @@ mod run;
 mod run_record;
 mod session;
 mod shared;
+mod shown;
+mod take;
 
 use pyo3::prelude::*;
 

@@ -23,7 +23,7 @@ use crate::{GraphView, Kept, Plan, Probe, Purpose, Role, Selected, Written};
 pub struct Tap {
     pub(crate) shared: Arc<Shared>,
     pub(crate) model: Arc<ModelId>,
-    graph: Graph,
+    graph: Arc<Graph>,
     /// What was asked for when the step began.
     in_force: InForce,
     selected: Selected,
@@ -69,13 +69,13 @@ impl Tap {
         let in_force = shared.wanted.in_force();
         let mut tap = Tap {
             selected: shared.select(&in_force.plan, &model, graph),
-            graph: Graph {
+            graph: Arc::new(Graph {
                 operators: graph.operators.to_vec(),
                 inputs: graph.inputs.to_vec(),
                 constants: graph.constants.to_vec(),
                 types: graph.types.to_vec(),
                 both_sides: graph.both_sides.to_vec(),
-            },
+            }),
             shared,
             model,
             is_active: in_force.is_active(0),
@@ -90,6 +90,27 @@ impl Tap {
         };
         tap.open_model();
         tap
+    }
+
+    /// A second way in for the same model, for an execution that begins before another one has ended.
+    /// The sink has heard of the model already.
+    #[must_use]
+    pub fn another(&self) -> Tap {
+        Tap {
+            shared: self.shared.clone(),
+            model: self.model.clone(),
+            graph: self.graph.clone(),
+            in_force: self.in_force.clone(),
+            selected: self.selected.clone(),
+            is_model_open: self.is_model_open,
+            step: 0,
+            is_active: false,
+            n_in_step: AtomicU64::new(0),
+            watcher: Arc::default(),
+            parameters: Arc::default(),
+            memos: Arc::default(),
+            hold: None,
+        }
     }
 
     /// Tells the sink of the model and of what is selected now.
@@ -259,6 +280,17 @@ impl Tap {
 
     /// Counts an operator that is about to run; `Some` if the plan has any use for it.
     pub fn open(&self, operator: &Arc<Operator>) -> Option<Probe> {
+        self.open_as(operator, Arc::clone)
+    }
+
+    /// [`Tap::open`] for an execution whose values are not those that the description of the graph has,
+    /// because some of them are made of several tensors: `operator` has the task of the operator in the
+    /// graph, and `adapt` turns positions there into positions here.
+    pub fn open_as(
+        &self,
+        operator: &Arc<Operator>,
+        adapt: impl FnOnce(&Arc<Kept>) -> Arc<Kept>,
+    ) -> Option<Probe> {
         if !self.is_active {
             return None;
         }
@@ -272,7 +304,7 @@ impl Tap {
             &counters.n_offered,
             present(&operator.inputs) + present(&operator.outputs),
         );
-        let kept = self.selected.kept.get(&operator.task_id)?;
+        let kept = &adapt(self.selected.kept.get(&operator.task_id)?);
         // Nothing can be overwritten before the first watched operator has run.
         let is_suspect = matches!(kept.role, Role::Suspect { .. });
         if is_suspect && self.watcher.is_empty() {

@@ -30,6 +30,7 @@ impl FileWriter {
     #[new]
     #[pyo3(signature = (root, plain_types, *, dir_mode=0o700, file_mode=0o600))]
     fn new(
+        py: Python<'_>,
         root: PathBuf,
         plain_types: Vec<Bound<'_, PyType>>,
         dir_mode: u32,
@@ -40,7 +41,7 @@ impl FileWriter {
             file: file_mode,
         };
         Ok(FileWriter {
-            lender: Lender::new(&plain_types)?,
+            lender: Lender::new(py, &plain_types)?,
             creator: Creator::in_dump(&root, modes),
         })
     }
@@ -60,6 +61,10 @@ impl FileWriter {
             Ok(lent) => lent,
             Err(reason) => return Ok(Some(reason.name().into_owned())),
         };
+        let (true_dtype, true_shape) = match lent.unpacked() {
+            Ok(found) => found,
+            Err(reason) => return Ok(Some(reason.name().into_owned())),
+        };
         let Lent {
             dtype,
             ref shape,
@@ -67,6 +72,7 @@ impl FileWriter {
             ..
         } = lent;
         let bytes = lent.bytes();
+        let unknown = || Reason::ElementType(true_dtype.name().to_owned());
         let write = || -> Result<std::io::Result<()>, Reason> {
             let dense: Cow<'_, [u8]> = match strides {
                 None => bytes.into(),
@@ -79,8 +85,8 @@ impl FileWriter {
                     copy.map_err(|_| Reason::Copy)?.into()
                 }
             };
-            let known = decode(dtype, shape, &dense).map_err(|_| Reason::ElementType)?;
-            let header = encode_header(known.dtype, &known.shape).ok_or(Reason::ElementType)?;
+            let known = decode(true_dtype, &true_shape, &dense).map_err(|_| unknown())?;
+            let header = encode_header(known.dtype, &known.shape).ok_or_else(unknown)?;
             Ok(self.put(&path, &[&header, &known.bytes]))
         };
         match py.detach(write) {

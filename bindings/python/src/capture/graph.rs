@@ -8,7 +8,8 @@ use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
 use pyo3::prelude::*;
 
-use super::description::{OperatorDescription, Stability, ValueDescription};
+use super::bodies::BodyPart;
+use super::description::{BodyDescription, OperatorDescription, Stability, ValueDescription};
 use super::element_type;
 use super::reason::Reason;
 use super::run::Run;
@@ -23,14 +24,16 @@ pub(super) struct Graph {
     parameters: Vec<usize>,
     unused_rules: Vec<String>,
     tells_failures: bool,
-    /// `None` while the graph is executed.
-    tap: Arc<Mutex<Option<Tap>>>,
+    taps: Home,
 }
 
 /// What does not change from step to step.
 pub(super) struct Parts {
     pub(super) operators: Vec<OperatorPart>,
     pub(super) values: Vec<ValuePart>,
+    pub(super) bodies: Vec<BodyPart>,
+    /// The graph's name.
+    pub(super) name: String,
 }
 
 pub(super) struct OperatorPart {
@@ -43,6 +46,10 @@ pub(super) struct OperatorPart {
     pub(super) is_kept: bool,
     /// Values that nobody needs after it.
     pub(super) last_uses: Vec<usize>,
+    /// The body that it is in, by number.
+    pub(super) body: Option<usize>,
+    /// Bodies of its own that cannot be looked at.
+    pub(super) hidden: Vec<usize>,
 }
 
 pub(super) struct ValuePart {
@@ -68,7 +75,7 @@ impl Beside {
     ) -> Beside {
         let name = |value: usize| values.get(value).map(|value| value.name.clone());
         let types = types.into_iter().filter_map(|(value, dtype, shape)| {
-            let dtype = element_type::from_torch(&dtype)?;
+            let dtype = element_type::from_torch(&dtype)?.stored;
             Some((name(value)?, TensorType { dtype, shape }))
         });
         Beside {
@@ -78,13 +85,19 @@ impl Beside {
     }
 }
 
+/// Operators, values, and graphs that operators hold.
+type Described<'a> = (
+    &'a [OperatorDescription],
+    Vec<ValueDescription>,
+    Vec<BodyDescription>,
+);
+
 impl Graph {
     pub(super) fn attach(
         shared: &Arc<Shared>,
         session: &opscope_capture::Session,
         model: ModelId,
-        operators: &[OperatorDescription],
-        values: Vec<ValueDescription>,
+        (operators, values, bodies): Described<'_>,
         beside: &Beside,
     ) -> PyResult<Graph> {
         let named: Vec<Arc<Operator>> = operators
@@ -106,10 +119,13 @@ impl Graph {
             types: &beside.types,
             both_sides: &both_sides,
         };
+        let name = model.graph_name.clone();
         let (tap, selected) = session.attach_graph(&Arc::new(model), view);
         let mut parts = Parts {
             operators: Vec::with_capacity(named.len()),
             values: values.into_iter().map(ValuePart::new).collect(),
+            bodies: Vec::new(),
+            name,
         };
         let mut parameters = Vec::new();
         for (operator, described) in named.into_iter().zip(operators) {
@@ -125,6 +141,7 @@ impl Graph {
         parts.find_last_uses();
         parameters.sort_unstable();
         parameters.dedup();
+        parts.add_bodies(bodies)?;
         shared.n_graphs.fetch_add(1, Ordering::Relaxed);
         Ok(Graph {
             shared: shared.clone(),
@@ -132,7 +149,7 @@ impl Graph {
             parameters,
             unused_rules: selected.unused_rules,
             tells_failures: matches!(tap.plan().purpose, Purpose::Failures(_)),
-            tap: Arc::new(Mutex::new(Some(tap))),
+            taps: Arc::new(Taps::new(tap)),
         })
     }
 }
@@ -145,7 +162,12 @@ impl Graph {
         let values = &self.parts.values;
         let is_tapped = |part: &OperatorPart| {
             let outputs = part.outputs.iter().flatten();
-            part.is_kept || outputs.clone().any(|&value| values[value].is_wanted)
+            let has_hidden = || {
+                part.hidden
+                    .iter()
+                    .any(|&body| self.parts.is_body_kept(body))
+            };
+            part.is_kept || outputs.clone().any(|&value| values[value].is_wanted) || has_hidden()
         };
         let operators = self.parts.operators.iter().enumerate();
         operators
@@ -188,30 +210,17 @@ impl Graph {
         if self.shared.is_over() {
             return None;
         }
-        let taken = self.lock().take();
-        let Some(mut tap) = taken else {
-            let overlapping = &self.shared.n_runs_overlapping;
-            overlapping.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
+        let executions = &self.shared.executions;
+        let index = executions.count();
+        let mut tap = self.taps.take();
         tap.begin_step(step);
         if !tap.is_active() {
-            *self.lock() = Some(tap);
+            self.taps.put_back(tap);
             return None;
         }
-        Some(Run::new(
-            self.shared.clone(),
-            self.parts.clone(),
-            tap,
-            self.tap.clone(),
-        ))
-    }
-}
-
-impl Graph {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Tap>> {
-        // Nothing panics while it is locked.
-        self.tap.lock().unwrap_or_else(PoisonError::into_inner)
+        let position = executions.begin(index, &self.parts.name, step);
+        let (shared, parts) = (self.shared.clone(), self.parts.clone());
+        Some(Run::new(shared, parts, (tap, self.taps.clone()), position))
     }
 }
 
@@ -228,6 +237,8 @@ impl Parts {
             outputs: described.outputs.clone(),
             is_kept: kept.is_some(),
             last_uses: Vec::new(),
+            body: None,
+            hidden: Vec::new(),
         };
         if let Some(kept) = kept {
             let beside = [&kept.graph_inputs, &kept.parameters];
@@ -273,10 +284,43 @@ impl ValuePart {
     }
 }
 
-/// Where an execution puts the tap back.
-pub(super) type Home = Arc<Mutex<Option<Tap>>>;
+/// Where an execution takes a tap from and puts it back.
+pub(super) type Home = Arc<Taps>;
 
-/// Lets the next execution begin.
-pub(super) fn put_back(home: &Home, tap: Tap) {
-    *home.lock().unwrap_or_else(PoisonError::into_inner) = Some(tap);
+/// A graph's taps: as many as there were executions at the same time.
+pub(super) struct Taps {
+    idle: Mutex<Idle>,
+}
+
+struct Idle {
+    /// What further ones are made from.
+    first: Tap,
+    taps: Vec<Tap>,
+}
+
+impl Taps {
+    fn new(first: Tap) -> Taps {
+        let idle = Idle {
+            first,
+            taps: Vec::new(),
+        };
+        Taps {
+            idle: Mutex::new(idle),
+        }
+    }
+
+    fn take(&self) -> Tap {
+        let mut idle = self.lock();
+        idle.taps.pop().unwrap_or_else(|| idle.first.another())
+    }
+
+    /// Lets another execution have the tap.
+    pub(super) fn put_back(&self, tap: Tap) {
+        self.lock().taps.push(tap);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
+        // Nothing panics while it is locked.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

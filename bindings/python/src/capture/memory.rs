@@ -13,11 +13,12 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-use opscope_tensor::{DType, Shape};
+use opscope_tensor::{DType, Shape, SharedBytes, Tensor};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyType};
 
-use super::element_type;
+use super::element_type::{self, ElementType};
 use super::reason::Reason;
 use super::release::Released;
 
@@ -38,7 +39,7 @@ struct Device {
 
 /// DLPack's `DLDataType`.
 #[repr(C)]
-struct ElementType {
+struct DlDataType {
     code: u8,
     bits: u8,
     lanes: u16,
@@ -50,7 +51,7 @@ struct DlTensor {
     data: *mut c_void,
     device: Device,
     n_axes: i32,
-    dtype: ElementType,
+    dtype: DlDataType,
     shape: *const i64,
     /// Null for tensors whose elements lie side by side.
     strides: *const i64,
@@ -77,6 +78,23 @@ pub(super) struct Lender {
     /// The types of plain tensors.
     plain: Vec<Py<PyType>>,
     borrow: Option<Borrow>,
+    bytes: ByteTypes,
+}
+
+/// Torch's dtypes of whole bytes.
+struct ByteTypes([Py<PyAny>; 2]);
+
+impl ByteTypes {
+    fn new(py: Python<'_>) -> PyResult<ByteTypes> {
+        let torch = py.import("torch")?;
+        let (signed, unsigned) = (torch.getattr("int8")?, torch.getattr("uint8")?);
+        Ok(ByteTypes([signed.unbind(), unsigned.unbind()]))
+    }
+
+    fn are_of(&self, tensor: &Bound<'_, PyAny>) -> bool {
+        let dtype = tensor.getattr(intern!(tensor.py(), "dtype"));
+        dtype.is_ok_and(|dtype| self.0.iter().any(|known| dtype.is(known)))
+    }
 }
 
 /// A plain tensor in the CPU's memory.
@@ -85,7 +103,10 @@ pub(super) struct Lent<'a, 'py> {
     address: usize,
     /// From the first element to the end of the last one.
     n_bytes: usize,
+    /// What lies in memory, element by element.
     pub(super) dtype: DType,
+    /// What is packed into each element, if so.
+    packed: Option<DType>,
     pub(super) shape: Shape,
     /// In elements, none negative; `None` if elements lie side by side in row-major order.
     pub(super) strides: Option<Vec<isize>>,
@@ -93,7 +114,7 @@ pub(super) struct Lent<'a, 'py> {
 
 impl Lender {
     /// `plain` are `torch.Tensor` and those of its subclasses that only add a name.
-    pub(super) fn new(plain: &[Bound<'_, PyType>]) -> PyResult<Lender> {
+    pub(super) fn new(py: Python<'_>, plain: &[Bound<'_, PyType>]) -> PyResult<Lender> {
         let borrow = match plain.first() {
             Some(tensor) => find_borrow(tensor)?,
             None => None,
@@ -101,6 +122,7 @@ impl Lender {
         Ok(Lender {
             plain: plain.iter().map(|plain| plain.clone().unbind()).collect(),
             borrow,
+            bytes: ByteTypes::new(py)?,
         })
     }
 
@@ -119,7 +141,7 @@ impl Lender {
             return Err(Reason::of_type(&found));
         }
         match self.borrow {
-            Some(borrow) => look_in_table(borrow, object),
+            Some(borrow) => look_in_table(borrow, &self.bytes, object),
             None => look_at_attributes(object),
         }
     }
@@ -129,7 +151,7 @@ impl<'a, 'py> Lent<'a, 'py> {
     fn new(
         object: &'a Bound<'py, PyAny>,
         address: usize,
-        dtype: DType,
+        dtype: ElementType,
         dims: &[i64],
         strides: Option<&[i64]>,
     ) -> Result<Lent<'a, 'py>, Reason> {
@@ -144,7 +166,7 @@ impl<'a, 'py> Lent<'a, 'py> {
             }
             None => None,
         };
-        let width = dtype.bytes().ok_or(Reason::ElementType)?;
+        let width = dtype.stored.bytes().ok_or(Reason::Shape)?;
         let n_elements = span(&shape, strides.as_deref()).ok_or(Reason::Shape)?;
         let n_bytes = n_elements.checked_mul(width).ok_or(Reason::Shape)?;
         if n_bytes > 0 && address == 0 {
@@ -154,7 +176,8 @@ impl<'a, 'py> Lent<'a, 'py> {
             object,
             address,
             n_bytes,
-            dtype,
+            dtype: dtype.stored,
+            packed: dtype.packed,
             shape,
             strides,
         })
@@ -165,6 +188,20 @@ impl<'a, 'py> Lent<'a, 'py> {
         // SAFETY: torch has just said that elements of this dtype, shape and strides begin at the address,
         // and `object` keeps the tensor, and with it its memory, for as long as `self` lives.
         unsafe { bytes_at(self.address, self.n_bytes) }
+    }
+
+    /// A tensor of these elements, which `bytes` has side by side.
+    pub(super) fn tensor(&self, bytes: SharedBytes) -> Result<Tensor, Reason> {
+        let (dtype, shape) = self.unpacked()?;
+        Tensor::new(dtype, shape, bytes).map_err(|_| Reason::Shape)
+    }
+
+    /// Dtype and extents of what is packed into the elements, or those of the elements.
+    pub(super) fn unpacked(&self) -> Result<(DType, Shape), Reason> {
+        Ok(match self.packed {
+            Some(packed) => (packed, unpacked(&self.shape)?),
+            None => (self.dtype, self.shape.clone()),
+        })
     }
 
     /// The same memory for longer than this call, which keeps the tensor from being freed. It must not be
@@ -246,13 +283,14 @@ fn find_borrow(tensor: &Bound<'_, PyType>) -> PyResult<Option<Borrow>> {
 
 fn look_in_table<'a, 'py>(
     borrow: Borrow,
+    bytes: &ByteTypes,
     object: &'a Bound<'py, PyAny>,
 ) -> Result<Lent<'a, 'py>, Reason> {
     let mut found = DlTensor {
         data: ptr::null_mut(),
         device: Device { kind: 0, index: 0 },
         n_axes: 0,
-        dtype: ElementType {
+        dtype: DlDataType {
             code: 0,
             bits: 0,
             lanes: 0,
@@ -271,8 +309,15 @@ fn look_in_table<'a, 'py>(
     if !CPU.contains(&found.device.kind) {
         return Err(Reason::Device);
     }
-    let ElementType { code, bits, lanes } = found.dtype;
-    let dtype = element_type::from_dlpack(code, bits, lanes).ok_or(Reason::ElementType)?;
+    let DlDataType { code, bits, lanes } = found.dtype;
+    let refused = || Reason::of_dtype(object);
+    let dtype = element_type::from_dlpack(code, bits, lanes).ok_or_else(refused)?;
+    if let (0 | 1, 8) = (code, bits)
+        && !bytes.are_of(object)
+    {
+        // Integers of less than a byte are described as bytes.
+        return Err(refused());
+    }
     let n_axes = usize::try_from(found.n_axes).map_err(|_| Reason::Shape)?;
     // SAFETY: torch gives as many extents, and as many strides if any, as there are axes; they are part of
     // the tensor, which `object` keeps.
@@ -311,7 +356,7 @@ fn look_at_attributes<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Result<Lent<'a,
         return Err(Reason::Device);
     }
     let dtype = text("dtype").map_err(refused)?;
-    let dtype = element_type::from_torch(&dtype).ok_or(Reason::ElementType)?;
+    let dtype = element_type::from_torch(&dtype).ok_or_else(|| Reason::of_refused(object))?;
     let numbers = |value: PyResult<Bound<'_, PyAny>>| -> PyResult<Vec<i64>> { value?.extract() };
     let dims = numbers(object.getattr("shape")).map_err(refused)?;
     let strides = numbers(object.call_method0("stride")).map_err(refused)?;
@@ -323,6 +368,16 @@ fn look_at_attributes<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Result<Lent<'a,
         &dims,
         Some(&strides),
     )
+}
+
+/// The shape of what is packed in pairs.
+fn unpacked(shape: &Shape) -> Result<Shape, Reason> {
+    let mut dims: Vec<usize> = shape.iter().copied().collect();
+    match dims.last_mut() {
+        Some(last) => *last = last.checked_mul(2).ok_or(Reason::Shape)?,
+        None => dims.push(2),
+    }
+    Shape::new(dims).map_err(|_| Reason::Shape)
 }
 
 /// Whether elements lie side by side in row-major order. Strides of axes with one element do not matter.

@@ -25,8 +25,8 @@ pub(super) struct Opened {
     pub(super) is_reducing: bool,
     /// The sink, if it writes a tree of MindSpore's.
     pub(super) mindspore: Option<Arc<MindSporeSink>>,
-    /// The device that graphs are said to run on.
-    pub(super) device: u32,
+    /// The device that graphs are said to run on, whatever they say themselves.
+    pub(super) device: Option<u32>,
 }
 
 impl Opened {
@@ -57,7 +57,7 @@ impl Opened {
             run,
             is_reducing,
             mindspore: None,
-            device: 0,
+            device: None,
         };
         Ok((plan, opened))
     }
@@ -83,7 +83,7 @@ impl Opened {
             // Rows of samples and digests need elements after the operator as well.
             is_reducing: false,
             mindspore: Some(sink),
-            device,
+            device: Some(device),
         };
         Ok((plan, opened))
     }

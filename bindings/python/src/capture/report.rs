@@ -29,7 +29,7 @@ pub(super) fn counters<'py>(
     report.set_item("first_fault", first_fault)?;
     for (name, n) in [
         ("n_graphs", &shared.n_graphs),
-        ("n_runs_overlapping", &shared.n_runs_overlapping),
+        ("n_copied_from_device", &shared.n_copied_from_device),
         ("n_runs_failed", &shared.n_runs_failed),
     ] {
         report.set_item(name, n.load(Ordering::Relaxed))?;

@@ -14,7 +14,8 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-use super::description::{OperatorDescription, ValueDescription};
+use super::description::{BodyDescription, OperatorDescription, ValueDescription};
+use super::executions::Executions;
 use super::graph::{Beside, Graph};
 use super::memory::Lender;
 use super::mindspore::{Place, request as mindspore_request};
@@ -36,19 +37,20 @@ pub(super) struct Session {
     /// The sink, if it writes a tree of MindSpore's.
     mindspore: Option<Arc<MindSporeSink>>,
     /// The device that graphs are said to run on.
-    device: u32,
+    device: Option<u32>,
 }
 
 #[pymethods]
 impl Session {
     /// Creates `{dump_path}/{time}` with the first of `times` that is free, and starts the writers.
     ///
-    /// `data` is `tensor` or `stats`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
+    /// `forms` is called with a tensor that is not in the CPU's memory in rows, and why; it gives pairs of
+    /// tensors that stand for it, a reason, or `None`. `data` is `tensor` or `stats`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
     /// a last step, or `None` for all. `plain_types` are `torch.Tensor` and those of its subclasses that
     /// only add a name, `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's graph inputs have records of their own.
     #[new]
     #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", mode="all", steps=None,
-                        has_graph_inputs=false, queue_bytes_max=None, n_writers=None))]
+                        has_graph_inputs=false, queue_bytes_max=None, n_writers=None, forms=None))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
@@ -62,16 +64,19 @@ impl Session {
         has_graph_inputs: bool,
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
+        forms: Option<Py<PyAny>>,
     ) -> PyResult<Session> {
         let request = Request::of_options(dump_path, data, mode, steps, has_graph_inputs)?;
         let how = options(queue_bytes_max, n_writers);
-        Session::start(py, request, times, (&plain_types, torch_version), how)
+        let torch = (plain_types.as_slice(), torch_version, forms);
+        Session::start(py, request, times, torch, how)
     }
 
     /// The same for what an `acl.json` asks for, in `{dump_path}/{below}/{time}` with its `dump_path`.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
-    #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None))]
+    #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None,
+                        forms=None))]
     fn of_acl_json(
         py: Python<'_>,
         text: &str,
@@ -81,20 +86,22 @@ impl Session {
         torch_version: &str,
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
+        forms: Option<Py<PyAny>>,
     ) -> PyResult<Session> {
         let Some(mut request) = Request::of_acl_json(text)? else {
             return Err(PyValueError::new_err("the acl.json asks for no dump"));
         };
         request.place.push(below);
         let how = options(queue_bytes_max, n_writers);
-        Session::start(py, request, times, (&plain_types, torch_version), how)
+        let torch = (plain_types.as_slice(), torch_version, forms);
+        Session::start(py, request, times, torch, how)
     }
 
     /// The same for what a configuration of MindSpore asks for, in its `path`; `target` says whose tree.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     #[pyo3(signature = (text, target, rank, device, time, plain_types, torch_version, *, queue_bytes_max=None,
-                        n_writers=None))]
+                        n_writers=None, forms=None))]
     fn of_mindspore_json(
         py: Python<'_>,
         text: &str,
@@ -106,6 +113,7 @@ impl Session {
         torch_version: &str,
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
+        forms: Option<Py<PyAny>>,
     ) -> PyResult<Session> {
         let place = Place::new(target, rank, device)?;
         let Some(request) = mindspore_request(text, place, time)? else {
@@ -113,10 +121,10 @@ impl Session {
         };
         let mut how = options(queue_bytes_max, n_writers);
         how.n_writers = (how.n_writers).min(mindspore::Request::n_writers_max(&request.options));
-        let lender = Lender::new(&plain_types)?;
+        let lender = Lender::new(py, &plain_types)?;
         py.detach(|| {
             let (plan, opened) = Opened::mindspore(request, device, torch_version, how.n_writers)?;
-            Session::open(lender, plan, opened, how)
+            Session::open((lender, forms), plan, opened, how)
         })
     }
 
@@ -143,16 +151,22 @@ impl Session {
         self.shared.lender.has_table()
     }
 
-    /// Lets a graph take part. `model_name` and `load` are its place in the tree, `constants` are values that
-    /// are written into the graph, and `types` those of which dtype and extents are known, -1 for an extent that
-    /// is not.
-    #[pyo3(signature = (model_name, load, operators, values, constants=Vec::new(), types=Vec::new()))]
+    /// Lets a graph take part. `model_name` and `load` are its place in the tree.
+    ///
+    /// `bodies` are graphs that operators hold, outer ones before those inside; `device` is the number of the
+    /// device that most of it runs on, where the session does not say. `constants` are values that are written
+    /// into the graph, and `types` those of which dtype and extents are known, -1 for an extent that is not.
+    #[pyo3(signature = (model_name, load, operators, values, bodies=Vec::new(), device=0, constants=Vec::new(),
+                        types=Vec::new()))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn attach(
         &self,
         model_name: String,
         load: u32,
         operators: Vec<OperatorDescription>,
         values: Vec<ValueDescription>,
+        bodies: Vec<BodyDescription>,
+        device: u32,
         constants: Vec<usize>,
         types: Vec<(usize, String, Vec<i64>)>,
     ) -> PyResult<Graph> {
@@ -164,11 +178,17 @@ impl Session {
             file_stem: model_name.clone(),
             graph_name: model_name,
             load: Some(load),
-            device: self.device,
+            device: self.device.unwrap_or(device),
         };
         run_record::note_graph(&self.run, &model.graph_name);
         let beside = Beside::new(&values, &constants, types);
-        Graph::attach(&self.shared, session, model, &operators, values, &beside)
+        Graph::attach(
+            &self.shared,
+            session,
+            model,
+            (&operators, values, bodies),
+            &beside,
+        )
     }
 
     /// The counts so far; they add up once the session is finished.
@@ -194,7 +214,7 @@ impl Session {
         let (summary, ended) = py.detach(|| {
             let summary: Summary = session.finish();
             let ended = run_record::end(&self.run, &summary);
-            (summary, ended)
+            (summary, ended.and(self.shared.executions.write()))
         });
         tidy(py, &self.shared);
         if let Err(error) = ended {
@@ -210,32 +230,34 @@ impl Session {
         py: Python<'_>,
         request: Request,
         times: Vec<String>,
-        (plain_types, torch_version): (&[Bound<'_, PyType>], &str),
+        (plain_types, torch_version, forms): (&[Bound<'_, PyType>], &str, Option<Py<PyAny>>),
         options: SessionOptions,
     ) -> PyResult<Session> {
-        let lender = Lender::new(plain_types)?;
+        let lender = Lender::new(py, plain_types)?;
         py.detach(|| {
             let (plan, opened) = Opened::acl(request, times, torch_version, options.n_writers)?;
-            Session::open(lender, plan, opened, options)
+            Session::open((lender, forms), plan, opened, options)
         })
     }
 
     fn open(
-        lender: Lender,
+        lender: (Lender, Option<Py<PyAny>>),
         plan: Plan,
         opened: Opened,
         options: SessionOptions,
     ) -> PyResult<Session> {
         let session = opscope_capture::Session::start(plan, opened.sink, options)?;
         let pool = session.pool();
+        let creator = || Creator::in_dump(&opened.place, Modes::default());
+        let executions = Executions::new(own::executions_file(&opened.root), creator());
         let sees = (opened.is_reducing, opened.mindspore.is_some());
-        let shared = Shared::new(lender, pool, sees, options.queue_bytes_max);
+        let shared = Shared::new(lender, pool, executions, sees, options.queue_bytes_max);
         Ok(Session {
             session: Mutex::new(Some(session)),
             shared: Arc::new(shared),
+            creator: creator(),
             root: opened.root,
             run: opened.run,
-            creator: Creator::in_dump(&opened.place, Modes::default()),
             mindspore: opened.mindspore,
             device: opened.device,
         })

@@ -9,13 +9,27 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from . import _captured, _dump, _graph, _mindspore, _names, _origin, _plan, _printing, _quantisation, _runner, _storage
+from . import (
+    _captured,
+    _dump,
+    _graph,
+    _graph_json,
+    _mindspore,
+    _names,
+    _origin,
+    _origins,
+    _plan,
+    _printing,
+    _quantisation,
+    _runner,
+    _storage,
+)
 from ._plan import Config, DumpPlan
 
 _log = logging.getLogger("opscope.torch")
@@ -26,6 +40,14 @@ _named: dict[tuple, Backend] = {}
 _lock = threading.Lock()
 # Whether a program asked for the backend by its name, and torch has never called it since.
 _is_asked_for = False
+
+
+class Known(NamedTuple):
+    """What the graphs that come of one graph of `torch.compile` have in common."""
+
+    origins: _origins.Origins | None = None
+    # For dumps in MindSpore's form.
+    origin: _origin.Origin | None = None
 
 
 class Backend:
@@ -50,12 +72,13 @@ class Backend:
         """Compiles one graph of `torch.compile`."""
         if options := kwargs.pop("options", None):
             raise ValueError(f"a backend object has its options already, `torch.compile` gives it {options}")
-        exposure = _storage.Exposure()
+        exposure, origins = _storage.Exposure(), _origins.Origins(gm)
         origin = _origin.of_graph(gm) if self.is_mindspore else None
+        known = (exposure, origins, origin)
         compile_with = aot_autograd(
-            fw_compiler=self._compiler("forward", exposure, origin),
-            bw_compiler=self._compiler("backward", exposure, origin),
-            inference_compiler=self._compiler("inference", exposure, origin),
+            fw_compiler=self._compiler("forward", *known),
+            bw_compiler=self._compiler("backward", *known),
+            inference_compiler=self._compiler("inference", *known),
             partition_fn=default_partition,
             decompositions=self.config.decompositions,
             keep_inference_input_mutations=self.config.keep_inference_input_mutations,
@@ -63,10 +86,10 @@ class Backend:
         return compile_with(gm, example_inputs, **kwargs)
 
     def _compiler(
-        self, phase: str, exposure: _storage.Exposure, origin: _origin.Origin | None
+        self, phase: str, exposure: _storage.Exposure, origins: _origins.Origins, origin: _origin.Origin | None
     ) -> Callable[..., Any]:
         def compile_phase(gm: GraphModule, example_inputs: Any) -> Callable[..., Any]:
-            return self.compile_aten(gm, phase, exposure, example_inputs, origin)
+            return self.compile_aten(gm, phase, exposure, example_inputs, Known(origins, origin))
 
         return compile_phase
 
@@ -76,14 +99,14 @@ class Backend:
         phase: str = "inference",
         exposure: _storage.Exposure | None = None,
         example_inputs: Any = (),
-        origin: _origin.Origin | None = None,
+        known: Known | None = None,
     ) -> Callable[[list], Any]:
         """Compiles a graph of AOT autograd: a function that is called with a list, which it empties."""
         self.n_graphs += 1
         if phase == "backward":
             _printing.leave_to_forward(gm)
         exposure = exposure or _storage.Exposure()
-        return self.compile_numbered(gm, phase, exposure, example_inputs, next(_graph_numbers), origin)
+        return self.compile_numbered(gm, phase, exposure, example_inputs, next(_graph_numbers), known)
 
     def compile_numbered(
         self,
@@ -92,16 +115,17 @@ class Backend:
         exposure: _storage.Exposure,
         example_inputs: Any,
         number: int,
-        origin: _origin.Origin | None = None,
+        known: Known | None = None,
     ) -> Callable[[list], Any]:
         """Compiles a graph that has its number."""
         if not self.is_enabled:
             return _runner.untapped(gm)
         if self.stage is not None:
             return self.captured.compiled(gm)
-        described = _graph.describe(gm, phase, exposure)
+        known = known or Known()
+        described = _graph.describe(gm, phase, exposure, known.origins, f"graph_{number}")
         if self.is_mindspore:
-            return self._compile_mindspore(gm, described, phase, origin or _origin.Origin(), number)
+            return self._compile_mindspore(gm, described, phase, known.origin or _origin.Origin(), number)
         self._select(described, number)
         load = number if self.config.model_id == "graph" else 1
         graph = self.dump.attach(f"graph_{number}", load, described)
@@ -124,7 +148,7 @@ class Backend:
 
     def describe_graph(self, described: _graph.Described, name: str, phase: str) -> None:
         """Called once for each graph, before the first execution that is dumped."""
-        self.dump.describe(name, _graph.to_json(described, name, phase))
+        self.dump.describe(name, _graph_json.to_json(described, name, phase))
 
     def _select(self, described: _graph.Described, number: int) -> None:
         self._select_by_name(described, number)

@@ -13,6 +13,7 @@ import torch
 
 from .._native.capture import Graph, Session
 from .._world import rank_name, world
+from . import _forms
 from ._graph import Described
 from ._plan import Config, acl_json_text, mindspore_text
 
@@ -46,7 +47,8 @@ class Dump:
 
     def attach(self, name: str, load: int, described: Described, *beside: Any) -> Graph:
         """Lets a graph take part. What is known beside its operators is for graph files only."""
-        return self._begun().attach(name, load, described.operators, described.values, *beside)
+        of_graph = (described.operators, described.values, described.bodies, described.device)
+        return self._begun().attach(name, load, *of_graph, *beside)
 
     def note_rules(self, unused: list[str]) -> None:
         """Remembers rules that choose nothing of a graph; those that choose nothing of any are told at the end."""
@@ -80,6 +82,7 @@ class Dump:
     def _new_session(self) -> Session:
         plan = self.plan
         how = {"queue_bytes_max": self.config.queue_bytes_max, "n_writers": self.config.n_writers}
+        how["forms"] = _forms.parts
         times, plain_types = _times(self.accepted_at), [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:
             # The file says where to; only processes that run together have to be told apart.

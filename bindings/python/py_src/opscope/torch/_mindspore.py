@@ -40,7 +40,7 @@ def rename(described: Described, phase: str, origin: Origin) -> Described:
     if phase == "forward":
         pairs = zip(described.values, values)
         origin.results = {node: renamed.name for own, renamed in pairs for node in _nodes(own)}
-    return Described(values, operators)
+    return replace(described, values=values, operators=operators)
 
 
 def _nodes(value: Value) -> Iterator[str]:

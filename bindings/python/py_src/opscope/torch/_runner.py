@@ -9,7 +9,7 @@ from typing import Any
 from torch.fx import GraphModule
 
 from .._native.capture import Graph
-from . import _taps
+from . import _bodies, _taps
 from ._graph import Described
 
 _step: int | None = None
@@ -47,6 +47,7 @@ class Runner:
         self._tapped: Callable[[list], Any] | None = None
         self._source: tuple[GraphModule, Described, Callable[[], None]] | None = (gm, described, on_first)
         self._has_taps = bool(graph.tapped)
+        self._has_bodies = bool(described.bodies)
 
         def run(args: list) -> Any:
             return self._run(args)
@@ -62,11 +63,15 @@ class Runner:
         arguments = [run, *args]
         # Arguments that nobody else has are freed as soon as the graph is done with them.
         args.clear()
+        before = _bodies.exchange(run) if self._has_bodies else None
         try:
             result = (self._tapped or self._build())(arguments)
         except BaseException as error:
             run.fail(f"{type(error).__name__}: {error}")
             raise
+        finally:
+            if self._has_bodies:
+                _bodies.exchange(before)
         run.end()
         return result
 

@@ -38,7 +38,7 @@ class Engine(Backend):
         self.dump_options = DumpOptions(self.plan, options)
 
     def compile_numbered(
-        self, gm: GraphModule, phase: str, exposure: Any, example_inputs: Any, number: int, origin: Any = None
+        self, gm: GraphModule, phase: str, exposure: Any, example_inputs: Any, number: int, known: Any = None
     ) -> Callable[[list], Any]:
         """What is asked for first counts: a summary without compilation, the dump of the FX graph, the rest."""
         name = _layout.graph_name(number)
@@ -58,7 +58,7 @@ class Engine(Backend):
         self.graph_dumps.write(gm, number, "optimized")
         if has_engine:
             _ge_dump.write(gm, number, "Build")
-        return super().compile_numbered(before, phase, exposure, example_inputs, number, origin)
+        return super().compile_numbered(before, phase, exposure, example_inputs, number, known)
 
     def describe_graph(self, described: Described, name: str, phase: str) -> None:
         """Writes the options that the graph engine would be given as well."""
