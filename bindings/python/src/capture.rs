@@ -17,6 +17,8 @@ mod run;
 mod run_record;
 mod session;
 mod shared;
+mod watch;
+mod watched;
 
 use pyo3::prelude::*;
 
@@ -26,6 +28,7 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<run::Run>()?;
+    module.add_class::<watch::Watch>()?;
     crate::functions!(module, check_acl_json);
     Ok(())
 }

@@ -91,6 +91,27 @@ impl Run {
         tidy(py, &self.shared);
     }
 
+    /// Writes what an operator read that raised an error, and ends the execution. `inputs` are pairs of a
+    /// position and a tensor, `notes` lines for the text about it.
+    fn fail_operator(
+        &mut self,
+        py: Python<'_>,
+        operator: usize,
+        inputs: Vec<(usize, Bound<'_, PyAny>)>,
+        reason: &str,
+        notes: &str,
+    ) {
+        self.guard(|run| run.write_failure(py, operator, &inputs, (reason, notes)));
+        self.fail(py, reason);
+    }
+
+    /// Counts the graph's operators, of which none was shown because all of them went well.
+    fn count_all(&mut self) {
+        if let Some(tap) = &self.tap {
+            tap.count_seen(self.parts.operators.len() as u64);
+        }
+    }
+
     /// Says that the execution ended with an error.
     fn fail(&mut self, py: Python<'_>, reason: &str) {
         let failed = &self.shared.n_runs_failed;
@@ -122,6 +143,31 @@ impl Run {
         if let Some(tap) = self.tap.take() {
             put_back(&self.home, tap);
         }
+    }
+
+    fn write_failure(
+        &self,
+        py: Python<'_>,
+        operator: usize,
+        inputs: &[(usize, Bound<'_, PyAny>)],
+        (reason, notes): (&str, &str),
+    ) -> PyResult<()> {
+        let (Some(tap), Some(part)) = (&self.tap, self.parts.operators.get(operator)) else {
+            return Ok(());
+        };
+        tap.count_seen(operator as u64);
+        let Some(mut probe) = tap.open(&part.operator) else {
+            return Ok(());
+        };
+        for (position, tensor) in inputs {
+            // The record is written before this returns, so nobody writes to the memory meanwhile.
+            match self.take(Stability::Held, tensor) {
+                Ok(tensor) => probe.input(*position, tensor),
+                Err(reason) => self.shared.note_unseen(&reason),
+            }
+        }
+        py.detach(|| probe.fail_with_notes(reason, notes));
+        Ok(())
     }
 
     /// Goes through results, of which some may be lists, in step with the values that they are.

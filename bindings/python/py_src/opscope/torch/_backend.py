@@ -15,7 +15,7 @@ from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from . import _dump, _graph, _names, _plan, _runner, _storage
+from . import _dump, _failure_graph, _graph, _names, _plan, _runner, _storage, _watch_graph
 from ._plan import Config, DumpPlan
 
 _log = logging.getLogger("opscope.torch")
@@ -42,6 +42,8 @@ class Backend:
         self.config = config
         self.n_graphs = 0
         self.layers = _names.Layers(plan.layers)
+        watch = getattr(plan, "watch", ())
+        self.watch_layers = _names.Layers((watch,) if isinstance(watch, str) else watch)
         self.dump = _dump.Dump(plan, config, is_enabled=self.is_enabled)
         if plan.enabled and plan.quant_dumpable:
             _log.info("quant_dumpable changes nothing: operators run one by one, with every value between them")
@@ -51,6 +53,7 @@ class Backend:
         if options := kwargs.pop("options", None):
             raise ValueError(f"a backend object has its options already, `torch.compile` gives it {options}")
         exposure = _storage.Exposure()
+        exposure.sources = _names.argument_names(gm)
         compile_with = aot_autograd(
             fw_compiler=self._compiler("forward", exposure),
             bw_compiler=self._compiler("backward", exposure),
@@ -78,12 +81,17 @@ class Backend:
         described = _graph.describe(gm, phase, exposure or _storage.Exposure())
         self._select(described, number)
         load = number if self.config.model_id == "graph" else 1
+        if self.dump.purpose == "watch":
+            sources = exposure.sources if exposure else []
+            return _watch_graph.watched(self, gm, described, (f"graph_{number}", load, phase), sources)
         graph = self.dump.attach(f"graph_{number}", load, described)
         _log.debug("graph_%d: %s, %d operators, %d tapped", number, phase, len(described.operators), len(graph.tapped))
 
         def write_description() -> None:
             self.dump.describe(f"graph_{number}", _graph.to_json(described, f"graph_{number}", phase))
 
+        if self.dump.purpose.startswith("exception"):
+            return _failure_graph.Guarded(gm, described, graph, self.dump, write_description).run
         return _runner.Runner(gm, described, graph, write_description).run
 
     def _select(self, described: _graph.Described, number: int) -> None:
@@ -146,6 +154,9 @@ def backend(
     operators, in a list or parted by blanks. Further options are the other fields of `DumpPlan` and `Config`.
     """
     names = tuple(layers.split() if isinstance(layers, str) else layers)
+    if "watch" in options:
+        watch = options["watch"] or ()
+        options["watch"] = tuple(watch.split() if isinstance(watch, str) else watch)
     of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
     if unknown := sorted(set(options) - of_plan - of_config):
         known = sorted({"path", "steps", "layers"} | of_plan | of_config)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import torch
@@ -31,7 +32,7 @@ def resolved(result: Any) -> Any:
 
 def plain(gm: GraphModule) -> Boxed:
     """The graph as it is."""
-    return _boxed(gm, copy.deepcopy(gm.graph))
+    return boxed(gm, copy.deepcopy(gm.graph))
 
 
 def tapped(gm: GraphModule, described: Described, tapped: list[int], wanted: list[int]) -> Boxed:
@@ -65,7 +66,7 @@ def tapped(gm: GraphModule, described: Described, tapped: list[int], wanted: lis
             result = graph.call_function(resolved, (node,)) if is_lazy else node
         with graph.inserting_after(result):
             graph.call_method("tap", (run, number, result))
-    return _boxed(gm, graph)
+    return boxed(gm, graph)
 
 
 def _give(graph: Any, run: Any, numbers: list[int], described: Described, ours: dict, *, after: Any) -> None:
@@ -81,7 +82,8 @@ def _give(graph: Any, run: Any, numbers: list[int], described: Described, ours: 
         graph.call_method("give", (run, tuple(numbers), tuple(tensors)))
 
 
-def _boxed(gm: GraphModule, graph: Any) -> Boxed:
+def boxed(gm: GraphModule, graph: Any) -> Boxed:
+    """The code of a graph of `gm`, called with a list of arguments, which it empties."""
     if _BoxedCodeGen is not None:
         graph.set_codegen(_BoxedCodeGen())
         return GraphModule(gm, graph).forward
@@ -92,4 +94,10 @@ def _boxed(gm: GraphModule, graph: Any) -> Boxed:
         arguments.clear()
         return forward(*taken)
 
+    call.graph_code = forward.__code__  # type: ignore[attr-defined]
     return call
+
+
+def code_of(call: Boxed) -> CodeType:
+    """The code that stands in tracebacks for a graph."""
+    return getattr(call, "graph_code", None) or call.__code__
