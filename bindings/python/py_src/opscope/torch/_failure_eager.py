@@ -20,6 +20,7 @@ class Failures:
     def __init__(self, dump: _dump.Dump, model_name: str = "eager") -> None:
         self._dump = dump
         self._model_name = model_name
+        self._n_counted = 0
 
     def tell(self, target: Any, args: Iterable[Any], kwargs: dict[str, Any], error: Exception, number: int) -> None:
         """Writes what `target` was called with, before this returns. `number` says how many operators ran before.
@@ -44,7 +45,9 @@ class Failures:
         inputs = list(enumerate(one.resolve_conj().resolve_neg() for one in tensors))
         notes = _failure.notes(target, args, kwargs, error, source=source)
         notes = f"operators before: {number}\n{notes}"
-        run.fail_operator(0, inputs, _failure.reason(error), notes)
+        # The failing one is counted itself.
+        run.fail_operator(0, number - self._n_counted, inputs, _failure.reason(error), notes)
+        self._n_counted = number + 1
         where = f", called at {source}" if source else ""
         _failure.add_note(
             error, f"opscope.torch: operator {op_type}{where}; its inputs are in {self._dump.failure_dir}"

@@ -73,7 +73,7 @@ class Guarded:
         source = dict(operator.attributes).get("source", "")
         inputs = list(enumerate(one.resolve_conj().resolve_neg() for one in _failure.tensors(args, kwargs)))
         notes = _failure.notes(operator.node.target, args, kwargs, error, source=source)
-        run.fail_operator(number, inputs, _failure.reason(error), notes)
+        run.fail_operator(number, number, inputs, _failure.reason(error), notes)
         where = f", called at {source}" if source else ""
         _failure.add_note(
             error,

@@ -53,8 +53,6 @@ class Write(NamedTuple):
     tensor: Any
     # Whether it was given as `out=`.
     is_out: bool = False
-    # Whether torch counts the write in the tensor's version.
-    is_versioned: bool = True
 
 
 class Place(NamedTuple):
@@ -95,7 +93,8 @@ class _Pending:
     value: _Value
     operator: Seen
     following: Seen | None
-    writes: list[tuple[Place, Write]] = field(default_factory=list)
+    # With the version that the tensor had when the operator was looked after.
+    writes: list[tuple[Place, Write, int | None]] = field(default_factory=list)
 
 
 class Watcher:
@@ -171,7 +170,11 @@ class Watcher:
         """
         found = self._native.look()
         self._forget_gone()
-        places = [(Place.of(write.tensor), write) for write in writes if _has_place(write.tensor)] if found else []
+        places = [
+            (Place.of(write.tensor), write, _version(write.tensor))
+            for write in (writes if found else ())
+            if _has_place(write.tensor)
+        ]
         for change in found:
             if (value := self._values.get(change["id"])) is not None:
                 self._pending.append(_Pending(change, value, operator, following, places))
@@ -283,21 +286,30 @@ def _kind(one: _Pending) -> str:
     if one.following is not None:
         return BETWEEN
     value = one.value
-    writes = [(place, write) for place, write in one.writes if place.meets(value.place)]
+    writes = [(place, write, version) for place, write, version in one.writes if place.meets(value.place)]
     if not writes:
         return UNDECLARED
     now = _version(value.tensor())
     is_unmoved = now is not None and now == value.version
-    if is_unmoved and all(write.is_versioned for _, write in writes):
+    if is_unmoved and all(_has_own_version(write.tensor, version, now) for _, write, version in writes):
         return UNVERSIONED
-    same = [write for place, write in writes if place == value.place]
+    same = [write for place, write, _ in writes if place == value.place]
     if not same:
         return VIEW
     return OUT if any(write.is_out for write in same) else IN_PLACE
 
 
-def writes_of(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Iterator[tuple[Any, bool, bool]]:
-    """What an operator says it writes to: an argument, whether it is one for results, and whether torch counts it."""
+def _has_own_version(tensor: Any, earlier: int | None, version_of_value: int | None) -> bool:
+    """Whether torch counts writes to a tensor otherwise than those to the watched value, which did not move.
+
+    Operators of extensions may say that they write and not be counted at all: then both stand still.
+    """
+    now = _version(tensor)
+    return now != version_of_value or now != earlier
+
+
+def writes_of(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
+    """What an operator says it writes to: an argument, and whether it is one for results."""
     schema = getattr(target, "_schema", None)
     if schema is None:
         return
@@ -308,9 +320,9 @@ def writes_of(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Itera
         if given is None:
             continue
         if argument.alias_info is not None and argument.alias_info.is_write:
-            yield given, bool(argument.is_out), True
+            yield given, bool(argument.is_out)
         elif keeps_statistics and argument.name in _RUNNING:
-            yield given, False, False
+            yield given, False
 
 
 def is_view(target: Any) -> bool:

@@ -26,7 +26,8 @@ class watch(TorchDispatchMode):  # noqa: N801
         print(watched.report["overwrite_table"])
 
     `names` are modules, parameters and buffers of `model`, operators or kinds of operators, in a list or parted by
-    blanks; `all` is every result, and every parameter and buffer of `model`. `report` is there afterwards.
+    blanks; `all` is every result, and every parameter and buffer of `model`; with none, only what `note` is given.
+    `report` is there afterwards.
     """
 
     def __init__(
@@ -41,7 +42,8 @@ class watch(TorchDispatchMode):  # noqa: N801
     ) -> None:
         super().__init__()
         tokens = tuple(names.split() if isinstance(names, str) else names)
-        plan = DumpPlan(path=os.fspath(path), data=data, watch=tokens)
+        # What is watched is chosen here; the plan says that something is.
+        plan = DumpPlan(path=os.fspath(path), data=data, watch=_ALL)
         self._dump = _dump.Dump(plan, Config(watch_bytes_max=watch_bytes_max), is_enabled=True, has_graphs=False)
         self._layers = _names.Layers(tokens)
         self._is_all = _ALL in tokens
@@ -117,8 +119,8 @@ class watch(TorchDispatchMode):  # noqa: N801
         if watcher is None:
             return
         writes = [
-            Write(tensor, is_out, is_versioned)
-            for given, is_out, is_versioned in _watch.writes_of(func, args, kwargs)
+            Write(tensor, is_out)
+            for given, is_out in _watch.writes_of(func, args, kwargs)
             for tensor in _tensors(given)
         ]
         watcher.count_operator()

@@ -113,7 +113,7 @@ class WatchedGraph:
         self._steps = itertools.count()
         self._plain = _taps.plain(gm)
         self._with_watch: Callable[[list], Any] | None = None
-        self._writes: list[list[tuple[bool, bool]]] = []
+        self._writes: list[list[bool]] = []
         self._lock = threading.Lock()
         self._is_broken = False
 
@@ -185,7 +185,7 @@ class WatchedGraph:
         how = self._how
         seen, role = how.seen[number], how.roles[number]
         flags = self._writes[number]
-        writes = [Write(one, *flag) for tensor, flag in zip(written, flags) for one in _tensors(tensor)]
+        writes = [Write(one, is_out) for tensor, is_out in zip(written, flags) for one in _tensors(tensor)]
         self._watcher.count_operator()
         self._watcher.check(seen, writes, leaves_looks=how.is_scene and role == "suspect")
         if role != "watched":
@@ -221,7 +221,7 @@ def _tensors(given: Any) -> list[Any]:
     return [one for one in _flat(given) if _is_tensor(one)]
 
 
-def _instrumented(gm: GraphModule, how: _How) -> tuple[Callable[[list], Any], list[list[tuple[bool, bool]]]]:
+def _instrumented(gm: GraphModule, how: _How) -> tuple[Callable[[list], Any], list[list[bool]]]:
     """The graph with a call after each operator, and what the tensors are that it says it writes to."""
     graph = copy.deepcopy(gm.graph)
     ours = dict(zip(gm.graph.nodes, graph.nodes))
@@ -230,9 +230,9 @@ def _instrumented(gm: GraphModule, how: _How) -> tuple[Callable[[list], Any], li
     flags = []
     for number, operator in enumerate(how.described.operators):
         writes = list(_watch.writes_of(operator.node.target, operator.node.args, operator.node.kwargs))
-        flags.append([(is_out, is_versioned) for _, is_out, is_versioned in writes])
+        flags.append([is_out for _, is_out in writes])
         node = ours[operator.node]
-        written = tuple(_ours(given, ours) for given, _, _ in writes)
+        written = tuple(_ours(given, ours) for given, _ in writes)
         with graph.inserting_after(node):
             graph.call_method("after", (run, number, node, written))
     placeholders = [node for node in graph.nodes if node.op == "placeholder"]
