@@ -18,7 +18,7 @@ def dump(tmp_path: Path, work: object, *args: Tensor) -> tuple[dict, list[str]]:
     with torch.no_grad():
         torch.compile(work, backend=backend)(*args)  # type: ignore[call-overload]
     report = backend.finish()
-    names = [path.name.rsplit(".", 3)[0] for path in tmp_path.rglob("*") if path.parent.parent.name.isdigit()]
+    names = [path.name.rsplit(".", 3)[0] for path in tmp_path.glob("*/0/graph_*/*/*/*")]
     return report, sorted(names)
 
 
