@@ -71,7 +71,15 @@ EAGER = [
 
 @pytest.mark.parametrize(("work", "op_type", "kind", "first", "n", "before", "after", "line"), EAGER)
 def test_the_operator_and_its_line_are_named(
-    tmp_path: Path, work: Callable, op_type: str | tuple, kind: str, first: int, n: int, before: str, after: str, line: str
+    tmp_path: Path,
+    work: Callable,
+    op_type: str | tuple,
+    kind: str,
+    first: int,
+    n: int,
+    before: str,
+    after: str,
+    line: str,
 ) -> None:
     with opscope.torch.watch(tmp_path) as watched:
         saved = torch.arange(6.0)
@@ -133,6 +141,20 @@ def test_training_is_not_accused(tmp_path: Path, name: str) -> None:
     # At least every parameter was updated, and that was seen.
     assert report["n_updates"] >= 2 * len(list(model.parameters()))
     assert not (Path(report["root"]) / "overwrites.json").exists()
+
+
+def test_clipped_gradients_and_recurrent_layers_are_not_accused(tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2))
+    recurrent = torch.nn.LSTM(4, 4, batch_first=True)
+    optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
+    with opscope.torch.watch(tmp_path, model=model) as watched:
+        for _ in range(2):
+            optimizer.zero_grad()
+            model(torch.randn(3, 4)).square().sum().backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+            optimizer.step()
+        recurrent(torch.randn(2, 3, 4))[0].sum().backward()
+    assert (watched.report["overwrites"], watched.report["first_fault"]) == ([], None)
 
 
 def test_memory_that_is_used_again_is_not_accused(tmp_path: Path) -> None:

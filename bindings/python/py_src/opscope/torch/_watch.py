@@ -31,6 +31,8 @@ ARGUMENT_TASK = 65535
 # These update their running statistics and do not say so.
 _STATISTICS = ("aten.native_batch_norm", "aten.cudnn_batch_norm", "aten.miopen_batch_norm")
 _RUNNING = ("running_mean", "running_var")
+# Results by position that are room for the operator's backward pass to work in.
+_ROOM = {"aten_mkldnn_rnn_layer_default": (3,)}
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,11 @@ class Watcher:
         """
         noted = []
         for output, tensor in outputs:
+            if output in _ROOM.get(seen.op_type, ()):
+                continue
             if tensor.is_conj() or tensor.is_neg():
+                # Its memory holds something else, which is watched under another name if at all.
+                self._findings.gone["conjugated or negated view"] += 1
                 continue
             is_plain = type(tensor) in (torch.Tensor, torch.nn.Parameter)
             # What is no plain tensor is refused, with the reason.
@@ -289,7 +295,11 @@ def _kind(one: _Pending) -> str:
     writes = [(place, write, version) for place, write, version in one.writes if place.meets(value.place)]
     if not writes:
         return UNDECLARED
-    now = _version(value.tensor())
+    tensor = value.tensor()
+    if tensor is None:
+        # Nobody has the value itself, only views of it that replaced it.
+        return IN_PLACE
+    now = _version(tensor)
     is_unmoved = now is not None and now == value.version
     if is_unmoved and all(_has_own_version(write.tensor, version, now) for _, write, version in writes):
         return UNVERSIONED
@@ -311,9 +321,12 @@ def _has_own_version(tensor: Any, earlier: int | None, version_of_value: int | N
 def writes_of(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
     """What an operator says it writes to: an argument, and whether it is one for results."""
     schema = getattr(target, "_schema", None)
-    if schema is None:
-        return
     args = list(args)
+    if schema is None:
+        # Operators with graphs or kernels inside say nothing, and may write to anything that they are given.
+        for given in (*args, *kwargs.values()):
+            yield given, False
+        return
     keeps_statistics = str(target).startswith(_STATISTICS)
     for i, argument in enumerate(schema.arguments):
         given = args[i] if i < len(args) else kwargs.get(argument.name)

@@ -16,6 +16,8 @@ from ._watch import Seen, Watcher, Write
 
 _ALL = "all"
 _UNINITIALISED = ("aten.empty", "aten.new_empty")
+# Their results are there later, without an operator.
+_COLLECTIVES = ("_c10d_functional.", "c10d_functional.", "c10d.")
 
 
 class watch(TorchDispatchMode):  # noqa: N801
@@ -126,7 +128,8 @@ class watch(TorchDispatchMode):  # noqa: N801
         watcher.count_operator()
         # Torch counts writes only when the operator has returned to it.
         watcher.check(seen, writes, is_settled=False)
-        if self._is_chosen(seen, func):
+        is_unfinished = str(func).startswith(_COLLECTIVES) and ".wait_tensor" not in str(func)
+        if self._is_chosen(seen, func) and not is_unfinished:
             is_blank = str(func).startswith(_UNINITIALISED)
             is_view = self._is_all and _watch.is_view(func)
             watcher.note(seen, enumerate(_tensors(result)), is_view=is_view, is_blank=is_blank)

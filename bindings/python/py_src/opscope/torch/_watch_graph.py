@@ -195,7 +195,7 @@ class WatchedGraph:
         outputs = [
             (position, tensor)
             for position, (value, tensor) in enumerate(zip(values, _flat(result)))
-            if value is not None and not value.is_lazy and _is_tensor(tensor) and _is_there(value)
+            if value is not None and _is_tensor(tensor) and _is_there(value)
         ]
         target = operator.node.target if operator.node is not None else None
         is_blank = any(value is not None and value.reason is not None for value in values)
