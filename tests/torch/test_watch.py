@@ -147,6 +147,7 @@ def test_clipped_gradients_and_recurrent_layers_are_not_accused(tmp_path: Path) 
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.LayerNorm(8), torch.nn.Linear(8, 2))
     recurrent = torch.nn.LSTM(4, 4, batch_first=True)
     optimizer = torch.optim.AdamW(model.parameters(), foreach=True)
+    limited = torch.nn.utils.parametrizations.spectral_norm(torch.nn.Linear(3, 3))
     with opscope.torch.watch(tmp_path, model=model) as watched:
         for _ in range(2):
             optimizer.zero_grad()
@@ -154,6 +155,7 @@ def test_clipped_gradients_and_recurrent_layers_are_not_accused(tmp_path: Path) 
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
             optimizer.step()
         recurrent(torch.randn(2, 3, 4))[0].sum().backward()
+        limited(torch.randn(2, 3)).sum().backward()
     assert (watched.report["overwrites"], watched.report["first_fault"]) == ([], None)
 
 

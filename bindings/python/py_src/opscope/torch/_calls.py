@@ -14,6 +14,8 @@ _BETWEEN = tuple(
     os.path.dirname(os.path.abspath(path)) + os.sep for path in (str(torch.__file__), __file__) if path
 )
 
+_WRITERS = tuple(os.path.join(os.path.dirname(os.path.abspath(str(torch.__file__))), name) for name in ("nn", "optim"))
+
 
 def source() -> str:
     """File, line and function of the innermost call in the program; empty where there is none."""
@@ -24,6 +26,19 @@ def source() -> str:
             return f"{name}:{frame.f_lineno} {frame.f_code.co_name}"
         frame = frame.f_back
     return ""
+
+
+def is_of_torch() -> bool:
+    """Whether the innermost call is one of torch's own modules and optimizers, which know what they write to."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_BETWEEN) and not name.startswith("<"):
+            return False
+        if name.startswith(_WRITERS) and not name.endswith("functional.py"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 class Modules:

@@ -57,6 +57,8 @@ class watch(TorchDispatchMode):  # noqa: N801
         self._last = _watch.NOTHING
         self._watcher: Watcher | None = None
         self._is_broken = False
+        # What the program named itself stays until the end, whoever else lets go of it.
+        self._held: list[torch.Tensor] = []
         self._missing: set[str] = set(tokens) - {_ALL}
         self.report: dict = {}
 
@@ -75,6 +77,7 @@ class watch(TorchDispatchMode):  # noqa: N801
         following = Seen("", "the end", _watch.ARGUMENT_TASK, _calls.source())
         self._guarded(lambda: self._between(following))
         self._guarded(lambda: self._watcher.end() if self._watcher is not None else None)
+        self._held.clear()
         self.report = self._dump.finish(0)
         if self._missing:
             _dump.warn(f"nothing that ran is called {', '.join(sorted(self._missing))}")
@@ -82,6 +85,7 @@ class watch(TorchDispatchMode):  # noqa: N801
     def note(self, name: str, tensor: torch.Tensor) -> None:
         """Watches a tensor of the program's own from now on."""
         seen = Seen(_watch.ARGUMENT_TYPE, name, _watch.ARGUMENT_TASK, _calls.source())
+        self._held.append(tensor)
         self._guarded(lambda: self._watcher.note(seen, [(0, tensor)]) if self._watcher is not None else None)
 
     def _note_tensors_of_model(self) -> None:
@@ -125,6 +129,8 @@ class watch(TorchDispatchMode):  # noqa: N801
             for given, is_out in _watch.writes_of(func, args, kwargs)
             for tensor in _tensors(given)
         ]
+        if any(write.is_out for write in writes) and _calls.is_of_torch():
+            writes = [Write(write.tensor) for write in writes]
         watcher.count_operator()
         # Torch counts writes only when the operator has returned to it.
         watcher.check(seen, writes, is_settled=False)
