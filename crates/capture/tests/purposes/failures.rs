@@ -254,8 +254,8 @@ fn notes_stand_at_the_end_of_the_text_in_every_detail() {
         });
         let files = files(dir.path());
         let (_, bytes) = files.first_key_value().unwrap();
-        let header = header(bytes);
-        let message = header.dfx_message;
+        let file = DumpFile::from_bytes(bytes.clone()).unwrap();
+        let message = &file.header().dfx_message;
         assert!(
             message.starts_with("Conv `a` failed: broken\n"),
             "{message}"
