@@ -24,6 +24,8 @@ mod session;
 mod shared;
 mod shown;
 mod take;
+mod watch;
+mod watched;
 
 use pyo3::prelude::*;
 
@@ -35,6 +37,7 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<graph::Graph>()?;
     module.add_class::<run::Run>()?;
     module.add_class::<file_writer::FileWriter>()?;
+    module.add_class::<watch::Watch>()?;
     crate::functions!(
         module,
         check_acl_json,

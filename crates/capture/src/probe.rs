@@ -139,7 +139,12 @@ impl Probe {
     ///
     /// Under [`Purpose::Failures`] the operator is written before this returns: the process may not
     /// live much longer. Otherwise its tensors count as dropped.
-    pub fn fail(mut self, reason: &str) {
+    pub fn fail(self, reason: &str) {
+        self.fail_with_notes(reason, "");
+    }
+
+    /// [`Probe::fail`] with further lines for the text about the failure.
+    pub fn fail_with_notes(mut self, reason: &str, notes: &str) {
         if let (Some(hold), Some(open)) = (&self.hold, &self.open) {
             let cause = TriggerCause::Failure(reason.to_owned());
             hold.fire((self.order, 0), &open.record.operator, cause);
@@ -161,6 +166,7 @@ impl Probe {
         let work = Work::WriteFailure(Failure {
             detail,
             reason: reason.to_owned(),
+            notes: notes.to_owned(),
             trace,
         });
         let order = (self.order, 0);

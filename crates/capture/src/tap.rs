@@ -225,6 +225,44 @@ impl Tap {
         push(&self.shared, (order, nth), record, Work::WriteBeside, hold);
     }
 
+    /// Hands over a record beside those of the model's operators: what `operator`, which need not be one of
+    /// them, has to do with these tensors now. It counts as offered and selected; whether it is wanted the
+    /// caller knows.
+    pub fn write_beside(&self, operator: Arc<Operator>, outputs: Vec<(usize, Tensor)>) {
+        if !self.is_active {
+            return;
+        }
+        let counters = &self.shared.counters;
+        let n_slots = outputs.len() as u64;
+        add(&counters.n_offered, n_slots);
+        add(&counters.n_selected, n_slots);
+        let record = Record {
+            model: self.model.clone(),
+            operator,
+            step: self.step,
+            timestamp_us: 0,
+            inputs: Vec::new(),
+            outputs,
+        };
+        if self.shared.ending.is_capture_ended() {
+            return counters.drop(DropReason::Stopped, n_slots);
+        }
+        if !self.shared.budget.take(n_slots, record.n_bytes()) {
+            return counters.drop(DropReason::Limit, n_slots);
+        }
+        let order = counters.n_operators_seen.load(Ordering::Relaxed);
+        let hold = self.hold.as_ref().map(Hold::for_record);
+        push(&self.shared, (order, 0), record, Work::WriteBeside, hold);
+    }
+
+    /// Counts operators that ran without being shown.
+    pub fn count_seen(&self, n_operators: u64) {
+        if self.is_active {
+            add(&self.shared.counters.n_operators_seen, n_operators);
+            self.n_in_step.fetch_add(n_operators, Ordering::Relaxed);
+        }
+    }
+
     /// Why an operator need not be looked at, if so.
     fn reason_to_skip(&self) -> Option<DropReason> {
         let shared = &self.shared;

@@ -63,6 +63,10 @@ class DumpPlan:
     # `.pt` file for each tensor, from the graph of that stage; then `mode`, `steps`, `layers` and `data` have their
     # defaults.
     stage: str | None = None
+    # `all`, or names of operators, modules, parameters and arguments whose values are watched, in place of the dump.
+    watch: str | tuple[str, ...] = ()
+    # `brief`, `norm` or `detail`, or `True`, which is `norm`: operators that raise are dumped, and nothing else.
+    exception: str | bool | None = None
     # A configuration of MindSpore: its text, or the name of a file. It takes the place of everything but `enabled`,
     # and the dump has MindSpore's form: that of `target`, under this number of a device, and under the rank of this
     # process or this one.

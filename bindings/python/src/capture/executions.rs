@@ -15,8 +15,8 @@ const N_EXECUTIONS_MAX: usize = 1 << 20;
 
 /// The executions of a session's graphs, in the order in which they began.
 pub(super) struct Executions {
-    path: PathBuf,
-    creator: Creator,
+    /// None if they are only counted.
+    file: Option<(PathBuf, Creator)>,
     /// Of all graphs, whether they are dumped or not.
     n_begun: AtomicU64,
     dumped: Mutex<Dumped>,
@@ -59,8 +59,16 @@ impl Executions {
     /// They are written to `path`.
     pub(super) fn new(path: PathBuf, creator: Creator) -> Executions {
         Executions {
-            path,
-            creator,
+            file: Some((path, creator)),
+            n_begun: AtomicU64::new(0),
+            dumped: Mutex::default(),
+        }
+    }
+
+    /// They are counted, and written nowhere.
+    pub(super) fn unwritten() -> Executions {
+        Executions {
+            file: None,
             n_begun: AtomicU64::new(0),
             dumped: Mutex::default(),
         }
@@ -106,6 +114,9 @@ impl Executions {
 
     /// Writes the list, if it has any.
     pub(super) fn write(&self) -> Result<(), StoreError> {
+        let Some((path, creator)) = &self.file else {
+            return Ok(());
+        };
         let text = {
             let dumped = self.lock();
             if dumped.list.is_empty() {
@@ -113,9 +124,8 @@ impl Executions {
             }
             self.text(&dumped)
         };
-        self.creator
-            .create_dir(self.path.parent().unwrap_or(&self.path))?;
-        self.creator.replace_file(&self.path, &[text.as_bytes()])?;
+        creator.create_dir(path.parent().unwrap_or(path))?;
+        creator.replace_file(path, &[text.as_bytes()])?;
         Ok(())
     }
 

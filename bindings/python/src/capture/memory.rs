@@ -216,6 +216,26 @@ impl<'a, 'py> Lent<'a, 'py> {
     }
 }
 
+impl Held {
+    /// Whether the tensor still has the memory that it had when it was held: its storage may have been
+    /// resized since, and then nothing may be read through this.
+    pub(super) fn is_still(&self, lent: &Lent<'_, '_>) -> bool {
+        self.address == lent.address && self.n_bytes == lent.n_bytes
+    }
+
+    /// Whether all bytes of `lent` are among these.
+    pub(super) fn covers(&self, lent: &Lent<'_, '_>) -> bool {
+        let end = |address: usize, n_bytes: usize| address.saturating_add(n_bytes);
+        let is_inside = end(lent.address, lent.n_bytes) <= end(self.address, self.n_bytes);
+        self.address <= lent.address && is_inside
+    }
+
+    /// The tensor; `None` only while it is dropped.
+    pub(super) fn object(&self) -> Option<&Py<PyAny>> {
+        self.object.as_ref()
+    }
+}
+
 /// Memory of a tensor that cannot be freed meanwhile.
 pub(super) struct Held {
     /// `None` only while it is dropped.

@@ -11,6 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use super::bodies::Calls;
+use super::description::Stability;
 use super::executions::State;
 use super::graph::{Home, Parts};
 use super::reason::Reason;
@@ -128,6 +129,31 @@ impl Run {
         tidy(py, &self.shared);
     }
 
+    /// Writes what an operator read that raised an error, and ends the execution. `n_before` operators ran
+    /// before it, `inputs` are pairs of a position and a tensor, `notes` lines for the text about it.
+    fn fail_operator(
+        &mut self,
+        py: Python<'_>,
+        operator: usize,
+        n_before: u64,
+        inputs: Vec<(usize, Bound<'_, PyAny>)>,
+        reason: &str,
+        notes: &str,
+    ) {
+        if let Some(tap) = &self.tap {
+            tap.count_seen(n_before);
+        }
+        self.guard(|run| run.write_failure(py, operator, &inputs, (reason, notes)));
+        self.fail(py, reason);
+    }
+
+    /// Counts the graph's operators, of which none was shown because all of them went well.
+    fn count_all(&mut self) {
+        if let Some(tap) = &self.tap {
+            tap.count_seen(self.parts.operators.len() as u64);
+        }
+    }
+
     /// Says that the execution ended with an error.
     fn fail(&mut self, py: Python<'_>, reason: &str) {
         let failed = &self.shared.n_runs_failed;
@@ -186,6 +212,34 @@ impl Run {
                 self.submit(py, operator);
             }
         }
+    }
+
+    fn write_failure(
+        &self,
+        py: Python<'_>,
+        operator: usize,
+        inputs: &[(usize, Bound<'_, PyAny>)],
+        (reason, notes): (&str, &str),
+    ) -> PyResult<()> {
+        let (Some(tap), Some(part)) = (&self.tap, self.parts.operators.get(operator)) else {
+            return Ok(());
+        };
+        let Some(mut probe) = tap.open(&part.operator) else {
+            return Ok(());
+        };
+        for (position, tensor) in inputs {
+            // The record is written before this returns, so nobody writes to the memory meanwhile.
+            match self.shared.show(Stability::Held, tensor) {
+                Ok(Shown::Whole(tensor)) => probe.input(*position, tensor),
+                Ok(Shown::Parts(_)) => {
+                    let reason = Reason::Known("form of several tensors".to_owned());
+                    self.shared.note_unseen(&reason);
+                }
+                Err(reason) => self.shared.note_unseen(&reason),
+            }
+        }
+        py.detach(|| probe.fail_with_notes(reason, notes));
+        Ok(())
     }
 
     /// Goes through results, of which some may be lists, in step with the values that they are.

@@ -21,9 +21,13 @@ use super::memory::Lender;
 use super::mindspore::{Place, request as mindspore_request};
 use super::opened::Opened;
 use super::report;
-use super::request::Request;
+use super::request::{Request, name_of};
 use super::run_record;
 use super::shared::{Shared, tidy};
+use super::watch::Watch;
+
+/// The CPU.
+const DEVICE: u32 = 0;
 
 /// A plan at work, and the directory that it fills.
 #[pyclass(frozen, module = "opscope._native.capture")]
@@ -32,6 +36,8 @@ pub(super) struct Session {
     session: Mutex<Option<opscope_capture::Session>>,
     shared: Arc<Shared>,
     root: PathBuf,
+    failure_dir: PathBuf,
+    purpose: &'static str,
     run: Arc<RunFile>,
     creator: Creator,
     /// The sink, if it writes a tree of MindSpore's.
@@ -44,13 +50,15 @@ pub(super) struct Session {
 impl Session {
     /// Creates `{dump_path}/{time}` with the first of `times` that is free, and starts the writers.
     ///
-    /// `forms` is called with a tensor that is not in the CPU's memory in rows, and why; it gives pairs of
-    /// tensors that stand for it, a reason, or `None`. `data` is `tensor` or `stats`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
-    /// a last step, or `None` for all. `plain_types` are `torch.Tensor` and those of its subclasses that
-    /// only add a name, `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's graph inputs have records of their own.
+    /// `data` is `tensor` or `stats`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
+    /// a last step, or `None` for all; `purpose` is `values`, `watch`, `overflow`, `exception_brief`,
+    /// `exception_norm` or `exception_detail`. `plain_types` are `torch.Tensor` and those of its subclasses that
+    /// only add a name, `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's
+    /// graph inputs have records of their own. `forms` is called with a tensor that is not in the CPU's memory in
+    /// rows, and why; it gives pairs of tensors that stand for it, a reason, or `None`.
     #[new]
     #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", mode="all", steps=None,
-                        has_graph_inputs=false, queue_bytes_max=None, n_writers=None, forms=None))]
+                        has_graph_inputs=false, purpose="values", queue_bytes_max=None, n_writers=None, forms=None))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
@@ -62,11 +70,12 @@ impl Session {
         mode: &str,
         steps: Option<Vec<(u64, u64)>>,
         has_graph_inputs: bool,
+        purpose: &str,
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
         forms: Option<Py<PyAny>>,
     ) -> PyResult<Session> {
-        let request = Request::of_options(dump_path, data, mode, steps, has_graph_inputs)?;
+        let request = Request::of_options(dump_path, purpose, data, mode, steps, has_graph_inputs)?;
         let how = options(queue_bytes_max, n_writers);
         let torch = (plain_types.as_slice(), torch_version, forms);
         Session::start(py, request, times, torch, how)
@@ -91,7 +100,9 @@ impl Session {
         let Some(mut request) = Request::of_acl_json(text)? else {
             return Err(PyValueError::new_err("the acl.json asks for no dump"));
         };
-        request.place.push(below);
+        for place in &mut request.places {
+            place.push(&below);
+        }
         let how = options(queue_bytes_max, n_writers);
         let torch = (plain_types.as_slice(), torch_version, forms);
         Session::start(py, request, times, torch, how)
@@ -139,6 +150,33 @@ impl Session {
         written.map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
+    /// Writes a text into the dump's directory, which takes the place of one that is there.
+    fn write_text(&self, py: Python<'_>, file_name: &str, text: &str) -> PyResult<()> {
+        if file_name.is_empty() || file_name.contains(['/', '\\']) || file_name.starts_with('.') {
+            return Err(PyValueError::new_err(format!(
+                "`{file_name}` is no name of a file"
+            )));
+        }
+        let written = py.detach(|| {
+            self.creator.create_dir(&self.root)?;
+            self.creator
+                .replace_file(&self.root.join(file_name), &[text.as_bytes()])
+        });
+        written.map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    /// What is kept: `values`, `watch`, `overflow`, `exception_brief` and so on.
+    #[getter]
+    fn purpose(&self) -> &'static str {
+        self.purpose
+    }
+
+    /// The directory of operators that failed.
+    #[getter]
+    fn failure_dir(&self) -> PathBuf {
+        self.failure_dir.clone()
+    }
+
     /// The directory that models write to.
     #[getter]
     fn root(&self) -> PathBuf {
@@ -174,12 +212,7 @@ impl Session {
         let Some(session) = &*session else {
             return Err(PyRuntimeError::new_err("the dump is finished"));
         };
-        let model = ModelId {
-            file_stem: model_name.clone(),
-            graph_name: model_name,
-            load: Some(load),
-            device: self.device.unwrap_or(device),
-        };
+        let model = model_id(model_name, load, self.device.unwrap_or(device));
         run_record::note_graph(&self.run, &model.graph_name);
         let beside = Beside::new(&values, &constants, types);
         Graph::attach(
@@ -189,6 +222,29 @@ impl Session {
             (&operators, values, bodies),
             &beside,
         )
+    }
+
+    /// Lets a graph take part, or code that has none, whose values are to be watched. `state` says of a
+    /// tensor which storage it has, how many bytes that has, and how many references to it there are beside
+    /// one of the tensor's. At most `bytes_max` bytes are watched at once.
+    #[pyo3(signature = (model_name, load, operators, values, state, bytes_max))]
+    fn watch(
+        &self,
+        model_name: String,
+        load: u32,
+        operators: Vec<OperatorDescription>,
+        values: Vec<ValueDescription>,
+        state: Py<PyAny>,
+        bytes_max: u64,
+    ) -> PyResult<Watch> {
+        let session = self.lock();
+        let Some(session) = &*session else {
+            return Err(PyRuntimeError::new_err("the dump is finished"));
+        };
+        let model = model_id(model_name, load, self.device.unwrap_or(DEVICE));
+        run_record::note_graph(&self.run, &model.graph_name);
+        let described = (&operators[..], &values[..]);
+        Watch::attach(&self.shared, session, model, described, (state, bytes_max))
     }
 
     /// The counts so far; they add up once the session is finished.
@@ -246,10 +302,15 @@ impl Session {
         opened: Opened,
         options: SessionOptions,
     ) -> PyResult<Session> {
+        let purpose = name_of(plan.purpose);
         let session = opscope_capture::Session::start(plan, opened.sink, options)?;
         let pool = session.pool();
         let creator = || Creator::in_dump(&opened.place, Modes::default());
-        let executions = Executions::new(own::executions_file(&opened.root), creator());
+        let executions = match purpose {
+            "values" => Executions::new(own::executions_file(&opened.root), creator()),
+            // Where nothing is found there is no directory.
+            _ => Executions::unwritten(),
+        };
         let sees = (opened.is_reducing, opened.mindspore.is_some());
         let shared = Shared::new(lender, pool, executions, sees, options.queue_bytes_max);
         Ok(Session {
@@ -257,6 +318,8 @@ impl Session {
             shared: Arc::new(shared),
             creator: creator(),
             root: opened.root,
+            failure_dir: opened.failure_dir,
+            purpose,
             run: opened.run,
             mindspore: opened.mindspore,
             device: opened.device,
@@ -275,6 +338,15 @@ impl Drop for Session {
             // Its writers are threads of another process, nobody can wait for them here.
             std::mem::forget(session);
         }
+    }
+}
+
+fn model_id(name: String, load: u32, device: u32) -> ModelId {
+    ModelId {
+        file_stem: name.clone(),
+        graph_name: name,
+        load: Some(load),
+        device,
     }
 }
 

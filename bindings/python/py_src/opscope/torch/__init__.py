@@ -13,9 +13,21 @@ PyTorch.
 from __future__ import annotations
 
 from ._backend import Backend, backend, finish, make_backend, set_step
+from ._failure_eager import catch
 from ._plan import Config, DumpPlan
 from ._registry import register
+from ._watch_eager import watch
 
-__all__ = ["Backend", "Config", "DumpPlan", "backend", "finish", "make_backend", "set_step"]
+__all__ = [
+    "Backend",
+    "Config",
+    "DumpPlan",
+    "backend",
+    "catch",
+    "finish",
+    "make_backend",
+    "set_step",
+    "watch",
+]
 
 register()

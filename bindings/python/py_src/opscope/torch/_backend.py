@@ -18,6 +18,7 @@ from torch.fx import GraphModule
 from . import (
     _captured,
     _dump,
+    _failure_graph,
     _graph,
     _graph_json,
     _mindspore,
@@ -29,6 +30,7 @@ from . import (
     _quantisation,
     _runner,
     _storage,
+    _watch_graph,
 )
 from ._plan import Config, DumpPlan
 
@@ -64,6 +66,8 @@ class Backend:
         self.config = config
         self.n_graphs = 0
         self.layers = _names.Layers(plan.layers)
+        watch = getattr(plan, "watch", ())
+        self.watch_layers = _names.Layers((watch,) if isinstance(watch, str) else watch)
         self.dump = _dump.Dump(plan, config, is_enabled=self.is_enabled)
         self.stage: str | None = getattr(plan, "stage", None) if self.is_enabled else None
         self.captured = _captured.Captured(self.dump.path)
@@ -73,6 +77,7 @@ class Backend:
         if options := kwargs.pop("options", None):
             raise ValueError(f"a backend object has its options already, `torch.compile` gives it {options}")
         exposure, origins = _storage.Exposure(), _origins.Origins(gm)
+        exposure.sources = _names.argument_names(gm)
         origin = _origin.of_graph(gm) if self.is_mindspore else None
         known = (exposure, origins, origin)
         compile_with = aot_autograd(
@@ -128,12 +133,17 @@ class Backend:
             return self._compile_mindspore(gm, described, phase, known.origin or _origin.Origin(), number)
         self._select(described, number)
         load = number if self.config.model_id == "graph" else 1
+        if self.dump.purpose == "watch":
+            sources = exposure.sources if exposure else []
+            return _watch_graph.watched(self, gm, described, (f"graph_{number}", load, phase), sources)
         graph = self.dump.attach(f"graph_{number}", load, described)
         _log.debug("graph_%d: %s, %d operators, %d tapped", number, phase, len(described.operators), len(graph.tapped))
 
         def write_description() -> None:
             self.describe_graph(described, f"graph_{number}", phase)
 
+        if self.dump.purpose.startswith("exception"):
+            return _failure_graph.Guarded(gm, described, graph, self.dump, write_description).run
         return _runner.Runner(gm, described, graph, write_description).run
 
     def _compile_mindspore(
@@ -219,6 +229,9 @@ def backend(
     operators, in a list or parted by blanks. Further options are the other fields of `DumpPlan` and `Config`.
     """
     names = tuple(layers.split() if isinstance(layers, str) else layers)
+    if "watch" in options:
+        watch = options["watch"] or ()
+        options["watch"] = tuple(watch.split() if isinstance(watch, str) else watch)
     of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
     if unknown := sorted(set(options) - of_plan - of_config):
         known = sorted({"path", "steps", "layers"} | of_plan | of_config)

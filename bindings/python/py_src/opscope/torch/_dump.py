@@ -11,11 +11,12 @@ from typing import Any
 
 import torch
 
-from .._native.capture import Graph, Session
+from .._native.capture import Graph, Session, Watch
 from .._world import rank_name, world
 from . import _forms
+from ._findings import Findings
 from ._graph import Described
-from ._plan import Config, acl_json_text, mindspore_text
+from ._plan import Config, acl_json_text, mindspore_text, purpose
 
 _log = logging.getLogger("opscope.torch")
 # How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
@@ -29,16 +30,21 @@ _NOTHING_COMPILED = (
 class Dump:
     """A session of the core, begun when it is needed first."""
 
-    def __init__(self, plan: Any, config: Config, *, is_enabled: bool) -> None:
+    def __init__(self, plan: Any, config: Config, *, is_enabled: bool, has_graphs: bool = True) -> None:
         self.plan = plan
         self.config = config
         self.is_enabled = is_enabled
+        # Whether it is a fault if no graph was compiled, or none executed.
+        self.has_graphs = has_graphs
         # A relative path means the directory of now.
         self.path = os.path.abspath(os.fspath(plan.path))
         self.accepted_at = time.time()
         # Read once: the file may be another when the first graph is compiled.
         self.mindspore_text = mindspore_text(plan)
+        self.findings = Findings()
         self._session: Session | None = None
+        # Descriptions of graphs that are written if anything else is.
+        self._descriptions: dict[str, str] = {}
         self._report: dict | None = None
         self._lock = threading.Lock()
         self._pid = os.getpid()
@@ -54,11 +60,38 @@ class Dump:
         """Remembers rules that choose nothing of a graph; those that choose nothing of any are told at the end."""
         self.unused_rules = unused if self.unused_rules is None else [r for r in self.unused_rules if r in unused]
 
+    def watch(self, name: str, load: int, described: Described, state: Any) -> Watch:
+        """Lets a graph take part whose values are watched."""
+        operators, values = described.operators, described.values
+        return self._begun().watch(name, load, operators, values, state, self.config.watch_bytes_max)
+
+    def begin(self) -> None:
+        """Begins the dump, if nothing did before. Raises `OSError` where it cannot be written."""
+        self._begun()
+
+    @property
+    def purpose(self) -> str:
+        """`values`, `watch`, `overflow`, or `exception_` with the detail."""
+        return self._begun().purpose
+
+    @property
+    def failure_dir(self) -> str:
+        """Where operators go that raise."""
+        return str(self._begun().failure_dir)
+
     def describe(self, name: str, text: str) -> None:
         """Writes a description of a graph beside its dump. A model does not fail for that."""
         session = self._session
         if session is None:
             return
+        if session.purpose == "overflow":
+            # Without an overflow there is no directory.
+            self._descriptions[name] = text
+            return
+        self._describe(session, name, text)
+
+    @staticmethod
+    def _describe(session: Session, name: str, text: str) -> None:
         try:
             session.describe(name, text)
         except OSError as error:
@@ -100,6 +133,7 @@ class Dump:
             plain_types,
             torch.__version__,
             data=plan.data,
+            purpose=purpose(plan),
             mode=plan.mode,
             steps=None if plan.steps is None else [tuple(pair) for pair in plan.steps],
             has_graph_inputs=bool(plan.layers),
@@ -118,31 +152,59 @@ class Dump:
             root = None if self._session is None else self._session.root
             self._report = {"n_graphs": n_graphs, "root": None, **(found or {})}
             self._report["root"] = None if root is None else str(root)
+            if self._session is not None:
+                self._end(self._session, self._report)
         for rule in self.unused_rules or ():
             _log.warning("[DataDump] Unused Kernel in json: %s", rule)
         if self.is_enabled:
             self._complain(self._report)
         return self._report
 
-    @staticmethod
-    def _complain(report: dict) -> None:
+    def _end(self, session: Session, report: dict) -> None:
+        """Adds what was found, and writes what is told of it beside the dump."""
+        if session.purpose == "watch":
+            report.update(self.findings.report())
+            report["first_fault"] = report.get("first_fault") or self.findings.first_fault
+            if (text := self.findings.to_json()) is not None:
+                try:
+                    session.write_text("overwrites.json", text)
+                except OSError as error:
+                    report["first_fault"] = report["first_fault"] or str(error)
+        elif session.purpose.startswith("exception"):
+            report["failure_dir"] = str(session.failure_dir) if os.path.isdir(session.failure_dir) else None
+        elif report.get("n_operators_overflowed"):
+            for name, text in self._descriptions.items():
+                self._describe(session, name, text)
+
+    def _complain(self, report: dict) -> None:
         text = None
-        if report["n_graphs"] == 0:
+        if self.has_graphs and report["n_graphs"] == 0:
             text = _NOTHING_COMPILED
         elif report.get("first_error"):
             text = f"opscope.torch: the dump is not complete: {report['first_error']}"
         elif report.get("first_fault"):
             text = f"opscope.torch: the dump is not complete: {report['first_fault']}"
-        elif report.get("n_steps_active") == 0:
+        elif self.has_graphs and report.get("n_steps_active") == 0:
             n = report.get("n_steps", 0)
             text = f"opscope.torch: nothing was dumped: of {n} executions of graphs none was among the steps to dump"
             if n == 0:
                 text = "opscope.torch: nothing was dumped: no graph that was executed has anything that is selected"
         if text is not None:
             warnings.warn(text, RuntimeWarning, stacklevel=4)
+        if report.get("n_overwrites"):
+            warnings.warn(
+                f"opscope.torch: watched values were overwritten:\n{report['overwrite_table']}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         if unseen := report.get("unseen"):
             reasons = ", ".join(f"{n} for {reason}" for reason, n in unseen.items())
             _log.warning("values that could not be looked at: %s", reasons)
+
+
+def warn(text: str) -> None:
+    """Tells the program something about its dump."""
+    warnings.warn(f"opscope.torch: {text}", RuntimeWarning, stacklevel=3)
 
 
 def warn_of_nothing() -> None:

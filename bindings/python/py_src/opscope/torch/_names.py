@@ -13,6 +13,8 @@ _ROOT = re.compile(r"^L\[(?:'[^']*'|\"[^\"]*\")\]")
 _MODULES = re.compile(r"\._modules\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _PARAMETER = re.compile(rf"(?:{_MEMBER.pattern})*\._(?:parameters|buffers)\[(?:'[^']*'|\"[^\"]*\")\]$")
+_TENSORS = re.compile(r"\._(?:parameters|buffers)\[(?:'([^']*)'|\"([^\"]*)\")\]")
+_LOCAL = re.compile(r"^L\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.*)$')
 _N_SUGGESTIONS = 3
 # Ways of torch to say batch norm, and its backward pass.
@@ -110,6 +112,33 @@ def parameter_path(source: str) -> str:
     return ".".join(one or other for one, other in _MEMBER.findall(found[0]))
 
 
+def argument_names(gm: Any) -> list[str]:
+    """What the arguments of a graph of `torch.compile` are called in the program; empty where nobody knows."""
+    return [_argument_name(node) for node in gm.graph.nodes if node.op == "placeholder"]
+
+
+def _argument_name(node: Any) -> str:
+    source = getattr(node, "_dynamo_source", None)
+    name = getattr(source, "name", "")
+    name = name() if callable(name) else name
+    return clean_argument(str(name)) if name else ""
+
+
+def clean_argument(source: str) -> str:
+    """A parameter's name as `named_parameters` has it, or that of a local variable.
+
+    >>> clean_argument("L['self']._modules['a']._modules['0']._parameters['weight']"), clean_argument("L['x']")
+    ('a.0.weight', 'x')
+    """
+    if tensor := _TENSORS.search(source):
+        module = clean_path(source[: tensor.start()])
+        name = tensor[1] or tensor[2] or ""
+        return f"{module}.{name}" if module else name
+    if (local := _LOCAL.match(source)) and local.end() == len(source):
+        return local[1] or local[2] or ""
+    return clean_path(source)
+
+
 def source_line(meta: dict) -> str:
     """File, line and function of the innermost call in the user's code; empty where nobody knows."""
     for line in reversed((meta.get("stack_trace") or "").splitlines()):
@@ -124,6 +153,11 @@ class Layers:
     def __init__(self, tokens: Iterable[str]) -> None:
         self.tokens = tuple(dict.fromkeys(tokens))
         self._found: set[str] = set()
+
+    @property
+    def found(self) -> set[str]:
+        """Names that something had so far."""
+        return self._found
 
     def choose(self, names: list[list[str]], modules: list[str]) -> list[bool]:
         """For each operator, whether one of its names or its module is listed, or what it is inside of. The first of

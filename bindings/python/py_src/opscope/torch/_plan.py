@@ -17,6 +17,7 @@ _log = logging.getLogger("opscope.torch")
 MODES = ("input", "output", "all")
 DATA = ("tensor", "stats")
 STAGES = ("original", "optimized")
+EXCEPTION = ("brief", "norm", "detail")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Config:
     n_writers: int | None = None
     # What the directory of a graph is called below that of its name: the graph's number, or 1 for all.
     model_id: str = "graph"
+    # Most bytes of values that are watched at once; the oldest ones are given up beyond.
+    watch_bytes_max: int = 1 << 30
     # Whether mutated inputs are written inside the graph, as part of what is dumped.
     keep_inference_input_mutations: bool = True
     # What AOT autograd is to decompose; nothing by default, so that the operators are those of eager mode.
@@ -96,12 +99,33 @@ def is_asked_for(plan: Any) -> bool:
     return True
 
 
+def purpose(plan: Any) -> str:
+    """What the options of a plan ask for; a configuration file says it itself."""
+    if getattr(plan, "watch", ()):
+        return "watch"
+    if exception := getattr(plan, "exception", None):
+        return f"exception_{'norm' if exception is True else exception}"
+    return "values"
+
+
+def _check_purpose(plan: Any) -> None:
+    exception = getattr(plan, "exception", None)
+    if exception not in (None, False, True, *EXCEPTION):
+        raise ValueError(f"exception `{exception}` is none of True, {', '.join(EXCEPTION)}")
+    asked = [name for name in ("watch", "exception") if getattr(plan, name, None)]
+    if len(asked) > 1:
+        raise ValueError("watch and exception are dumps of their own: one backend makes one of them")
+    if asked and acl_json_text(plan) is not None:
+        raise ValueError(f"{asked[0]} cannot be given beside acl_json, which says what is dumped")
+
+
 def check(plan: Any) -> None:
     """Raises what is wrong with a plan, whichever class it is of."""
     if plan.mode not in MODES:
         raise ValueError(f"mode `{plan.mode}` is none of {', '.join(MODES)}")
     if plan.data not in DATA:
         raise ValueError(f"data `{plan.data}` is none of {', '.join(DATA)}")
+    _check_purpose(plan)
     if not os.fspath(plan.path):
         raise ValueError("the path of the dump is empty")
     if (text := acl_json_text(plan)) is not None:

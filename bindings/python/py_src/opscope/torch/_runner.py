@@ -23,6 +23,11 @@ def set_step(step: int | None) -> None:
     _step = step
 
 
+def step_or(count: int) -> int:
+    """The step that the program set, or `count`."""
+    return count if _step is None else _step
+
+
 def untapped(gm: GraphModule) -> Callable[[list], Any]:
     """A graph that is not dumped."""
     forward = _taps.plain(gm)
@@ -57,7 +62,7 @@ class Runner:
 
     def _run(self, args: list) -> Any:
         count = next(self._steps)
-        run = self._graph.begin_step(count if _step is None else _step) if self._has_taps else None
+        run = self._graph.begin_step(step_or(count)) if self._has_taps else None
         if run is None:
             return self._plain(args)
         arguments = [run, *args]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import torch
@@ -38,14 +39,14 @@ def resolved(result: Any) -> Any:
 
 def plain(gm: GraphModule) -> Boxed:
     """The graph as it is."""
-    return _boxed(gm, copy.deepcopy(gm.graph))
+    return boxed(gm, copy.deepcopy(gm.graph))
 
 
 def tapped(gm: GraphModule, described: Described, attached: Graph) -> Boxed:
     """The graph with a call after each operator that is tapped, and one that shows wanted values that no operator
     gives. Its first argument is the run that the calls go to.
     """
-    return _boxed(*_Tapper(described, attached).tapped(gm, None))
+    return boxed(*_Tapper(described, attached).tapped(gm, None))
 
 
 class _Tapper:
@@ -157,7 +158,8 @@ def _give(graph: Any, run: Any, numbers: list[int], described: Described, ours: 
         graph.call_method("give", (run, tuple(numbers), tuple(tensors)))
 
 
-def _boxed(gm: Any, graph: Any) -> Boxed:
+def boxed(gm: Any, graph: Any) -> Boxed:
+    """The code of a graph of `gm`, called with a list of arguments, which it empties."""
     if _BoxedCodeGen is not None:
         graph.set_codegen(_BoxedCodeGen())
         return GraphModule(gm, graph).forward
@@ -168,4 +170,10 @@ def _boxed(gm: Any, graph: Any) -> Boxed:
         arguments.clear()
         return forward(*taken)
 
+    call.graph_code = forward.__code__  # type: ignore[attr-defined]
     return call
+
+
+def code_of(call: Boxed) -> CodeType:
+    """The code that stands in tracebacks for a graph."""
+    return getattr(call, "graph_code", None) or call.__code__
