@@ -82,7 +82,8 @@ pub(super) struct Lender {
 /// A plain tensor in the CPU's memory.
 pub(super) struct Lent<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
-    address: usize,
+    /// Of the first element.
+    pub(super) address: usize,
     /// From the first element to the end of the last one.
     n_bytes: usize,
     pub(super) dtype: DType,

@@ -16,6 +16,8 @@ pub(super) struct Request {
     pub(super) content: Content,
     /// The directory above that of the time.
     pub(super) place: PathBuf,
+    /// Whether an `acl.json` asks for operators that belong to no model.
+    pub(super) has_single_operators: bool,
 }
 
 impl Request {
@@ -43,6 +45,7 @@ impl Request {
             },
             content: content(data)?,
             place,
+            has_single_operators: false,
         })
     }
 
@@ -73,6 +76,7 @@ impl Request {
             plan: dump.plan,
             content: dump.content,
             place,
+            has_single_operators: dump.has_single_operators,
         }))
     }
 }

@@ -238,7 +238,11 @@ impl Drop for Run {
 }
 
 /// Works without the interpreter, if the work is long enough.
-fn detached<T: Send>(py: Python<'_>, n_bytes: usize, work: impl FnOnce() -> T + Send) -> T {
+pub(super) fn detached<T: Send>(
+    py: Python<'_>,
+    n_bytes: usize,
+    work: impl FnOnce() -> T + Send,
+) -> T {
     if n_bytes < DETACH_BYTES_MIN {
         return work();
     }

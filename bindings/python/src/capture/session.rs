@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::sink::{AclSink, Content};
 use opscope_capture::{SessionOptions, Summary};
+use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::record::ModelId;
 use opscope_store::run_file::RunFile;
@@ -14,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use super::description::{OperatorDescription, ValueDescription};
+use super::eager::Eager;
 use super::graph::Graph;
 use super::memory::Lender;
 use super::report;
@@ -30,6 +32,8 @@ pub(super) struct Session {
     root: PathBuf,
     run: Arc<RunFile>,
     creator: Creator,
+    /// Whether an `acl.json` asks for operators that belong to no model.
+    has_single_operators: bool,
 }
 
 #[pymethods]
@@ -85,12 +89,7 @@ impl Session {
 
     /// Writes a description of a graph beside the dump.
     fn describe(&self, py: Python<'_>, name: &str, text: &str) -> PyResult<()> {
-        let path = own::graph_file(&self.root, name);
-        let written = py.detach(|| {
-            let above = path.parent().unwrap_or(&self.root);
-            self.creator.create_dir(above)?;
-            self.creator.replace_file(&path, &[text.as_bytes()])
-        });
+        let written = py.detach(|| self.write_description(name, text));
         written.map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
@@ -129,6 +128,19 @@ impl Session {
         Graph::attach(&self.shared, session, model, &operators, values)
     }
 
+    /// Lets operators take part that run without a graph: [`Eager`]. `is_single` is as the `acl.json`
+    /// says, unless it is given.
+    #[pyo3(signature = (describe, choose=None, is_single=None))]
+    fn attach_eager(
+        slf: Bound<'_, Session>,
+        describe: Py<PyAny>,
+        choose: Option<Py<PyAny>>,
+        is_single: Option<bool>,
+    ) -> PyResult<Eager> {
+        let is_single = is_single.unwrap_or(slf.get().has_single_operators);
+        Eager::attach(slf.py(), slf.unbind(), describe, choose, is_single)
+    }
+
     /// The counts so far; they add up once the session is finished.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         tidy(py, &self.shared);
@@ -163,6 +175,24 @@ impl Session {
 }
 
 impl Session {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Adds to the record of the run what is dumped by which means.
+    pub(super) fn note_graph(&self, command: &str, name: &str) {
+        run_record::note_command(&self.run, command);
+        run_record::note_graph(&self.run, name);
+    }
+
+    /// Writes a description beside the dump.
+    pub(super) fn write_description(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        let path = own::graph_file(&self.root, name);
+        let above = path.parent().unwrap_or(&self.root);
+        self.creator.create_dir(above)?;
+        self.creator.replace_file(&path, &[text.as_bytes()])
+    }
+
     fn start(
         py: Python<'_>,
         request: Request,
@@ -174,6 +204,7 @@ impl Session {
             plan,
             content,
             place,
+            has_single_operators,
         } = request;
         let lender = Lender::new(plain_types)?;
         // The sink keeps no elements then, once it has seen them.
@@ -194,11 +225,12 @@ impl Session {
                 root,
                 run,
                 creator: Creator::in_dump(&place, Modes::default()),
+                has_single_operators,
             })
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<opscope_capture::Session>> {
+    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Option<opscope_capture::Session>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,9 +13,23 @@ PyTorch.
 from __future__ import annotations
 
 from ._backend import Backend, backend, finish, make_backend, set_step
+from ._eager import EagerDump, eager
+from ._hooks import Hook, OperatorCall
 from ._plan import Config, DumpPlan
 from ._registry import register
 
-__all__ = ["Backend", "Config", "DumpPlan", "backend", "finish", "make_backend", "set_step"]
+__all__ = [
+    "Backend",
+    "Config",
+    "DumpPlan",
+    "EagerDump",
+    "Hook",
+    "OperatorCall",
+    "backend",
+    "eager",
+    "finish",
+    "make_backend",
+    "set_step",
+]
 
 register()

@@ -15,7 +15,7 @@ from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from . import _dump, _graph, _names, _plan, _runner, _storage
+from . import _dump, _eager, _graph, _names, _plan, _runner, _storage
 from ._plan import Config, DumpPlan
 
 _log = logging.getLogger("opscope.torch")
@@ -185,10 +185,10 @@ def set_step(step: int | None) -> None:
 
 
 def finish() -> list[dict]:
-    """Finishes the dumps of all backends, and says what came of each."""
+    """Finishes the dumps of all backends and of eager mode, and says what came of each."""
     with _lock:
         open_ones = list(_backends)
-    return [one.finish() for one in open_ones]
+    return [one.finish() for one in open_ones] + _eager.finish()
 
 
 def _finish_at_exit() -> None:

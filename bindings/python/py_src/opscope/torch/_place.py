@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -65,20 +66,29 @@ class _OfThread(threading.local):
 class Place:
     """Follows modules and optimizers while it is entered."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_root: Callable[[Any], None] | None) -> None:
+        """`on_root` is called with each outermost module, once in a step; without it no module is followed."""
         self.of_thread = _OfThread()
+        self._on_root = on_root
+        self._roots: weakref.WeakSet[Any] = weakref.WeakSet()
         # Paths of the modules in each outermost module.
-        self._paths: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Any, str]] = weakref.WeakKeyDictionary()
+        self._paths: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Any, str | None]] = (
+            weakref.WeakKeyDictionary()
+        )
         self._handles: list[Any] = []
 
     def enter(self) -> None:
         """Begins to follow."""
-        if not self._handles:
-            self._handles = [
+        if self._handles:
+            return
+        self._handles = [
+            _optimizer.register_optimizer_step_pre_hook(self._begin_optimizer),
+            _optimizer.register_optimizer_step_post_hook(self._end_optimizer),
+        ]
+        if self._on_root is not None:
+            self._handles += [
                 _module.register_module_forward_pre_hook(self._begin_module),
                 _module.register_module_forward_hook(self._end_module, always_call=True),
-                _optimizer.register_optimizer_step_pre_hook(self._begin_optimizer),
-                _optimizer.register_optimizer_step_post_hook(self._end_optimizer),
             ]
 
     def leave(self) -> None:
@@ -94,6 +104,7 @@ class Place:
         here.modules.clear()
         here.module = ""
         here.is_optimizing = False
+        self._roots.clear()
 
     def _begin_module(self, module: Any, _args: Any) -> None:
         # Compiled code has its modules inside; a trace of it finds nothing here.
@@ -108,6 +119,9 @@ class Place:
         else:
             here.module = ""
             here.is_optimizing = False
+            if self._on_root is not None and module not in self._roots:
+                self._roots.add(module)
+                self._on_root(module)
         modules.append((module, here.module))
 
     def _end_module(self, module: Any, _args: Any, _result: Any) -> None:
@@ -124,7 +138,7 @@ class Place:
     def _path(self, root: Any, module: Any) -> str | None:
         paths = self._paths.get(root)
         if paths is None or module not in paths:
-            paths = weakref.WeakKeyDictionary((found, name) for name, found in root.named_modules())
+            paths = weakref.WeakKeyDictionary({found: name for name, found in root.named_modules()})
             if module not in paths:
                 # Made since, or not part of it: looked for only once.
                 paths[module] = None
