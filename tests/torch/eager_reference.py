@@ -13,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 # Shape and bytes; `None` for what has none that could be compared.
 Seen = tuple[tuple[int, ...], bytes]
+_WITHOUT_COUNTERPART = (torch.float8_e4m3fnuz, torch.float8_e5m2fnuz)
 
 
 @dataclass
@@ -41,7 +42,7 @@ def tensors(value: Any) -> Iterator[Tensor]:
 def seen(tensor: Tensor) -> Seen | None:
     """The elements as they are now."""
     is_plain = type(tensor) in (Tensor, torch.nn.Parameter) and tensor.layout is torch.strided
-    if not is_plain or tensor.device.type != "cpu":
+    if not is_plain or tensor.device.type != "cpu" or tensor.is_quantized or tensor.dtype in _WITHOUT_COUNTERPART:
         return None
     return tuple(tensor.shape), bits(tensor)
 

@@ -6,8 +6,8 @@
     ...
     print(opscope.torch.finish())
 
-`torch.compile(model, backend="opscope", options={"path": "dump"})` does the same. Importing this package imports
-PyTorch.
+`torch.compile(model, backend="opscope", options={"path": "dump"})` does the same. Code that runs without
+`torch.compile` is dumped by `with opscope.torch.eager(path="dump") as dump:`. Importing this package imports PyTorch.
 """
 
 from __future__ import annotations

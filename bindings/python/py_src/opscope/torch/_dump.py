@@ -110,7 +110,7 @@ class Dump:
         )
 
     def finish(self, n_graphs: int, counts: dict | None = None) -> dict:
-        """Writes the rest; says what came of it, and loudly if that is nothing. `counts` go before those of the core."""
+        """Writes the rest; says what came of it, loudly if that is nothing. `counts` go before the core's."""
         with self._lock:
             if self._report is not None:
                 return self._report

@@ -43,7 +43,13 @@ class EagerDump(TorchDispatchMode):
         return True
 
     def __init__(
-        self, plan: Any, config: Config, *, hooks: Iterable[Hook] = (), layout: str | None = None, is_traced: bool = True
+        self,
+        plan: Any,
+        config: Config,
+        *,
+        hooks: Iterable[Hook] = (),
+        layout: str | None = None,
+        is_traced: bool = True,
     ) -> None:
         super().__init__()
         _plan.check(plan)
@@ -89,7 +95,6 @@ class EagerDump(TorchDispatchMode):
                 _open.append(self)
         self._n_modes = _n_modes()
         if self._is_wanted:
-            self._place.enter()
             self._begin_step()
         return self
 
@@ -161,6 +166,10 @@ class EagerDump(TorchDispatchMode):
     def _follow(self) -> None:
         """Is called by torch only in steps that are dumped, unless another mode was entered in between."""
         wanted = self._step is not None
+        if wanted:
+            self._place.enter()
+        else:
+            self._place.leave()
         if wanted == self._is_pushed or _n_modes() != self._n_modes + self._is_pushed:
             return
         self._is_pushed = wanted

@@ -67,7 +67,7 @@ class Place:
     """Follows modules and optimizers while it is entered."""
 
     def __init__(self, on_root: Callable[[Any], None] | None) -> None:
-        """`on_root` is called with each outermost module, once in a step; without it no module is followed."""
+        """`on_root` is called once with each outermost module; without it no module is followed."""
         self.of_thread = _OfThread()
         self._on_root = on_root
         self._roots: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -104,7 +104,6 @@ class Place:
         here.modules.clear()
         here.module = ""
         here.is_optimizing = False
-        self._roots.clear()
 
     def _begin_module(self, module: Any, _args: Any) -> None:
         # Compiled code has its modules inside; a trace of it finds nothing here.

@@ -10,6 +10,9 @@ use pyo3::prelude::*;
 
 use super::lock;
 
+/// How many inputs an operator has, and which of its outputs are tensors.
+type Form = (usize, Vec<bool>);
+
 /// Says what is kept of an operator.
 pub(super) struct Chooser {
     plan: Plan,
@@ -19,7 +22,7 @@ pub(super) struct Chooser {
     /// Asked besides: name, alias, target, base and module of an operator.
     choose: Option<Py<PyAny>>,
     /// What is kept of operators with so many inputs, and outputs as given.
-    of_shape: Mutex<HashMap<(usize, Vec<bool>), Arc<Kept>>>,
+    of_shape: Mutex<HashMap<Form, Arc<Kept>>>,
 }
 
 impl Chooser {

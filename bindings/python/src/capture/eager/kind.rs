@@ -48,10 +48,13 @@ struct Described {
     is_ignored: bool,
 }
 
+/// A kind with the object that stands for it.
+type Known = (Py<PyAny>, Arc<Kind>);
+
 /// Kinds by the object that stands for the operator, which is kept so that its address stays its own.
 pub(super) struct Kinds {
     describe: Py<PyAny>,
-    known: Mutex<HashMap<usize, (Py<PyAny>, Arc<Kind>)>>,
+    known: Mutex<HashMap<usize, Known>>,
 }
 
 impl Kinds {

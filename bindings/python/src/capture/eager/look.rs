@@ -160,7 +160,7 @@ impl Inner {
 
     /// Forgets memory that is gone.
     pub(super) fn sweep(&self, py: Python<'_>) -> PyResult<()> {
-        let (known, spare, [expired, free]) = lock(&self.values).to_sweep(py);
+        let (known, spare, [expired, free]) = lock(&self.values).take_suspects(py);
         let mut gone = Vec::new();
         for storage in known {
             if expired.call1(py, (storage,))?.is_truthy(py)? {

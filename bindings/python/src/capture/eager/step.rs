@@ -14,6 +14,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::arguments::{Arguments, flatten};
 use super::call::{Begun, Call, Input, Origin};
+use super::kind::Kind;
 use super::look::Looked;
 use super::names::Names;
 use super::values::{Content, Name, Pin};
@@ -43,11 +44,19 @@ pub(super) struct Step {
 /// What the description of a step says.
 #[derive(Default)]
 pub(super) struct Noted {
-    pub(super) operators: Vec<(Arc<Operator>, bool)>,
+    pub(super) operators: Vec<(Arc<Operator>, Details)>,
     /// Values that no operator gives.
     pub(super) arguments: Vec<Arc<str>>,
     /// Values in memory that was written to since it had another name, with that name.
     pub(super) aliases: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// What the description of an operator says and its record does not.
+pub(super) struct Details {
+    pub(super) kind: Arc<Kind>,
+    pub(super) origin: Origin,
+    pub(super) texts: Vec<(String, String)>,
+    pub(super) is_selected: bool,
 }
 
 /// A result, or what was written to.
@@ -332,21 +341,29 @@ impl Step {
 
     fn argument(&self) -> Arc<str> {
         let name = lock(&self.names).argument();
-        lock(&self.noted).arguments.push(name.clone());
+        self.note_argument(&name);
         name
+    }
+
+    fn note_argument(&self, name: &Arc<str>) {
+        if self.tap.is_active() {
+            lock(&self.noted).arguments.push(name.clone());
+        }
     }
 
     fn name(&self, name: Name) -> Arc<str> {
         match name {
             Name::Known(name) => name,
             Name::Given(name) => {
-                lock(&self.noted).arguments.push(name.clone());
+                self.note_argument(&name);
                 name
             }
             Name::Unknown => self.argument(),
             Name::Changed(of) => {
                 let name = lock(&self.names).alias(&of);
-                lock(&self.noted).aliases.push((name.clone(), of));
+                if self.tap.is_active() {
+                    lock(&self.noted).aliases.push((name.clone(), of));
+                }
                 name
             }
         }
@@ -461,11 +478,13 @@ impl Step {
     }
 
     fn submit(&self, py: Python<'_>, begun: Begun, outputs: Vec<Output>) {
-        let (operator, inputs, is_selected) = described(begun, &outputs, self.number);
-        let operator = Arc::new(operator);
-        lock(&self.noted)
-            .operators
-            .push((operator.clone(), is_selected));
+        let (operator, details, inputs) = described(begun, &outputs);
+        let is_selected = details.is_selected;
+        if self.tap.is_active() {
+            lock(&self.noted)
+                .operators
+                .push((operator.clone(), details));
+        }
         if !is_selected {
             return;
         }
@@ -496,9 +515,14 @@ impl Step {
     }
 
     fn fail(&self, begun: Begun, reason: &str) {
-        let (operator, inputs, is_selected) = described(begun, &[], self.number);
-        let operator = Arc::new(operator);
-        lock(&self.noted).operators.push((operator.clone(), false));
+        let (operator, mut details, inputs) = described(begun, &[]);
+        // It has no record.
+        let is_selected = std::mem::replace(&mut details.is_selected, false);
+        if self.tap.is_active() {
+            lock(&self.noted)
+                .operators
+                .push((operator.clone(), details));
+        }
         let kept = self.inner.chooser.kept(&operator);
         let Some(kept) = kept.filter(|_| is_selected) else {
             return;
@@ -514,54 +538,27 @@ impl Step {
     }
 }
 
-/// The operator, as its record and the description of the step have it.
-fn described(begun: Begun, outputs: &[Output], step: u64) -> (Operator, Vec<Input>, bool) {
-    let Begun {
-        kind,
-        task_id,
-        op_name,
-        inputs,
-        texts,
-        origin,
-        is_selected,
-        ..
-    } = begun;
-    let mut attributes = vec![
-        ("target".to_owned(), kind.target.clone()),
-        ("alias".to_owned(), kind.alias.clone()),
-        ("phase".to_owned(), origin.phase),
-    ];
-    let mut add = |name: &str, text: String| {
-        if !text.is_empty() {
-            attributes.push((name.to_owned(), text));
-        }
-    };
-    add("module", origin.module.to_string());
-    add("source", origin.source.to_string());
-    add(
-        "seq_nr",
-        origin.seq_nr.map_or(String::new(), |n| n.to_string()),
-    );
-    add("autograd_node", origin.node.unwrap_or_default());
-    if let Some(forward) = origin.forward.filter(|forward| forward.step == step) {
-        add("forward", forward.op_name.to_string());
-    }
-    for (name, text) in texts {
-        attributes.push((format!("argument.{name}"), text));
-    }
+/// The operator as its record has it, what its description says besides, and its inputs.
+fn described(begun: Begun, outputs: &[Output]) -> (Arc<Operator>, Details, Vec<Input>) {
+    let inputs = begun.inputs;
     let operator = Operator {
-        task_id,
-        op_type: kind.target.clone(),
-        op_name: op_name.to_string(),
+        task_id: begun.task_id,
+        op_type: begun.kind.target.clone(),
+        op_name: begun.op_name.to_string(),
         inputs: inputs.iter().map(|input| input.name.to_string()).collect(),
         outputs: outputs
             .iter()
             .map(|output| output.name.to_string())
             .collect(),
-        attributes,
-        original_names: Vec::new(),
+        ..Operator::default()
     };
-    (operator, inputs, is_selected)
+    let details = Details {
+        kind: begun.kind,
+        origin: begun.origin,
+        texts: begun.texts,
+        is_selected: begun.is_selected,
+    };
+    (Arc::new(operator), details, inputs)
 }
 
 /// The number of the node that autograd has just made for an operator, if it has.

@@ -248,7 +248,10 @@ impl Values {
     }
 
     /// What to ask about, and what to ask with.
-    pub(super) fn to_sweep(&mut self, py: Python<'_>) -> (Vec<usize>, Vec<usize>, [Py<PyAny>; 2]) {
+    pub(super) fn take_suspects(
+        &mut self,
+        py: Python<'_>,
+    ) -> (Vec<usize>, Vec<usize>, [Py<PyAny>; 2]) {
         let known = self.storages.keys().copied().collect();
         let functions = [self.expired.clone_ref(py), self.free.clone_ref(py)];
         (known, std::mem::take(&mut self.spare), functions)
