@@ -101,7 +101,7 @@ class EagerDump(TorchDispatchMode):
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self._is_entered = False
         try:
-            if self._step is not None and self._step.n_operators:
+            if self._has_begun:
                 self._end_step(None if error is None else f"{type(error).__name__}: {error}")
                 self._n_steps += 1
                 self.number += 1
@@ -129,7 +129,7 @@ class EagerDump(TorchDispatchMode):
 
     def finish(self) -> dict:
         """Writes the rest and says what came of the dump. Code runs on undumped."""
-        if self._step is not None and self._step.n_operators:
+        if self._has_begun:
             self._n_steps += 1
             self._end_step(None)
         self._is_finished = True
@@ -148,6 +148,12 @@ class EagerDump(TorchDispatchMode):
     @property
     def _is_wanted(self) -> bool:
         return (self.is_enabled and not self._is_finished) or bool(self._hooks.attached)
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether there is a step to end; of a step that is only for hooks nobody counts the operators."""
+        step = self._step
+        return step is not None and (step.n_operators > 0 or not step.is_dumped)
 
     def _begin_step(self) -> None:
         if self._native is None and not self._is_finished:
