@@ -34,10 +34,10 @@ def graphs(root: str, device: int = 0) -> list[dict[int, dict[str, Record]]]:
 def _graph(folder: Path) -> dict[int, dict[str, Record]]:
     (load,) = folder.iterdir()
     assert f"graph_{load.name}" == folder.name
-    return {int(step.name): _step(step) for step in load.iterdir()}
+    return {int(one.name): step(one) for one in load.iterdir()}
 
 
-def _step(folder: Path) -> dict[str, Record]:
+def step(folder: Path) -> dict[str, Record]:
     records = {}
     for path in folder.iterdir():
         op_type, op_name, task_id, stream_id, timestamp = path.name.removesuffix(".csv").split(".")

@@ -3,10 +3,12 @@
 //! A [`session::Session`] takes descriptions of graphs; a [`graph::Graph`] begins steps; a [`run::Run`] is
 //! one execution, which is shown the values that operators produce. Which values are shown, and when each
 //! of them is needed for the last time, is worked out here once for each graph; Python writes the calls
-//! into the graph's code. A [`file_writer::FileWriter`] stands apart: it writes single files.
+//! into the graph's code. What runs without a graph goes through [`eager`]. A [`file_writer::FileWriter`] stands
+//! apart: it writes single files.
 
 mod bodies;
 mod description;
+mod eager;
 mod element_type;
 mod executions;
 mod file_writer;
@@ -38,6 +40,7 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<run::Run>()?;
     module.add_class::<file_writer::FileWriter>()?;
     module.add_class::<watch::Watch>()?;
+    eager::fill(module)?;
     crate::functions!(
         module,
         check_acl_json,

@@ -21,6 +21,7 @@ use crate::session::Shared;
 use crate::{Failure, FailureDetail, Kept, Purpose, Role, overflow, writer};
 
 pub use self::borrowed::BorrowError;
+pub(crate) use self::borrowed::take;
 
 /// Largest tensor, in bytes, that is looked at on the engine's thread. What is larger costs more time there
 /// than a writer beside the engine costs by fetching it again.

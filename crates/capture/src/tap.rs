@@ -5,19 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::Tensor;
+use opscope_tensor::{Tensor, TensorView};
 
 use crate::control::InForce;
 use crate::counters::{DropReason, add};
 use crate::memos::Memos;
 use crate::overwrite::Watcher;
 use crate::parameters::{Parameter, Parameters};
-use crate::probe::push;
+use crate::probe::{push, take};
 use crate::queue::Work;
 use crate::ring::Hold;
 use crate::session::Shared;
 use crate::writer::guarded;
-use crate::{GraphView, Kept, Plan, Probe, Purpose, Role, Selected, Written};
+use crate::{BorrowError, GraphView, Kept, Plan, Probe, Purpose, Role, Selected, Written};
 
 /// One model's way into a session.
 pub struct Tap {
@@ -329,20 +329,52 @@ impl Tap {
         operator: &Arc<Operator>,
         adapt: impl FnOnce(&Arc<Kept>) -> Arc<Kept>,
     ) -> Option<Probe> {
+        let place = self.count(operator)?;
+        let kept = adapt(self.selected.kept.get(&operator.task_id)?);
+        self.probe(operator, &kept, place)
+    }
+
+    /// [`Tap::open`] for an operator that nobody knew before it ran; `kept` says what the caller found the
+    /// plan to keep of it.
+    pub fn open_kept(&self, operator: &Arc<Operator>, kept: &Arc<Kept>) -> Option<Probe> {
+        let place = self.count(operator)?;
+        self.probe(operator, kept, place)
+    }
+
+    /// A tensor in borrowed memory, to be shown to several operators: without its elements if the sink
+    /// needs numbers only, which are computed now; else a copy.
+    ///
+    /// # Errors
+    /// [`BorrowError`] if it cannot be taken.
+    pub fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+        take(&self.shared, view)
+    }
+
+    /// Counts an operator, if the step is of use; gives its number in the order of execution, of all and
+    /// in the step.
+    fn count(&self, operator: &Operator) -> Option<(u64, u64)> {
         if !self.is_active {
             return None;
         }
         let present =
             |names: &[String]| names.iter().filter(|name| !name.is_empty()).count() as u64;
         let counters = &self.shared.counters;
-        // The number of an operator in the order of execution.
         let order = counters.n_operators_seen.fetch_add(1, Ordering::Relaxed);
         let position_in_step = self.n_in_step.fetch_add(1, Ordering::Relaxed);
         add(
             &counters.n_offered,
             present(&operator.inputs) + present(&operator.outputs),
         );
-        let kept = &adapt(self.selected.kept.get(&operator.task_id)?);
+        Some((order, position_in_step))
+    }
+
+    fn probe(
+        &self,
+        operator: &Arc<Operator>,
+        kept: &Arc<Kept>,
+        place: (u64, u64),
+    ) -> Option<Probe> {
+        let counters = &self.shared.counters;
         // Nothing can be overwritten before the first watched operator has run.
         let is_suspect = matches!(kept.role, Role::Suspect { .. });
         if is_suspect && self.watcher.is_empty() {
@@ -367,7 +399,7 @@ impl Tap {
             self.model.clone(),
             operator.clone(),
             self.step,
-            (order, position_in_step),
+            place,
         );
         Some(probe.with_hold(self.hold.as_ref().map(Hold::for_operator)))
     }

@@ -100,7 +100,8 @@ impl ByteTypes {
 /// A plain tensor in the CPU's memory.
 pub(super) struct Lent<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
-    address: usize,
+    /// Of the first element.
+    pub(super) address: usize,
     /// From the first element to the end of the last one.
     n_bytes: usize,
     /// What lies in memory, element by element.
@@ -194,6 +195,11 @@ impl<'a, 'py> Lent<'a, 'py> {
     pub(super) fn tensor(&self, bytes: SharedBytes) -> Result<Tensor, Reason> {
         let (dtype, shape) = self.unpacked()?;
         Tensor::new(dtype, shape, bytes).map_err(|_| Reason::Shape)
+    }
+
+    /// Whether several values share an element.
+    pub(super) fn is_packed(&self) -> bool {
+        self.packed.is_some()
     }
 
     /// Dtype and extents of what is packed into the elements, or those of the elements.

@@ -32,6 +32,8 @@ pub(super) struct Opened {
     pub(super) mindspore: Option<Arc<MindSporeSink>>,
     /// The device that graphs are said to run on, whatever they say themselves.
     pub(super) device: Option<u32>,
+    /// Whether an `acl.json` asks for operators that belong to no model.
+    pub(super) has_single_operators: bool,
 }
 
 impl Opened {
@@ -47,6 +49,7 @@ impl Opened {
             plan,
             content,
             places,
+            has_single_operators,
         } = request;
         let is_reducing = matches!(content, Content::Statistics(_));
         let (sink, place) = create_sink(places, &times, is_lazy).map_err(refused)?;
@@ -65,6 +68,7 @@ impl Opened {
             is_reducing,
             mindspore: None,
             device: None,
+            has_single_operators,
         };
         Ok((plan, opened))
     }
@@ -92,6 +96,7 @@ impl Opened {
             is_reducing: false,
             mindspore: Some(sink),
             device: Some(device),
+            has_single_operators: false,
         };
         Ok((plan, opened))
     }

@@ -16,6 +16,8 @@ pub(super) struct Request {
     pub(super) content: Content,
     /// Directories above that of the time; the first that can be written to is taken.
     pub(super) places: Vec<PathBuf>,
+    /// Whether an `acl.json` asks for operators that belong to no model.
+    pub(super) has_single_operators: bool,
 }
 
 impl Request {
@@ -45,6 +47,7 @@ impl Request {
             },
             content: content(data)?,
             places: vec![place],
+            has_single_operators: false,
         })
     }
 
@@ -69,6 +72,7 @@ impl Request {
             plan: dump.plan,
             content: dump.content,
             places: dump.places,
+            has_single_operators: dump.has_single_operators,
         }))
     }
 

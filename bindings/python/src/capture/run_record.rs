@@ -35,6 +35,11 @@ pub(super) fn begin(
     Arc::new(RunFile::new(place, root, Modes::default(), record))
 }
 
+/// Says by what means operators are shown.
+pub(super) fn note_command(run: &RunFile, command: &str) {
+    run.update(|record| record.command = command.to_owned());
+}
+
 /// Adds a graph.
 pub(super) fn note_graph(run: &RunFile, name: &str) {
     run.update(|record| {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use opscope_capture::sink::MindSporeSink;
 use opscope_capture::{Plan, SessionOptions, Summary};
 use opscope_config::dialect::mindspore;
+use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::record::ModelId;
 use opscope_store::run_file::RunFile;
@@ -15,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
 use super::description::{BodyDescription, OperatorDescription, ValueDescription};
+use super::eager::Eager;
 use super::executions::Executions;
 use super::graph::{Beside, Graph};
 use super::memory::Lender;
@@ -44,6 +46,8 @@ pub(super) struct Session {
     mindspore: Option<Arc<MindSporeSink>>,
     /// The device that graphs are said to run on.
     device: Option<u32>,
+    /// Whether an `acl.json` asks for operators that belong to no model.
+    has_single_operators: bool,
 }
 
 #[pymethods]
@@ -141,12 +145,7 @@ impl Session {
 
     /// Writes a description of a graph beside the dump.
     fn describe(&self, py: Python<'_>, name: &str, text: &str) -> PyResult<()> {
-        let path = own::graph_file(&self.root, name);
-        let written = py.detach(|| {
-            let above = path.parent().unwrap_or(&self.root);
-            self.creator.create_dir(above)?;
-            self.creator.replace_file(&path, &[text.as_bytes()])
-        });
+        let written = py.detach(|| self.write_description(name, text));
         written.map_err(|error| PyOSError::new_err(error.to_string()))
     }
 
@@ -247,6 +246,19 @@ impl Session {
         Watch::attach(&self.shared, session, model, described, (state, bytes_max))
     }
 
+    /// Lets operators take part that run without a graph: [`Eager`]. `is_single` is as the `acl.json`
+    /// says, unless it is given.
+    #[pyo3(signature = (describe, choose=None, is_single=None))]
+    fn attach_eager(
+        slf: Bound<'_, Session>,
+        describe: Py<PyAny>,
+        choose: Option<Py<PyAny>>,
+        is_single: Option<bool>,
+    ) -> PyResult<Eager> {
+        let is_single = is_single.unwrap_or(slf.get().has_single_operators);
+        Eager::attach(slf.py(), slf.unbind(), describe, choose, is_single)
+    }
+
     /// The counts so far; they add up once the session is finished.
     fn counters<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         tidy(py, &self.shared);
@@ -282,6 +294,24 @@ impl Session {
 }
 
 impl Session {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Adds to the record of the run what is dumped by which means.
+    pub(super) fn note_graph(&self, command: &str, name: &str) {
+        run_record::note_command(&self.run, command);
+        run_record::note_graph(&self.run, name);
+    }
+
+    /// Writes a description beside the dump.
+    pub(super) fn write_description(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        let path = own::graph_file(&self.root, name);
+        let above = path.parent().unwrap_or(&self.root);
+        self.creator.create_dir(above)?;
+        self.creator.replace_file(&path, &[text.as_bytes()])
+    }
+
     fn start(
         py: Python<'_>,
         request: Request,
@@ -323,10 +353,11 @@ impl Session {
             run: opened.run,
             mindspore: opened.mindspore,
             device: opened.device,
+            has_single_operators: opened.has_single_operators,
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<opscope_capture::Session>> {
+    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Option<opscope_capture::Session>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -18,6 +18,7 @@ from torch.fx import GraphModule
 from . import (
     _captured,
     _dump,
+    _eager,
     _failure_graph,
     _graph,
     _graph_json,
@@ -276,10 +277,10 @@ def set_step(step: int | None) -> None:
 
 
 def finish() -> list[dict]:
-    """Finishes the dumps of all backends, and says what came of each."""
+    """Finishes the dumps of all backends and of eager mode, and says what came of each."""
     with _lock:
         open_ones = list(_backends)
-    return [one.finish() for one in open_ones]
+    return [one.finish() for one in open_ones] + _eager.finish()
 
 
 def _finish_at_exit() -> None:

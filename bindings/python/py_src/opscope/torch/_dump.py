@@ -7,18 +7,19 @@ import os
 import threading
 import time
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from .._native.capture import Graph, Session, Watch
+from .._native.capture import Eager, Graph, Session, Watch
 from .._world import rank_name, world
 from . import _forms
 from ._findings import Findings
 from ._graph import Described
 from ._plan import Config, acl_json_text, mindspore_text, purpose
 
-_log = logging.getLogger("opscope.torch")
+log = logging.getLogger("opscope.torch")
 # How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
 _N_NAMES_MAX = 3600
 _NOTHING_COMPILED = (
@@ -27,11 +28,30 @@ _NOTHING_COMPILED = (
 )
 
 
+@dataclass(frozen=True)
+class Words:
+    """What to say of a dump."""
+
+    # If it never began.
+    nothing: str = _NOTHING_COMPILED
+    # What its steps are.
+    steps: str = "executions of graphs"
+
+
 class Dump:
     """A session of the core, begun when it is needed first."""
 
-    def __init__(self, plan: Any, config: Config, *, is_enabled: bool, has_graphs: bool = True) -> None:
+    def __init__(
+        self,
+        plan: Any,
+        config: Config,
+        *,
+        is_enabled: bool,
+        has_graphs: bool = True,
+        words: Words | None = None,
+    ) -> None:
         self.plan = plan
+        self.words = words or Words()
         self.config = config
         self.is_enabled = is_enabled
         # Whether it is a fault if no graph was compiled, or none executed.
@@ -79,6 +99,15 @@ class Dump:
         """Where operators go that raise."""
         return str(self._begun().failure_dir)
 
+    def attach_eager(self, describe: Any, choose: Any, is_single: bool | None) -> Eager:
+        """Lets operators take part that run without a graph."""
+        return self._begun().attach_eager(describe, choose, is_single)
+
+    @property
+    def session(self) -> Session | None:
+        """The session, once it has begun."""
+        return self._session
+
     def describe(self, name: str, text: str) -> None:
         """Writes a description of a graph beside its dump. A model does not fail for that."""
         session = self._session
@@ -95,7 +124,7 @@ class Dump:
         try:
             session.describe(name, text)
         except OSError as error:
-            _log.warning("the description of %s could not be written: %s", name, error)
+            log.warning("the description of %s could not be written: %s", name, error)
 
     def counters(self) -> dict | None:
         """The counts so far."""
@@ -109,7 +138,7 @@ class Dump:
                 raise RuntimeError("the dump of this backend is finished: a model that is compiled now needs another")
             if self._session is None:
                 self._session = self._new_session()
-                _log.info("dumping into %s", self._session.root)
+                log.info("dumping into %s", self._session.root)
             return self._session
 
     def _new_session(self) -> Session:
@@ -140,8 +169,8 @@ class Dump:
             **how,
         )
 
-    def finish(self, n_graphs: int) -> dict:
-        """Writes the rest; says what came of it, and loudly if that is nothing."""
+    def finish(self, n_graphs: int, counts: dict | None = None) -> dict:
+        """Writes the rest; says what came of it, loudly if that is nothing. `counts` go before the core's."""
         with self._lock:
             if self._report is not None:
                 return self._report
@@ -150,12 +179,12 @@ class Dump:
                 return {}
             found = None if self._session is None else self._session.finish()
             root = None if self._session is None else self._session.root
-            self._report = {"n_graphs": n_graphs, "root": None, **(found or {})}
+            self._report = {"n_graphs": n_graphs, "root": None, **(found or {}), **(counts or {})}
             self._report["root"] = None if root is None else str(root)
             if self._session is not None:
                 self._end(self._session, self._report)
         for rule in self.unused_rules or ():
-            _log.warning("[DataDump] Unused Kernel in json: %s", rule)
+            log.warning("[DataDump] Unused Kernel in json: %s", rule)
         if self.is_enabled:
             self._complain(self._report)
         return self._report
@@ -179,14 +208,14 @@ class Dump:
     def _complain(self, report: dict) -> None:
         text = None
         if self.has_graphs and report["n_graphs"] == 0:
-            text = _NOTHING_COMPILED
+            text = self.words.nothing
         elif report.get("first_error"):
             text = f"opscope.torch: the dump is not complete: {report['first_error']}"
         elif report.get("first_fault"):
             text = f"opscope.torch: the dump is not complete: {report['first_fault']}"
         elif self.has_graphs and report.get("n_steps_active") == 0:
             n = report.get("n_steps", 0)
-            text = f"opscope.torch: nothing was dumped: of {n} executions of graphs none was among the steps to dump"
+            text = f"opscope.torch: nothing was dumped: of {n} {self.words.steps} none was among the steps to dump"
             if n == 0:
                 text = "opscope.torch: nothing was dumped: no graph that was executed has anything that is selected"
         if text is not None:
@@ -199,7 +228,7 @@ class Dump:
             )
         if unseen := report.get("unseen"):
             reasons = ", ".join(f"{n} for {reason}" for reason, n in unseen.items())
-            _log.warning("values that could not be looked at: %s", reasons)
+            log.warning("values that could not be looked at: %s", reasons)
 
 
 def warn(text: str) -> None:

@@ -319,7 +319,11 @@ def _gives_tensor(node: Node) -> bool:
 
 def _reason(node: Node) -> str | None:
     """Why what a node gives is not to be looked at, whatever it turns out to be."""
-    target = _names.target_name(node.target) if node.op == "call_function" else ""
+    return reason_of(_names.target_name(node.target)) if node.op == "call_function" else None
+
+
+def reason_of(target: str) -> str | None:
+    """Why results of an operator are not to be looked at, whatever they turn out to be."""
     if target.startswith(_UNINITIALISED):
         return "uninitialised"
     if target.startswith(_COLLECTIVES) and ".wait_tensor" not in target:
