@@ -11,7 +11,7 @@ from typing import Any
 
 from torch.fx import GraphModule, Node
 
-from . import _graph, _runner, _taps, _watch
+from . import _graph_json, _runner, _taps, _watch
 from ._findings import Findings
 from ._graph import Described
 from ._names import Layers
@@ -40,7 +40,7 @@ def watched(
     watcher = Watcher(native, backend.dump.findings, graph=name, is_scene=is_scene)
 
     def write_description() -> None:
-        backend.dump.describe(name, _graph.to_json(described, name, phase))
+        backend.dump.describe(name, _graph_json.to_json(described, name, phase))
 
     is_all = not is_scene and ALL in backend.watch_layers.tokens
     how = _How(described, roles, chosen, arguments, is_scene, is_all)
@@ -229,6 +229,10 @@ def _instrumented(gm: GraphModule, how: _How) -> tuple[Callable[[list], Any], li
         run = graph.placeholder("opscope_run")
     flags = []
     for number, operator in enumerate(how.described.operators):
+        if operator.body is not None:
+            # What is inside an operator counts as that operator.
+            flags.append([])
+            continue
         writes = list(_watch.writes_of(operator.node.target, operator.node.args, operator.node.kwargs))
         flags.append([is_out for _, is_out in writes])
         node = ours[operator.node]
