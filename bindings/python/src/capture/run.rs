@@ -140,6 +140,8 @@ impl Run {
             }
         } else if let Some(Some(value)) = outputs.next() {
             self.see(*value, result);
+        } else if self.shared.lender.knows(result) {
+            self.shared.note_unseen(&Reason::Undescribed);
         }
         Ok(())
     }

@@ -12,10 +12,10 @@ PyTorch.
 
 from __future__ import annotations
 
-from ._backend import Backend, backend, finish, make_backend, set_step
+from ._backend import Backend, backend, finish, make_backend, set_step, step
 from ._plan import Config, DumpPlan
 from ._registry import register
 
-__all__ = ["Backend", "Config", "DumpPlan", "backend", "finish", "make_backend", "set_step"]
+__all__ = ["Backend", "Config", "DumpPlan", "backend", "finish", "make_backend", "set_step", "step"]
 
 register()

@@ -8,14 +8,14 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from . import _dump, _graph, _names, _plan, _runner, _storage
+from . import _dump, _graph, _names, _origins, _plan, _ranks, _runner, _storage
 from ._plan import Config, DumpPlan
 
 _log = logging.getLogger("opscope.torch")
@@ -26,6 +26,14 @@ _named: dict[tuple, Backend] = {}
 _lock = threading.Lock()
 # Whether a program asked for the backend by its name, and torch has never called it since.
 _is_asked_for = False
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the graphs have in common that AOT autograd makes of one of `torch.compile`."""
+
+    exposure: _storage.Exposure = field(default_factory=_storage.Exposure)
+    origins: _origins.Origins | None = None
 
 
 class Backend:
@@ -50,32 +58,36 @@ class Backend:
         """Compiles one graph of `torch.compile`."""
         if options := kwargs.pop("options", None):
             raise ValueError(f"a backend object has its options already, `torch.compile` gives it {options}")
-        exposure = _storage.Exposure()
+        context = Context(_storage.Exposure(), _origins.Origins(gm) if self.is_enabled else None)
         compile_with = aot_autograd(
-            fw_compiler=self._compiler("forward", exposure),
-            bw_compiler=self._compiler("backward", exposure),
-            inference_compiler=self._compiler("inference", exposure),
+            fw_compiler=self._compiler("forward", context),
+            bw_compiler=self._compiler("backward", context),
+            inference_compiler=self._compiler("inference", context),
             partition_fn=default_partition,
             decompositions=self.config.decompositions,
             keep_inference_input_mutations=self.config.keep_inference_input_mutations,
         )
         return compile_with(gm, example_inputs, **kwargs)
 
-    def _compiler(self, phase: str, exposure: _storage.Exposure) -> Callable[..., Any]:
+    def _compiler(self, phase: str, context: Context) -> Callable[..., Any]:
         def compile_phase(gm: GraphModule, example_inputs: Any) -> Callable[..., Any]:
-            return self.compile_aten(gm, phase, exposure)
+            return self.compile_aten(gm, phase, context)
 
         return compile_phase
 
     def compile_aten(
-        self, gm: GraphModule, phase: str = "inference", exposure: _storage.Exposure | None = None
+        self, gm: GraphModule, phase: str = "inference", context: Context | None = None
     ) -> Callable[[list], Any]:
         """Compiles a graph of AOT autograd: a function that is called with a list, which it empties."""
         self.n_graphs += 1
         number = next(_graph_numbers)
-        if not self.is_enabled:
+        # Only now it is certain which of the processes this is.
+        if not self.is_enabled or not _ranks.is_chosen(getattr(self.plan, "ranks", None)):
             return _runner.untapped(gm)
-        described = _graph.describe(gm, phase, exposure or _storage.Exposure())
+        context = context or Context()
+        described = _graph.describe(gm, phase, context.exposure)
+        if context.origins is not None:
+            described.name(context.origins.names(gm, phase))
         self._select(described, number)
         load = number if self.config.model_id == "graph" else 1
         graph = self.dump.attach(f"graph_{number}", load, described)
@@ -138,22 +150,24 @@ def backend(
     *,
     steps: int | str | Iterable | None = None,
     layers: str | Iterable[str] = (),
+    ranks: int | str | Iterable | None = None,
     **options: Any,
 ) -> Backend:
     """A backend that dumps below `path`.
 
     `steps` are a number, a text such as `0|5-8`, or numbers and pairs; `layers` names operators, modules or kinds of
-    operators, in a list or parted by blanks. Further options are the other fields of `DumpPlan` and `Config`.
+    operators, in a list or parted by blanks. `ranks`, in the form of `steps`, are the processes that write. Further options are the other fields of `DumpPlan` and `Config`.
     """
     names = tuple(layers.split() if isinstance(layers, str) else layers)
     of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
     if unknown := sorted(set(options) - of_plan - of_config):
-        known = sorted({"path", "steps", "layers"} | of_plan | of_config)
+        known = sorted({"path", "steps", "layers", "ranks"} | of_plan | of_config)
         raise ValueError(f"there is no option `{unknown[0]}`; there are {', '.join(known)}")
     plan = DumpPlan(
         path=os.fspath(path),
-        steps=_plan.parse_steps(steps),
+        steps=_plan.parse_numbers(steps, "steps"),
         layers=names,
+        ranks=_plan.parse_numbers(ranks, "ranks"),
         **{name: value for name, value in options.items() if name in of_plan},
     )
     return make_backend(plan, Config(**{name: value for name, value in options.items() if name in of_config}))
@@ -182,6 +196,11 @@ def note_asked_for() -> None:
 def set_step(step: int | None) -> None:
     """The number of the step for all graphs from now on; `None` lets each graph count its own executions again."""
     _runner.set_step(step)
+
+
+def step() -> int:
+    """Begins the next step of all graphs, the first one with the first call, and gives its number."""
+    return _runner.next_step()
 
 
 def finish() -> list[dict]:

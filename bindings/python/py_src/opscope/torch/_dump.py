@@ -12,12 +12,12 @@ from typing import Any
 import torch
 
 from .._native.capture import Graph, Session
+from .._world import world
+from . import _ranks
 from ._graph import Described
 from ._plan import Config, acl_json_text
 
 _log = logging.getLogger("opscope.torch")
-# How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
-_N_NAMES_MAX = 3600
 _NOTHING_COMPILED = (
     "opscope.torch: no graph was captured, so nothing was dumped. Either the model was not run, or torch.compile ran "
     "it without compiling it (TORCH_LOGS=dynamo says why)."
@@ -71,13 +71,14 @@ class Dump:
     def _new_session(self) -> Session:
         plan = self.plan
         how = {"queue_bytes_max": self.config.queue_bytes_max, "n_writers": self.config.n_writers}
-        times, plain_types = _times(self.accepted_at), [torch.Tensor, torch.nn.Parameter]
+        of, times = world(), _ranks.times(self.path, self.accepted_at)
+        plain_types = [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:
             # The file says where to; only processes that run together have to be told apart.
-            below = rank_directory() if n_processes() > 1 else ""
+            below = of.directory if of.size > 1 else ""
             return Session.of_acl_json(text, below, times, plain_types, torch.__version__, **how)
         return Session(
-            os.path.join(self.path, rank_directory()),
+            os.path.join(self.path, of.directory),
             times,
             plain_types,
             torch.__version__,
@@ -126,20 +127,3 @@ class Dump:
 def warn_of_nothing() -> None:
     """For a program that wanted a dump and compiled nothing."""
     warnings.warn(_NOTHING_COMPILED, RuntimeWarning, stacklevel=2)
-
-
-def rank_directory() -> str:
-    """The directory of this process among those that run together."""
-    size = n_processes()
-    rank = torch.distributed.get_rank() if size > 1 else 0
-    return f"worldsize{size}_global_rank{rank}"
-
-
-def n_processes() -> int:
-    """How many processes run together."""
-    distributed = torch.distributed
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
-
-
-def _times(start: float) -> list[str]:
-    return [time.strftime("%Y%m%d%H%M%S", time.localtime(start + i)) for i in range(_N_NAMES_MAX)]

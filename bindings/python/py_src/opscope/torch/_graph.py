@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 
-from . import _names, _storage
+from . import _names, _results, _storage
 
 # Operators whose results are whatever was in memory.
 _UNINITIALISED = ("aten.empty", "aten.new_empty")
@@ -60,6 +60,17 @@ class Described:
 
     values: list[Value] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
+    # Of each node a value's number, None for what is no tensor, or a tuple of these.
+    results: dict[Node, Any] = field(default_factory=dict)
+    # Values that are something of the model, by its name there.
+    names: dict[str, str] = field(default_factory=dict)
+
+    def name(self, names: Iterable[tuple[str, Node]]) -> None:
+        """Names the values of nodes, as far as these are single tensors."""
+        for name, node in names:
+            number = self.results.get(node)
+            if isinstance(number, int):
+                self.names[name] = self.values[number].name
 
 
 def describe(gm: GraphModule, phase: str, exposure: _storage.Exposure) -> Described:
@@ -86,7 +97,14 @@ def to_json(described: Described, name: str, phase: str) -> str:
         for task_id, one in enumerate(described.operators)
     ]
     arguments = [value.name for value in described.values if value.is_input]
-    graph = {"version": 1, "name": name, "phase": phase, "arguments": arguments, "operators": operators}
+    graph = {
+        "version": 1,
+        "name": name,
+        "phase": phase,
+        "arguments": arguments,
+        "names": described.names,
+        "operators": operators,
+    }
     return json.dumps(graph, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -96,8 +114,7 @@ class _Describer:
         self.phase = phase
         self.storages = _storage.Storages(gm, phase, exposure)
         self.described = Described()
-        # Of each node a value's number, None for what is no tensor, or a tuple of these.
-        self.results: dict[Node, Any] = {}
+        self.results = self.described.results
         self.n_of_alias: dict[str, int] = {}
         for node in gm.graph.nodes:
             if node.op == "placeholder":
@@ -108,10 +125,9 @@ class _Describer:
                 self._call(node)
 
     def _result(self, node: Node, is_input: bool = False) -> Any:
-        example = node.meta.get("val")
-        if example is None and (is_input or _gives_tensor(node)):
-            # Torch has no example, of a sparse tensor for instance. It shows when the graph runs.
-            return self._value(node, "", None, is_input)
+        example = _results.example(node)
+        if example is None and is_input:
+            example = _results.UNKNOWN
         return self._values(node, example, is_input=is_input)
 
     def _attribute(self, node: Node) -> Any:
@@ -141,6 +157,9 @@ class _Describer:
     def _values(self, node: Node, example: Any, suffix: str = "", is_input: bool = False) -> Any:
         if isinstance(example, torch.Tensor):
             return self._value(node, suffix, example, is_input)
+        if example is _results.UNKNOWN:
+            # Torch has no example, of a sparse tensor for instance. It shows when the graph runs.
+            return self._value(node, suffix, None, is_input)
         if isinstance(example, (tuple, list)):
             return tuple(self._values(node, part, f"{suffix}.{i}", is_input) for i, part in enumerate(example))
         return None
@@ -193,14 +212,6 @@ class _Describer:
             if not _has_node(argument) and argument is not None:
                 attributes.append((f"argument.{name}", str(argument)[:_ARGUMENT_CHARACTERS_MAX]))
         return attributes
-
-
-def _gives_tensor(node: Node) -> bool:
-    """Whether an operator of which nothing else is known gives a tensor."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None:
-        return "val" not in node.meta
-    return len(schema.returns) == 1 and isinstance(schema.returns[0].type, torch.TensorType)
 
 
 def _reason(node: Node) -> str | None:

@@ -32,6 +32,8 @@ class DumpPlan:
     data: str = "tensor"
     # Of no effect: operators run one by one here, so no value from before a quantisation is lost.
     quant_dumpable: bool = False
+    # Which of the processes that run together write, as pairs like `steps`; `None` is every one.
+    ranks: tuple[tuple[int, int], ...] | None = None
     # A configuration in the form of AscendCL's acl.json: its text, or an object that has it as `text`. It takes the
     # place of everything but `enabled`.
     acl_json: Any | None = None
@@ -53,31 +55,31 @@ class Config:
     decompositions: dict | None = None
 
 
-def parse_steps(steps: int | str | Iterable | None) -> tuple[tuple[int, int], ...] | None:
-    """Pairs of steps of a number, of a text such as `0|3|5-8`, or of numbers and pairs; `None` is every step.
+def parse_numbers(given: int | str | Iterable | None, what: str) -> tuple[tuple[int, int], ...] | None:
+    """Pairs of a number, of a text such as `0|3|5-8`, or of numbers and pairs; `None` is every number.
 
-    >>> parse_steps("0|5-8"), parse_steps([1, (3, 4)]), parse_steps(2)
+    >>> parse_numbers("0|5-8", "steps"), parse_numbers([1, (3, 4)], "steps"), parse_numbers(2, "steps")
     (((0, 0), (5, 8)), ((1, 1), (3, 4)), ((2, 2),))
     """
-    if steps is None or steps == "":
+    if given is None or given == "":
         return None
-    if isinstance(steps, int):
-        steps = [steps]
-    if isinstance(steps, str):
-        steps = [_step_item(item, steps) for item in steps.split("|")]
+    if isinstance(given, int):
+        given = [given]
+    if isinstance(given, str):
+        given = [_item(item, given, what) for item in given.split("|")]
     pairs = []
-    for item in steps:
+    for item in given:
         first, last = (item, item) if isinstance(item, int) else item
         if not 0 <= first <= last:
-            raise ValueError(f"steps {first} to {last}: the first must be 0 or more and not behind the last")
+            raise ValueError(f"{what} {first} to {last}: the first must be 0 or more and not behind the last")
         pairs.append((min(first, _STEP_MAX), min(last, _STEP_MAX)))
     return tuple(pairs)
 
 
-def _step_item(item: str, text: str) -> tuple[int, int]:
+def _item(item: str, text: str, what: str) -> tuple[int, int]:
     numbers = item.split("-")
     if len(numbers) > 2 or not all(number.isascii() and number.isdigit() for number in numbers):
-        raise ValueError(f"steps `{text}`: `{item}` is no number and no range such as 5-8")
+        raise ValueError(f"{what} `{text}`: `{item}` is no number and no range such as 5-8")
     # Longer numbers are beyond any step, and slow to read.
     first, last = (
         int(number[-20:]) if len(number.lstrip("0")) <= 20 else _STEP_MAX for number in (numbers[0], numbers[-1])

@@ -23,6 +23,13 @@ def set_step(step: int | None) -> None:
     _step = step
 
 
+def next_step() -> int:
+    """Gives every graph the number after the one that was set last, or 0."""
+    global _step
+    _step = 0 if _step is None else _step + 1
+    return _step
+
+
 def untapped(gm: GraphModule) -> Callable[[list], Any]:
     """A graph that is not dumped."""
     forward = _taps.plain(gm)
