@@ -21,29 +21,7 @@ const SMOKE_TEST: &str = "import opscope.acl as acl; \
 
 /// Builds the extension module, puts it into the package's source, and runs the tests there.
 pub(crate) fn test() -> Result<()> {
-    // The whole workspace, as everywhere: another choice of packages would give dependencies other
-    // features, and the engine would be compiled once more.
-    let build = [
-        "build",
-        "--workspace",
-        "--lib",
-        "--features",
-        "opscope-python/extension-module",
-        "--locked",
-    ];
-    run("extension module", cargo(&build))?;
-    let source = root().join(SOURCE);
-    let module = source.join("opscope/_native.abi3.so");
-    let library = format!(
-        "{}_native{}",
-        env::consts::DLL_PREFIX,
-        env::consts::DLL_SUFFIX
-    );
-    // An interpreter may have the old module mapped, so it is replaced and not overwritten.
-    let fresh = module.with_extension("new");
-    fs::copy(built("debug", &library)?, &fresh).context("cannot copy the extension module")?;
-    fs::rename(&fresh, &module)?;
-
+    let source = place_module("debug")?;
     let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
     put_first_on_path(&mut pytest, source)?;
     pytest.args([
@@ -57,8 +35,38 @@ pub(crate) fn test() -> Result<()> {
     run("Python package", pytest)
 }
 
+/// Builds the extension module and puts it into the package's source, whose folder it gives.
+pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
+    // The whole workspace, as everywhere: another choice of packages would give dependencies other
+    // features, and the engine would be compiled once more.
+    let mut build = vec![
+        "build",
+        "--workspace",
+        "--lib",
+        "--features",
+        "opscope-python/extension-module",
+        "--locked",
+    ];
+    if profile == "release" {
+        build.push("--release");
+    }
+    run("extension module", cargo(&build))?;
+    let source = root().join(SOURCE);
+    let module = source.join("opscope/_native.abi3.so");
+    let library = format!(
+        "{}_native{}",
+        env::consts::DLL_PREFIX,
+        env::consts::DLL_SUFFIX
+    );
+    // An interpreter may have the old module mapped, so it is replaced and not overwritten.
+    let fresh = module.with_extension("new");
+    fs::copy(built(profile, &library)?, &fresh).context("cannot copy the extension module")?;
+    fs::rename(&fresh, &module)?;
+    Ok(source)
+}
+
 /// Lets Python look for modules in `folder` first.
-fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result<()> {
+pub(crate) fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result<()> {
     let set = python.get_envs().find(|(name, _)| *name == "PYTHONPATH");
     let old = set.and_then(|(_, value)| value.map(ToOwned::to_owned));
     let folders = env::split_paths(&old.unwrap_or_default()).collect::<Vec<_>>();
