@@ -173,12 +173,13 @@ impl Run {
 
     fn take(&self, stability: Stability, object: &Bound<'_, PyAny>) -> Result<Tensor, Reason> {
         let lent = self.shared.lender.look(object)?;
-        let outlives = match stability {
-            Stability::Held => true,
-            // Numbers are taken before the operator that reads it is done with.
-            Stability::Run => self.shared.is_reducing,
-            Stability::Operator => false,
-        };
+        let outlives = stability == Stability::Held;
+        if !outlives && lent.strides.is_none() && self.shared.is_reducing {
+            // Numbers are taken here and now: writers would find what the caller or a later operator has written.
+            if let Some(numbers) = self.numbers(object.py(), &lent) {
+                return Ok(numbers);
+            }
+        }
         let bytes: SharedBytes = match &lent.strides {
             Some(strides) => Arc::new(self.gather(object.py(), &lent, strides)?),
             None if outlives => Arc::new(lent.hold(&self.shared.released)),
@@ -189,6 +190,16 @@ impl Run {
             }
         };
         Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| Reason::Shape)
+    }
+
+    /// What the sink needs of the tensor; `None` if that is its elements.
+    fn numbers(&self, py: Python<'_>, lent: &Lent<'_, '_>) -> Option<Tensor> {
+        let tap = self.tap.as_ref()?;
+        let held = Arc::new(lent.hold(&self.shared.released));
+        let tensor = Tensor::new(lent.dtype, lent.shape.clone(), held).ok()?;
+        let n_bytes = tensor.n_bytes();
+        let looked_at = detached(py, n_bytes, || tap.look(tensor));
+        (!looked_at.has_elements()).then_some(looked_at)
     }
 
     /// The elements side by side.
