@@ -138,6 +138,28 @@ def test_results_that_the_caller_overwrites(tmp_path) -> None:
         assert [t.payload for t in content.outputs] == [given]
 
 
+@pytest.mark.parametrize("n", [100, 1 << 20], ids=["small", "large"])
+def test_statistics_of_results_that_the_caller_overwrites(tmp_path, n: int) -> None:
+    """Numbers are taken before the caller has the result, whichever size it is."""
+    backend = opscope.torch.backend(tmp_path, data="stats", n_writers=1)
+
+    def function(x: Tensor, y: Tensor) -> Tensor:
+        y.add_(x)
+        return x * 2
+
+    compiled = torch.compile(function, backend=backend)
+    for step in range(8):
+        x, y = torch.full((n,), float(step)), torch.full((n,), 100.0)
+        compiled(x, y).fill_(-1)
+        x.fill_(-1)
+        y.fill_(-1)
+    (graph,) = dumps.graphs(backend.finish()["root"])
+    found = [[row["Max Value"] for row in graph[step]["mul"].rows()] for step in range(8)]
+    assert found == [[str(step), str(2 * step)] for step in range(8)]
+    sums = [[row["Max Value"] for row in graph[step]["add"].rows()] for step in range(8)]
+    assert sums == [["100", str(step), str(100 + step)] for step in range(8)]
+
+
 def test_what_has_no_defined_content_is_left_out(tmp_path) -> None:
     backend = opscope.torch.backend(tmp_path)
     torch.compile(lambda x: x.new_empty(3).fill_(1) + x, backend=backend)(torch.ones(3))

@@ -122,7 +122,7 @@ def test_the_value_is_written_before_and_after(tmp_path: Path) -> None:
 
 def _eager(root: str) -> list[dict[int, dict[str, dumps.Record]]]:
     (load,) = (Path(root) / "0" / "eager").iterdir()
-    return [{int(step.name): dumps._step(step) for step in load.iterdir()}]
+    return [{int(step.name): dumps.step(step) for step in load.iterdir()}]
 
 
 @pytest.mark.parametrize("name", models.CASES)

@@ -31,7 +31,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   torch   the tests of the Python package with PyTorch only
   wheel   a wheel of the Python package, in target/wheels; options go to maturin
   bench   benchmarks; every one checks its answer. MINDSPORE_PYTHON names a Python with MindSpore,
-          whose dump one of them measures
+          whose dump one of them measures, TORCH_PYTHON one with PyTorch
   install-c --prefix DIR
           builds the C library and copies it and its headers into DIR
 ";

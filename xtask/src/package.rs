@@ -24,45 +24,18 @@ const TORCH_REQUIREMENTS: &str = "tests/torch/requirements.txt";
 
 /// Runs the tests of the package that need no framework.
 pub(crate) fn test() -> Result<()> {
-    build()?;
+    place_module("debug")?;
     pytest("Python package", E2E_REQUIREMENTS, "tests/python")
 }
 
 /// Runs the tests of the package with PyTorch.
 pub(crate) fn test_torch() -> Result<()> {
-    build()?;
+    place_module("debug")?;
     pytest(
         "Python package with PyTorch",
         TORCH_REQUIREMENTS,
         "tests/torch",
     )
-}
-
-/// Builds the extension module and puts it into the package's source.
-fn build() -> Result<()> {
-    // The whole workspace, as everywhere: another choice of packages would give dependencies other
-    // features, and the engine would be compiled once more.
-    let build = [
-        "build",
-        "--workspace",
-        "--lib",
-        "--features",
-        "opscope-python/extension-module",
-        "--locked",
-    ];
-    run("extension module", cargo(&build))?;
-    let source = root().join(SOURCE);
-    let module = source.join("opscope/_native.abi3.so");
-    let library = format!(
-        "{}_native{}",
-        env::consts::DLL_PREFIX,
-        env::consts::DLL_SUFFIX
-    );
-    // An interpreter may have the old module mapped, so it is replaced and not overwritten.
-    let fresh = module.with_extension("new");
-    fs::copy(built("debug", &library)?, &fresh).context("cannot copy the extension module")?;
-    fs::rename(&fresh, &module)?;
-    Ok(())
 }
 
 /// Runs the tests of a folder in Python with the package's source and the packages of a requirements file.
@@ -73,8 +46,38 @@ fn pytest(name: &str, requirements: &str, tests: &str) -> Result<()> {
     run(name, pytest)
 }
 
+/// Builds the extension module and puts it into the package's source, whose folder it gives.
+pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
+    // The whole workspace, as everywhere: another choice of packages would give dependencies other
+    // features, and the engine would be compiled once more.
+    let mut build = vec![
+        "build",
+        "--workspace",
+        "--lib",
+        "--features",
+        "opscope-python/extension-module",
+        "--locked",
+    ];
+    if profile == "release" {
+        build.push("--release");
+    }
+    run("extension module", cargo(&build))?;
+    let source = root().join(SOURCE);
+    let module = source.join("opscope/_native.abi3.so");
+    let library = format!(
+        "{}_native{}",
+        env::consts::DLL_PREFIX,
+        env::consts::DLL_SUFFIX
+    );
+    // An interpreter may have the old module mapped, so it is replaced and not overwritten.
+    let fresh = module.with_extension("new");
+    fs::copy(built(profile, &library)?, &fresh).context("cannot copy the extension module")?;
+    fs::rename(&fresh, &module)?;
+    Ok(source)
+}
+
 /// Lets Python look for modules in `folder` first.
-fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result<()> {
+pub(crate) fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result<()> {
     let set = python.get_envs().find(|(name, _)| *name == "PYTHONPATH");
     let old = set.and_then(|(_, value)| value.map(ToOwned::to_owned));
     let folders = env::split_paths(&old.unwrap_or_default()).collect::<Vec<_>>();

@@ -32,7 +32,7 @@ mod watched;
 use pyo3::prelude::*;
 
 use self::mindspore::{check_mindspore_file, check_mindspore_json, read_configuration};
-use self::request::check_acl_json;
+use self::request::{acl_json_purpose, check_acl_json};
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
@@ -43,6 +43,7 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     eager::fill(module)?;
     crate::functions!(
         module,
+        acl_json_purpose,
         check_acl_json,
         check_mindspore_json,
         check_mindspore_file,

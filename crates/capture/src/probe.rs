@@ -387,8 +387,15 @@ fn n_bytes(tensor: &Tensor) -> u64 {
 /// so that the engine may reuse its memory at once. Large tensors are left to the writers, who work
 /// beside the engine.
 fn reduced(shared: &Shared, tensor: Tensor) -> Tensor {
-    let is_now =
-        shared.is_reducing && tensor.has_elements() && tensor.n_bytes() <= REDUCED_AT_ONCE_MAX;
+    match tensor.n_bytes() <= REDUCED_AT_ONCE_MAX {
+        true => reduced_at_once(shared, tensor),
+        false => tensor,
+    }
+}
+
+/// The same, however large the tensor is.
+pub(crate) fn reduced_at_once(shared: &Shared, tensor: Tensor) -> Tensor {
+    let is_now = shared.is_reducing && tensor.has_elements();
     match is_now && is_enough(shared, tensor.observed()) {
         true => tensor.without_elements(),
         false => tensor,

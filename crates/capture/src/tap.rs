@@ -12,7 +12,7 @@ use crate::counters::{DropReason, add};
 use crate::memos::Memos;
 use crate::overwrite::Watcher;
 use crate::parameters::{Parameter, Parameters};
-use crate::probe::{push, take};
+use crate::probe::{push, reduced_at_once, take};
 use crate::queue::Work;
 use crate::ring::Hold;
 use crate::session::Shared;
@@ -314,6 +314,13 @@ impl Tap {
     /// What that plan selects of the model.
     pub fn selected(&self) -> &Selected {
         &self.selected
+    }
+
+    /// Lets the sink look at a tensor on this thread, however large it is, for an engine whose memory is written
+    /// to soon. If the sink needs no more than numbers the result has no elements; otherwise it is the same.
+    #[must_use]
+    pub fn look(&self, tensor: Tensor) -> Tensor {
+        reduced_at_once(&self.shared, tensor)
     }
 
     /// Counts an operator that is about to run; `Some` if the plan has any use for it.

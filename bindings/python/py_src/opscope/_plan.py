@@ -63,6 +63,8 @@ class DumpPlan:
     # `.pt` file for each tensor, from the graph of that stage; then `mode`, `steps`, `layers` and `data` have their
     # defaults.
     stage: str | None = None
+    # Which of the processes that run together write, as pairs like `steps`; `None` is every one.
+    ranks: tuple[StepRange, ...] | None = None
     # `all`, or names of operators, modules, parameters and arguments whose values are watched, in place of the dump.
     watch: str | tuple[str, ...] = ()
     # `brief`, `norm` or `detail`, or `True`, which is `norm`: operators that raise are dumped, and nothing else.

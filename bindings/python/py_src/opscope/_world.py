@@ -19,13 +19,19 @@ class World(NamedTuple):
     rank: int = 0
 
 
+def is_initialised() -> bool:
+    """Whether processes have met by way of `torch.distributed`."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    return distributed is not None and distributed.is_available() and distributed.is_initialized()
+
+
 def world() -> World:
     """Of `torch.distributed` if it is initialised, otherwise of `WORLD_SIZE` and `RANK`, otherwise one process.
 
     torch is not imported for it: who has initialised its processes has imported it.
     """
-    distributed = getattr(sys.modules.get("torch"), "distributed", None)
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+    if is_initialised():
+        distributed = sys.modules["torch"].distributed
         size = int(distributed.get_world_size())
         return World(size, int(distributed.get_rank())) if size > 1 else World()
     return _world_of(os.environ.get("WORLD_SIZE"), os.environ.get("RANK"))

@@ -132,14 +132,19 @@ impl Lender {
         self.borrow.is_some()
     }
 
+    /// Whether the object is a plain tensor.
+    pub(super) fn knows(&self, object: &Bound<'_, PyAny>) -> bool {
+        let found = object.get_type();
+        self.plain.iter().any(|plain| found.is(plain))
+    }
+
     /// Where the tensor lies, or why that cannot be said.
     pub(super) fn look<'a, 'py>(
         &self,
         object: &'a Bound<'py, PyAny>,
     ) -> Result<Lent<'a, 'py>, Reason> {
-        let found = object.get_type();
-        if !self.plain.iter().any(|plain| found.is(plain)) {
-            return Err(Reason::of_type(&found));
+        if !self.knows(object) {
+            return Err(Reason::of_type(&object.get_type()));
         }
         match self.borrow {
             Some(borrow) => look_in_table(borrow, &self.bytes, object),

@@ -28,6 +28,8 @@ pub(super) enum Reason {
     Expanded,
     /// The operator gave fewer results than its description has.
     Missing,
+    /// The operator gave a tensor that its description does not have.
+    Undescribed,
     /// What the description of the graph says already, in its words.
     Known(String),
 }
@@ -85,6 +87,7 @@ impl Reason {
             Reason::Copy => "no memory for a copy".into(),
             Reason::Expanded => "expanded too far".into(),
             Reason::Missing => "missing result".into(),
+            Reason::Undescribed => "result not described".into(),
             Reason::Known(text) => text.clone().into(),
         }
     }

@@ -82,6 +82,14 @@ impl Request {
     }
 }
 
+/// What an `acl.json` asks for, `values`, `watch`, `overflow` or `exception_` with the detail; `None` for nothing.
+/// Raises what is wrong with it.
+#[pyfunction]
+pub(super) fn acl_json_purpose(text: &str) -> PyResult<Option<&'static str>> {
+    let request = Request::of_acl_json(text)?;
+    Ok(request.map(|request| name_of(request.plan.purpose)))
+}
+
 /// Whether an `acl.json` asks for a dump; raises what is wrong with it.
 #[pyfunction]
 pub(super) fn check_acl_json(text: &str) -> PyResult<bool> {

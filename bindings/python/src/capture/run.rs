@@ -229,7 +229,7 @@ impl Run {
         };
         for (position, tensor) in inputs {
             // The record is written before this returns, so nobody writes to the memory meanwhile.
-            match self.shared.show(Stability::Held, tensor) {
+            match self.shared.show(Stability::Held, tensor, None) {
                 Ok(Shown::Whole(tensor)) => probe.input(*position, tensor),
                 Ok(Shown::Parts(_)) => {
                     let reason = Reason::Known("form of several tensors".to_owned());
@@ -258,6 +258,8 @@ impl Run {
             }
         } else if let Some(Some(value)) = outputs.next() {
             self.see(*value, result);
+        } else if self.shared.lender.knows(result) {
+            self.shared.note_unseen(&Reason::Undescribed);
         }
         Ok(())
     }
@@ -268,7 +270,7 @@ impl Run {
         };
         let taken = match &part.reason {
             Some(reason) => Err(reason.clone()),
-            None => self.shared.show(part.stability, object),
+            None => self.shared.show(part.stability, object, self.tap.as_ref()),
         };
         match taken {
             Ok(shown) => self.values[value] = Some(shown),
@@ -292,7 +294,10 @@ impl Run {
         let Some(part) = self.parts.values.get(value) else {
             return;
         };
-        match (self.shared.show(part.stability, object), &self.tap) {
+        match (
+            self.shared.show(part.stability, object, self.tap.as_ref()),
+            &self.tap,
+        ) {
             (Ok(shown), Some(tap)) => {
                 for tensor in shown.tensors() {
                     tap.show_parameter(&part.name, tensor.clone());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use opscope_capture::Tap;
 use opscope_tensor::{Identity, SharedBytes, Tensor, dense_copy};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -37,15 +38,21 @@ impl Shared {
         &self,
         stability: Stability,
         object: &Bound<'_, PyAny>,
+        tap: Option<&Tap>,
     ) -> Result<Shown, Reason> {
-        match self.take(stability, object) {
+        match self.take(stability, object, tap) {
             Ok(tensor) => Ok(Shown::Whole(tensor)),
-            Err(reason) => self.show_parts(object, reason),
+            Err(reason) => self.show_parts(object, reason, tap),
         }
     }
 
     /// Asks Python for plain tensors that a tensor of another kind is made of.
-    fn show_parts(&self, object: &Bound<'_, PyAny>, reason: Reason) -> Result<Shown, Reason> {
+    fn show_parts(
+        &self,
+        object: &Bound<'_, PyAny>,
+        reason: Reason,
+        tap: Option<&Tap>,
+    ) -> Result<Shown, Reason> {
         let Some(forms) = &self.forms else {
             return Err(reason);
         };
@@ -69,7 +76,7 @@ impl Shared {
                 true => Stability::Held,
                 false => Stability::Operator,
             };
-            shown.push((name, self.take(stability, &part)?));
+            shown.push((name, self.take(stability, &part, tap)?));
         }
         if is_copied {
             self.n_copied_from_device.fetch_add(1, Ordering::Relaxed);
@@ -84,14 +91,20 @@ impl Shared {
         }
     }
 
-    fn take(&self, stability: Stability, object: &Bound<'_, PyAny>) -> Result<Tensor, Reason> {
+    fn take(
+        &self,
+        stability: Stability,
+        object: &Bound<'_, PyAny>,
+        tap: Option<&Tap>,
+    ) -> Result<Tensor, Reason> {
         let lent = self.lender.look(object)?;
-        let outlives = match stability {
-            Stability::Held => true,
-            // Numbers are taken before the operator that reads it is done with.
-            Stability::Run => self.is_reducing,
-            Stability::Operator => false,
-        };
+        let outlives = stability == Stability::Held;
+        if !outlives && lent.strides.is_none() && self.is_reducing {
+            // Numbers are taken here and now: writers would find what the caller or a later operator has written.
+            if let Some(numbers) = self.numbers(object.py(), &lent, tap) {
+                return Ok(numbers);
+            }
+        }
         let (bytes, identity) = match &lent.strides {
             Some(strides) => self.shared_bytes(self.gather(object.py(), &lent, strides)?),
             None if outlives => self.shared_bytes(lent.hold(&self.released)),
@@ -116,6 +129,16 @@ impl Shared {
         let owner = Arc::new(bytes);
         let identity = self.has_identities.then(|| Identity::of(&owner));
         (owner, identity)
+    }
+
+    /// What the sink needs of the tensor; `None` if that is its elements.
+    fn numbers(&self, py: Python<'_>, lent: &Lent<'_, '_>, tap: Option<&Tap>) -> Option<Tensor> {
+        let tap = tap?;
+        let held = Arc::new(lent.hold(&self.released));
+        let tensor = lent.tensor(held).ok()?;
+        let n_bytes = tensor.n_bytes();
+        let looked_at = detached(py, n_bytes, || tap.look(tensor));
+        (!looked_at.has_elements()).then_some(looked_at)
     }
 
     /// The elements side by side.

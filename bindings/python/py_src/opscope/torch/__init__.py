@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from ._backend import Backend, backend, finish, make_backend, set_step
+from ._backend import Backend, backend, finish, make_backend, set_step, step
 from ._eager import EagerDump, eager
 from ._failure_eager import catch
 from ._hooks import Hook, OperatorCall
@@ -33,6 +33,7 @@ __all__ = [
     "finish",
     "make_backend",
     "set_step",
+    "step",
     "watch",
 ]
 

@@ -23,12 +23,14 @@ from . import (
     _graph,
     _graph_json,
     _mindspore,
+    _model_names,
     _names,
     _origin,
     _origins,
     _plan,
     _printing,
     _quantisation,
+    _ranks,
     _runner,
     _storage,
     _watch_graph,
@@ -49,6 +51,7 @@ class Known(NamedTuple):
     """What the graphs that come of one graph of `torch.compile` have in common."""
 
     origins: _origins.Origins | None = None
+    model_names: _model_names.ModelNames | None = None
     # For dumps in MindSpore's form.
     origin: _origin.Origin | None = None
 
@@ -80,7 +83,8 @@ class Backend:
         exposure, origins = _storage.Exposure(), _origins.Origins(gm)
         exposure.sources = _names.argument_names(gm)
         origin = _origin.of_graph(gm) if self.is_mindspore else None
-        known = (exposure, origins, origin)
+        model_names = _model_names.ModelNames(gm) if self.is_enabled else None
+        known = (exposure, Known(origins, model_names, origin))
         compile_with = aot_autograd(
             fw_compiler=self._compiler("forward", *known),
             bw_compiler=self._compiler("backward", *known),
@@ -91,11 +95,9 @@ class Backend:
         )
         return compile_with(gm, example_inputs, **kwargs)
 
-    def _compiler(
-        self, phase: str, exposure: _storage.Exposure, origins: _origins.Origins, origin: _origin.Origin | None
-    ) -> Callable[..., Any]:
+    def _compiler(self, phase: str, exposure: _storage.Exposure, known: Known) -> Callable[..., Any]:
         def compile_phase(gm: GraphModule, example_inputs: Any) -> Callable[..., Any]:
-            return self.compile_aten(gm, phase, exposure, example_inputs, Known(origins, origin))
+            return self.compile_aten(gm, phase, exposure, example_inputs, known)
 
         return compile_phase
 
@@ -124,12 +126,15 @@ class Backend:
         known: Known | None = None,
     ) -> Callable[[list], Any]:
         """Compiles a graph that has its number."""
-        if not self.is_enabled:
+        # Only now it is certain which of the processes this is.
+        if not self.is_enabled or not _ranks.is_chosen(getattr(self.plan, "ranks", None)):
             return _runner.untapped(gm)
         if self.stage is not None:
             return self.captured.compiled(gm)
         known = known or Known()
         described = _graph.describe(gm, phase, exposure, known.origins, f"graph_{number}")
+        if known.model_names is not None:
+            described.name(known.model_names.names(gm, phase))
         if self.is_mindspore:
             return self._compile_mindspore(gm, described, phase, known.origin or _origin.Origin(), number)
         self._select(described, number)
@@ -222,12 +227,14 @@ def backend(
     *,
     steps: int | str | Iterable | None = None,
     layers: str | Iterable[str] = (),
+    ranks: int | str | Iterable | None = None,
     **options: Any,
 ) -> Backend:
     """A backend that dumps below `path`.
 
     `steps` are a number, a text such as `0|5-8`, or numbers and pairs; `layers` names operators, modules or kinds of
-    operators, in a list or parted by blanks. Further options are the other fields of `DumpPlan` and `Config`.
+    operators, in a list or parted by blanks. `ranks`, in the form of `steps`, are the processes that write. Further
+    options are the other fields of `DumpPlan` and `Config`.
     """
     names = tuple(layers.split() if isinstance(layers, str) else layers)
     if "watch" in options:
@@ -235,12 +242,13 @@ def backend(
         options["watch"] = tuple(watch.split() if isinstance(watch, str) else watch)
     of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
     if unknown := sorted(set(options) - of_plan - of_config):
-        known = sorted({"path", "steps", "layers"} | of_plan | of_config)
+        known = sorted({"path", "steps", "layers", "ranks"} | of_plan | of_config)
         raise ValueError(f"there is no option `{unknown[0]}`; there are {', '.join(known)}")
     plan = DumpPlan(
         path=os.fspath(path),
-        steps=_plan.parse_steps(steps),
+        steps=_plan.parse_numbers(steps, "steps"),
         layers=names,
+        ranks=_plan.parse_numbers(ranks, "ranks"),
         **{name: value for name, value in options.items() if name in of_plan},
     )
     return make_backend(plan, Config(**{name: value for name, value in options.items() if name in of_config}))
@@ -274,6 +282,11 @@ def note_called() -> None:
 def set_step(step: int | None) -> None:
     """The number of the step for all graphs from now on; `None` lets each graph count its own executions again."""
     _runner.set_step(step)
+
+
+def step() -> int:
+    """Begins the next step of all graphs, the first one with the first call, and gives its number."""
+    return _runner.next_step()
 
 
 def finish() -> list[dict]:

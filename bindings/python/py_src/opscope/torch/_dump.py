@@ -14,14 +14,12 @@ import torch
 
 from .._native.capture import Eager, Graph, Session, Watch
 from .._world import rank_name, world
-from . import _forms
+from . import _forms, _ranks
 from ._findings import Findings
 from ._graph import Described
 from ._plan import Config, acl_json_text, mindspore_text, purpose
 
 log = logging.getLogger("opscope.torch")
-# How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
-_N_NAMES_MAX = 3600
 _NOTHING_COMPILED = (
     "opscope.torch: no graph was captured, so nothing was dumped. Either the model was not run, or torch.compile ran "
     "it without compiling it (TORCH_LOGS=dynamo says why)."
@@ -145,19 +143,19 @@ class Dump:
         plan = self.plan
         how = {"queue_bytes_max": self.config.queue_bytes_max, "n_writers": self.config.n_writers}
         how["forms"] = _forms.parts
-        times, plain_types = _times(self.accepted_at), [torch.Tensor, torch.nn.Parameter]
+        of, times = world(), _ranks.times(self.path, self.accepted_at)
+        plain_types = [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:
             # The file says where to; only processes that run together have to be told apart.
-            processes = world()
-            below = rank_name(processes) if processes.size > 1 else ""
+            below = rank_name(of) if of.size > 1 else ""
             return Session.of_acl_json(text, below, times, plain_types, torch.__version__, **how)
         if (text := self.mindspore_text) is not None:
-            rank = plan.rank if plan.rank is not None else world().rank
+            rank = plan.rank if plan.rank is not None else of.rank
             return Session.of_mindspore_json(
                 text, plan.target, rank, plan.device, times[0], plain_types, torch.__version__, **how
             )
         return Session(
-            os.path.join(self.path, rank_name(world())),
+            os.path.join(self.path, rank_name(of)),
             times,
             plain_types,
             torch.__version__,
@@ -239,7 +237,3 @@ def warn(text: str) -> None:
 def warn_of_nothing() -> None:
     """For a program that wanted a dump and compiled nothing."""
     warnings.warn(_NOTHING_COMPILED, RuntimeWarning, stacklevel=2)
-
-
-def _times(start: float) -> list[str]:
-    return [time.strftime("%Y%m%d%H%M%S", time.localtime(start + i)) for i in range(_N_NAMES_MAX)]

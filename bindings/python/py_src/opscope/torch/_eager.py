@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .._native.capture import Call, Eager, Step
+from .._native.capture import Call, Eager, Step, acl_json_purpose
 from . import _dump, _kinds, _names, _place, _plan
 from ._hooks import Hook, Hooks, OperatorCall
 from ._plan import Config, DumpPlan
@@ -305,7 +305,7 @@ def eager(
     if isinstance(path, (str, os.PathLike)):
         plan: Any = DumpPlan(
             path=os.fspath(path),
-            steps=_plan.parse_steps(steps),
+            steps=_plan.parse_numbers(steps, "steps"),
             layers=tuple(layers.split() if isinstance(layers, str) else layers),
             **{name: value for name, value in options.items() if name in of_plan},
         )
@@ -313,7 +313,25 @@ def eager(
         raise ValueError("a plan says everything itself: steps, layers and other options belong into it")
     else:
         plan = path
+    _check(plan)
     return EagerDump(plan, config, hooks=hooks, layout=layout, is_traced=trace)
+
+
+def _check(plan: Any) -> None:
+    """Raises where a plan asks for another kind of dump."""
+    for name in ("watch", "exception", "mindspore_json"):
+        if getattr(plan, name, None):
+            raise NotImplementedError(
+                f"opscope.torch.eager dumps values in AscendCL's form: `{name}` is for `backend`; `watch` and `catch` "
+                "are contexts of their own"
+            )
+    text = _plan.acl_json_text(plan)
+    purpose = None if text is None else acl_json_purpose(text)
+    if purpose not in (None, "values"):
+        raise NotImplementedError(
+            f"the acl.json asks for a dump of the kind `{purpose}`, which eager mode does not make; opscope.torch.watch "
+            "and opscope.torch.catch do the like"
+        )
 
 
 

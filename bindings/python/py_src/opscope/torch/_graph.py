@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 
-from . import _bodies, _names, _printing, _storage
+from . import _bodies, _names, _printing, _results, _storage
 from ._origins import Origins
 
 # Operators whose results are whatever was in memory.
@@ -95,6 +95,17 @@ class Described:
     names: set[str] = field(default_factory=set)
     # The number of the device that it runs on; 0 for the CPU.
     device: int = 0
+    # Of each node a value's number, None for what is no tensor, or a tuple of these.
+    results: dict[Node, Any] = field(default_factory=dict)
+    # Values that are something of the model, by its name there.
+    model_names: dict[str, str] = field(default_factory=dict)
+
+    def name(self, names: Iterable[tuple[str, Node]]) -> None:
+        """Names the values of nodes, as far as these are single tensors."""
+        for name, node in names:
+            number = self.results.get(node)
+            if isinstance(number, int):
+                self.model_names[name] = self.values[number].name
 
 
 def describe(
@@ -138,7 +149,7 @@ class _Describer:
         # What stands before the names of a body's nodes.
         self.prefix = "" if body is None else described.operators[described.bodies[body].outer].op_name + "."
         # Of each node a value's number, None for what is no tensor, or a tuple of these.
-        self.results: dict[Node, Any] = {}
+        self.results: dict[Node, Any] = described.results if body is None else {}
         self.names: dict[Node, str] = {}
         self.n_of_alias: dict[str, int] = {}
         self.n_scopes = 0
@@ -154,10 +165,9 @@ class _Describer:
                 self._name_results(node)
 
     def _result(self, node: Node, is_input: bool = False) -> Any:
-        example = node.meta.get("val")
-        if example is None and (is_input or _gives_tensor(node)):
-            # Torch has no example, of a sparse tensor for instance. It shows when the graph runs.
-            return self._value(node, "", None, is_input)
+        example = _results.example(node)
+        if example is None and is_input:
+            example = _results.UNKNOWN
         return self._values(node, example, is_input=is_input)
 
     def _call(self, node: Node) -> None:
@@ -219,6 +229,9 @@ class _Describer:
     def _values(self, node: Node, example: Any, suffix: str = "", is_input: bool = False) -> Any:
         if isinstance(example, torch.Tensor):
             return self._value(node, suffix, example, is_input)
+        if example is _results.UNKNOWN:
+            # Torch has no example, of a sparse tensor for instance. It shows when the graph runs.
+            return self._value(node, suffix, None, is_input)
         if isinstance(example, (tuple, list)):
             return tuple(self._values(node, part, f"{suffix}.{i}", is_input) for i, part in enumerate(example))
         return None
@@ -307,14 +320,6 @@ class _Describer:
             if not _has_node(argument) and argument is not None:
                 attributes.append((f"argument.{name}", str(argument)[:_ARGUMENT_CHARACTERS_MAX]))
         return attributes
-
-
-def _gives_tensor(node: Node) -> bool:
-    """Whether an operator of which nothing else is known gives a tensor."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None:
-        return "val" not in node.meta
-    return len(schema.returns) == 1 and isinstance(schema.returns[0].type, torch.TensorType)
 
 
 def _reason(node: Node) -> str | None:

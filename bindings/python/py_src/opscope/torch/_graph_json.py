@@ -34,6 +34,7 @@ def to_json(described: Described, name: str, phase: str) -> str:
         "name": name,
         "phase": phase,
         "arguments": [value.name for value in described.values if value.is_input],
+        "names": described.model_names,
         "values": {value.name: _described(value) for value in described.values},
         "operators": operators,
     }

@@ -11,7 +11,7 @@ from typing import Any
 from .._native.capture import check_acl_json, check_mindspore_json, read_configuration
 from .._plan import STEP_MAX, DumpPlan, StepRange
 
-__all__ = ["Config", "DumpPlan", "acl_json_text", "check", "check_acl_json", "mindspore_text", "parse_steps"]
+__all__ = ["Config", "DumpPlan", "acl_json_text", "check", "check_acl_json", "mindspore_text", "parse_numbers"]
 
 _log = logging.getLogger("opscope.torch")
 MODES = ("input", "output", "all")
@@ -38,33 +38,33 @@ class Config:
     decompositions: dict | None = None
 
 
-def parse_steps(steps: int | str | Iterable | None) -> tuple[StepRange, ...] | None:
-    """Ranges of steps of a number, of a text such as `0|3|5-8`, or of numbers and pairs; `None` is every step.
+def parse_numbers(given: int | str | Iterable | None, what: str) -> tuple[StepRange, ...] | None:
+    """Ranges of numbers of a number, of a text such as `0|3|5-8`, or of numbers and pairs; `None` is every number.
 
-    >>> parse_steps("0|5-8")
+    >>> parse_numbers("0|5-8", "steps")
     (StepRange(first=0, last=0), StepRange(first=5, last=8))
-    >>> parse_steps([1, (3, 4)])
+    >>> parse_numbers([1, (3, 4)], "steps")
     (StepRange(first=1, last=1), StepRange(first=3, last=4))
     """
-    if steps is None or steps == "":
+    if given is None or given == "":
         return None
-    if isinstance(steps, int):
-        steps = [steps]
-    if isinstance(steps, str):
-        steps = [_step_item(item, steps) for item in steps.split("|")]
+    if isinstance(given, int):
+        given = [given]
+    if isinstance(given, str):
+        given = [_item(item, given, what) for item in given.split("|")]
     ranges = []
-    for item in steps:
+    for item in given:
         first, last = (item, item) if isinstance(item, int) else item
         if not 0 <= first <= last:
-            raise ValueError(f"steps {first} to {last}: the first must be 0 or more and not behind the last")
+            raise ValueError(f"{what} {first} to {last}: the first must be 0 or more and not behind the last")
         ranges.append(StepRange(min(first, STEP_MAX), min(last, STEP_MAX)))
     return tuple(ranges)
 
 
-def _step_item(item: str, text: str) -> tuple[int, int]:
+def _item(item: str, text: str, what: str) -> tuple[int, int]:
     numbers = item.split("-")
     if len(numbers) > 2 or not all(number.isascii() and number.isdigit() for number in numbers):
-        raise ValueError(f"steps `{text}`: `{item}` is no number and no range such as 5-8")
+        raise ValueError(f"{what} `{text}`: `{item}` is no number and no range such as 5-8")
     # Longer numbers are beyond any step, and slow to read.
     first, last = (
         int(number[-20:]) if len(number.lstrip("0")) <= 20 else STEP_MAX for number in (numbers[0], numbers[-1])

@@ -28,6 +28,13 @@ def step_or(count: int) -> int:
     return count if _step is None else _step
 
 
+def next_step() -> int:
+    """Gives every graph the number after the one that was set last, or 0."""
+    global _step
+    _step = 0 if _step is None else _step + 1
+    return _step
+
+
 def untapped(gm: GraphModule) -> Callable[[list], Any]:
     """A graph that is not dumped."""
     forward = _taps.plain(gm)
