@@ -43,10 +43,12 @@ fn pytest(name: &str, requirements: &str, tests: &str) -> Result<()> {
     let mut pytest = python::with_packages(requirements)?;
     put_first_on_path(&mut pytest, root().join(SOURCE))?;
     pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", tests]);
+    // What the command line makes of the dumps is tested too.
+    pytest.env("OPSCOPE", built("debug", "opscope")?);
     run(name, pytest)
 }
 
-/// Builds the extension module and puts it into the package's source, whose folder it gives.
+/// Builds the binary and the extension module, and puts the latter into the package's source, whose folder it gives.
 pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
     // The whole workspace, as everywhere: another choice of packages would give dependencies other
     // features, and the engine would be compiled once more.
@@ -54,6 +56,8 @@ pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
         "build",
         "--workspace",
         "--lib",
+        "--bin",
+        "opscope",
         "--features",
         "opscope-python/extension-module",
         "--locked",
