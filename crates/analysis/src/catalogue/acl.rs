@@ -102,7 +102,7 @@ fn of_entry(entry: &Entry) -> Item {
     let mut item = Item {
         model: origin.model,
         model_id: origin.model_id,
-        rank: origin.device,
+        rank: origin.rank.or(origin.device),
         step: origin.step,
         path: entry.path.clone(),
         ..Item::default()
@@ -114,7 +114,7 @@ fn of_entry(entry: &Entry) -> Item {
                 item.take_name(&result.file);
                 item.slot = Some(result.slot);
             }
-            None => item.op_name = stem.to_owned(),
+            None => item.take_stem(stem),
         },
         (None, None) => item.op_name = entry.real_name.clone(),
     }
@@ -125,6 +125,28 @@ fn of_entry(entry: &Entry) -> Item {
 }
 
 impl Item {
+    /// The name of an array without its suffix: `{op_name}.{output}.{timestamp}`, as golden data of the vendor's
+    /// comparison have it, or anything.
+    fn take_stem(&mut self, stem: &str) {
+        let is_digits = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let parts = || {
+            let (rest, time) = stem.rsplit_once('.')?;
+            let (op_name, output) = rest.rsplit_once('.')?;
+            let time = Some(time).filter(is_digits)?;
+            let output = Some(output).filter(is_digits)?.parse().ok()?;
+            (!op_name.is_empty()).then_some((op_name, output, time))
+        };
+        let Some((op_name, output, time)) = parts() else {
+            self.op_name = stem.to_owned();
+            return;
+        };
+        self.op_name = op_name.to_owned();
+        self.slot = Some((opscope_store::record::Side::Output, output));
+        self.timestamp = Some(time)
+            .filter(|time| time.len() <= TIMESTAMP_DIGITS_MAX)
+            .and_then(|time| time.parse().ok());
+    }
+
     fn take_name(&mut self, name: &DumpFileName) {
         self.op_type.clone_from(&name.op_type);
         self.op_name.clone_from(&name.op_name);

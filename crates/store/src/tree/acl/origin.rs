@@ -1,4 +1,4 @@
-//! Which run, model and execution a directory of the tree belongs to.
+//! Which rank, model and execution a directory of the tree belongs to.
 
 use std::path::{Component, Path};
 
@@ -10,6 +10,8 @@ const TIME_DIGITS: usize = 14;
 pub struct Origin {
     /// Local time, `YYYYMMDDhhmmss`.
     pub time: Option<String>,
+    /// The process among those that ran together.
+    pub rank: Option<u32>,
     /// The device.
     pub device: Option<u32>,
     /// Name of the model, characters replaced.
@@ -33,9 +35,13 @@ impl Origin {
             })
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        in_model(&names)
+        let origin = in_model(&names)
             .or_else(|| on_its_own(&names))
-            .unwrap_or_else(|| without_root(&names))
+            .unwrap_or_else(|| without_root(&names));
+        Origin {
+            rank: names.iter().rev().find_map(|name| rank_of(name)),
+            ..origin
+        }
     }
 }
 
@@ -49,6 +55,7 @@ fn in_model(names: &[&str]) -> Option<Origin> {
         model: Some((*model).to_owned()),
         model_id: Some(number(model_id)?),
         step: Some(number(step)?),
+        ..Origin::default()
     })
 }
 
@@ -80,6 +87,13 @@ fn without_root(names: &[&str]) -> Origin {
     }
 }
 
+/// The rank in `worldsize{W}_global_rank{R}`, which stands above the time where several processes ran.
+fn rank_of(name: &str) -> Option<u32> {
+    let (size, rank) = name.strip_prefix("worldsize")?.split_once("_global_rank")?;
+    number::<u32>(size)?;
+    number(rank)
+}
+
 fn time_of(name: &str) -> Option<String> {
     let is_time = name.len() == TIME_DIGITS && number::<u64>(name).is_some();
     is_time.then(|| name.to_owned())
@@ -101,6 +115,16 @@ mod tests {
         Option<u32>,
         Option<u64>,
     );
+
+    #[test]
+    fn ranks_are_above() {
+        let rank = |dir| Origin::of(Path::new(dir)).rank;
+        assert_eq!(
+            rank("/d/worldsize4_global_rank3/20240102030405/0/g/1/0"),
+            Some(3)
+        );
+        assert_eq!(rank("/d/worldsize_global_rank3/20240102030405/0"), None);
+    }
 
     #[test]
     fn every_part_of_a_tree() {
@@ -127,6 +151,7 @@ mod tests {
                 model,
                 model_id,
                 step,
+                ..
             } = Origin::of(Path::new(dir));
             let found = (time.as_deref(), device, model.as_deref(), model_id, step);
             assert_eq!(found, *expected, "{dir}");
