@@ -4,8 +4,13 @@
 //! | --- | --- |
 //! | [`side`] | a dump as operators with slots |
 //! | [`matching`] | which operator and slot of one side is which of the other |
+//! | [`measure`] | the numbers of every pair of slots |
 //! | [`result`] | everything a comparison found, to be saved and read again |
 
 pub mod matching;
+pub mod measure;
+mod metrics;
 pub mod result;
 pub mod side;
+mod skips;
+mod statistics;

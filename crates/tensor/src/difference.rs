@@ -4,7 +4,7 @@
 
 mod specification;
 
-use crate::TensorView;
+use crate::{DType, TensorView};
 
 /// What is computed beside the numbers that always are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,6 +26,13 @@ pub fn difference(
     options: Options,
 ) -> Result<Difference, DifferenceError> {
     specification::difference(target, golden, options)
+}
+
+/// The float dtype with fewer digits of two, in whose steps distances are counted; none unless both are floats.
+///
+/// Floats of 8 bits and fewer go by the steps of float16.
+pub fn coarser(a: DType, b: DType) -> Option<DType> {
+    specification::coarser(a, b)
 }
 
 /// What [`difference`] found. Unless said otherwise numbers are taken over the elements that are finite on

@@ -1,7 +1,22 @@
 //! Which operator and slot of one side is which of the other.
 
+mod by_name;
+
 use opscope_store::record::Side as SlotSide;
 use opscope_tensor::Layout;
+
+use super::side::Side;
+
+/// How partners are looked for.
+#[derive(Clone, Debug, Default)]
+pub struct Options {}
+
+impl Matching {
+    /// Finds what belongs together.
+    pub fn of(target: &Side, golden: &Side, _options: &Options) -> Matching {
+        by_name::matching(target, golden)
+    }
+}
 
 /// What belongs together, and what is left over.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,0 +1,100 @@
+//! What was not compared because nothing belongs to it.
+
+use super::matching::{MissingSlot, Reason, RunPair, Unmatched};
+use super::measure::Sides;
+use super::result::{OperatorName, Skip};
+
+/// The skips that a matching leads to: operators and slots without a partner, and files that could not be
+/// read at all.
+pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
+    let unmatched = sides
+        .matching
+        .unmatched
+        .iter()
+        .map(|one| of_unmatched(sides, one));
+    let missing = sides.matching.pairs.iter().flat_map(|pair| {
+        let slots = pair.missing.iter();
+        slots.map(move |slot| of_slot(sides, pair, *slot))
+    });
+    let problems = [("target", sides.target), ("golden", sides.golden)];
+    let problems = problems.into_iter().flat_map(|(name, side)| {
+        side.problems.iter().map(move |message| Skip {
+            side: name.to_owned(),
+            reason: "damaged".to_owned(),
+            message: message.clone(),
+            ..Skip::default()
+        })
+    });
+    unmatched.chain(missing).chain(problems).collect()
+}
+
+fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched) -> Skip {
+    let (name, side) = if unmatched.is_of_target {
+        ("target", sides.target)
+    } else {
+        ("golden", sides.golden)
+    };
+    let run = &side.runs[unmatched.run];
+    let damage = run.slots.iter().find_map(|slot| slot.problem.as_ref());
+    let (reason, message) = match (damage, &unmatched.reason) {
+        (Some(problem), _) => ("damaged", problem.clone()),
+        (None, reason) => (reason.name(), reason.message(unmatched.is_of_target)),
+    };
+    Skip {
+        side: name.to_owned(),
+        operator: Some(OperatorName::of(run)),
+        slot: None,
+        path: run
+            .slots
+            .first()
+            .map(|slot| slot.path.display().to_string()),
+        reason: reason.to_owned(),
+        message,
+        is_allowed: false,
+    }
+}
+
+fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
+    let (name, other, side, runs) = if slot.is_of_target {
+        ("target", "golden", sides.target, &pair.target)
+    } else {
+        ("golden", "target", sides.golden, &pair.golden)
+    };
+    let run = runs.first().and_then(|&run| side.runs.get(run));
+    let slot_name = format!("{}.{}", slot.side.name(), slot.index);
+    Skip {
+        side: name.to_owned(),
+        operator: run.map(OperatorName::of),
+        message: format!("the {other} side has no {slot_name} of it"),
+        slot: Some(slot_name),
+        path: None,
+        reason: "missing_slot".to_owned(),
+        is_allowed: false,
+    }
+}
+
+impl Reason {
+    /// The name in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Reason::NoSuchName => "missing",
+            Reason::NoSuchPlace => "missing_place",
+            Reason::NoSuchRepeat => "missing_repeat",
+            Reason::InsideFusion(_) => "inside_fusion",
+            Reason::LeftOut => "left_out",
+        }
+    }
+
+    fn message(&self, is_of_target: bool) -> String {
+        let other = if is_of_target { "golden" } else { "target" };
+        match self {
+            Reason::NoSuchName => format!("the {other} side has no such operator"),
+            Reason::NoSuchPlace => format!("the {other} side has no such rank, model or step"),
+            Reason::NoSuchRepeat => format!("the {other} side has it less often in this step"),
+            Reason::InsideFusion(name) => {
+                format!("it is inside `{name}` on the {other} side, which shows no value of it")
+            }
+            Reason::LeftOut => "the mapping leaves it out".to_owned(),
+        }
+    }
+}
