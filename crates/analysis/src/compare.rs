@@ -5,8 +5,11 @@
 //! | [`side`] | a dump as operators with slots |
 //! | [`matching`] | which operator and slot of one side is which of the other |
 //! | [`measure`] | the numbers of every pair of slots |
+//! | [`verdict`] | what the numbers mean |
+//! | [`attribution`] | first divergence, what each operator added, where NaN comes from |
 //! | [`result`] | everything a comparison found, to be saved and read again |
 
+pub mod attribution;
 pub mod matching;
 pub mod measure;
 mod metrics;
@@ -14,3 +17,4 @@ pub mod result;
 pub mod side;
 mod skips;
 mod statistics;
+pub mod verdict;

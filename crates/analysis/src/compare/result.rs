@@ -233,9 +233,12 @@ pub struct Summary {
     pub target_coverage: [usize; 2],
     /// Slots of the golden side, and how many of them were compared.
     pub golden_coverage: [usize; 2],
-    /// The first operator whose own output fails, as an index into [`Comparison::operators`].
+    /// The first slot beyond the limits of a warning.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub first_divergence: Option<usize>,
+    pub first_divergence: Option<Divergence>,
+    /// The first slot beyond the limits of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_failure: Option<Divergence>,
     /// The first operator that made a NaN or an infinity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_non_finite: Option<usize>,
@@ -243,6 +246,34 @@ pub struct Summary {
     pub ranking: Vec<usize>,
     /// Bytes that were compared, both sides together.
     pub n_bytes: u64,
+}
+
+/// Where two runs part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Divergence {
+    /// The operator, as an index into [`Comparison::operators`].
+    pub operator: usize,
+    /// The target's slot.
+    pub slot: String,
+    /// What is known of the reason.
+    pub cause: Cause,
+}
+
+/// Why an output is not what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The inputs agree and the output does not: the operator itself.
+    Own,
+    /// It is an input that no operator before made: a weight, an input of the model, or the output of an
+    /// operator that was not compared.
+    Outside,
+    /// The inputs differ already.
+    Inherited,
+    /// Inputs and output differ about as much: small errors that came together.
+    Gradual,
+    /// No input was compared.
+    Unknown,
 }
 
 fn is_zero(n: &usize) -> bool {
