@@ -7,6 +7,7 @@
 mod acl;
 mod array;
 mod mindspore;
+mod order;
 
 use std::path::{Path, PathBuf};
 

@@ -59,10 +59,10 @@ def convert(
 ) -> Conversion:
     """Converts dump files, or all below a directory, to files of another `type`, as `opscope convert` does.
 
-    `src` is a file or directory, or several of them. The types are `npy`, `bin`, `txt`, `safetensors`, `msnpy` and `pt`.
-    `layout` brings every tensor into a layout such as `NCHW`. Of a single file, `target_shape` are the extents in the order
-    of that layout, and `only_output` or `only_input` chooses one tensor. `compress` is `zstd`, `zstd:LEVEL` or a level from
-    1 to 19, for `npy` and `msnpy`.
+    `src` is a file or directory, or several of them. The types are `npy`, `bin`, `txt`, `safetensors`, `msnpy` and
+    `pt`. `layout` brings every tensor into a layout such as `NCHW`. Of a single file, `target_shape` are the extents in
+    the order of that layout, and `only_output` or `only_input` chooses one tensor. `compress` is `zstd`, `zstd:LEVEL`
+    or a level from 1 to 19, for `npy` and `msnpy`.
 
     What cannot be converted is in `failures` of the result, and the others are converted all the same.
 

@@ -22,9 +22,9 @@ StrPath = Union[str, "os.PathLike[str]"]
 def open(path: StrPath, *, jobs: int | None = None) -> Dump:
     """The dump at `path`: a directory with everything below it, or a single file.
 
-    Whatever `opscope show` reads: dump files of AscendCL and of its nano runtime, MindSpore's directories, numpy's arrays
-    (compressed ones too), and tables of statistics. The directory is listed, on `jobs` threads, when the dump is first
-    looked into; elements are read when they are asked for.
+    Whatever `opscope show` reads: dump files of AscendCL and of its nano runtime, MindSpore's directories, numpy's
+    arrays (compressed ones too), and tables of statistics. The directory is listed, on `jobs` threads, when the dump is
+    first looked into; elements are read when they are asked for.
     """
     name = os.fspath(path)
     # Not later, when nobody expects it.
@@ -65,8 +65,8 @@ class Dump(Sequence[Record]):
     ) -> list[Record]:
         """The records that have all of these.
 
-        `name`, `op_type` and `model` are glob patterns (`*`, `?`, `[…]`) that fit the whole text, or regular expressions
-        (`re.compile(…)`) that are searched in it. `step`, `dtype` and `rank` may be several.
+        `name`, `op_type` and `model` are glob patterns (`*`, `?`, `[…]`) that fit the whole text, or regular
+        expressions (`re.compile(…)`) that are searched in it. `step`, `dtype` and `rank` may be several.
         """
         search = Search(
             patterns={"name": name, "op_type": op_type, "model": model},

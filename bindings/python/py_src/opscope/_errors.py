@@ -1,6 +1,7 @@
 """What goes wrong, as exceptions with a code.
 
-Some are of Python's own kinds as well, so that `except FileNotFoundError` and `except ValueError` catch what they should.
+Some are of Python's own kinds as well, so that `except FileNotFoundError` and `except ValueError` catch what they
+should.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ UNREADABLE = 3
 class OpscopeError(Exception):
     """Something that Opscope could not do.
 
-    `code` is a word for programs, `exit_code` what the command line ends with. Where a file is at fault, `path` names it;
-    where its content is, `offset` is the byte, and `expected` and `found` say what should be there and what is.
+    `code` is a word for programs, `exit_code` what the command line ends with. Where a file is at fault, `path` names
+    it; where its content is, `offset` is the byte, and `expected` and `found` say what should be there and what is.
     """
 
     exit_code: int = UNREADABLE
@@ -48,8 +49,8 @@ class OpscopeError(Exception):
         return self.message
 
     def __reduce__(self) -> tuple[Any, ...]:
-        details = {name: getattr(self, name) for name in ("path", "offset", "expected", "found")}
-        return (_restore, (type(self), self.message, {**details, "code": self.code, "errno": getattr(self, "errno", None)}))
+        names = ("code", "path", "offset", "expected", "found", "errno")
+        return (_restore, (type(self), self.message, {name: getattr(self, name, None) for name in names}))
 
 
 class UsageError(OpscopeError, ValueError):
@@ -77,6 +78,10 @@ class DamagedError(OpscopeError, ValueError):
 class UnsupportedError(OpscopeError, ValueError):
     """Something that these elements do not have: a value, an order, another layout."""
 
+
+for _kind in (OpscopeError, UsageError, FileError, NotFoundError, AccessError, DamagedError, UnsupportedError):
+    # Where programs find them.
+    _kind.__module__ = "opscope"
 
 _CLASSES: dict[str, type[OpscopeError]] = {
     "usage": UsageError,

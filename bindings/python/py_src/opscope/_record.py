@@ -114,8 +114,8 @@ class Record:
         copied, and its elements need not be aligned. `copy=True` gives an aligned array of your own, to write to.
         Elements that numpy has no dtype for are converted exactly: floats to float32, integers to int8 or uint8.
 
-        With a `layout`, such as `NCHW`, the elements are brought into that; `shape` are the extents in its order, to which
-        larger tensors are cut.
+        With a `layout`, such as `NCHW`, the elements are brought into that; `shape` are the extents in its order, to
+        which larger tensors are cut.
         """
         extents = None if shape is None else list(shape)
         return _to_numpy(self._catalogue.array(self._index, layout, extents), copy)
@@ -123,7 +123,8 @@ class Record:
     def raw(self) -> NDArray[np.uint8] | NDArray[np.uint16]:
         """The bytes as stored, little-endian and in row-major order, as a read-only array.
 
-        Elements of one or two bytes come as `uint8` or `uint16` in the tensor's shape, all others as one axis of `uint8`.
+        Elements of one or two bytes come as `uint8` or `uint16` in the tensor's shape, all others as one axis of
+        `uint8`.
         """
         return _to_numpy(self._catalogue.raw(self._index), False)
 

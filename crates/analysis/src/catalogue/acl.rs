@@ -9,6 +9,7 @@ use opscope_store::file_format::stats_csv::{self, Table};
 use opscope_store::file_format::{npy_zst, op_debug};
 use opscope_store::tree::acl::{DumpFileName, Origin};
 
+use super::order::by_execution;
 use super::{Catalogue, ElementsPlace, Item, ItemKind, side_of};
 use crate::FileKind;
 use crate::convert::ResultName;
@@ -30,7 +31,8 @@ type FileKey = (Option<PathBuf>, String);
 pub(super) fn catalogue(listing: Listing, n_threads: usize, is_single: bool) -> Catalogue {
     let mut entries = listing.entries;
     entries.extend(listing.tables);
-    entries.sort_by_cached_key(Entry::order);
+    entries.sort_by_cached_key(order);
+    let entries = by_execution(entries);
     let contents = job::map(&entries, n_threads, read);
     let mut catalogue = Catalogue {
         errors: listing.errors,
@@ -54,6 +56,7 @@ pub(super) fn catalogue(listing: Listing, n_threads: usize, is_single: bool) -> 
             // What describes tensors that are there was taken over by them.
             Ok(Content::Table(_)) if has_tensors.contains(&key(entry, "")) => {}
             Ok(Content::Table(table)) => items.extend(of_table(entry, table)),
+            Err(_) if is_table(entry) => {}
             Err(_) if is_single || is_named_so(entry) => items.push(damaged(entry)),
             Err(_) => {}
         }
@@ -62,6 +65,27 @@ pub(super) fn catalogue(listing: Listing, n_threads: usize, is_single: bool) -> 
     catalogue.errors.extend(errors);
     catalogue.items = items;
     catalogue
+}
+
+/// The order of execution. What a dump file was converted to stands where that would stand.
+fn order(entry: &Entry) -> impl Ord + use<> {
+    let result = result_name(entry);
+    let slot = result.as_ref().map(|result| result.slot);
+    let entry = match result {
+        None => entry.clone(),
+        Some(result) => Entry {
+            real_name: result.file.to_string(),
+            name: Some(result.file),
+            ..entry.clone()
+        },
+    };
+    (entry.order(), slot)
+}
+
+/// What the name of a converted tensor says.
+pub(super) fn result_name(entry: &Entry) -> Option<ResultName> {
+    let (stem, _) = npy_zst::split_name(&entry.real_name)?;
+    ResultName::parse(stem)
 }
 
 fn read(entry: &Entry) -> Result<Content, StoreError> {
@@ -93,6 +117,10 @@ fn is_named_so(entry: &Entry) -> bool {
     entry.name.is_some() || npy_zst::split_name(&entry.real_name).is_some()
 }
 
+fn is_table(entry: &Entry) -> bool {
+    entry.real_name.ends_with(stats_csv::FILE_NAME_SUFFIX)
+}
+
 /// What path and name of a file say.
 fn of_entry(entry: &Entry) -> Item {
     let dir = entry.path.parent().unwrap_or(Path::new("."));
@@ -107,16 +135,16 @@ fn of_entry(entry: &Entry) -> Item {
         path: entry.path.clone(),
         ..Item::default()
     };
-    match (&entry.name, npy_zst::split_name(&entry.real_name)) {
-        (Some(name), _) => item.take_name(name),
-        (None, Some((stem, _))) => match ResultName::parse(stem) {
-            Some(result) => {
-                item.take_name(&result.file);
-                item.slot = Some(result.slot);
-            }
-            None => item.take_stem(stem),
-        },
-        (None, None) => item.op_name = entry.real_name.clone(),
+    if let Some(name) = &entry.name {
+        item.take_name(name);
+    } else if let Some(result) = result_name(entry) {
+        item.take_name(&result.file);
+        item.slot = Some(result.slot);
+    } else {
+        match npy_zst::split_name(&entry.real_name) {
+            Some((stem, _)) => item.take_stem(stem),
+            None => item.op_name.clone_from(&entry.real_name),
+        }
     }
     if op_debug::is_record_name(&entry.real_name) {
         item.kind = ItemKind::OverflowRecord;

@@ -136,6 +136,10 @@ impl Item {
         let tensor = self.find(&file)?;
         let slot = file.slot_of(&tensor);
         let elements = Elements::of(&tensor)?;
+        // Bytes of unknown meaning are no numbers, whatever their count.
+        if elements.dtype.bits().is_none() {
+            return Err(StatsError::Dtype(elements.dtype).into());
+        }
         let elements = elements.check_size().map_err(failed(&slot))?;
         Ok(stats(TensorView {
             dtype: elements.dtype,

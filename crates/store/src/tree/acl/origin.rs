@@ -1,16 +1,19 @@
-//! Which rank, model and execution a directory of the tree belongs to.
+//! Which run, model and execution a directory of the tree belongs to.
 
 use std::path::{Component, Path};
 
 /// Digits of the time in a directory's name.
 const TIME_DIGITS: usize = 14;
+/// What stands around the numbers in the directory of a rank.
+const WORLD_SIZE: &str = "worldsize";
+const RANK: &str = "_global_rank";
 
 /// What the path of a directory with dump files says. What it does not say is left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Local time, `YYYYMMDDhhmmss`.
     pub time: Option<String>,
-    /// The process among those that ran together.
+    /// The rank, where the tree stands below `worldsize{N}_global_rank{R}`, as trees of TorchAir do.
     pub rank: Option<u32>,
     /// The device.
     pub device: Option<u32>,
@@ -35,36 +38,33 @@ impl Origin {
             })
             .collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let origin = in_model(&names)
+        in_model(&names)
             .or_else(|| on_its_own(&names))
-            .unwrap_or_else(|| without_root(&names));
-        Origin {
-            rank: names.iter().rev().find_map(|name| rank_of(name)),
-            ..origin
-        }
+            .unwrap_or_else(|| without_root(&names))
     }
 }
 
 fn in_model(names: &[&str]) -> Option<Origin> {
-    let [.., time, device, model, model_id, step] = names else {
+    let [above @ .., time, device, model, model_id, step] = names else {
         return None;
     };
     Some(Origin {
         time: Some(time_of(time)?),
+        rank: rank_of(above),
         device: Some(number(device)?),
         model: Some((*model).to_owned()),
         model_id: Some(number(model_id)?),
         step: Some(number(step)?),
-        ..Origin::default()
     })
 }
 
 fn on_its_own(names: &[&str]) -> Option<Origin> {
-    let [.., time, device] = names else {
+    let [above @ .., time, device] = names else {
         return None;
     };
     Some(Origin {
         time: Some(time_of(time)?),
+        rank: rank_of(above),
         device: Some(number(device)?),
         ..Origin::default()
     })
@@ -87,10 +87,9 @@ fn without_root(names: &[&str]) -> Origin {
     }
 }
 
-/// The rank in `worldsize{W}_global_rank{R}`, which stands above the time where several processes ran.
-fn rank_of(name: &str) -> Option<u32> {
-    let (size, rank) = name.strip_prefix("worldsize")?.split_once("_global_rank")?;
-    number::<u32>(size)?;
+fn rank_of(above: &[&str]) -> Option<u32> {
+    let (world_size, rank) = above.last()?.split_once(RANK)?;
+    number::<u32>(world_size.strip_prefix(WORLD_SIZE)?)?;
     number(rank)
 }
 
@@ -117,16 +116,6 @@ mod tests {
     );
 
     #[test]
-    fn ranks_are_above() {
-        let rank = |dir| Origin::of(Path::new(dir)).rank;
-        assert_eq!(
-            rank("/d/worldsize4_global_rank3/20240102030405/0/g/1/0"),
-            Some(3)
-        );
-        assert_eq!(rank("/d/worldsize_global_rank3/20240102030405/0"), None);
-    }
-
-    #[test]
     fn every_part_of_a_tree() {
         let time = Some("20240102030405");
         let cases: &[(&str, Parts<'_>)] = &[
@@ -151,10 +140,29 @@ mod tests {
                 model,
                 model_id,
                 step,
-                ..
+                rank: _,
             } = Origin::of(Path::new(dir));
             let found = (time.as_deref(), device, model.as_deref(), model_id, step);
             assert_eq!(found, *expected, "{dir}");
+        }
+    }
+
+    #[test]
+    fn ranks_of_torchair() {
+        for (dir, rank) in [
+            (
+                "d/worldsize8_global_rank3/20240102030405/0/graph_1/1/0",
+                Some(3),
+            ),
+            ("d/worldsize8_global_rank12/20240102030405/0", Some(12)),
+            (
+                "d/worldsize_global_rank3/20240102030405/0/graph_1/1/0",
+                None,
+            ),
+            ("d/worldsize8_global_rankx/20240102030405/0", None),
+            ("d/20240102030405/0/graph_1/1/0", None),
+        ] {
+            assert_eq!(Origin::of(Path::new(dir)).rank, rank, "{dir}");
         }
     }
 }

@@ -1,0 +1,167 @@
+"""`python -m opscope`: the command line of the binary, with its exit codes, streams and signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import opscope
+import pytest
+from onnx_models import write_linear
+from programs import ROOT
+
+SECONDS_MAX = 120
+COMMANDS = ["dump", "op", "config", "convert", "show", "overflow", "msaccucmp"]
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-X", "faulthandler", "-m", "opscope", *map(str, arguments)]
+
+
+def run(*arguments: object, **options: object) -> subprocess.CompletedProcess[str]:
+    options = {"capture_output": True, "text": True, "timeout": SECONDS_MAX, **options}
+    return subprocess.run(command(*arguments), check=False, **options)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_linear(tmp_path_factory.mktemp("model"))
+
+
+def test_help_has_every_command() -> None:
+    done = run("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Usage: opscope <COMMAND>" in done.stdout
+    assert re.findall(r"^  (\w+) ", done.stdout, re.MULTILINE)[: len(COMMANDS)] == COMMANDS
+    for name in COMMANDS[:-1]:
+        assert run(name, "--help").stdout.count(f"Usage: opscope {name}") == 1
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert run("--version").stdout == f"opscope {opscope.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ((), 2, "Usage: opscope <COMMAND>"),
+        (("dump", "--no-such-option"), 2, "unexpected argument '--no-such-option'"),
+        (("show", "/nowhere/at/all"), 3, "opscope: cannot read `/nowhere/at/all`"),
+        (("convert", "-d", "/nowhere"), 3, "opscope: cannot read `/nowhere`"),
+    ],
+)
+def test_mistakes(arguments: tuple[str, ...], code: int, said: str) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_an_overflow_is_exit_code_1(tmp_path: Path) -> None:
+    stem = ROOT / "tests" / "models" / "overflow_six"
+    config = tmp_path / "acl.json"
+    config.write_text(json.dumps({"dump": {"dump_debug": "on", "dump_path": str(tmp_path)}}))
+    done = run("dump", f"{stem}.onnx", "--inputs", f"{stem}.sample.npz", "--config", config)
+    assert done.returncode == 0, done.stderr
+    found = run("overflow", "-d", tmp_path, "--json")
+    assert (found.returncode, found.stderr) == (1, "")
+    assert {record.kind for record in opscope.open(tmp_path).find(op_type="Opdebug")} == {"overflow_record"}
+
+
+def test_dump_show_and_convert(model: Path, tmp_path: Path) -> None:
+    dumped = run("dump", model, "--input", f"x={model.parent / 'x.npy'}", "--out", tmp_path / "dump", "--json")
+    assert dumped.returncode == 0, dumped.stderr
+    assert json.loads(dumped.stdout)["records"]["written"] == 8
+    shown = run("show", tmp_path / "dump", "--json")
+    assert [operator["op_name"] for operator in json.loads(shown.stdout)["operators"]] == [
+        "layer/matmul",
+        "layer/add",
+        "layer/relu",
+    ]
+    converted = run("convert", "-d", tmp_path / "dump", "-out", tmp_path / "npy")
+    assert converted.returncode == 0, converted.stderr
+    assert len(list((tmp_path / "npy").rglob("*.npy"))) == 8
+
+
+def test_a_part_that_fails_is_exit_code_4(model: Path, tmp_path: Path) -> None:
+    assert run("dump", model, "--seed", "0", "--out", tmp_path / "dump").returncode == 0
+    next((tmp_path / "dump").rglob("Relu.*")).write_bytes(b"damaged")
+    done = run("convert", "-d", tmp_path / "dump", "-out", tmp_path / "npy")
+    assert done.returncode == 4
+    assert "is not a valid" in done.stderr
+    assert "2 of 3 files converted" in done.stdout
+
+
+def test_ctrl_c_ends_a_dump_in_order(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "dump"
+    arguments = command("dump", model, "--seed", "0", "--steps", "100000000", "--out", out, "--no-baseline")
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        _wait_for_files(out, process)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=SECONDS_MAX)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "stopped" in stderr
+    assert "Traceback" not in stderr and "KeyboardInterrupt" not in stderr
+    assert "operators dumped" in stdout
+    assert opscope.open(out).problems == []
+
+
+def _wait_for_files(out: Path, process: subprocess.Popen[str]) -> None:
+    end = time.monotonic() + SECONDS_MAX
+    while not any(out.rglob("Relu.*")):
+        assert process.poll() is None and time.monotonic() < end, "nothing is dumped"
+        time.sleep(0.05)
+
+
+def test_ctrl_c_ends_other_commands_at_once(tmp_path: Path) -> None:
+    fifo = tmp_path / "Add.a.0.0.1"
+    os.mkfifo(fifo)
+    process = subprocess.Popen(command("show", fifo), stderr=subprocess.PIPE, text=True)
+    try:
+        # It waits for what is written.
+        writer = os.open(fifo, os.O_WRONLY)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=SECONDS_MAX)
+        os.close(writer)
+    finally:
+        process.kill()
+    assert (process.returncode, stderr) == (-signal.SIGINT, "")
+
+
+def test_a_reader_that_goes_away_is_no_error(model: Path, tmp_path: Path) -> None:
+    assert run("dump", model, "--seed", "0", "--steps", "200", "--out", tmp_path).returncode == 0
+    process = subprocess.Popen(command("show", tmp_path, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    stderr = process.stderr.read()
+    assert (process.wait(SECONDS_MAX), stderr) == (0, b"")
+
+
+def test_closed_streams_are_no_error(model: Path, tmp_path: Path) -> None:
+    line = " ".join(command("dump", model, "--seed", "0", "--out", tmp_path / "dump"))
+    done = subprocess.run(["sh", "-c", f"exec {line} >&- 2>&- <&-"], timeout=SECONDS_MAX, check=False)
+    assert done.returncode == 0
+    found = opscope.open(tmp_path / "dump")
+    assert (len(found), found.problems) == (8, [])
+
+
+def test_the_console_script_is_the_same() -> None:
+    code = "import sys; from opscope.__main__ import main; sys.exit(main(['show', '/nowhere']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, run("show", "/nowhere").stderr)
+    text = (ROOT / "bindings/python/pyproject.toml").read_text(encoding="utf-8")
+    assert 'opscope = "opscope.__main__:main"' in text
+
+
+def test_arguments_need_not_be_text() -> None:
+    done = subprocess.run([*command("show"), b"/nowhere/\xff"], capture_output=True, check=False)
+    assert done.returncode == 3
