@@ -15,7 +15,7 @@ import opscope
 import opscope.torchair as torchair
 import pytest
 from opscope.torchair import CompilerConfig, _idle, get_compiler, get_npu_backend
-from opscope.torchair._plan import DumpPlan, StepRange
+from opscope._plan import DumpPlan, StepRange
 
 SOURCE = Path(opscope.__file__).resolve().parents[1]
 
@@ -88,10 +88,10 @@ def test_without_torch_the_error_says_so(make: Any, monkeypatch: pytest.MonkeyPa
 
 
 class Recorder(types.ModuleType):
-    """In the place of `opscope.torch._backend`: remembers what it was asked for."""
+    """In the place of `opscope.torchair._engine`: remembers what it was asked for."""
 
     def __init__(self) -> None:
-        super().__init__("opscope.torch._backend")
+        super().__init__("opscope.torchair._engine")
         self.made: list[tuple[str, DumpPlan, CompilerConfig, dict[str, Any]]] = []
         self.compiled: list[tuple[int, Any, Any, dict[str, Any]]] = []
 
@@ -115,8 +115,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     """Stands for torch and what is built on it."""
     module = Recorder()
     monkeypatch.setitem(sys.modules, "torch", types.ModuleType("torch"))
-    monkeypatch.setitem(sys.modules, "opscope.torch", types.ModuleType("opscope.torch"))
-    monkeypatch.setitem(sys.modules, "opscope.torch._backend", module)
+    monkeypatch.setitem(sys.modules, "opscope.torchair._engine", module)
     return module
 
 
@@ -244,7 +243,6 @@ def test_what_is_for_ascend_devices_says_so() -> None:
         lambda: torchair.use_internal_format_weight(None),
         torchair.register_replacement,
         torchair.npu_format_cast_via_cpu,
-        torchair.ops.npu_print,
         torchair.ops.record,
         lambda: torchair.ops.wait([]),
         lambda: torchair.inference.readable_cache("x"),

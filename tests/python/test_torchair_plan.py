@@ -15,7 +15,7 @@ import pytest
 from opscope.torchair import CompilerConfig, _layout
 from opscope.torchair._layout import World
 from opscope.torchair._lower import lower
-from opscope.torchair._plan import STEP_MAX, DumpPlan, StepRange
+from opscope._plan import STEP_MAX, DumpPlan, StepRange
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ def dumping(path: Path, **options: Any) -> CompilerConfig:
 
 def test_nothing_is_dumped_by_default() -> None:
     plan = lower(CompilerConfig())
-    assert plan == DumpPlan()
+    assert plan == DumpPlan(enabled=False)
     assert (plan.enabled, plan.has_step(0)) == (False, False)
 
 
@@ -105,7 +105,7 @@ def test_options_without_effect_are_warned_about(tmp_path: Path) -> None:
     config = dumping(tmp_path, dump_mode="input")
     config.dump_config.enable_dump = False
     with pytest.warns(UserWarning, match="dump_path, dump_mode .*enable_dump is False") as warned:
-        assert lower(config) == DumpPlan()
+        assert lower(config) == DumpPlan(enabled=False)
     assert [one.filename for one in warned] == [__file__]
 
 

@@ -25,19 +25,19 @@ class Record:
         return list(csv.DictReader(self.path.read_text(encoding="utf-8").splitlines()))
 
 
-def graphs(root: str) -> list[dict[int, dict[str, Record]]]:
+def graphs(root: str, device: int = 0) -> list[dict[int, dict[str, Record]]]:
     """For each graph in the order of compilation its steps, and for each step the operators by name."""
-    folders = sorted((Path(root) / "0").iterdir(), key=lambda folder: int(folder.name.removeprefix("graph_")))
+    folders = sorted((Path(root) / str(device)).iterdir(), key=lambda folder: int(folder.name.removeprefix("graph_")))
     return [_graph(folder) for folder in folders]
 
 
 def _graph(folder: Path) -> dict[int, dict[str, Record]]:
     (load,) = folder.iterdir()
     assert f"graph_{load.name}" == folder.name
-    return {int(step.name): _step(step) for step in load.iterdir()}
+    return {int(one.name): step(one) for one in load.iterdir()}
 
 
-def _step(folder: Path) -> dict[str, Record]:
+def step(folder: Path) -> dict[str, Record]:
     records = {}
     for path in folder.iterdir():
         op_type, op_name, task_id, stream_id, timestamp = path.name.removesuffix(".csv").split(".")

@@ -193,7 +193,6 @@ def test_a_configuration_file_that_asks_for_nothing(tmp_path) -> None:
     [
         ("{", ValueError, "not valid JSON"),
         ('{"dump": {"dump_path": "/nonexistent", "dump_list": []}}', ValueError, "dump_path"),
-        ('{"dump": {"dump_path": "/tmp", "dump_debug": "on"}}', NotImplementedError, "overflow"),
     ],
 )
 def test_configuration_files_that_are_refused(text: str, error: type, words: str) -> None:

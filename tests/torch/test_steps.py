@@ -69,7 +69,8 @@ def test_memory_does_not_grow(tmp_path, data: str) -> None:
     train(49)
     n_before, memory_before = train(1)
     n_after, memory_after = train(200)
-    assert n_after <= n_before
+    # A writer may still be letting go of its last records; one tensor kept in each step would be 200.
+    assert n_after <= n_before + 40
     # In kilobytes. A step shows 1.5 MB, so that 200 that stay would be 300 MB; what waits to be written is bounded.
     assert memory_after - memory_before < 64 << 10
     report = backend.finish()

@@ -1,6 +1,7 @@
-//! `cargo xtask bench [capture] [convert] [mindspore] [stats] [write]`: the benchmarks.
+//! `cargo xtask bench [capture] [convert] [mindspore] [stats] [torch] [write]`: the benchmarks.
 
 mod mindspore;
+mod torch;
 
 use std::process::Command;
 
@@ -30,6 +31,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     }
     if is_wanted("stats") {
         run_stage("stats", bench_of("opscope-tensor", "stats"))?;
+    }
+    if is_wanted("torch") {
+        torch::run()?;
     }
     if is_wanted("write") {
         run_stage("write", bench_of("opscope-store", "write"))?;

@@ -23,14 +23,15 @@ const E2E_REQUIREMENTS: &str = "tests/e2e/requirements.txt";
 const USAGE: &str = "usage: cargo xtask COMMAND
 
   test    everything: formatting, lints, invariants, tests, documentation, fuzz targets, and the
-          comparison with ONNX Runtime, and the Python package (installs what they need into
-          target/python)
+          comparison with ONNX Runtime, and the Python package, with PyTorch as well (installs
+          what they need into target/python)
   check   formatting, lints and invariants only
   e2e     the comparison with ONNX Runtime only
-  python  the tests of the Python package only
+  python  the tests of the Python package only, without those of torch
+  torch   the tests of the Python package with PyTorch only
   wheel   a wheel of the Python package, in target/wheels; options go to maturin
   bench   benchmarks; every one checks its answer. MINDSPORE_PYTHON names a Python with MindSpore,
-          whose dump one of them measures
+          whose dump one of them measures, TORCH_PYTHON one with PyTorch
   install-c --prefix DIR
           builds the C library and copies it and its headers into DIR
 ";
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         "check" => check(),
         "e2e" => end_to_end(),
         "python" => package::test(),
+        "torch" => package::test_torch(),
         "wheel" => package::wheel(&std::env::args().skip(2).collect::<Vec<_>>()),
         "bench" => bench::run(&std::env::args().skip(2).collect::<Vec<_>>()),
         "install-c" => install_c::run(&std::env::args().skip(2).collect::<Vec<_>>()),
@@ -92,7 +94,8 @@ fn test() -> Result<()> {
     );
     run("fuzz targets", fuzz)?;
     end_to_end()?;
-    package::test()
+    package::test()?;
+    package::test_torch()
 }
 
 fn check() -> Result<()> {

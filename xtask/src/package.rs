@@ -19,11 +19,38 @@ const SMOKE_TEST: &str = "import opscope.acl as acl; \
     assert (acl.init(), acl.rt.set_device(0), acl.finalize()) == (0, 0, 0), 'a call failed'; \
     print('opscope', __import__('opscope').__version__, 'from', acl.__file__)";
 
-/// Builds the extension module, puts it into the package's source, and runs the tests there.
+/// What the tests with PyTorch need: it alone takes gigabytes.
+const TORCH_REQUIREMENTS: &str = "tests/torch/requirements.txt";
+
+/// Runs the tests of the package that need no framework.
 pub(crate) fn test() -> Result<()> {
+    place_module("debug")?;
+    pytest("Python package", E2E_REQUIREMENTS, "tests/python")
+}
+
+/// Runs the tests of the package with PyTorch.
+pub(crate) fn test_torch() -> Result<()> {
+    place_module("debug")?;
+    pytest(
+        "Python package with PyTorch",
+        TORCH_REQUIREMENTS,
+        "tests/torch",
+    )
+}
+
+/// Runs the tests of a folder in Python with the package's source and the packages of a requirements file.
+fn pytest(name: &str, requirements: &str, tests: &str) -> Result<()> {
+    let mut pytest = python::with_packages(requirements)?;
+    put_first_on_path(&mut pytest, root().join(SOURCE))?;
+    pytest.args(["-m", "pytest", "-q", "-p", "no:cacheprovider", tests]);
+    run(name, pytest)
+}
+
+/// Builds the extension module and puts it into the package's source, whose folder it gives.
+pub(crate) fn place_module(profile: &str) -> Result<PathBuf> {
     // The whole workspace, as everywhere: another choice of packages would give dependencies other
     // features, and the engine would be compiled once more.
-    let build = [
+    let mut build = vec![
         "build",
         "--workspace",
         "--lib",
@@ -31,6 +58,9 @@ pub(crate) fn test() -> Result<()> {
         "opscope-python/extension-module",
         "--locked",
     ];
+    if profile == "release" {
+        build.push("--release");
+    }
     run("extension module", cargo(&build))?;
     let source = root().join(SOURCE);
     let module = source.join("opscope/_native.abi3.so");
@@ -41,24 +71,13 @@ pub(crate) fn test() -> Result<()> {
     );
     // An interpreter may have the old module mapped, so it is replaced and not overwritten.
     let fresh = module.with_extension("new");
-    fs::copy(built("debug", &library)?, &fresh).context("cannot copy the extension module")?;
+    fs::copy(built(profile, &library)?, &fresh).context("cannot copy the extension module")?;
     fs::rename(&fresh, &module)?;
-
-    let mut pytest = python::with_packages(E2E_REQUIREMENTS)?;
-    put_first_on_path(&mut pytest, source)?;
-    pytest.args([
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "tests/python",
-    ]);
-    run("Python package", pytest)
+    Ok(source)
 }
 
 /// Lets Python look for modules in `folder` first.
-fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result<()> {
+pub(crate) fn put_first_on_path(python: &mut Command, folder: PathBuf) -> Result<()> {
     let set = python.get_envs().find(|(name, _)| *name == "PYTHONPATH");
     let old = set.and_then(|(_, value)| value.map(ToOwned::to_owned));
     let folders = env::split_paths(&old.unwrap_or_default()).collect::<Vec<_>>();

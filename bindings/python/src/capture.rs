@@ -3,12 +3,19 @@
 //! A [`session::Session`] takes descriptions of graphs; a [`graph::Graph`] begins steps; a [`run::Run`] is
 //! one execution, which is shown the values that operators produce. Which values are shown, and when each
 //! of them is needed for the last time, is worked out here once for each graph; Python writes the calls
-//! into the graph's code.
+//! into the graph's code. What runs without a graph goes through [`eager`]. A [`file_writer::FileWriter`] stands
+//! apart: it writes single files.
 
+mod bodies;
 mod description;
+mod eager;
 mod element_type;
+mod executions;
+mod file_writer;
 mod graph;
 mod memory;
+mod mindspore;
+mod opened;
 mod reason;
 mod release;
 mod report;
@@ -17,15 +24,30 @@ mod run;
 mod run_record;
 mod session;
 mod shared;
+mod shown;
+mod take;
+mod watch;
+mod watched;
 
 use pyo3::prelude::*;
 
-use self::request::check_acl_json;
+use self::mindspore::{check_mindspore_file, check_mindspore_json, read_configuration};
+use self::request::{acl_json_purpose, check_acl_json};
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_class::<graph::Graph>()?;
     module.add_class::<run::Run>()?;
-    crate::functions!(module, check_acl_json);
+    module.add_class::<file_writer::FileWriter>()?;
+    module.add_class::<watch::Watch>()?;
+    eager::fill(module)?;
+    crate::functions!(
+        module,
+        acl_json_purpose,
+        check_acl_json,
+        check_mindspore_json,
+        check_mindspore_file,
+        read_configuration
+    );
     Ok(())
 }

@@ -55,6 +55,7 @@ struct State {
 }
 
 /// What a tap found when its step began.
+#[derive(Clone)]
 pub(crate) struct InForce {
     n_changes: u64,
     pub(crate) is_enabled: bool,

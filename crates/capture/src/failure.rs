@@ -12,6 +12,8 @@ pub struct Failure {
     pub detail: FailureDetail,
     /// What the engine said.
     pub reason: String,
+    /// Further lines that the engine has to say, such as calls of the user's program; told in every detail.
+    pub notes: String,
     /// The circumstances; only with [`FailureDetail::Full`].
     pub trace: Option<FailureTrace>,
 }

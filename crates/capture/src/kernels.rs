@@ -19,7 +19,8 @@ const NUMBER_MARK: &str = "-op";
 pub enum KernelSelection {
     /// Those that match a rule.
     Rules(Vec<KernelRule>),
-    /// Those that [`Session::set_dump`](crate::Session::set_dump) marks.
+    /// Those that [`Session::set_dump`](crate::Session::set_dump) marks; where no mark is about an operator,
+    /// those with the attribute `dump` of the value `true`.
     Marked,
 }
 

@@ -37,7 +37,7 @@ pub use control::{Control, PlanRefused};
 pub use counters::{Counters, Dropped, FirstNonFinite, FirstOverflow};
 pub use failure::{Failure, FailureTrace};
 pub use kernels::{KernelRule, KernelSelection, PatternError, rule_for_name, rule_for_operator};
-pub use overwrite::Overwrite;
+pub use overwrite::{Difference, Overwrite};
 pub use plan::{
     Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
     Purpose, Sides, Steps,

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use opscope_store::record::{Operator, Record};
 use opscope_tensor::Tensor;
 
-use self::difference::Difference;
+pub use self::difference::Difference;
 
 /// Most changes that are remembered; all are counted.
 const N_OVERWRITES_MAX: usize = 1000;

@@ -31,6 +31,13 @@ impl Parameters {
             .insert(name.clone(), Parameter { operator, value });
     }
 
+    /// Replaces the value of one that was shown.
+    pub(crate) fn refresh(&self, name: &str, tensor: Tensor) {
+        if let Some(shown) = self.lock().get_mut(name) {
+            shown.value = Ok(tensor);
+        }
+    }
+
     /// Remembers that a reader was not looked at, unless the value is known from another.
     pub(crate) fn skip(&self, operator: &Arc<Operator>, reason: DropReason) {
         let Some(name) = operator.outputs.first() else {

@@ -21,6 +21,7 @@ use crate::session::Shared;
 use crate::{Failure, FailureDetail, Kept, Purpose, Role, overflow, writer};
 
 pub use self::borrowed::BorrowError;
+pub(crate) use self::borrowed::take;
 
 /// Largest tensor, in bytes, that is looked at on the engine's thread. What is larger costs more time there
 /// than a writer beside the engine costs by fetching it again.
@@ -139,7 +140,12 @@ impl Probe {
     ///
     /// Under [`Purpose::Failures`] the operator is written before this returns: the process may not
     /// live much longer. Otherwise its tensors count as dropped.
-    pub fn fail(mut self, reason: &str) {
+    pub fn fail(self, reason: &str) {
+        self.fail_with_notes(reason, "");
+    }
+
+    /// [`Probe::fail`] with further lines for the text about the failure.
+    pub fn fail_with_notes(mut self, reason: &str, notes: &str) {
         if let (Some(hold), Some(open)) = (&self.hold, &self.open) {
             let cause = TriggerCause::Failure(reason.to_owned());
             hold.fire((self.order, 0), &open.record.operator, cause);
@@ -161,6 +167,7 @@ impl Probe {
         let work = Work::WriteFailure(Failure {
             detail,
             reason: reason.to_owned(),
+            notes: notes.to_owned(),
             trace,
         });
         let order = (self.order, 0);
@@ -380,8 +387,15 @@ fn n_bytes(tensor: &Tensor) -> u64 {
 /// so that the engine may reuse its memory at once. Large tensors are left to the writers, who work
 /// beside the engine.
 fn reduced(shared: &Shared, tensor: Tensor) -> Tensor {
-    let is_now =
-        shared.is_reducing && tensor.has_elements() && tensor.n_bytes() <= REDUCED_AT_ONCE_MAX;
+    match tensor.n_bytes() <= REDUCED_AT_ONCE_MAX {
+        true => reduced_at_once(shared, tensor),
+        false => tensor,
+    }
+}
+
+/// The same, however large the tensor is.
+pub(crate) fn reduced_at_once(shared: &Shared, tensor: Tensor) -> Tensor {
+    let is_now = shared.is_reducing && tensor.has_elements();
     match is_now && is_enough(shared, tensor.observed()) {
         true => tensor.without_elements(),
         false => tensor,

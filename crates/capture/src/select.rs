@@ -71,6 +71,8 @@ pub struct GraphView<'a> {
     pub constants: &'a [String],
     /// What the model itself says of values, by name: inputs, weights, constants.
     pub types: &'a [(String, TensorType)],
+    /// Tasks of operators whose values are kept on both sides, whichever side the plan asks for.
+    pub both_sides: &'a [u32],
 }
 
 /// What an operator has to do with watched ones.
@@ -147,7 +149,8 @@ pub(crate) fn select_marked(
             && !exclusions.whole(operator);
         let mut entry = Kept::default();
         if is_kept {
-            entry = keep(plan, operator, role, &exclusions, &graph_inputs);
+            let has_both = graph.both_sides.contains(&operator.task_id);
+            entry = keep(plan, operator, (role, has_both), &exclusions, &graph_inputs);
         }
         entry.parameters = parameters::read_by(operator, &parameters);
         // A failure is told even of an operator that has no tensors.
@@ -170,11 +173,12 @@ pub(crate) fn select_marked(
 fn keep(
     plan: &Plan,
     operator: &Operator,
-    role: Role,
+    (role, has_both): (Role, bool),
     exclusions: &Exclusions<'_>,
     graph_inputs: &BTreeSet<&str>,
 ) -> Kept {
     let sides = match (plan.purpose, role) {
+        (Purpose::Values, _) if has_both => Some(Sides::Both),
         (Purpose::Values, _) => Some(plan.sides),
         (Purpose::Overflow | Purpose::NonFinite | Purpose::Failures(_), _) => Some(Sides::Both),
         (Purpose::Watch, Role::Watched) => Some(Sides::Outputs),

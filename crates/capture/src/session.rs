@@ -228,7 +228,7 @@ impl Session {
     ///
     /// `target` is the name of an operator, or a leading part of names that ends before a `/`. A later
     /// call goes before an earlier one, so that a part of a scope can be switched off again. Without
-    /// any mark nothing is dumped.
+    /// any mark only operators are dumped that ask for it themselves.
     pub fn set_dump(&self, target: &str, enabled: bool) {
         lock(&self.shared.marks).push((target.to_owned(), enabled));
     }

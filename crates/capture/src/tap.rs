@@ -5,25 +5,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::Tensor;
+use opscope_tensor::{Tensor, TensorView};
 
 use crate::control::InForce;
 use crate::counters::{DropReason, add};
 use crate::memos::Memos;
 use crate::overwrite::Watcher;
 use crate::parameters::{Parameter, Parameters};
-use crate::probe::push;
+use crate::probe::{push, reduced_at_once, take};
 use crate::queue::Work;
 use crate::ring::Hold;
 use crate::session::Shared;
 use crate::writer::guarded;
-use crate::{GraphView, Kept, Plan, Probe, Purpose, Role, Selected, Written};
+use crate::{BorrowError, GraphView, Kept, Plan, Probe, Purpose, Role, Selected, Written};
 
 /// One model's way into a session.
 pub struct Tap {
     pub(crate) shared: Arc<Shared>,
     pub(crate) model: Arc<ModelId>,
-    graph: Graph,
+    graph: Arc<Graph>,
     /// What was asked for when the step began.
     in_force: InForce,
     selected: Selected,
@@ -49,6 +49,7 @@ struct Graph {
     inputs: Vec<String>,
     constants: Vec<String>,
     types: Vec<(String, TensorType)>,
+    both_sides: Vec<u32>,
 }
 
 impl Graph {
@@ -58,6 +59,7 @@ impl Graph {
             inputs: &self.inputs,
             constants: &self.constants,
             types: &self.types,
+            both_sides: &self.both_sides,
         }
     }
 }
@@ -67,12 +69,13 @@ impl Tap {
         let in_force = shared.wanted.in_force();
         let mut tap = Tap {
             selected: shared.select(&in_force.plan, &model, graph),
-            graph: Graph {
+            graph: Arc::new(Graph {
                 operators: graph.operators.to_vec(),
                 inputs: graph.inputs.to_vec(),
                 constants: graph.constants.to_vec(),
                 types: graph.types.to_vec(),
-            },
+                both_sides: graph.both_sides.to_vec(),
+            }),
             shared,
             model,
             is_active: in_force.is_active(0),
@@ -87,6 +90,27 @@ impl Tap {
         };
         tap.open_model();
         tap
+    }
+
+    /// A second way in for the same model, for an execution that begins before another one has ended.
+    /// The sink has heard of the model already.
+    #[must_use]
+    pub fn another(&self) -> Tap {
+        Tap {
+            shared: self.shared.clone(),
+            model: self.model.clone(),
+            graph: self.graph.clone(),
+            in_force: self.in_force.clone(),
+            selected: self.selected.clone(),
+            is_model_open: self.is_model_open,
+            step: 0,
+            is_active: false,
+            n_in_step: AtomicU64::new(0),
+            watcher: Arc::default(),
+            parameters: Arc::default(),
+            memos: Arc::default(),
+            hold: None,
+        }
     }
 
     /// Tells the sink of the model and of what is selected now.
@@ -169,6 +193,12 @@ impl Tap {
         }
     }
 
+    /// Shows what the value called `name` holds by now. It counts if the value is a parameter that an operator
+    /// of this step has read, and that was overwritten since.
+    pub fn show_parameter(&self, name: &str, tensor: Tensor) {
+        self.parameters.refresh(name, tensor);
+    }
+
     fn hand_over(&self, nth: u32, parameter: Parameter) {
         let counters = &self.shared.counters;
         add(&counters.n_offered, 1);
@@ -193,6 +223,44 @@ impl Tap {
         let order = counters.n_operators_seen.load(Ordering::Relaxed);
         let hold = self.hold.as_ref().map(Hold::for_record);
         push(&self.shared, (order, nth), record, Work::WriteBeside, hold);
+    }
+
+    /// Hands over a record beside those of the model's operators: what `operator`, which need not be one of
+    /// them, has to do with these tensors now. It counts as offered and selected; whether it is wanted the
+    /// caller knows.
+    pub fn write_beside(&self, operator: Arc<Operator>, outputs: Vec<(usize, Tensor)>) {
+        if !self.is_active {
+            return;
+        }
+        let counters = &self.shared.counters;
+        let n_slots = outputs.len() as u64;
+        add(&counters.n_offered, n_slots);
+        add(&counters.n_selected, n_slots);
+        let record = Record {
+            model: self.model.clone(),
+            operator,
+            step: self.step,
+            timestamp_us: 0,
+            inputs: Vec::new(),
+            outputs,
+        };
+        if self.shared.ending.is_capture_ended() {
+            return counters.drop(DropReason::Stopped, n_slots);
+        }
+        if !self.shared.budget.take(n_slots, record.n_bytes()) {
+            return counters.drop(DropReason::Limit, n_slots);
+        }
+        let order = counters.n_operators_seen.load(Ordering::Relaxed);
+        let hold = self.hold.as_ref().map(Hold::for_record);
+        push(&self.shared, (order, 0), record, Work::WriteBeside, hold);
+    }
+
+    /// Counts operators that ran without being shown.
+    pub fn count_seen(&self, n_operators: u64) {
+        if self.is_active {
+            add(&self.shared.counters.n_operators_seen, n_operators);
+            self.n_in_step.fetch_add(n_operators, Ordering::Relaxed);
+        }
     }
 
     /// Why an operator need not be looked at, if so.
@@ -248,22 +316,72 @@ impl Tap {
         &self.selected
     }
 
+    /// Lets the sink look at a tensor on this thread, however large it is, for an engine whose memory is written
+    /// to soon. If the sink needs no more than numbers the result has no elements; otherwise it is the same.
+    #[must_use]
+    pub fn look(&self, tensor: Tensor) -> Tensor {
+        reduced_at_once(&self.shared, tensor)
+    }
+
     /// Counts an operator that is about to run; `Some` if the plan has any use for it.
     pub fn open(&self, operator: &Arc<Operator>) -> Option<Probe> {
+        self.open_as(operator, Arc::clone)
+    }
+
+    /// [`Tap::open`] for an execution whose values are not those that the description of the graph has,
+    /// because some of them are made of several tensors: `operator` has the task of the operator in the
+    /// graph, and `adapt` turns positions there into positions here.
+    pub fn open_as(
+        &self,
+        operator: &Arc<Operator>,
+        adapt: impl FnOnce(&Arc<Kept>) -> Arc<Kept>,
+    ) -> Option<Probe> {
+        let place = self.count(operator)?;
+        let kept = adapt(self.selected.kept.get(&operator.task_id)?);
+        self.probe(operator, &kept, place)
+    }
+
+    /// [`Tap::open`] for an operator that nobody knew before it ran; `kept` says what the caller found the
+    /// plan to keep of it.
+    pub fn open_kept(&self, operator: &Arc<Operator>, kept: &Arc<Kept>) -> Option<Probe> {
+        let place = self.count(operator)?;
+        self.probe(operator, kept, place)
+    }
+
+    /// A tensor in borrowed memory, to be shown to several operators: without its elements if the sink
+    /// needs numbers only, which are computed now; else a copy.
+    ///
+    /// # Errors
+    /// [`BorrowError`] if it cannot be taken.
+    pub fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+        take(&self.shared, view)
+    }
+
+    /// Counts an operator, if the step is of use; gives its number in the order of execution, of all and
+    /// in the step.
+    fn count(&self, operator: &Operator) -> Option<(u64, u64)> {
         if !self.is_active {
             return None;
         }
         let present =
             |names: &[String]| names.iter().filter(|name| !name.is_empty()).count() as u64;
         let counters = &self.shared.counters;
-        // The number of an operator in the order of execution.
         let order = counters.n_operators_seen.fetch_add(1, Ordering::Relaxed);
         let position_in_step = self.n_in_step.fetch_add(1, Ordering::Relaxed);
         add(
             &counters.n_offered,
             present(&operator.inputs) + present(&operator.outputs),
         );
-        let kept = self.selected.kept.get(&operator.task_id)?;
+        Some((order, position_in_step))
+    }
+
+    fn probe(
+        &self,
+        operator: &Arc<Operator>,
+        kept: &Arc<Kept>,
+        place: (u64, u64),
+    ) -> Option<Probe> {
+        let counters = &self.shared.counters;
         // Nothing can be overwritten before the first watched operator has run.
         let is_suspect = matches!(kept.role, Role::Suspect { .. });
         if is_suspect && self.watcher.is_empty() {
@@ -288,7 +406,7 @@ impl Tap {
             self.model.clone(),
             operator.clone(),
             self.step,
-            (order, position_in_step),
+            place,
         );
         Some(probe.with_hold(self.hold.as_ref().map(Hold::for_operator)))
     }

@@ -6,7 +6,7 @@ use std::thread;
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    FailureDetail, GraphView, ModelSelection, OperatorSelection, Plan, PlanRefused, Purpose,
+    FailureDetail, GraphView, Kept, ModelSelection, OperatorSelection, Plan, PlanRefused, Purpose,
     Selected, Session, SessionOptions, Sides, Sink, SinkError, Steps, Tap, Written,
 };
 use opscope_store::record::{ModelId, Operator, Record};
@@ -211,6 +211,59 @@ fn every_tap_follows_at_its_own_next_step() {
     assert!(!first.is_active() && second.is_active());
     second.begin_step(1);
     assert!(!second.is_active());
+}
+
+#[test]
+fn another_tap_has_a_step_of_its_own() {
+    let sink = Arc::new(MemorySink::default());
+    let (session, mut first, operators) = start(Plan::everything(), sink.clone());
+    let mut second = first.another();
+    first.begin_step(0);
+    run_step(&mut second, &operators, 1, |_| {});
+    let mut probe = first.open(&operators[0]).unwrap();
+    probe.output(0, tensor());
+    probe.submit();
+    let mut third = second.another();
+    session.set_enabled(false);
+    third.begin_step(2);
+    assert!(first.is_active() && !third.is_active());
+    let summary = session.finish();
+    assert_eq!(summary.counters.n_steps, 3);
+    let mut steps: Vec<u64> = kept(&sink).into_iter().map(|(step, ..)| step).collect();
+    steps.sort_unstable();
+    assert_eq!(steps, [0, 1, 1, 1, 1]);
+}
+
+#[test]
+fn a_value_in_several_slots() {
+    let sink = Arc::new(MemorySink::default());
+    let (session, mut tap, operators) = start(only(&["op1"], Sides::Both), sink.clone());
+    tap.begin_step(0);
+    for operator in &operators {
+        let wide = Arc::new(Operator {
+            outputs: vec!["c.indices".into(), "c.values".into()],
+            ..Operator::clone(operator)
+        });
+        let adapt = |kept: &Arc<Kept>| {
+            let outputs = kept.outputs.iter().flat_map(|_| [0, 1]).collect();
+            Arc::new(Kept {
+                outputs,
+                ..Kept::clone(kept)
+            })
+        };
+        if let Some(mut probe) = tap.open_as(&wide, adapt) {
+            probe.input(0, tensor());
+            probe.output(0, tensor());
+            probe.output(1, tensor());
+            probe.submit();
+        }
+    }
+    let summary = session.finish();
+    assert_eq!(kept(&sink), [(0, 1, 3)]);
+    assert_eq!(
+        (summary.counters.n_selected, summary.counters.n_written),
+        (3, 3)
+    );
 }
 
 #[test]

@@ -187,6 +187,7 @@ fn in_trees_of_mindspore() {
                     operators: &[record.operator.clone()],
                     inputs: &inputs,
                     constants: &[],
+                    ..GraphView::default()
                 };
                 let model = record.model.clone();
                 sink.open_model(&model, view, &Selected::default()).unwrap();

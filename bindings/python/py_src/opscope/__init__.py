@@ -3,6 +3,7 @@
 `opscope.open` reads a dump, tensor by tensor, as numpy's arrays; `opscope.convert` makes files of other kinds of it.
 `opscope.acl` has the names of Huawei's pyACL and runs ONNX models on the CPU. `opscope.torch` dumps models of PyTorch
 while `torch.compile` runs them. `opscope.torchair` has the names of TorchAir, Huawei's backend for `torch.compile`.
+`opscope.mindspore` takes MindSpore's dump configurations for models of PyTorch.
 `python -m opscope` is the command line.
 
 Importing this package loads nothing else; what it offers is loaded when it is first asked for.
@@ -26,11 +27,12 @@ __all__ = [
     "__version__",
     "acl",
     "convert",
+    "mindspore",
     "torch",
     "torchair",
 ]
 
-_PACKAGES = ("acl", "torch", "torchair")
+_PACKAGES = ("acl", "mindspore", "torch", "torchair")
 # Where each name comes from.
 _NAMES = {
     "AccessError": "_errors",

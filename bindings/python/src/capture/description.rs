@@ -45,6 +45,23 @@ pub(super) struct ValueDescription {
     pub(super) reason: Option<String>,
 }
 
+/// A graph that an operator holds, such as a branch of `cond`.
+#[derive(FromPyObject)]
+pub(super) struct BodyDescription {
+    /// The operator that holds it, by number.
+    pub(super) outer: usize,
+    /// Its own operators, by number, without those of bodies further inside.
+    pub(super) operators: Vec<usize>,
+    /// The body that it is in, by number, which is a lower one.
+    pub(super) parent: Option<usize>,
+    /// Whether its operators run any number of times.
+    pub(super) is_loop: bool,
+    /// How many of its first runs in an execution of the operator are torch's own, to learn shapes.
+    pub(super) n_dry_runs: u64,
+    /// Why its operators are not to be looked at, if so.
+    pub(super) reason: Option<String>,
+}
+
 /// An operator.
 #[derive(FromPyObject)]
 pub(super) struct OperatorDescription {
@@ -57,6 +74,8 @@ pub(super) struct OperatorDescription {
     attributes: Vec<(String, String)>,
     /// Whether it is to be dumped.
     pub(super) is_selected: bool,
+    /// Whether its record has both sides, whichever side the plan asks for.
+    pub(super) has_both_sides: bool,
 }
 
 impl OperatorDescription {

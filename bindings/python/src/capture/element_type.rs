@@ -2,12 +2,30 @@
 
 use opscope_tensor::DType;
 
+/// How elements are stored, and what they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ElementType {
+    /// What torch counts as one element: a byte, where several are packed into one.
+    pub(super) stored: DType,
+    /// What is packed into each, side by side along the last axis.
+    pub(super) packed: Option<DType>,
+}
+
+/// Two values of four bits in each byte, the first one in the lower half.
+const FLOAT4_PAIR: ElementType = ElementType {
+    stored: DType::U8,
+    packed: Some(DType::F4E2M1),
+};
+
 /// The dtype of DLPack's type code, width and number of lanes; `None` for those that nothing here can name.
-pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<DType> {
+pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<ElementType> {
+    if (code, bits, lanes) == (17, 4, 2) {
+        return Some(FLOAT4_PAIR);
+    }
     if lanes != 1 {
         return None;
     }
-    Some(match (code, bits) {
+    Some(plain(match (code, bits) {
         (0, 8) => DType::I8,
         (0, 16) => DType::I16,
         (0, 32) => DType::I32,
@@ -28,20 +46,28 @@ pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<DType> {
         (12, 8) => DType::F8E5M2,
         (14, 8) => DType::F8E8M0,
         _ => return None,
-    })
+    }))
+}
+
+fn plain(stored: DType) -> ElementType {
+    ElementType {
+        stored,
+        packed: None,
+    }
 }
 
 /// The dtype of the name that torch prints, such as `torch.float32`.
-pub(super) fn from_torch(name: &str) -> Option<DType> {
+pub(super) fn from_torch(name: &str) -> Option<ElementType> {
     let name = name.strip_prefix("torch.")?;
     // The numbers of quantised tensors mean nothing without their scale.
     if name.starts_with('q') {
         return None;
     }
     let known = match name {
+        "float4_e2m1fn_x2" => return Some(FLOAT4_PAIR),
         "float8_e8m0fnu" => DType::F8E8M0,
         _ => name.parse().ok()?,
     };
     // The widths below a byte are stored otherwise than here, if at all.
-    known.bytes().map(|_| known)
+    known.bytes().map(|_| plain(known))
 }

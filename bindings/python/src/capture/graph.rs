@@ -3,11 +3,14 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::{GraphView, Kept, Tap};
+use opscope_capture::{GraphView, Kept, Purpose, Tap};
+use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
 use pyo3::prelude::*;
 
-use super::description::{OperatorDescription, Stability, ValueDescription};
+use super::bodies::BodyPart;
+use super::description::{BodyDescription, OperatorDescription, Stability, ValueDescription};
+use super::element_type;
 use super::reason::Reason;
 use super::run::Run;
 use super::shared::{Shared, tidy};
@@ -17,14 +20,20 @@ use super::shared::{Shared, tidy};
 pub(super) struct Graph {
     shared: Arc<Shared>,
     parts: Arc<Parts>,
-    /// `None` while the graph is executed.
-    tap: Arc<Mutex<Option<Tap>>>,
+    /// Values that are written at the end of a step, by number.
+    parameters: Vec<usize>,
+    unused_rules: Vec<String>,
+    tells_failures: bool,
+    taps: Home,
 }
 
 /// What does not change from step to step.
 pub(super) struct Parts {
     pub(super) operators: Vec<OperatorPart>,
     pub(super) values: Vec<ValuePart>,
+    pub(super) bodies: Vec<BodyPart>,
+    /// The graph's name.
+    pub(super) name: String,
 }
 
 pub(super) struct OperatorPart {
@@ -37,22 +46,59 @@ pub(super) struct OperatorPart {
     pub(super) is_kept: bool,
     /// Values that nobody needs after it.
     pub(super) last_uses: Vec<usize>,
+    /// The body that it is in, by number.
+    pub(super) body: Option<usize>,
+    /// Bodies of its own that cannot be looked at.
+    pub(super) hidden: Vec<usize>,
 }
 
 pub(super) struct ValuePart {
+    pub(super) name: String,
     pub(super) stability: Stability,
     /// Whether any record has it.
     pub(super) is_wanted: bool,
     pub(super) reason: Option<Reason>,
 }
 
+/// What is known of a graph beside its operators.
+pub(super) struct Beside {
+    constants: Vec<String>,
+    types: Vec<(String, TensorType)>,
+}
+
+impl Beside {
+    /// Of `types` with a dtype that nothing here can name there is nothing to know.
+    pub(super) fn new(
+        values: &[ValueDescription],
+        constants: &[usize],
+        types: Vec<(usize, String, Vec<i64>)>,
+    ) -> Beside {
+        let name = |value: usize| values.get(value).map(|value| value.name.clone());
+        let types = types.into_iter().filter_map(|(value, dtype, shape)| {
+            let dtype = element_type::from_torch(&dtype)?.stored;
+            Some((name(value)?, TensorType { dtype, shape }))
+        });
+        Beside {
+            constants: constants.iter().filter_map(|&value| name(value)).collect(),
+            types: types.collect(),
+        }
+    }
+}
+
+/// Operators, values, and graphs that operators hold.
+type Described<'a> = (
+    &'a [OperatorDescription],
+    Vec<ValueDescription>,
+    Vec<BodyDescription>,
+);
+
 impl Graph {
     pub(super) fn attach(
         shared: &Arc<Shared>,
         session: &opscope_capture::Session,
         model: ModelId,
-        operators: &[OperatorDescription],
-        values: Vec<ValueDescription>,
+        (operators, values, bodies): Described<'_>,
+        beside: &Beside,
     ) -> PyResult<Graph> {
         let named: Vec<Arc<Operator>> = operators
             .iter()
@@ -64,18 +110,28 @@ impl Graph {
             .filter(|value| value.is_input)
             .map(|value| value.name.clone())
             .collect();
+        let with_both = (named.iter().zip(operators)).filter(|(_, one)| one.has_both_sides);
+        let both_sides: Vec<u32> = with_both.map(|(operator, _)| operator.task_id).collect();
         let view = GraphView {
             operators: &named,
             inputs: &inputs,
-            ..GraphView::default()
+            constants: &beside.constants,
+            types: &beside.types,
+            both_sides: &both_sides,
         };
+        let name = model.graph_name.clone();
         let (tap, selected) = session.attach_graph(&Arc::new(model), view);
         let mut parts = Parts {
             operators: Vec::with_capacity(named.len()),
             values: values.into_iter().map(ValuePart::new).collect(),
+            bodies: Vec::new(),
+            name,
         };
+        let mut parameters = Vec::new();
         for (operator, described) in named.into_iter().zip(operators) {
             let kept = selected.kept.get(&operator.task_id);
+            let read = kept.iter().flat_map(|kept| &kept.parameters);
+            parameters.extend(read.map(|read| described.inputs[read.position]));
             parts.add(
                 operator,
                 described,
@@ -83,11 +139,17 @@ impl Graph {
             );
         }
         parts.find_last_uses();
+        parameters.sort_unstable();
+        parameters.dedup();
+        parts.add_bodies(bodies)?;
         shared.n_graphs.fetch_add(1, Ordering::Relaxed);
         Ok(Graph {
             shared: shared.clone(),
             parts: Arc::new(parts),
-            tap: Arc::new(Mutex::new(Some(tap))),
+            parameters,
+            unused_rules: selected.unused_rules,
+            tells_failures: matches!(tap.plan().purpose, Purpose::Failures(_)),
+            taps: Arc::new(Taps::new(tap)),
         })
     }
 }
@@ -100,7 +162,12 @@ impl Graph {
         let values = &self.parts.values;
         let is_tapped = |part: &OperatorPart| {
             let outputs = part.outputs.iter().flatten();
-            part.is_kept || outputs.clone().any(|&value| values[value].is_wanted)
+            let has_hidden = || {
+                part.hidden
+                    .iter()
+                    .any(|&body| self.parts.is_body_kept(body))
+            };
+            part.is_kept || outputs.clone().any(|&value| values[value].is_wanted) || has_hidden()
         };
         let operators = self.parts.operators.iter().enumerate();
         operators
@@ -119,36 +186,41 @@ impl Graph {
             .collect()
     }
 
+    /// Numbers of the values that are written as they are at the end of a step.
+    #[getter]
+    fn parameters(&self) -> Vec<usize> {
+        self.parameters.clone()
+    }
+
+    /// Texts of the rules that choose nothing of the graph.
+    #[getter]
+    fn unused_rules(&self) -> Vec<String> {
+        self.unused_rules.clone()
+    }
+
+    /// Whether what is wanted is the operator that fails.
+    #[getter]
+    fn tells_failures(&self) -> bool {
+        self.tells_failures
+    }
+
     /// Begins an execution; `None` if nothing is kept of it.
     fn begin_step(&self, py: Python<'_>, step: u64) -> Option<Run> {
         tidy(py, &self.shared);
         if self.shared.is_over() {
             return None;
         }
-        let taken = self.lock().take();
-        let Some(mut tap) = taken else {
-            let overlapping = &self.shared.n_runs_overlapping;
-            overlapping.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
+        let executions = &self.shared.executions;
+        let index = executions.count();
+        let mut tap = self.taps.take();
         tap.begin_step(step);
         if !tap.is_active() {
-            *self.lock() = Some(tap);
+            self.taps.put_back(tap);
             return None;
         }
-        Some(Run::new(
-            self.shared.clone(),
-            self.parts.clone(),
-            tap,
-            self.tap.clone(),
-        ))
-    }
-}
-
-impl Graph {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Tap>> {
-        // Nothing panics while it is locked.
-        self.tap.lock().unwrap_or_else(PoisonError::into_inner)
+        let position = executions.begin(index, &self.parts.name, step);
+        let (shared, parts) = (self.shared.clone(), self.parts.clone());
+        Some(Run::new(shared, parts, (tap, self.taps.clone()), position))
     }
 }
 
@@ -165,6 +237,8 @@ impl Parts {
             outputs: described.outputs.clone(),
             is_kept: kept.is_some(),
             last_uses: Vec::new(),
+            body: None,
+            hidden: Vec::new(),
         };
         if let Some(kept) = kept {
             let beside = [&kept.graph_inputs, &kept.parameters];
@@ -202,6 +276,7 @@ impl Parts {
 impl ValuePart {
     fn new(value: ValueDescription) -> ValuePart {
         ValuePart {
+            name: value.name,
             stability: value.stability,
             is_wanted: false,
             reason: value.reason.map(Reason::Known),
@@ -209,10 +284,43 @@ impl ValuePart {
     }
 }
 
-/// Where an execution puts the tap back.
-pub(super) type Home = Arc<Mutex<Option<Tap>>>;
+/// Where an execution takes a tap from and puts it back.
+pub(super) type Home = Arc<Taps>;
 
-/// Lets the next execution begin.
-pub(super) fn put_back(home: &Home, tap: Tap) {
-    *home.lock().unwrap_or_else(PoisonError::into_inner) = Some(tap);
+/// A graph's taps: as many as there were executions at the same time.
+pub(super) struct Taps {
+    idle: Mutex<Idle>,
+}
+
+struct Idle {
+    /// What further ones are made from.
+    first: Tap,
+    taps: Vec<Tap>,
+}
+
+impl Taps {
+    fn new(first: Tap) -> Taps {
+        let idle = Idle {
+            first,
+            taps: Vec::new(),
+        };
+        Taps {
+            idle: Mutex::new(idle),
+        }
+    }
+
+    fn take(&self) -> Tap {
+        let mut idle = self.lock();
+        idle.taps.pop().unwrap_or_else(|| idle.first.another())
+    }
+
+    /// Lets another execution have the tap.
+    pub(super) fn put_back(&self, tap: Tap) {
+        self.lock().taps.push(tap);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
+        // Nothing panics while it is locked.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -13,11 +13,12 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 use std::sync::Arc;
 
-use opscope_tensor::{DType, Shape};
+use opscope_tensor::{DType, Shape, SharedBytes, Tensor};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyType};
 
-use super::element_type;
+use super::element_type::{self, ElementType};
 use super::reason::Reason;
 use super::release::Released;
 
@@ -38,7 +39,7 @@ struct Device {
 
 /// DLPack's `DLDataType`.
 #[repr(C)]
-struct ElementType {
+struct DlDataType {
     code: u8,
     bits: u8,
     lanes: u16,
@@ -50,7 +51,7 @@ struct DlTensor {
     data: *mut c_void,
     device: Device,
     n_axes: i32,
-    dtype: ElementType,
+    dtype: DlDataType,
     shape: *const i64,
     /// Null for tensors whose elements lie side by side.
     strides: *const i64,
@@ -77,15 +78,36 @@ pub(super) struct Lender {
     /// The types of plain tensors.
     plain: Vec<Py<PyType>>,
     borrow: Option<Borrow>,
+    bytes: ByteTypes,
+}
+
+/// Torch's dtypes of whole bytes.
+struct ByteTypes([Py<PyAny>; 2]);
+
+impl ByteTypes {
+    fn new(py: Python<'_>) -> PyResult<ByteTypes> {
+        let torch = py.import("torch")?;
+        let (signed, unsigned) = (torch.getattr("int8")?, torch.getattr("uint8")?);
+        Ok(ByteTypes([signed.unbind(), unsigned.unbind()]))
+    }
+
+    fn are_of(&self, tensor: &Bound<'_, PyAny>) -> bool {
+        let dtype = tensor.getattr(intern!(tensor.py(), "dtype"));
+        dtype.is_ok_and(|dtype| self.0.iter().any(|known| dtype.is(known)))
+    }
 }
 
 /// A plain tensor in the CPU's memory.
 pub(super) struct Lent<'a, 'py> {
     object: &'a Bound<'py, PyAny>,
-    address: usize,
+    /// Of the first element.
+    pub(super) address: usize,
     /// From the first element to the end of the last one.
     n_bytes: usize,
+    /// What lies in memory, element by element.
     pub(super) dtype: DType,
+    /// What is packed into each element, if so.
+    packed: Option<DType>,
     pub(super) shape: Shape,
     /// In elements, none negative; `None` if elements lie side by side in row-major order.
     pub(super) strides: Option<Vec<isize>>,
@@ -93,7 +115,7 @@ pub(super) struct Lent<'a, 'py> {
 
 impl Lender {
     /// `plain` are `torch.Tensor` and those of its subclasses that only add a name.
-    pub(super) fn new(plain: &[Bound<'_, PyType>]) -> PyResult<Lender> {
+    pub(super) fn new(py: Python<'_>, plain: &[Bound<'_, PyType>]) -> PyResult<Lender> {
         let borrow = match plain.first() {
             Some(tensor) => find_borrow(tensor)?,
             None => None,
@@ -101,6 +123,7 @@ impl Lender {
         Ok(Lender {
             plain: plain.iter().map(|plain| plain.clone().unbind()).collect(),
             borrow,
+            bytes: ByteTypes::new(py)?,
         })
     }
 
@@ -109,17 +132,22 @@ impl Lender {
         self.borrow.is_some()
     }
 
+    /// Whether the object is a plain tensor.
+    pub(super) fn knows(&self, object: &Bound<'_, PyAny>) -> bool {
+        let found = object.get_type();
+        self.plain.iter().any(|plain| found.is(plain))
+    }
+
     /// Where the tensor lies, or why that cannot be said.
     pub(super) fn look<'a, 'py>(
         &self,
         object: &'a Bound<'py, PyAny>,
     ) -> Result<Lent<'a, 'py>, Reason> {
-        let found = object.get_type();
-        if !self.plain.iter().any(|plain| found.is(plain)) {
-            return Err(Reason::of_type(&found));
+        if !self.knows(object) {
+            return Err(Reason::of_type(&object.get_type()));
         }
         match self.borrow {
-            Some(borrow) => look_in_table(borrow, object),
+            Some(borrow) => look_in_table(borrow, &self.bytes, object),
             None => look_at_attributes(object),
         }
     }
@@ -129,7 +157,7 @@ impl<'a, 'py> Lent<'a, 'py> {
     fn new(
         object: &'a Bound<'py, PyAny>,
         address: usize,
-        dtype: DType,
+        dtype: ElementType,
         dims: &[i64],
         strides: Option<&[i64]>,
     ) -> Result<Lent<'a, 'py>, Reason> {
@@ -144,7 +172,7 @@ impl<'a, 'py> Lent<'a, 'py> {
             }
             None => None,
         };
-        let width = dtype.bytes().ok_or(Reason::ElementType)?;
+        let width = dtype.stored.bytes().ok_or(Reason::Shape)?;
         let n_elements = span(&shape, strides.as_deref()).ok_or(Reason::Shape)?;
         let n_bytes = n_elements.checked_mul(width).ok_or(Reason::Shape)?;
         if n_bytes > 0 && address == 0 {
@@ -154,7 +182,8 @@ impl<'a, 'py> Lent<'a, 'py> {
             object,
             address,
             n_bytes,
-            dtype,
+            dtype: dtype.stored,
+            packed: dtype.packed,
             shape,
             strides,
         })
@@ -167,6 +196,25 @@ impl<'a, 'py> Lent<'a, 'py> {
         unsafe { bytes_at(self.address, self.n_bytes) }
     }
 
+    /// A tensor of these elements, which `bytes` has side by side.
+    pub(super) fn tensor(&self, bytes: SharedBytes) -> Result<Tensor, Reason> {
+        let (dtype, shape) = self.unpacked()?;
+        Tensor::new(dtype, shape, bytes).map_err(|_| Reason::Shape)
+    }
+
+    /// Whether several values share an element.
+    pub(super) fn is_packed(&self) -> bool {
+        self.packed.is_some()
+    }
+
+    /// Dtype and extents of what is packed into the elements, or those of the elements.
+    pub(super) fn unpacked(&self) -> Result<(DType, Shape), Reason> {
+        Ok(match self.packed {
+            Some(packed) => (packed, unpacked(&self.shape)?),
+            None => (self.dtype, self.shape.clone()),
+        })
+    }
+
     /// The same memory for longer than this call, which keeps the tensor from being freed. It must not be
     /// written to meanwhile: the caller knows that nobody does.
     pub(super) fn hold(&self, released: &Arc<Released>) -> Held {
@@ -176,6 +224,26 @@ impl<'a, 'py> Lent<'a, 'py> {
             n_bytes: self.n_bytes,
             released: released.clone(),
         }
+    }
+}
+
+impl Held {
+    /// Whether the tensor still has the memory that it had when it was held: its storage may have been
+    /// resized since, and then nothing may be read through this.
+    pub(super) fn is_still(&self, lent: &Lent<'_, '_>) -> bool {
+        self.address == lent.address && self.n_bytes == lent.n_bytes
+    }
+
+    /// Whether all bytes of `lent` are among these.
+    pub(super) fn covers(&self, lent: &Lent<'_, '_>) -> bool {
+        let end = |address: usize, n_bytes: usize| address.saturating_add(n_bytes);
+        let is_inside = end(lent.address, lent.n_bytes) <= end(self.address, self.n_bytes);
+        self.address <= lent.address && is_inside
+    }
+
+    /// The tensor; `None` only while it is dropped.
+    pub(super) fn object(&self) -> Option<&Py<PyAny>> {
+        self.object.as_ref()
     }
 }
 
@@ -246,13 +314,14 @@ fn find_borrow(tensor: &Bound<'_, PyType>) -> PyResult<Option<Borrow>> {
 
 fn look_in_table<'a, 'py>(
     borrow: Borrow,
+    bytes: &ByteTypes,
     object: &'a Bound<'py, PyAny>,
 ) -> Result<Lent<'a, 'py>, Reason> {
     let mut found = DlTensor {
         data: ptr::null_mut(),
         device: Device { kind: 0, index: 0 },
         n_axes: 0,
-        dtype: ElementType {
+        dtype: DlDataType {
             code: 0,
             bits: 0,
             lanes: 0,
@@ -271,8 +340,15 @@ fn look_in_table<'a, 'py>(
     if !CPU.contains(&found.device.kind) {
         return Err(Reason::Device);
     }
-    let ElementType { code, bits, lanes } = found.dtype;
-    let dtype = element_type::from_dlpack(code, bits, lanes).ok_or(Reason::ElementType)?;
+    let DlDataType { code, bits, lanes } = found.dtype;
+    let refused = || Reason::of_dtype(object);
+    let dtype = element_type::from_dlpack(code, bits, lanes).ok_or_else(refused)?;
+    if let (0 | 1, 8) = (code, bits)
+        && !bytes.are_of(object)
+    {
+        // Integers of less than a byte are described as bytes.
+        return Err(refused());
+    }
     let n_axes = usize::try_from(found.n_axes).map_err(|_| Reason::Shape)?;
     // SAFETY: torch gives as many extents, and as many strides if any, as there are axes; they are part of
     // the tensor, which `object` keeps.
@@ -311,7 +387,7 @@ fn look_at_attributes<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Result<Lent<'a,
         return Err(Reason::Device);
     }
     let dtype = text("dtype").map_err(refused)?;
-    let dtype = element_type::from_torch(&dtype).ok_or(Reason::ElementType)?;
+    let dtype = element_type::from_torch(&dtype).ok_or_else(|| Reason::of_refused(object))?;
     let numbers = |value: PyResult<Bound<'_, PyAny>>| -> PyResult<Vec<i64>> { value?.extract() };
     let dims = numbers(object.getattr("shape")).map_err(refused)?;
     let strides = numbers(object.call_method0("stride")).map_err(refused)?;
@@ -323,6 +399,16 @@ fn look_at_attributes<'a, 'py>(object: &'a Bound<'py, PyAny>) -> Result<Lent<'a,
         &dims,
         Some(&strides),
     )
+}
+
+/// The shape of what is packed in pairs.
+fn unpacked(shape: &Shape) -> Result<Shape, Reason> {
+    let mut dims: Vec<usize> = shape.iter().copied().collect();
+    match dims.last_mut() {
+        Some(last) => *last = last.checked_mul(2).ok_or(Reason::Shape)?,
+        None => dims.push(2),
+    }
+    Shape::new(dims).map_err(|_| Reason::Shape)
 }
 
 /// Whether elements lie side by side in row-major order. Strides of axes with one element do not matter.

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
+use super::element_type;
+
 /// Why the elements of a tensor cannot be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reason {
@@ -14,8 +16,8 @@ pub(super) enum Reason {
     Form(String),
     /// It is on a device whose memory the CPU cannot read.
     Device,
-    /// The dtype has no counterpart.
-    ElementType,
+    /// The dtype has no counterpart; its name.
+    ElementType(String),
     /// Extents or strides that memory cannot have.
     Shape,
     /// It has elements and no memory: a fake tensor, a meta tensor, or a storage that was resized to nothing.
@@ -26,6 +28,8 @@ pub(super) enum Reason {
     Expanded,
     /// The operator gave fewer results than its description has.
     Missing,
+    /// The operator gave a tensor that its description does not have.
+    Undescribed,
     /// What the description of the graph says already, in its words.
     Known(String),
 }
@@ -35,6 +39,15 @@ impl Reason {
     pub(super) fn of_type(found: &Bound<'_, PyType>) -> Reason {
         let name = found.name().and_then(|name| name.extract());
         Reason::Type(name.unwrap_or_else(|_| "unknown".to_owned()))
+    }
+
+    /// For a plain tensor whose dtype has no counterpart.
+    pub(super) fn of_dtype(tensor: &Bound<'_, PyAny>) -> Reason {
+        let text = |tensor: &Bound<'_, PyAny>| -> PyResult<String> {
+            tensor.getattr("dtype")?.str()?.extract()
+        };
+        let name = text(tensor).unwrap_or_else(|_| "unknown".to_owned());
+        Reason::ElementType(name.strip_prefix("torch.").unwrap_or(&name).to_owned())
     }
 
     /// For a plain tensor that torch does not describe.
@@ -54,6 +67,10 @@ impl Reason {
         };
         match is_quantized(tensor) {
             Ok(true) => Reason::Form("quantized".to_owned()),
+            // Numbers that torch has only the bits of have no form, but a dtype that DLPack lacks.
+            _ if text("dtype").is_ok_and(|dtype| element_type::from_torch(&dtype).is_none()) => {
+                Reason::of_dtype(tensor)
+            }
             _ => Reason::Form("opaque".to_owned()),
         }
     }
@@ -64,12 +81,13 @@ impl Reason {
             Reason::Type(name) => format!("type {name}").into(),
             Reason::Form(name) => format!("form {name}").into(),
             Reason::Device => "device".into(),
-            Reason::ElementType => "dtype".into(),
+            Reason::ElementType(name) => format!("dtype {name}").into(),
             Reason::Shape => "shape".into(),
             Reason::NoMemory => "no memory".into(),
             Reason::Copy => "no memory for a copy".into(),
             Reason::Expanded => "expanded too far".into(),
             Reason::Missing => "missing result".into(),
+            Reason::Undescribed => "result not described".into(),
             Reason::Known(text) => text.clone().into(),
         }
     }

@@ -29,7 +29,7 @@ pub(super) fn counters<'py>(
     report.set_item("first_fault", first_fault)?;
     for (name, n) in [
         ("n_graphs", &shared.n_graphs),
-        ("n_runs_overlapping", &shared.n_runs_overlapping),
+        ("n_copied_from_device", &shared.n_copied_from_device),
         ("n_runs_failed", &shared.n_runs_failed),
     ] {
         report.set_item(name, n.load(Ordering::Relaxed))?;
@@ -37,13 +37,20 @@ pub(super) fn counters<'py>(
     Ok(report)
 }
 
-/// The counts, and what happened first.
+/// The counts, and what happened first. `refused` are tensors that the form of the dump has no place for, by
+/// reason.
 pub(super) fn summary<'py>(
     py: Python<'py>,
     summary: &Summary,
+    refused: Vec<(String, u64)>,
     shared: &Shared,
 ) -> PyResult<Bound<'py, PyDict>> {
     let report = counters(py, &summary.counters, shared)?;
+    let by_reason = PyDict::new(py);
+    for (reason, n) in refused {
+        by_reason.set_item(reason, n)?;
+    }
+    report.set_item("refused", by_reason)?;
     let error = summary.first_error.as_ref().map(ToString::to_string);
     report.set_item("first_error", error)?;
     report.set_item("is_ended_by_failure", summary.is_ended_by_failure)?;

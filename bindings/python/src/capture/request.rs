@@ -3,19 +3,21 @@
 use std::path::PathBuf;
 
 use opscope_capture::sink::Content;
-use opscope_capture::{Plan, Sides, Steps};
-use opscope_config::dialect::acl::{self, Mode};
+use opscope_capture::{FailureDetail, Plan, Purpose, Sides, Steps};
+use opscope_config::dialect::acl;
 use opscope_config::{Environment, Issue, Severity, check_nesting};
 use opscope_store::file_format::stats_csv::Columns;
-use pyo3::exceptions::{PyNotImplementedError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// What a session is to do.
 pub(super) struct Request {
     pub(super) plan: Plan,
     pub(super) content: Content,
-    /// The directory above that of the time.
-    pub(super) place: PathBuf,
+    /// Directories above that of the time; the first that can be written to is taken.
+    pub(super) places: Vec<PathBuf>,
+    /// Whether an `acl.json` asks for operators that belong to no model.
+    pub(super) has_single_operators: bool,
 }
 
 impl Request {
@@ -25,6 +27,7 @@ impl Request {
     /// `ValueError` for a word that is none of those allowed.
     pub(super) fn of_options(
         place: PathBuf,
+        purpose: &str,
         data: &str,
         mode: &str,
         steps: Option<Vec<(u64, u64)>>,
@@ -36,21 +39,22 @@ impl Request {
         };
         Ok(Request {
             plan: Plan {
+                purpose: of_name(purpose)?,
                 sides: sides(mode)?,
                 steps: steps.map_or_else(Steps::every, ranges),
                 has_graph_inputs,
                 ..Plan::everything()
             },
             content: content(data)?,
-            place,
+            places: vec![place],
+            has_single_operators: false,
         })
     }
 
     /// What an `acl.json` asks for; `None` if that is nothing.
     ///
     /// # Errors
-    /// `ValueError` with what is wrong in it; `NotImplementedError` if it asks for a kind of dump that
-    /// only an engine of this project can make.
+    /// `ValueError` with what is wrong in it.
     pub(super) fn of_acl_json(text: &str) -> PyResult<Option<Request>> {
         check_nesting(text).map_err(|issue| PyValueError::new_err(tell(&issue)))?;
         let environment = Environment::of_process()?;
@@ -61,20 +65,29 @@ impl Request {
         let Some(dump) = config.dump else {
             return Ok(None);
         };
-        if dump.mode != Mode::Operator {
-            let kind = dump.mode.name();
-            return Err(PyNotImplementedError::new_err(format!(
-                "the acl.json asks for a dump of the kind `{kind}`; graphs of PyTorch are dumped by operator only"
-            )));
+        if dump.places.is_empty() {
+            return Err(PyValueError::new_err("the acl.json names no place"));
         }
-        let place = dump.places.into_iter().next();
-        let place = place.ok_or_else(|| PyValueError::new_err("the acl.json names no place"))?;
         Ok(Some(Request {
             plan: dump.plan,
             content: dump.content,
-            place,
+            places: dump.places,
+            has_single_operators: dump.has_single_operators,
         }))
     }
+
+    /// Whether files may never come: no directory is made for them before they do.
+    pub(super) fn is_lazy(&self) -> bool {
+        matches!(self.plan.purpose, Purpose::Overflow | Purpose::Failures(_))
+    }
+}
+
+/// What an `acl.json` asks for, `values`, `watch`, `overflow` or `exception_` with the detail; `None` for nothing.
+/// Raises what is wrong with it.
+#[pyfunction]
+pub(super) fn acl_json_purpose(text: &str) -> PyResult<Option<&'static str>> {
+    let request = Request::of_acl_json(text)?;
+    Ok(request.map(|request| name_of(request.plan.purpose)))
 }
 
 /// Whether an `acl.json` asks for a dump; raises what is wrong with it.
@@ -83,12 +96,34 @@ pub(super) fn check_acl_json(text: &str) -> PyResult<bool> {
     Request::of_acl_json(text).map(|request| request.is_some())
 }
 
-fn tell(issue: &Issue) -> String {
+pub(super) fn tell(issue: &Issue) -> String {
     let (item, message) = (&issue.item, &issue.message);
     match item.as_str() {
         "" => message.clone(),
         _ => format!("{item}: {message}"),
     }
+}
+
+/// Names of purposes, as Python has them.
+const PURPOSES: [(&str, Purpose); 6] = [
+    ("values", Purpose::Values),
+    ("watch", Purpose::Watch),
+    ("overflow", Purpose::Overflow),
+    ("exception_brief", Purpose::Failures(FailureDetail::Brief)),
+    ("exception_norm", Purpose::Failures(FailureDetail::Normal)),
+    ("exception_detail", Purpose::Failures(FailureDetail::Full)),
+];
+
+fn of_name(name: &str) -> PyResult<Purpose> {
+    let found = PURPOSES.iter().find(|(known, _)| *known == name);
+    let unknown = || PyValueError::new_err(format!("`{name}` is no purpose of a dump"));
+    found.map(|(_, purpose)| *purpose).ok_or_else(unknown)
+}
+
+/// What Python calls a purpose.
+pub(super) fn name_of(purpose: Purpose) -> &'static str {
+    let found = PURPOSES.iter().find(|(_, known)| *known == purpose);
+    found.map_or("values", |(name, _)| name)
 }
 
 fn content(data: &str) -> PyResult<Content> {

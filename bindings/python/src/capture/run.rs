@@ -5,18 +5,19 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use opscope_capture::{Probe, Tap};
-use opscope_tensor::{SharedBytes, Tensor, dense_copy};
+use opscope_store::record::Operator;
+use opscope_tensor::Tensor;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
+use super::bodies::Calls;
 use super::description::Stability;
-use super::graph::{Home, Parts, put_back};
-use super::memory::Lent;
+use super::executions::State;
+use super::graph::{Home, Parts};
 use super::reason::Reason;
 use super::shared::{Shared, tidy};
-
-/// Shorter work is done before another thread could have taken the interpreter over.
-const DETACH_BYTES_MIN: usize = 64 << 10;
+use super::shown::{Shown, Slots};
+use super::take::detached;
 
 /// One execution of a graph, which is shown what operators produce. Nothing here raises: the model goes on
 /// whatever happens to its dump.
@@ -28,25 +29,58 @@ pub(super) struct Run {
     tap: Option<Tap>,
     home: Home,
     /// What was shown and is still needed.
-    values: Vec<Option<Tensor>>,
+    values: Vec<Option<Shown>>,
+    calls: Calls,
+    /// The operator that runs, where failures are told.
+    running: Option<usize>,
+    /// Its place in the list of executions.
+    position: Option<usize>,
 }
 
 impl Run {
-    pub(super) fn new(shared: Arc<Shared>, parts: Arc<Parts>, tap: Tap, home: Home) -> Run {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        parts: Arc<Parts>,
+        (tap, home): (Tap, Home),
+        position: Option<usize>,
+    ) -> Run {
         let mut values = Vec::new();
         values.resize_with(parts.values.len(), || None);
         Run {
+            calls: Calls::new(&parts),
             shared,
             parts,
             tap: Some(tap),
             home,
             values,
+            running: None,
+            position,
         }
     }
 }
 
 #[pymethods]
 impl Run {
+    /// Says that an operator runs a graph of its own now; whether that is part of the model.
+    fn enter(&mut self, body: usize) -> bool {
+        self.calls.enter(&self.parts, body)
+    }
+
+    /// Says that an operator is about to run.
+    fn enter_operator(&mut self, operator: usize) {
+        self.running = Some(operator);
+    }
+
+    /// Shows what parameters hold at the end, after operators have written to them.
+    fn refresh(&mut self, values: &Bound<'_, PyTuple>, tensors: &Bound<'_, PyTuple>) {
+        self.guard(|run| {
+            for (value, tensor) in values.iter().zip(tensors.iter()) {
+                run.show_again(value.extract()?, &tensor);
+            }
+            Ok(())
+        });
+    }
+
     /// Shows values that no operator produces, each before the first operator that reads it.
     fn give(&mut self, values: &Bound<'_, PyTuple>, tensors: &Bound<'_, PyTuple>) {
         self.guard(|run| {
@@ -61,12 +95,16 @@ impl Run {
     fn tap(&mut self, py: Python<'_>, operator: usize, result: &Bound<'_, PyAny>) {
         self.guard(|run| {
             tidy(py, &run.shared);
+            run.running = None;
             let parts = run.parts.clone();
             if let Some(part) = parts.operators.get(operator) {
                 let mut outputs = part.outputs.iter();
                 run.see_results(&mut outputs, result)?;
                 for value in outputs.flatten() {
                     run.miss(*value, &Reason::Missing);
+                }
+                for &body in &part.hidden {
+                    run.pass_over(py, body);
                 }
                 if part.is_kept {
                     run.submit(py, operator);
@@ -87,8 +125,33 @@ impl Run {
             }
             Ok(())
         });
-        self.close();
+        self.close(State::Finished);
         tidy(py, &self.shared);
+    }
+
+    /// Writes what an operator read that raised an error, and ends the execution. `n_before` operators ran
+    /// before it, `inputs` are pairs of a position and a tensor, `notes` lines for the text about it.
+    fn fail_operator(
+        &mut self,
+        py: Python<'_>,
+        operator: usize,
+        n_before: u64,
+        inputs: Vec<(usize, Bound<'_, PyAny>)>,
+        reason: &str,
+        notes: &str,
+    ) {
+        if let Some(tap) = &self.tap {
+            tap.count_seen(n_before);
+        }
+        self.guard(|run| run.write_failure(py, operator, &inputs, (reason, notes)));
+        self.fail(py, reason);
+    }
+
+    /// Counts the graph's operators, of which none was shown because all of them went well.
+    fn count_all(&mut self) {
+        if let Some(tap) = &self.tap {
+            tap.count_seen(self.parts.operators.len() as u64);
+        }
     }
 
     /// Says that the execution ended with an error.
@@ -96,12 +159,15 @@ impl Run {
         let failed = &self.shared.n_runs_failed;
         failed.fetch_add(1, Ordering::Relaxed);
         self.guard(|run| {
+            if let Some(operator) = run.running.take() {
+                run.tell_failure(operator, reason);
+            }
             if let Some(tap) = &run.tap {
                 tap.fail_step(reason);
             }
             Ok(())
         });
-        self.close();
+        self.close(State::Failed);
         tidy(py, &self.shared);
     }
 }
@@ -117,11 +183,63 @@ impl Run {
         }
     }
 
-    fn close(&mut self) {
+    fn close(&mut self, state: State) {
         self.values.fill_with(|| None);
-        if let Some(tap) = self.tap.take() {
-            put_back(&self.home, tap);
+        let Some(tap) = self.tap.take() else {
+            return;
+        };
+        self.home.put_back(tap);
+        let executions = &self.shared.executions;
+        if executions.end(self.position, state)
+            && let Err(error) = executions.write()
+        {
+            self.shared.note_fault(|| error.to_string());
         }
+    }
+
+    /// Counts what a graph inside an operator would have shown.
+    fn pass_over(&self, py: Python<'_>, body: usize) {
+        let parts = &self.parts;
+        let part = &parts.bodies[body];
+        let Some(reason) = &part.reason else {
+            return;
+        };
+        for &operator in &part.operators {
+            for &value in parts.operators[operator].outputs.iter().flatten() {
+                self.miss(value, reason);
+            }
+            if parts.operators[operator].is_kept {
+                self.submit(py, operator);
+            }
+        }
+    }
+
+    fn write_failure(
+        &self,
+        py: Python<'_>,
+        operator: usize,
+        inputs: &[(usize, Bound<'_, PyAny>)],
+        (reason, notes): (&str, &str),
+    ) -> PyResult<()> {
+        let (Some(tap), Some(part)) = (&self.tap, self.parts.operators.get(operator)) else {
+            return Ok(());
+        };
+        let Some(mut probe) = tap.open(&part.operator) else {
+            return Ok(());
+        };
+        for (position, tensor) in inputs {
+            // The record is written before this returns, so nobody writes to the memory meanwhile.
+            match self.shared.show(Stability::Held, tensor, None) {
+                Ok(Shown::Whole(tensor)) => probe.input(*position, tensor),
+                Ok(Shown::Parts(_)) => {
+                    let reason = Reason::Known("form of several tensors".to_owned());
+                    self.shared.note_unseen(&reason);
+                }
+                Err(reason) => self.shared.note_unseen(&reason),
+            }
+        }
+        py.detach(|| probe.fail_with_notes(reason, notes));
+        Ok(())
     }
 
     /// Goes through results, of which some may be lists, in step with the values that they are.
@@ -140,6 +258,8 @@ impl Run {
             }
         } else if let Some(Some(value)) = outputs.next() {
             self.see(*value, result);
+        } else if self.shared.lender.knows(result) {
+            self.shared.note_unseen(&Reason::Undescribed);
         }
         Ok(())
     }
@@ -150,10 +270,10 @@ impl Run {
         };
         let taken = match &part.reason {
             Some(reason) => Err(reason.clone()),
-            None => self.take(part.stability, object),
+            None => self.shared.show(part.stability, object, self.tap.as_ref()),
         };
         match taken {
-            Ok(tensor) => self.values[value] = Some(tensor),
+            Ok(shown) => self.values[value] = Some(shown),
             Err(reason) => self.shared.note_unseen(&reason),
         }
     }
@@ -169,57 +289,69 @@ impl Run {
         }
     }
 
-    fn take(&self, stability: Stability, object: &Bound<'_, PyAny>) -> Result<Tensor, Reason> {
-        let lent = self.shared.lender.look(object)?;
-        let outlives = match stability {
-            Stability::Held => true,
-            // Numbers are taken before the operator that reads it is done with.
-            Stability::Run => self.shared.is_reducing,
-            Stability::Operator => false,
+    /// Shows a parameter once more, if it can be looked at.
+    fn show_again(&self, value: usize, object: &Bound<'_, PyAny>) {
+        let Some(part) = self.parts.values.get(value) else {
+            return;
         };
-        let bytes: SharedBytes = match &lent.strides {
-            Some(strides) => Arc::new(self.gather(object.py(), &lent, strides)?),
-            None if outlives => Arc::new(lent.hold(&self.shared.released)),
-            None => {
-                let (pool, bytes) = (&self.shared.pool, lent.bytes());
-                let copy = || pool.copy(bytes).map_err(|_| Reason::Copy);
-                Arc::new(detached(object.py(), bytes.len(), copy)?)
+        match (
+            self.shared.show(part.stability, object, self.tap.as_ref()),
+            &self.tap,
+        ) {
+            (Ok(shown), Some(tap)) => {
+                for tensor in shown.tensors() {
+                    tap.show_parameter(&part.name, tensor.clone());
+                }
             }
-        };
-        Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| Reason::Shape)
+            (Ok(_), None) => {}
+            (Err(reason), _) => self.shared.note_unseen(&reason),
+        }
     }
 
-    /// The elements side by side.
-    fn gather(
-        &self,
-        py: Python<'_>,
-        lent: &Lent<'_, '_>,
-        strides: &[isize],
-    ) -> Result<Vec<u8>, Reason> {
-        let (dtype, shape, bytes) = (lent.dtype, &lent.shape, lent.bytes());
-        let n_bytes = shape.n_bytes(dtype).map_err(|_| Reason::Shape)?;
-        if n_bytes > bytes.len() && n_bytes as u64 > self.shared.queue_bytes_max {
-            return Err(Reason::Expanded);
+    /// What is known of an operator before it runs, and where tensors stand in its record.
+    fn probe(&self, operator: usize) -> Option<(Probe, Option<Slots>)> {
+        let part = self.parts.operators.get(operator)?;
+        let tap = self.tap.as_ref()?;
+        let named = self.calls.named(&self.parts, operator);
+        let named = named.as_ref().unwrap_or(&part.operator);
+        let slots = self.slots(operator, named);
+        let mut probe = match &slots {
+            Some(slots) => tap.open_as(&slots.operator, |kept| slots.kept(kept)),
+            None => tap.open(named),
+        }?;
+        for &(position, value) in &part.inputs {
+            let first = slots
+                .as_ref()
+                .map_or(position, |slots| slots.input(position));
+            for (nth, tensor) in self.tensors(value).enumerate() {
+                probe.input(first + nth, tensor.clone());
+            }
         }
-        let copy = || dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| Reason::Copy);
-        detached(py, n_bytes, copy)
+        Some((probe, slots))
+    }
+
+    fn tell_failure(&self, operator: usize, reason: &str) {
+        if let Some((probe, _)) = self.probe(operator) {
+            probe.fail(reason);
+        }
     }
 
     fn submit(&self, py: Python<'_>, operator: usize) {
         let part = &self.parts.operators[operator];
-        let Some(mut probe) = self.tap.as_ref().and_then(|tap| tap.open(&part.operator)) else {
+        let Some((mut probe, slots)) = self.probe(operator) else {
             return;
         };
-        for &(position, value) in &part.inputs {
-            if let Some(tensor) = &self.values[value] {
-                probe.input(position, tensor.clone());
-            }
-        }
         let mut n_bytes = 0;
         for (position, value) in part.outputs.iter().enumerate() {
-            if let Some(tensor) = value.and_then(|value| self.values[value].as_ref()) {
+            let Some(value) = *value else {
+                continue;
+            };
+            let first = slots
+                .as_ref()
+                .map_or(position, |slots| slots.output(position));
+            for (nth, tensor) in self.tensors(value).enumerate() {
                 n_bytes += tensor.n_bytes();
-                probe.output(position, tensor.clone());
+                probe.output(first + nth, tensor.clone());
             }
         }
         // A full queue may let this thread wait.
@@ -229,18 +361,31 @@ impl Run {
         };
         detached(py, n_bytes, || Probe::submit(probe));
     }
+
+    fn tensors(&self, value: usize) -> impl Iterator<Item = &Tensor> {
+        let shown = self.values[value].as_ref();
+        shown.into_iter().flat_map(Shown::tensors)
+    }
+
+    /// Where tensors stand in the record, if not each value is one.
+    fn slots(&self, operator: usize, named: &Operator) -> Option<Slots> {
+        let part = &self.parts.operators[operator];
+        let shown = |value: usize| self.values[value].as_ref();
+        let inputs = part.inputs.iter().map(|(_, value)| *value);
+        let values = inputs.chain(part.outputs.iter().flatten().copied());
+        let mut parted = values.filter(|&value| matches!(shown(value), Some(Shown::Parts(_))));
+        parted.next()?;
+        let input = |position: usize| {
+            let found = part.inputs.iter().find(|(at, _)| *at == position);
+            found.and_then(|(_, value)| shown(*value))
+        };
+        let output = |position: usize| part.outputs[position].and_then(shown);
+        Some(Slots::new(named, input, output))
+    }
 }
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.close();
+        self.close(State::Failed);
     }
-}
-
-/// Works without the interpreter, if the work is long enough.
-fn detached<T: Send>(py: Python<'_>, n_bytes: usize, work: impl FnOnce() -> T + Send) -> T {
-    if n_bytes < DETACH_BYTES_MIN {
-        return work();
-    }
-    py.detach(work)
 }

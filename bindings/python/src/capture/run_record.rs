@@ -9,10 +9,10 @@ use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::run_json::{ModelFile, Program, RunRecord, RunState};
 use opscope_store::run_file::{RunFile, this_host};
 
-/// A record of a dump below `root` that begins now.
+/// A record of a dump below `root` that begins now. `dialect` is whose form the dump has.
 pub(super) fn begin(
-    place: &Path,
-    root: &Path,
+    dialect: &str,
+    (place, root): (&Path, &Path),
     plan: &Plan,
     torch_version: &str,
     n_writers: usize,
@@ -26,13 +26,18 @@ pub(super) fn begin(
         host: this_host(),
         started: now(),
         command: "torch.compile".to_owned(),
-        dialect: "acl".to_owned(),
+        dialect: dialect.to_owned(),
         plan: plan.in_short(),
         engine: program("torch", torch_version),
         n_writers: n_writers as u64,
         ..RunRecord::default()
     };
     Arc::new(RunFile::new(place, root, Modes::default(), record))
+}
+
+/// Says by what means operators are shown.
+pub(super) fn note_command(run: &RunFile, command: &str) {
+    run.update(|record| record.command = command.to_owned());
 }
 
 /// Adds a graph.

@@ -1,10 +1,12 @@
-//! A session that writes an AscendCL tree.
+//! A session that writes an AscendCL tree, or one of MindSpore's.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::sink::{AclSink, Content};
-use opscope_capture::{SessionOptions, Summary};
+use opscope_capture::sink::MindSporeSink;
+use opscope_capture::{Plan, SessionOptions, Summary};
+use opscope_config::dialect::mindspore;
+use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::record::ModelId;
 use opscope_store::run_file::RunFile;
@@ -13,13 +15,21 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
-use super::description::{OperatorDescription, ValueDescription};
-use super::graph::Graph;
+use super::description::{BodyDescription, OperatorDescription, ValueDescription};
+use super::eager::Eager;
+use super::executions::Executions;
+use super::graph::{Beside, Graph};
 use super::memory::Lender;
+use super::mindspore::{Place, request as mindspore_request};
+use super::opened::Opened;
 use super::report;
-use super::request::Request;
+use super::request::{Request, name_of};
 use super::run_record;
 use super::shared::{Shared, tidy};
+use super::watch::Watch;
+
+/// The CPU.
+const DEVICE: u32 = 0;
 
 /// A plan at work, and the directory that it fills.
 #[pyclass(frozen, module = "opscope._native.capture")]
@@ -28,8 +38,16 @@ pub(super) struct Session {
     session: Mutex<Option<opscope_capture::Session>>,
     shared: Arc<Shared>,
     root: PathBuf,
+    failure_dir: PathBuf,
+    purpose: &'static str,
     run: Arc<RunFile>,
     creator: Creator,
+    /// The sink, if it writes a tree of MindSpore's.
+    mindspore: Option<Arc<MindSporeSink>>,
+    /// The device that graphs are said to run on.
+    device: Option<u32>,
+    /// Whether an `acl.json` asks for operators that belong to no model.
+    has_single_operators: bool,
 }
 
 #[pymethods]
@@ -37,11 +55,14 @@ impl Session {
     /// Creates `{dump_path}/{time}` with the first of `times` that is free, and starts the writers.
     ///
     /// `data` is `tensor` or `stats`; `mode` is `input`, `output` or `all`; `steps` are pairs of a first and
-    /// a last step, or `None` for all. `plain_types` are `torch.Tensor` and those of its subclasses that
-    /// only add a name, `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's graph inputs have records of their own.
+    /// a last step, or `None` for all; `purpose` is `values`, `watch`, `overflow`, `exception_brief`,
+    /// `exception_norm` or `exception_detail`. `plain_types` are `torch.Tensor` and those of its subclasses that
+    /// only add a name, `torch_version` is for the record of the run. With `has_graph_inputs` a selected operator's
+    /// graph inputs have records of their own. `forms` is called with a tensor that is not in the CPU's memory in
+    /// rows, and why; it gives pairs of tensors that stand for it, a reason, or `None`.
     #[new]
     #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", mode="all", steps=None,
-                        has_graph_inputs=false, queue_bytes_max=None, n_writers=None))]
+                        has_graph_inputs=false, purpose="values", queue_bytes_max=None, n_writers=None, forms=None))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
@@ -53,18 +74,22 @@ impl Session {
         mode: &str,
         steps: Option<Vec<(u64, u64)>>,
         has_graph_inputs: bool,
+        purpose: &str,
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
+        forms: Option<Py<PyAny>>,
     ) -> PyResult<Session> {
-        let request = Request::of_options(dump_path, data, mode, steps, has_graph_inputs)?;
+        let request = Request::of_options(dump_path, purpose, data, mode, steps, has_graph_inputs)?;
         let how = options(queue_bytes_max, n_writers);
-        Session::start(py, request, times, (&plain_types, torch_version), how)
+        let torch = (plain_types.as_slice(), torch_version, forms);
+        Session::start(py, request, times, torch, how)
     }
 
     /// The same for what an `acl.json` asks for, in `{dump_path}/{below}/{time}` with its `dump_path`.
     #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
-    #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None))]
+    #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None,
+                        forms=None))]
     fn of_acl_json(
         py: Python<'_>,
         text: &str,
@@ -74,24 +99,81 @@ impl Session {
         torch_version: &str,
         queue_bytes_max: Option<u64>,
         n_writers: Option<usize>,
+        forms: Option<Py<PyAny>>,
     ) -> PyResult<Session> {
         let Some(mut request) = Request::of_acl_json(text)? else {
             return Err(PyValueError::new_err("the acl.json asks for no dump"));
         };
-        request.place.push(below);
+        for place in &mut request.places {
+            place.push(&below);
+        }
         let how = options(queue_bytes_max, n_writers);
-        Session::start(py, request, times, (&plain_types, torch_version), how)
+        let torch = (plain_types.as_slice(), torch_version, forms);
+        Session::start(py, request, times, torch, how)
+    }
+
+    /// The same for what a configuration of MindSpore asks for, in its `path`; `target` says whose tree.
+    #[staticmethod]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
+    #[pyo3(signature = (text, target, rank, device, time, plain_types, torch_version, *, queue_bytes_max=None,
+                        n_writers=None, forms=None))]
+    fn of_mindspore_json(
+        py: Python<'_>,
+        text: &str,
+        target: &str,
+        rank: u32,
+        device: u32,
+        time: &str,
+        plain_types: Vec<Bound<'_, PyType>>,
+        torch_version: &str,
+        queue_bytes_max: Option<u64>,
+        n_writers: Option<usize>,
+        forms: Option<Py<PyAny>>,
+    ) -> PyResult<Session> {
+        let place = Place::new(target, rank, device)?;
+        let Some(request) = mindspore_request(text, place, time)? else {
+            return Err(PyValueError::new_err("the configuration asks for no dump"));
+        };
+        let mut how = options(queue_bytes_max, n_writers);
+        how.n_writers = (how.n_writers).min(mindspore::Request::n_writers_max(&request.options));
+        let lender = Lender::new(py, &plain_types)?;
+        py.detach(|| {
+            let (plan, opened) = Opened::mindspore(request, device, torch_version, how.n_writers)?;
+            Session::open((lender, forms), plan, opened, how)
+        })
     }
 
     /// Writes a description of a graph beside the dump.
     fn describe(&self, py: Python<'_>, name: &str, text: &str) -> PyResult<()> {
-        let path = own::graph_file(&self.root, name);
+        let written = py.detach(|| self.write_description(name, text));
+        written.map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    /// Writes a text into the dump's directory, which takes the place of one that is there.
+    fn write_text(&self, py: Python<'_>, file_name: &str, text: &str) -> PyResult<()> {
+        if file_name.is_empty() || file_name.contains(['/', '\\']) || file_name.starts_with('.') {
+            return Err(PyValueError::new_err(format!(
+                "`{file_name}` is no name of a file"
+            )));
+        }
         let written = py.detach(|| {
-            let above = path.parent().unwrap_or(&self.root);
-            self.creator.create_dir(above)?;
-            self.creator.replace_file(&path, &[text.as_bytes()])
+            self.creator.create_dir(&self.root)?;
+            self.creator
+                .replace_file(&self.root.join(file_name), &[text.as_bytes()])
         });
         written.map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    /// What is kept: `values`, `watch`, `overflow`, `exception_brief` and so on.
+    #[getter]
+    fn purpose(&self) -> &'static str {
+        self.purpose
+    }
+
+    /// The directory of operators that failed.
+    #[getter]
+    fn failure_dir(&self) -> PathBuf {
+        self.failure_dir.clone()
     }
 
     /// The directory that models write to.
@@ -107,26 +189,74 @@ impl Session {
     }
 
     /// Lets a graph take part. `model_name` and `load` are its place in the tree.
-    #[pyo3(signature = (model_name, load, operators, values))]
+    ///
+    /// `bodies` are graphs that operators hold, outer ones before those inside; `device` is the number of the
+    /// device that most of it runs on, where the session does not say. `constants` are values that are written
+    /// into the graph, and `types` those of which dtype and extents are known, -1 for an extent that is not.
+    #[pyo3(signature = (model_name, load, operators, values, bodies=Vec::new(), device=0, constants=Vec::new(),
+                        types=Vec::new()))]
+    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn attach(
         &self,
         model_name: String,
         load: u32,
         operators: Vec<OperatorDescription>,
         values: Vec<ValueDescription>,
+        bodies: Vec<BodyDescription>,
+        device: u32,
+        constants: Vec<usize>,
+        types: Vec<(usize, String, Vec<i64>)>,
     ) -> PyResult<Graph> {
         let session = self.lock();
         let Some(session) = &*session else {
             return Err(PyRuntimeError::new_err("the dump is finished"));
         };
-        let model = ModelId {
-            file_stem: model_name.clone(),
-            graph_name: model_name,
-            load: Some(load),
-            device: 0,
-        };
+        let model = model_id(model_name, load, self.device.unwrap_or(device));
         run_record::note_graph(&self.run, &model.graph_name);
-        Graph::attach(&self.shared, session, model, &operators, values)
+        let beside = Beside::new(&values, &constants, types);
+        Graph::attach(
+            &self.shared,
+            session,
+            model,
+            (&operators, values, bodies),
+            &beside,
+        )
+    }
+
+    /// Lets a graph take part, or code that has none, whose values are to be watched. `state` says of a
+    /// tensor which storage it has, how many bytes that has, and how many references to it there are beside
+    /// one of the tensor's. At most `bytes_max` bytes are watched at once.
+    #[pyo3(signature = (model_name, load, operators, values, state, bytes_max))]
+    fn watch(
+        &self,
+        model_name: String,
+        load: u32,
+        operators: Vec<OperatorDescription>,
+        values: Vec<ValueDescription>,
+        state: Py<PyAny>,
+        bytes_max: u64,
+    ) -> PyResult<Watch> {
+        let session = self.lock();
+        let Some(session) = &*session else {
+            return Err(PyRuntimeError::new_err("the dump is finished"));
+        };
+        let model = model_id(model_name, load, self.device.unwrap_or(DEVICE));
+        run_record::note_graph(&self.run, &model.graph_name);
+        let described = (&operators[..], &values[..]);
+        Watch::attach(&self.shared, session, model, described, (state, bytes_max))
+    }
+
+    /// Lets operators take part that run without a graph: [`Eager`]. `is_single` is as the `acl.json`
+    /// says, unless it is given.
+    #[pyo3(signature = (describe, choose=None, is_single=None))]
+    fn attach_eager(
+        slf: Bound<'_, Session>,
+        describe: Py<PyAny>,
+        choose: Option<Py<PyAny>>,
+        is_single: Option<bool>,
+    ) -> PyResult<Eager> {
+        let is_single = is_single.unwrap_or(slf.get().has_single_operators);
+        Eager::attach(slf.py(), slf.unbind(), describe, choose, is_single)
     }
 
     /// The counts so far; they add up once the session is finished.
@@ -152,53 +282,82 @@ impl Session {
         let (summary, ended) = py.detach(|| {
             let summary: Summary = session.finish();
             let ended = run_record::end(&self.run, &summary);
-            (summary, ended)
+            (summary, ended.and(self.shared.executions.write()))
         });
         tidy(py, &self.shared);
         if let Err(error) = ended {
             self.shared.note_fault(|| error.to_string());
         }
-        report::summary(py, &summary, &self.shared).map(Some)
+        let refused = self.mindspore.as_ref().map(|sink| sink.refused());
+        report::summary(py, &summary, refused.unwrap_or_default(), &self.shared).map(Some)
     }
 }
 
 impl Session {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Adds to the record of the run what is dumped by which means.
+    pub(super) fn note_graph(&self, command: &str, name: &str) {
+        run_record::note_command(&self.run, command);
+        run_record::note_graph(&self.run, name);
+    }
+
+    /// Writes a description beside the dump.
+    pub(super) fn write_description(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        let path = own::graph_file(&self.root, name);
+        let above = path.parent().unwrap_or(&self.root);
+        self.creator.create_dir(above)?;
+        self.creator.replace_file(&path, &[text.as_bytes()])
+    }
+
     fn start(
         py: Python<'_>,
         request: Request,
         times: Vec<String>,
-        (plain_types, torch_version): (&[Bound<'_, PyType>], &str),
+        (plain_types, torch_version, forms): (&[Bound<'_, PyType>], &str, Option<Py<PyAny>>),
         options: SessionOptions,
     ) -> PyResult<Session> {
-        let Request {
-            plan,
-            content,
-            place,
-        } = request;
-        let lender = Lender::new(plain_types)?;
-        // The sink keeps no elements then, once it has seen them.
-        let is_reducing = matches!(content, Content::Statistics(_));
+        let lender = Lender::new(py, plain_types)?;
         py.detach(|| {
-            let sink = AclSink::create(&place, times, Modes::default())
-                .map_err(|error| PyOSError::new_err(error.to_string()))?
-                .with_content(content);
-            let root = sink.tree().root().to_owned();
-            let run = run_record::begin(&place, &root, &plan, torch_version, options.n_writers);
-            sink.set_run(run.clone());
-            let session = opscope_capture::Session::start(plan, Arc::new(sink), options)?;
-            let pool = session.pool();
-            let shared = Shared::new(lender, pool, is_reducing, options.queue_bytes_max);
-            Ok(Session {
-                session: Mutex::new(Some(session)),
-                shared: Arc::new(shared),
-                root,
-                run,
-                creator: Creator::in_dump(&place, Modes::default()),
-            })
+            let (plan, opened) = Opened::acl(request, times, torch_version, options.n_writers)?;
+            Session::open((lender, forms), plan, opened, options)
         })
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<opscope_capture::Session>> {
+    fn open(
+        lender: (Lender, Option<Py<PyAny>>),
+        plan: Plan,
+        opened: Opened,
+        options: SessionOptions,
+    ) -> PyResult<Session> {
+        let purpose = name_of(plan.purpose);
+        let session = opscope_capture::Session::start(plan, opened.sink, options)?;
+        let pool = session.pool();
+        let creator = || Creator::in_dump(&opened.place, Modes::default());
+        let executions = match purpose {
+            "values" => Executions::new(own::executions_file(&opened.root), creator()),
+            // Where nothing is found there is no directory.
+            _ => Executions::unwritten(),
+        };
+        let sees = (opened.is_reducing, opened.mindspore.is_some());
+        let shared = Shared::new(lender, pool, executions, sees, options.queue_bytes_max);
+        Ok(Session {
+            session: Mutex::new(Some(session)),
+            shared: Arc::new(shared),
+            creator: creator(),
+            root: opened.root,
+            failure_dir: opened.failure_dir,
+            purpose,
+            run: opened.run,
+            mindspore: opened.mindspore,
+            device: opened.device,
+            has_single_operators: opened.has_single_operators,
+        })
+    }
+
+    pub(super) fn lock(&self) -> std::sync::MutexGuard<'_, Option<opscope_capture::Session>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -210,6 +369,15 @@ impl Drop for Session {
             // Its writers are threads of another process, nobody can wait for them here.
             std::mem::forget(session);
         }
+    }
+}
+
+fn model_id(name: String, load: u32, device: u32) -> ModelId {
+    ModelId {
+        file_stem: name.clone(),
+        graph_name: name,
+        load: Some(load),
+        device,
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use opscope_capture::Pool;
 use pyo3::prelude::*;
 
+use super::executions::Executions;
 use super::memory::Lender;
 use super::reason::Reason;
 use super::release::Released;
@@ -16,13 +17,19 @@ pub(super) struct Shared {
     pub(super) lender: Lender,
     pub(super) pool: Arc<Pool>,
     pub(super) released: Arc<Released>,
+    pub(super) executions: Executions,
+    /// A function of Python's that knows tensors of other kinds than those in the CPU's memory.
+    pub(super) forms: Option<Py<PyAny>>,
     /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
     pub(super) is_reducing: bool,
+    /// Whether the sink writes a tensor that several operators have several times, so that it pays to tell it which
+    /// ones are the same.
+    pub(super) has_identities: bool,
     /// Expanded tensors beyond this are not written out.
     pub(super) queue_bytes_max: u64,
     pub(super) n_graphs: AtomicU64,
-    /// Executions of a graph that was being executed already, in another thread.
-    pub(super) n_runs_overlapping: AtomicU64,
+    /// Tensors of other devices that were copied to be shown.
+    pub(super) n_copied_from_device: AtomicU64,
     /// Executions that ended with an error.
     pub(super) n_runs_failed: AtomicU64,
     is_finished: AtomicBool,
@@ -41,19 +48,23 @@ struct Notes {
 
 impl Shared {
     pub(super) fn new(
-        lender: Lender,
+        (lender, forms): (Lender, Option<Py<PyAny>>),
         pool: Arc<Pool>,
-        is_reducing: bool,
+        executions: Executions,
+        (is_reducing, has_identities): (bool, bool),
         queue_bytes_max: u64,
     ) -> Shared {
         Shared {
             lender,
             pool,
             released: Arc::default(),
+            executions,
+            forms,
             is_reducing,
+            has_identities,
             queue_bytes_max,
             n_graphs: AtomicU64::new(0),
-            n_runs_overlapping: AtomicU64::new(0),
+            n_copied_from_device: AtomicU64::new(0),
             n_runs_failed: AtomicU64::new(0),
             is_finished: AtomicBool::new(false),
             pid: std::process::id(),

@@ -121,9 +121,41 @@ const ACCUMULATING: &[&str] = &[
     "RNN",
 ];
 
+/// How types of PyTorch's operators begin.
+const TORCH: [&str; 2] = ["aten.", "prims."];
+
+/// Those of them that convert, and that accumulate products. Operators that move values need no list: what
+/// they read is not finite either, or stands among their arguments.
+const TORCH_CONVERTING: &[&str] = &["aten._to_copy.", "prims.convert_element_type."];
+const TORCH_ACCUMULATING: &[&str] = &[
+    "aten._convolution",
+    "aten._scaled_dot_product",
+    "aten._scaled_mm",
+    "aten.addbmm.",
+    "aten.addmm",
+    "aten.addmv.",
+    "aten.baddbmm.",
+    "aten.bmm.",
+    "aten.convolution",
+    "aten.dot.",
+    "aten.linear.",
+    "aten.mkldnn_rnn_layer",
+    "aten.mm.",
+    "aten.mv.",
+    "aten.vdot.",
+];
+
 /// What `operator` does.
 pub(super) fn kind(operator: &Operator) -> Kind {
     let op_type = operator.op_type.as_str();
+    let begins = |list: &[&str]| list.iter().any(|start| op_type.starts_with(start));
+    if begins(&TORCH) {
+        return match () {
+            () if begins(TORCH_CONVERTING) => Kind::Converts,
+            () if begins(TORCH_ACCUMULATING) => Kind::Accumulates,
+            () => Kind::Computes,
+        };
+    }
     let is_scatter = matches!(op_type, "Scatter" | "ScatterElements" | "ScatterND");
     if MOVING.contains(&op_type) || (is_scatter && !reduces_by_arithmetic(operator)) {
         Kind::Moves
@@ -143,7 +175,14 @@ fn reduces_by_arithmetic(operator: &Operator) -> bool {
 /// Whether an attribute holds a number that is not finite, or may: long lists are cut and tensors
 /// left out where attributes become text.
 pub(super) fn attributes_may_be_non_finite(operator: &Operator) -> bool {
-    operator.attributes.iter().any(|(_, value)| {
+    let is_torch = TORCH
+        .iter()
+        .any(|start| operator.op_type.starts_with(start));
+    operator.attributes.iter().any(|(name, value)| {
+        // The others say where it comes from.
+        if is_torch && !name.starts_with("argument.") {
+            return false;
+        }
         let value = value.as_str();
         if value.starts_with('"') || value.starts_with("[\"") {
             return false;
@@ -154,7 +193,7 @@ pub(super) fn attributes_may_be_non_finite(operator: &Operator) -> bool {
         let is_graph = value.starts_with("graph ");
         is_cut
             || value.starts_with("tensor[")
-            || (!is_graph && words.any(|word| matches!(word, "inf" | "NaN")))
+            || (!is_graph && words.any(|word| matches!(word, "inf" | "NaN" | "nan")))
     })
 }
 

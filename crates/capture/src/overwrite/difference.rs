@@ -10,19 +10,27 @@ const N_RANGES_MAX: usize = 16;
 /// Equal stretches are passed over in steps of this many elements.
 const BLOCK: usize = 1024;
 
-pub(super) struct Difference {
-    pub(super) ranges: Vec<Range<u64>>,
-    pub(super) n_ranges: u64,
-    pub(super) n_bytes: u64,
-    pub(super) first_element: u64,
-    pub(super) before: String,
-    pub(super) after: String,
+/// Where two states of a tensor differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The bytes of elements that differ, neighbours joined; the first 16 such ranges.
+    pub ranges: Vec<Range<u64>>,
+    /// How many such ranges there are.
+    pub n_ranges: u64,
+    /// Bytes in all of them.
+    pub n_bytes: u64,
+    /// The first element that differs, counted through the tensor in memory order.
+    pub first_element: u64,
+    /// Its value before, as text; hexadecimal bytes where the type has no numbers.
+    pub before: String,
+    /// Its value afterwards.
+    pub after: String,
 }
 
 impl Difference {
     /// The elements that differ, bytes where elements are packed or have no fixed size. `None` if
     /// nothing differs, or if the sizes do.
-    pub(super) fn between(before: TensorView<'_>, after: TensorView<'_>) -> Option<Difference> {
+    pub fn between(before: TensorView<'_>, after: TensorView<'_>) -> Option<Difference> {
         if before.bytes.len() != after.bytes.len() {
             return None;
         }

@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::{Probe, is_enough};
 use crate::pool::Pool;
+use crate::session::Shared;
 use crate::{GraphInput, Role};
 
 /// Why a tensor in borrowed memory could not be taken. It counts as not shown.
@@ -38,7 +39,7 @@ impl Probe {
         view: TensorView<'_>,
     ) -> Result<(), BorrowError> {
         if self.lacks_input(index) {
-            let tensor = self.take(view)?;
+            let tensor = take(&self.shared, view)?;
             self.input(index, tensor);
         }
         Ok(())
@@ -57,24 +58,10 @@ impl Probe {
             if self.kept.role == Role::Watched {
                 return Err(BorrowError::Watched);
             }
-            let tensor = self.take(view)?;
+            let tensor = take(&self.shared, view)?;
             self.output(index, tensor);
         }
         Ok(())
-    }
-
-    /// The tensor without its memory, if the sink needs numbers only; else a copy.
-    fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
-        // Before anything is computed from, or allocated for, bytes that nobody can use.
-        view.check()?;
-        if !self.shared.is_reducing {
-            return copy(&self.shared.pool, view);
-        }
-        let memo = Arc::new(Memo::default());
-        match is_enough(&self.shared, Observed::new(view, &memo)) {
-            true => Ok(Tensor::of_numbers(view, memo)?),
-            false => Ok(copy(&self.shared.pool, view)?.with_memo(memo)),
-        }
     }
 
     /// Whether the plan wants this input and it was not shown yet.
@@ -101,6 +88,20 @@ impl Probe {
         };
         let is_shown = open.record.outputs.iter().any(|(shown, _)| *shown == index);
         self.kept.outputs.contains(&index) && !is_shown
+    }
+}
+
+/// The tensor without its memory, if the sink needs numbers only; else a copy.
+pub(crate) fn take(shared: &Shared, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+    // Before anything is computed from, or allocated for, bytes that nobody can use.
+    view.check()?;
+    if !shared.is_reducing {
+        return copy(&shared.pool, view);
+    }
+    let memo = Arc::new(Memo::default());
+    match is_enough(shared, Observed::new(view, &memo)) {
+        true => Ok(Tensor::of_numbers(view, memo)?),
+        false => Ok(copy(&shared.pool, view)?.with_memo(memo)),
     }
 }
 

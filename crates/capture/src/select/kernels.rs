@@ -9,6 +9,8 @@ use crate::{KernelRule, KernelSelection, OperatorSelection, rule_for_name, rule_
 
 /// What parts a scope from what is in it.
 const SCOPE_END: char = '/';
+/// The attribute by which an operator asks to be dumped.
+const MARK: (&str, &str) = ("dump", "true");
 
 /// Rules at work, and which of them were of use.
 pub(super) struct Chosen<'a> {
@@ -37,7 +39,8 @@ impl<'a> Chosen<'a> {
             }
             Some(KernelSelection::Marked) => {
                 for (operator, is_selected) in operators.iter().zip(is_selected) {
-                    *is_selected |= is_marked(self.marks, &operator.op_name);
+                    let mark = last_mark(self.marks, &operator.op_name);
+                    *is_selected |= mark.unwrap_or_else(|| marks_itself(operator));
                 }
             }
         }
@@ -48,7 +51,7 @@ impl<'a> Chosen<'a> {
         match self.selection {
             None => true,
             Some(KernelSelection::Rules(rules)) => self.note(rule_for_name(rules, name)),
-            Some(KernelSelection::Marked) => is_marked(self.marks, name),
+            Some(KernelSelection::Marked) => last_mark(self.marks, name).unwrap_or(false),
         }
     }
 
@@ -71,12 +74,19 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// What the last mark says that is about the operator or a scope it is in; without one, no.
-fn is_marked(marks: &[(String, bool)], name: &str) -> bool {
+/// What the last mark says that is about the operator or a scope it is in.
+fn last_mark(marks: &[(String, bool)], name: &str) -> Option<bool> {
     let concerns = |target: &str| {
         let rest = name.strip_prefix(target.trim_end_matches(SCOPE_END));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(SCOPE_END))
     };
     let last = marks.iter().rev().find(|(target, _)| concerns(target));
-    last.is_some_and(|(_, is_on)| *is_on)
+    last.map(|(_, is_on)| *is_on)
+}
+
+/// Whether the operator says so of itself, as nodes of MindSpore's do.
+fn marks_itself(operator: &Operator) -> bool {
+    let (name, value) = MARK;
+    let mut attributes = operator.attributes.iter();
+    attributes.any(|(known, text)| known == name && text == value)
 }

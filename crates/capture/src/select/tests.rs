@@ -338,3 +338,33 @@ fn operators_without_outputs_are_kept_only_if_they_fail() {
     assert_eq!(n_kept(Purpose::Overflow), 0);
     assert_eq!(n_kept(Purpose::Failures(crate::FailureDetail::Brief)), 1);
 }
+
+#[test]
+fn an_operator_may_keep_both_sides_whichever_the_plan_asks_for() {
+    let operators = [
+        operator(0, "Quantize", "quantise", &["x"]),
+        operator(1, "Relu", "relu", &["quantise_out"]),
+    ];
+    for (sides, expected) in [
+        (Sides::Inputs, (vec![0], Vec::new())),
+        (Sides::Outputs, (Vec::new(), vec![0])),
+        (Sides::Both, (vec![0], vec![0])),
+    ] {
+        let plan = Plan {
+            sides,
+            ..Plan::everything()
+        };
+        let graph = GraphView {
+            operators: &operators,
+            both_sides: &[0],
+            ..GraphView::default()
+        };
+        let selected = select_marked(&plan, &model(), graph, &[]);
+        let kept = |task_id: u32| {
+            let kept = &selected.kept[&task_id];
+            (kept.inputs.clone(), kept.outputs.clone())
+        };
+        assert_eq!(kept(0), (vec![0], vec![0]), "{sides:?}");
+        assert_eq!(kept(1), expected, "{sides:?}");
+    }
+}

@@ -383,3 +383,41 @@ fn graph_files_take_the_models_word_for_what_no_record_shows() {
         assert!(line.unwrap().contains(expected), "{ir}");
     }
 }
+
+#[test]
+fn a_parameter_that_was_overwritten_has_its_last_value() {
+    let dir = tempfile::tempdir().unwrap();
+    run_with(
+        options(dir.path(), Target::Cpu),
+        with_parameters(),
+        |tap, operators| {
+            tap.begin_step(0);
+            let inputs = [floats(&[1.0]), floats(&[3.0])];
+            execute(tap, &operators[0], &inputs, &floats(&[2.0]));
+            tap.show_parameter("conv.weight", floats(&[4.0]));
+            // What no operator has read is no parameter of the step.
+            tap.show_parameter("nobody", floats(&[5.0]));
+            tap.end_step();
+        },
+    );
+    let step = dir.path().join("rank_0/Net/0/0");
+    let mut values = Vec::new();
+    for entry in std::fs::read_dir(&step).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if name.contains("conv_weight") || name.contains("nobody") || name.contains("input.1") {
+            let tensor = npy::read_file(&path).unwrap();
+            let kind = name.split('.').next().unwrap_or_default().to_owned();
+            values.push((kind, tensor.bytes().to_vec()));
+        }
+    }
+    values.sort();
+    let bytes = |value: f32| value.to_le_bytes().to_vec();
+    assert_eq!(
+        values,
+        [
+            ("Conv".to_owned(), bytes(3.0)),
+            ("Parameter".to_owned(), bytes(4.0))
+        ]
+    );
+}

@@ -147,6 +147,7 @@ pub(crate) fn run_sink(
         inputs: &["x".to_owned()],
         constants: &["c".to_owned()],
         types: &[("conv.weight".to_owned(), weight_type())],
+        ..GraphView::default()
     };
     let (mut tap, _) = session.attach_graph(&model, graph);
     work(&mut tap, &operators);

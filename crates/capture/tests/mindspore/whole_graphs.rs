@@ -167,3 +167,35 @@ fn marks_switch_operators_and_scopes_on_and_off() {
     check(&[("/", true), ("/conv", false)], &[1]);
     check(&[("/conv", false), ("/", true)], &[0, 1]);
 }
+
+#[test]
+fn operators_may_mark_themselves() {
+    let plan = Plan {
+        models: ModelSelection::Every(OperatorSelection::by_kernels(KernelSelection::Marked)),
+        ..Plan::everything()
+    };
+    let check = |texts: [Option<&str>; 2], marks: &[(&str, bool)], expected: &[u32]| {
+        let sink = std::sync::Arc::new(opscope_capture::sink::MemorySink::default());
+        let session = Session::start(plan.clone(), sink, SessionOptions::default()).unwrap();
+        for (target, enabled) in marks {
+            session.set_dump(target, *enabled);
+        }
+        let mut operators = operators();
+        for (operator, text) in operators.iter_mut().zip(texts) {
+            let attributes = text.map(|text| ("dump".to_owned(), text.to_owned()));
+            let operator = std::sync::Arc::make_mut(operator);
+            operator.attributes = attributes.into_iter().collect();
+        }
+        let model = std::sync::Arc::new(ModelId::default());
+        let (_, selected) = session.attach(&model, &operators, &[]);
+        let mut tasks: Vec<u32> = selected.kept.keys().copied().collect();
+        tasks.sort_unstable();
+        assert_eq!(tasks, expected, "{texts:?} {marks:?}");
+    };
+    check([Some("true"), None], &[], &[0]);
+    check([Some("true"), Some("true")], &[], &[0, 1]);
+    check([Some("false"), Some("1")], &[], &[]);
+    // A mark from outside goes before.
+    check([Some("true"), None], &[("/", true)], &[0, 1]);
+    check([Some("true"), None], &[("/conv", false)], &[]);
+}

@@ -182,6 +182,7 @@ fn long_names_are_hashed_without_their_directory() {
         };
         let failure = Failure {
             detail: FailureDetail::Normal,
+            notes: String::new(),
             reason: "no".into(),
             trace: None,
         };
@@ -237,4 +238,31 @@ fn an_operator_without_tensors_is_told_too() {
     let files = files(dir.path());
     let file = DumpFile::from_bytes(files.into_values().next().unwrap()).unwrap();
     assert_eq!(file.header().dfx_message, "Send `s` failed: lost\n");
+}
+
+#[test]
+fn notes_stand_at_the_end_of_the_text_in_every_detail() {
+    for detail in [FailureDetail::Brief, FailureDetail::Normal] {
+        let dir = tempfile::tempdir().unwrap();
+        let operators = [operator(0, "Conv", "a", &["x"], &["y"])];
+        let sink = Arc::new(lazy_sink(dir.path()));
+        with_session(plan(detail), sink, &operators, &[], |tap| {
+            tap.begin_step(0);
+            tap.count_seen(3);
+            let probe = tap.open(&operators[0]).unwrap();
+            probe.fail_with_notes("broken", "source: net.py:7\ncalls:\n  main\n");
+        });
+        let files = files(dir.path());
+        let (_, bytes) = files.first_key_value().unwrap();
+        let file = DumpFile::from_bytes(bytes.clone()).unwrap();
+        let message = &file.header().dfx_message;
+        assert!(
+            message.starts_with("Conv `a` failed: broken\n"),
+            "{message}"
+        );
+        assert!(
+            message.ends_with("source: net.py:7\ncalls:\n  main\n"),
+            "{message}"
+        );
+    }
 }

@@ -204,3 +204,21 @@ fn every_watched_operator_that_ran_is_looked_at_and_forgotten_with_its_step() {
     assert_eq!(seen[0].seen_after.op_name, "w/1");
     assert_eq!(seen[0].watched.op_name, "before");
 }
+
+#[test]
+fn a_record_beside_the_operators_is_written_and_counted() {
+    let operators = operators();
+    let sink = Arc::new(MemorySink::default());
+    let looked = operator(9, "Relu", "l_To_w", &[], &["w"]);
+    let summary = with_session(plan(None, &[]), sink.clone(), &operators, &[], |tap| {
+        tap.begin_step(2);
+        tap.write_beside(looked.clone(), vec![(0, floats(&[5.0]))]);
+    });
+    let [record] = &sink.take()[..] else {
+        panic!("one record is expected");
+    };
+    assert_eq!((record.step, record.operator.task_id), (2, 9));
+    assert_eq!(element(record, 0), 5.0);
+    let counters = summary.counters;
+    assert_eq!((counters.n_selected, counters.n_written), (1, 1));
+}

@@ -408,6 +408,7 @@ fn capture(
             inputs: &graph_inputs,
             constants: model.constants(),
             types: model.value_types(),
+            ..GraphView::default()
         },
     );
     warn_unmatched(&selected, &id, &**model, &sinks.target);

@@ -9,6 +9,7 @@ mod iteration;
 mod kernels;
 mod lower;
 mod regex_syntax;
+mod request;
 mod section;
 mod settings;
 
@@ -26,6 +27,7 @@ use crate::load::Place;
 use crate::{Environment, Issue, Severity};
 
 pub use explain::explain;
+pub use request::Request;
 pub use settings::{SavedData, Settings};
 
 /// What a configuration asks for.

@@ -15,6 +15,11 @@ pub fn graph_file(root: &Path, name: &str) -> PathBuf {
         .join(format!("{name}.json"))
 }
 
+/// Which graph was executed when, beside the dumps of models that came from no file.
+pub fn executions_file(root: &Path) -> PathBuf {
+    root.join(OWN_DIR).join("executions.json")
+}
+
 /// Where files are found by what they hold.
 pub fn content_dir(root: &Path) -> PathBuf {
     root.join(OWN_DIR).join("content")

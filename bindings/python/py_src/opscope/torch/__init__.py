@@ -6,16 +6,35 @@
     ...
     print(opscope.torch.finish())
 
-`torch.compile(model, backend="opscope", options={"path": "dump"})` does the same. Importing this package imports
-PyTorch.
+`torch.compile(model, backend="opscope", options={"path": "dump"})` does the same. Code that runs without
+`torch.compile` is dumped by `with opscope.torch.eager(path="dump") as dump:`. Importing this package imports PyTorch.
 """
 
 from __future__ import annotations
 
-from ._backend import Backend, backend, finish, make_backend, set_step
+from ._backend import Backend, backend, finish, make_backend, set_step, step
+from ._eager import EagerDump, eager
+from ._failure_eager import catch
+from ._hooks import Hook, OperatorCall
 from ._plan import Config, DumpPlan
 from ._registry import register
+from ._watch_eager import watch
 
-__all__ = ["Backend", "Config", "DumpPlan", "backend", "finish", "make_backend", "set_step"]
+__all__ = [
+    "Backend",
+    "Config",
+    "DumpPlan",
+    "EagerDump",
+    "Hook",
+    "OperatorCall",
+    "backend",
+    "catch",
+    "eager",
+    "finish",
+    "make_backend",
+    "set_step",
+    "step",
+    "watch",
+]
 
 register()

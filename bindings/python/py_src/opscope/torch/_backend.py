@@ -9,13 +9,32 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from . import _dump, _graph, _names, _plan, _runner, _storage
+from . import (
+    _captured,
+    _dump,
+    _eager,
+    _failure_graph,
+    _graph,
+    _graph_json,
+    _mindspore,
+    _model_names,
+    _names,
+    _origin,
+    _origins,
+    _plan,
+    _printing,
+    _quantisation,
+    _ranks,
+    _runner,
+    _storage,
+    _watch_graph,
+)
 from ._plan import Config, DumpPlan
 
 _log = logging.getLogger("opscope.torch")
@@ -28,6 +47,15 @@ _lock = threading.Lock()
 _is_asked_for = False
 
 
+class Known(NamedTuple):
+    """What the graphs that come of one graph of `torch.compile` have in common."""
+
+    origins: _origins.Origins | None = None
+    model_names: _model_names.ModelNames | None = None
+    # For dumps in MindSpore's form.
+    origin: _origin.Origin | None = None
+
+
 class Backend:
     """Compiles graphs so that their executions are dumped. Hand it to `torch.compile` as `backend`."""
 
@@ -36,57 +64,114 @@ class Backend:
     def __init__(self, plan: Any, config: Config) -> None:
         _plan.check(plan)
         self.plan = plan
-        text = _plan.acl_json_text(plan)
         # A file that is in order may ask for nothing.
-        self.is_enabled = bool(plan.enabled) and (text is None or _plan.check_acl_json(text))
+        self.is_enabled = bool(plan.enabled) and _plan.is_asked_for(plan)
+        self.is_mindspore = getattr(plan, "mindspore_json", None) is not None
         self.config = config
         self.n_graphs = 0
         self.layers = _names.Layers(plan.layers)
+        watch = getattr(plan, "watch", ())
+        self.watch_layers = _names.Layers((watch,) if isinstance(watch, str) else watch)
         self.dump = _dump.Dump(plan, config, is_enabled=self.is_enabled)
-        if plan.enabled and plan.quant_dumpable:
-            _log.info("quant_dumpable changes nothing: operators run one by one, with every value between them")
+        self.stage: str | None = getattr(plan, "stage", None) if self.is_enabled else None
+        self.captured = _captured.Captured(self.dump.path)
 
     def __call__(self, gm: GraphModule, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
         """Compiles one graph of `torch.compile`."""
         if options := kwargs.pop("options", None):
             raise ValueError(f"a backend object has its options already, `torch.compile` gives it {options}")
-        exposure = _storage.Exposure()
+        exposure, origins = _storage.Exposure(), _origins.Origins(gm)
+        exposure.sources = _names.argument_names(gm)
+        origin = _origin.of_graph(gm) if self.is_mindspore else None
+        model_names = _model_names.ModelNames(gm) if self.is_enabled else None
+        known = (exposure, Known(origins, model_names, origin))
         compile_with = aot_autograd(
-            fw_compiler=self._compiler("forward", exposure),
-            bw_compiler=self._compiler("backward", exposure),
-            inference_compiler=self._compiler("inference", exposure),
+            fw_compiler=self._compiler("forward", *known),
+            bw_compiler=self._compiler("backward", *known),
+            inference_compiler=self._compiler("inference", *known),
             partition_fn=default_partition,
             decompositions=self.config.decompositions,
             keep_inference_input_mutations=self.config.keep_inference_input_mutations,
         )
         return compile_with(gm, example_inputs, **kwargs)
 
-    def _compiler(self, phase: str, exposure: _storage.Exposure) -> Callable[..., Any]:
+    def _compiler(self, phase: str, exposure: _storage.Exposure, known: Known) -> Callable[..., Any]:
         def compile_phase(gm: GraphModule, example_inputs: Any) -> Callable[..., Any]:
-            return self.compile_aten(gm, phase, exposure)
+            return self.compile_aten(gm, phase, exposure, example_inputs, known)
 
         return compile_phase
 
     def compile_aten(
-        self, gm: GraphModule, phase: str = "inference", exposure: _storage.Exposure | None = None
+        self,
+        gm: GraphModule,
+        phase: str = "inference",
+        exposure: _storage.Exposure | None = None,
+        example_inputs: Any = (),
+        known: Known | None = None,
     ) -> Callable[[list], Any]:
         """Compiles a graph of AOT autograd: a function that is called with a list, which it empties."""
         self.n_graphs += 1
-        number = next(_graph_numbers)
-        if not self.is_enabled:
+        if phase == "backward":
+            _printing.leave_to_forward(gm)
+        exposure = exposure or _storage.Exposure()
+        return self.compile_numbered(gm, phase, exposure, example_inputs, next(_graph_numbers), known)
+
+    def compile_numbered(
+        self,
+        gm: GraphModule,
+        phase: str,
+        exposure: _storage.Exposure,
+        example_inputs: Any,
+        number: int,
+        known: Known | None = None,
+    ) -> Callable[[list], Any]:
+        """Compiles a graph that has its number."""
+        # Only now it is certain which of the processes this is.
+        if not self.is_enabled or not _ranks.is_chosen(getattr(self.plan, "ranks", None)):
             return _runner.untapped(gm)
-        described = _graph.describe(gm, phase, exposure or _storage.Exposure())
+        if self.stage is not None:
+            return self.captured.compiled(gm)
+        known = known or Known()
+        described = _graph.describe(gm, phase, exposure, known.origins, f"graph_{number}")
+        if known.model_names is not None:
+            described.name(known.model_names.names(gm, phase))
+        if self.is_mindspore:
+            return self._compile_mindspore(gm, described, phase, known.origin or _origin.Origin(), number)
         self._select(described, number)
         load = number if self.config.model_id == "graph" else 1
+        if self.dump.purpose == "watch":
+            sources = exposure.sources if exposure else []
+            return _watch_graph.watched(self, gm, described, (f"graph_{number}", load, phase), sources)
         graph = self.dump.attach(f"graph_{number}", load, described)
         _log.debug("graph_%d: %s, %d operators, %d tapped", number, phase, len(described.operators), len(graph.tapped))
 
         def write_description() -> None:
-            self.dump.describe(f"graph_{number}", _graph.to_json(described, f"graph_{number}", phase))
+            self.describe_graph(described, f"graph_{number}", phase)
 
+        if self.dump.purpose.startswith("exception"):
+            return _failure_graph.Guarded(gm, described, graph, self.dump, write_description).run
         return _runner.Runner(gm, described, graph, write_description).run
 
+    def _compile_mindspore(
+        self, gm: GraphModule, described: _graph.Described, phase: str, origin: _origin.Origin, number: int
+    ) -> Callable[[list], Any]:
+        _origin.note_arguments(origin, gm, phase)
+        renamed = _mindspore.rename(described, phase, origin)
+        beside = (_mindspore.constants(described), _mindspore.types(described))
+        graph = self.dump.attach(f"graph_{number}", number, renamed, *beside)
+        self.dump.note_rules(graph.unused_rules)
+        return _runner.Runner(gm, described, graph, lambda: None).run
+
+    def describe_graph(self, described: _graph.Described, name: str, phase: str) -> None:
+        """Called once for each graph, before the first execution that is dumped."""
+        self.dump.describe(name, _graph_json.to_json(described, name, phase))
+
     def _select(self, described: _graph.Described, number: int) -> None:
+        self._select_by_name(described, number)
+        if self.plan.quant_dumpable:
+            _quantisation.select(described)
+
+    def _select_by_name(self, described: _graph.Described, number: int) -> None:
         operators = described.operators
         is_any_marked = any(operator.is_marked for operator in operators)
         if not self.layers.tokens and not is_any_marked:
@@ -110,7 +195,7 @@ class Backend:
                 _backends.remove(self)
             for key in [key for key, backend in _named.items() if backend is self]:
                 del _named[key]
-        return self.dump.finish(self.n_graphs)
+        return {**self.dump.finish(self.n_graphs), **self.captured.report()}
 
 
 def make_backend(plan: Any, config: Any = None, *, decompositions: Mapping[Any, Any] | None = None) -> Backend:
@@ -121,7 +206,11 @@ def make_backend(plan: Any, config: Any = None, *, decompositions: Mapping[Any, 
     settings = config if isinstance(config, Config) else Config()
     if decompositions:
         settings = replace(settings, decompositions=dict(decompositions))
-    made = Backend(plan, settings)
+    return opened(Backend(plan, settings))
+
+
+def opened(made: Backend) -> Backend:
+    """Lets `finish` and the end of the process finish a backend."""
     with _lock:
         _backends.append(made)
     return made
@@ -138,31 +227,36 @@ def backend(
     *,
     steps: int | str | Iterable | None = None,
     layers: str | Iterable[str] = (),
+    ranks: int | str | Iterable | None = None,
     **options: Any,
 ) -> Backend:
     """A backend that dumps below `path`.
 
     `steps` are a number, a text such as `0|5-8`, or numbers and pairs; `layers` names operators, modules or kinds of
-    operators, in a list or parted by blanks. Further options are the other fields of `DumpPlan` and `Config`.
+    operators, in a list or parted by blanks. `ranks`, in the form of `steps`, are the processes that write. Further
+    options are the other fields of `DumpPlan` and `Config`.
     """
     names = tuple(layers.split() if isinstance(layers, str) else layers)
+    if "watch" in options:
+        watch = options["watch"] or ()
+        options["watch"] = tuple(watch.split() if isinstance(watch, str) else watch)
     of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
     if unknown := sorted(set(options) - of_plan - of_config):
-        known = sorted({"path", "steps", "layers"} | of_plan | of_config)
+        known = sorted({"path", "steps", "layers", "ranks"} | of_plan | of_config)
         raise ValueError(f"there is no option `{unknown[0]}`; there are {', '.join(known)}")
     plan = DumpPlan(
         path=os.fspath(path),
-        steps=_plan.parse_steps(steps),
+        steps=_plan.parse_numbers(steps, "steps"),
         layers=names,
+        ranks=_plan.parse_numbers(ranks, "ranks"),
         **{name: value for name, value in options.items() if name in of_plan},
     )
     return make_backend(plan, Config(**{name: value for name, value in options.items() if name in of_config}))
 
 
 def named(options: dict) -> Backend:
-    """The backend that `torch.compile(backend="opscope", options=…)` means: one for all graphs of the same options."""
-    global _is_asked_for
-    _is_asked_for = False
+    """The backend that `torch.compile(backend="opscope", options=…)` means: one for all graphs of equal options."""
+    note_called()
     key = tuple(sorted((name, repr(value)) for name, value in options.items()))
     with _lock:
         found = _named.get(key)
@@ -179,16 +273,27 @@ def note_asked_for() -> None:
     _is_asked_for = True
 
 
+def note_called() -> None:
+    """Remembers that torch has called the backend that was asked for."""
+    global _is_asked_for
+    _is_asked_for = False
+
+
 def set_step(step: int | None) -> None:
     """The number of the step for all graphs from now on; `None` lets each graph count its own executions again."""
     _runner.set_step(step)
 
 
+def step() -> int:
+    """Begins the next step of all graphs, the first one with the first call, and gives its number."""
+    return _runner.next_step()
+
+
 def finish() -> list[dict]:
-    """Finishes the dumps of all backends, and says what came of each."""
+    """Finishes the dumps of all backends and of eager mode, and says what came of each."""
     with _lock:
         open_ones = list(_backends)
-    return [one.finish() for one in open_ones]
+    return [one.finish() for one in open_ones] + _eager.finish()
 
 
 def _finish_at_exit() -> None:

@@ -7,51 +7,122 @@ import os
 import threading
 import time
 import warnings
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from .._native.capture import Graph, Session
+from .._native.capture import Eager, Graph, Session, Watch
+from .._world import rank_name, world
+from . import _forms, _ranks
+from ._findings import Findings
 from ._graph import Described
-from ._plan import Config, acl_json_text
+from ._plan import Config, acl_json_text, mindspore_text, purpose
 
-_log = logging.getLogger("opscope.torch")
-# How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
-_N_NAMES_MAX = 3600
+log = logging.getLogger("opscope.torch")
 _NOTHING_COMPILED = (
     "opscope.torch: no graph was captured, so nothing was dumped. Either the model was not run, or torch.compile ran "
     "it without compiling it (TORCH_LOGS=dynamo says why)."
 )
 
 
+@dataclass(frozen=True)
+class Words:
+    """What to say of a dump."""
+
+    # If it never began.
+    nothing: str = _NOTHING_COMPILED
+    # What its steps are.
+    steps: str = "executions of graphs"
+
+
 class Dump:
     """A session of the core, begun when it is needed first."""
 
-    def __init__(self, plan: Any, config: Config, *, is_enabled: bool) -> None:
+    def __init__(
+        self,
+        plan: Any,
+        config: Config,
+        *,
+        is_enabled: bool,
+        has_graphs: bool = True,
+        words: Words | None = None,
+    ) -> None:
         self.plan = plan
+        self.words = words or Words()
         self.config = config
         self.is_enabled = is_enabled
+        # Whether it is a fault if no graph was compiled, or none executed.
+        self.has_graphs = has_graphs
         # A relative path means the directory of now.
         self.path = os.path.abspath(os.fspath(plan.path))
         self.accepted_at = time.time()
+        # Read once: the file may be another when the first graph is compiled.
+        self.mindspore_text = mindspore_text(plan)
+        self.findings = Findings()
         self._session: Session | None = None
+        # Descriptions of graphs that are written if anything else is.
+        self._descriptions: dict[str, str] = {}
         self._report: dict | None = None
         self._lock = threading.Lock()
         self._pid = os.getpid()
+        # `None` before the first graph.
+        self.unused_rules: list[str] | None = None
 
-    def attach(self, name: str, load: int, described: Described) -> Graph:
-        """Lets a graph take part."""
-        return self._begun().attach(name, load, described.operators, described.values)
+    def attach(self, name: str, load: int, described: Described, *beside: Any) -> Graph:
+        """Lets a graph take part. What is known beside its operators is for graph files only."""
+        of_graph = (described.operators, described.values, described.bodies, described.device)
+        return self._begun().attach(name, load, *of_graph, *beside)
+
+    def note_rules(self, unused: list[str]) -> None:
+        """Remembers rules that choose nothing of a graph; those that choose nothing of any are told at the end."""
+        self.unused_rules = unused if self.unused_rules is None else [r for r in self.unused_rules if r in unused]
+
+    def watch(self, name: str, load: int, described: Described, state: Any) -> Watch:
+        """Lets a graph take part whose values are watched."""
+        operators, values = described.operators, described.values
+        return self._begun().watch(name, load, operators, values, state, self.config.watch_bytes_max)
+
+    def begin(self) -> None:
+        """Begins the dump, if nothing did before. Raises `OSError` where it cannot be written."""
+        self._begun()
+
+    @property
+    def purpose(self) -> str:
+        """`values`, `watch`, `overflow`, or `exception_` with the detail."""
+        return self._begun().purpose
+
+    @property
+    def failure_dir(self) -> str:
+        """Where operators go that raise."""
+        return str(self._begun().failure_dir)
+
+    def attach_eager(self, describe: Any, choose: Any, is_single: bool | None) -> Eager:
+        """Lets operators take part that run without a graph."""
+        return self._begun().attach_eager(describe, choose, is_single)
+
+    @property
+    def session(self) -> Session | None:
+        """The session, once it has begun."""
+        return self._session
 
     def describe(self, name: str, text: str) -> None:
         """Writes a description of a graph beside its dump. A model does not fail for that."""
         session = self._session
         if session is None:
             return
+        if session.purpose == "overflow":
+            # Without an overflow there is no directory.
+            self._descriptions[name] = text
+            return
+        self._describe(session, name, text)
+
+    @staticmethod
+    def _describe(session: Session, name: str, text: str) -> None:
         try:
             session.describe(name, text)
         except OSError as error:
-            _log.warning("the description of %s could not be written: %s", name, error)
+            log.warning("the description of %s could not be written: %s", name, error)
 
     def counters(self) -> dict | None:
         """The counts so far."""
@@ -65,31 +136,39 @@ class Dump:
                 raise RuntimeError("the dump of this backend is finished: a model that is compiled now needs another")
             if self._session is None:
                 self._session = self._new_session()
-                _log.info("dumping into %s", self._session.root)
+                log.info("dumping into %s", self._session.root)
             return self._session
 
     def _new_session(self) -> Session:
         plan = self.plan
         how = {"queue_bytes_max": self.config.queue_bytes_max, "n_writers": self.config.n_writers}
-        times, plain_types = _times(self.accepted_at), [torch.Tensor, torch.nn.Parameter]
+        how["forms"] = _forms.parts
+        of, times = world(), _ranks.times(self.path, self.accepted_at)
+        plain_types = [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:
             # The file says where to; only processes that run together have to be told apart.
-            below = rank_directory() if n_processes() > 1 else ""
+            below = rank_name(of) if of.size > 1 else ""
             return Session.of_acl_json(text, below, times, plain_types, torch.__version__, **how)
+        if (text := self.mindspore_text) is not None:
+            rank = plan.rank if plan.rank is not None else of.rank
+            return Session.of_mindspore_json(
+                text, plan.target, rank, plan.device, times[0], plain_types, torch.__version__, **how
+            )
         return Session(
-            os.path.join(self.path, rank_directory()),
+            os.path.join(self.path, rank_name(of)),
             times,
             plain_types,
             torch.__version__,
             data=plan.data,
+            purpose=purpose(plan),
             mode=plan.mode,
             steps=None if plan.steps is None else [tuple(pair) for pair in plan.steps],
             has_graph_inputs=bool(plan.layers),
             **how,
         )
 
-    def finish(self, n_graphs: int) -> dict:
-        """Writes the rest; says what came of it, and loudly if that is nothing."""
+    def finish(self, n_graphs: int, counts: dict | None = None) -> dict:
+        """Writes the rest; says what came of it, loudly if that is nothing. `counts` go before the core's."""
         with self._lock:
             if self._report is not None:
                 return self._report
@@ -98,48 +177,63 @@ class Dump:
                 return {}
             found = None if self._session is None else self._session.finish()
             root = None if self._session is None else self._session.root
-            self._report = {"n_graphs": n_graphs, "root": None, **(found or {})}
+            self._report = {"n_graphs": n_graphs, "root": None, **(found or {}), **(counts or {})}
             self._report["root"] = None if root is None else str(root)
+            if self._session is not None:
+                self._end(self._session, self._report)
+        for rule in self.unused_rules or ():
+            log.warning("[DataDump] Unused Kernel in json: %s", rule)
         if self.is_enabled:
             self._complain(self._report)
         return self._report
 
-    @staticmethod
-    def _complain(report: dict) -> None:
+    def _end(self, session: Session, report: dict) -> None:
+        """Adds what was found, and writes what is told of it beside the dump."""
+        if session.purpose == "watch":
+            report.update(self.findings.report())
+            report["first_fault"] = report.get("first_fault") or self.findings.first_fault
+            if (text := self.findings.to_json()) is not None:
+                try:
+                    session.write_text("overwrites.json", text)
+                except OSError as error:
+                    report["first_fault"] = report["first_fault"] or str(error)
+        elif session.purpose.startswith("exception"):
+            report["failure_dir"] = str(session.failure_dir) if os.path.isdir(session.failure_dir) else None
+        elif report.get("n_operators_overflowed"):
+            for name, text in self._descriptions.items():
+                self._describe(session, name, text)
+
+    def _complain(self, report: dict) -> None:
         text = None
-        if report["n_graphs"] == 0:
-            text = _NOTHING_COMPILED
+        if self.has_graphs and report["n_graphs"] == 0:
+            text = self.words.nothing
         elif report.get("first_error"):
             text = f"opscope.torch: the dump is not complete: {report['first_error']}"
         elif report.get("first_fault"):
             text = f"opscope.torch: the dump is not complete: {report['first_fault']}"
-        elif report.get("n_steps_active") == 0:
+        elif self.has_graphs and report.get("n_steps_active") == 0:
             n = report.get("n_steps", 0)
-            text = f"opscope.torch: nothing was dumped: of {n} executions of graphs none was among the steps to dump"
+            text = f"opscope.torch: nothing was dumped: of {n} {self.words.steps} none was among the steps to dump"
+            if n == 0:
+                text = "opscope.torch: nothing was dumped: no graph that was executed has anything that is selected"
         if text is not None:
             warnings.warn(text, RuntimeWarning, stacklevel=4)
+        if report.get("n_overwrites"):
+            warnings.warn(
+                f"opscope.torch: watched values were overwritten:\n{report['overwrite_table']}",
+                RuntimeWarning,
+                stacklevel=4,
+            )
         if unseen := report.get("unseen"):
             reasons = ", ".join(f"{n} for {reason}" for reason, n in unseen.items())
-            _log.warning("values that could not be looked at: %s", reasons)
+            log.warning("values that could not be looked at: %s", reasons)
+
+
+def warn(text: str) -> None:
+    """Tells the program something about its dump."""
+    warnings.warn(f"opscope.torch: {text}", RuntimeWarning, stacklevel=3)
 
 
 def warn_of_nothing() -> None:
     """For a program that wanted a dump and compiled nothing."""
     warnings.warn(_NOTHING_COMPILED, RuntimeWarning, stacklevel=2)
-
-
-def rank_directory() -> str:
-    """The directory of this process among those that run together."""
-    size = n_processes()
-    rank = torch.distributed.get_rank() if size > 1 else 0
-    return f"worldsize{size}_global_rank{rank}"
-
-
-def n_processes() -> int:
-    """How many processes run together."""
-    distributed = torch.distributed
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
-
-
-def _times(start: float) -> list[str]:
-    return [time.strftime("%Y%m%d%H%M%S", time.localtime(start + i)) for i in range(_N_NAMES_MAX)]

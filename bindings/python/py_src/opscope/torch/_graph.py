@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch.fx import GraphModule, Node
 
-from . import _names, _storage
+from . import _bodies, _names, _printing, _results, _storage
+from ._origins import Origins
 
 # Operators whose results are whatever was in memory.
 _UNINITIALISED = ("aten.empty", "aten.new_empty")
@@ -35,6 +35,12 @@ class Value:
     is_lazy: bool = False
     # The node that is the value; of an operator with several results the operator.
     node: Node | None = None
+    # What torch knows of it before the graph runs.
+    example: torch.Tensor | None = None
+    # The parameter or buffer that it is, or whose gradient or new value it is; empty for anything else.
+    fqn: str = ""
+    # The body that it is in, by number.
+    body: int | None = None
 
 
 @dataclass
@@ -47,11 +53,34 @@ class Operator:
     outputs: list[int | None]
     attributes: list[tuple[str, str]]
     is_selected: bool
+    # Whether its record has both sides, whichever the plan asks for.
+    has_both_sides: bool = False
     node: Node | None = None
     # What it can be asked for by.
     names: list[str] = field(default_factory=list)
     module: str = ""
     is_marked: bool = False
+    # Whether it gives other strides over the memory of an argument.
+    is_view: bool = False
+    # The body that it is in, by number.
+    body: int | None = None
+
+
+@dataclass
+class Body:
+    """A graph that an operator holds. What Rust reads has no default."""
+
+    # The operator that holds it, its own operators, and the body around it, by number.
+    outer: int
+    operators: list[int]
+    parent: int | None
+    is_loop: bool
+    n_dry_runs: int
+    # Why its operators are not to be looked at, if so.
+    reason: str | None
+    gm: GraphModule | None = None
+    # The node that stands for it.
+    node: Node | None = None
 
 
 @dataclass
@@ -60,67 +89,90 @@ class Described:
 
     values: list[Value] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
+    # Outer ones before those inside.
+    bodies: list[Body] = field(default_factory=list)
+    # What operators and values are called so far.
+    names: set[str] = field(default_factory=set)
+    # The number of the device that it runs on; 0 for the CPU.
+    device: int = 0
+    # Of each node a value's number, None for what is no tensor, or a tuple of these.
+    results: dict[Node, Any] = field(default_factory=dict)
+    # Values that are something of the model, by its name there.
+    model_names: dict[str, str] = field(default_factory=dict)
+
+    def name(self, names: Iterable[tuple[str, Node]]) -> None:
+        """Names the values of nodes, as far as these are single tensors."""
+        for name, node in names:
+            number = self.results.get(node)
+            if isinstance(number, int):
+                self.model_names[name] = self.values[number].name
 
 
-def describe(gm: GraphModule, phase: str, exposure: _storage.Exposure) -> Described:
-    """Numbers the graph's values and lists its operators, in order."""
-    return _Describer(gm, phase, exposure).described
+def describe(
+    gm: GraphModule,
+    phase: str,
+    exposure: _storage.Exposure,
+    origins: Origins | None = None,
+    name: str = "",
+) -> Described:
+    """Numbers the graph's values and lists its operators, in order; those of a body right after what holds it."""
+    described = Described()
+    _Describer(gm, described, phase, _storage.Storages(gm, phase, exposure), origins or Origins(), name)
+    described.device = _device(described.values)
+    return described
 
 
-def to_json(described: Described, name: str, phase: str) -> str:
-    """A description of the graph for readers of its dump: operators by task, values by name."""
-
-    def called(value: int | None) -> str | None:
-        return None if value is None else described.values[value].name
-
-    operators = [
-        {
-            "task_id": task_id,
-            "op_type": one.op_type,
-            "op_name": one.op_name,
-            "inputs": [called(value) for value in one.inputs],
-            "outputs": [called(value) for value in one.outputs],
-            "is_selected": one.is_selected,
-            "attributes": dict(one.attributes),
-        }
-        for task_id, one in enumerate(described.operators)
-    ]
-    arguments = [value.name for value in described.values if value.is_input]
-    graph = {"version": 1, "name": name, "phase": phase, "arguments": arguments, "operators": operators}
-    return json.dumps(graph, indent=1, ensure_ascii=False) + "\n"
+def _device(values: list[Value]) -> int:
+    """The first one that is not the CPU."""
+    devices = (value.example.device for value in values if value.example is not None)
+    return next((device.index or 0 for device in devices if device.type not in ("cpu", "meta")), 0)
 
 
 class _Describer:
-    def __init__(self, gm: GraphModule, phase: str, exposure: _storage.Exposure) -> None:
+    def __init__(
+        self,
+        gm: GraphModule,
+        described: Described,
+        phase: str,
+        storages: _storage.Storages,
+        origins: Origins,
+        graph: str,
+        body: int | None = None,
+    ) -> None:
         self.gm = gm
+        self.described = described
         self.phase = phase
-        self.storages = _storage.Storages(gm, phase, exposure)
-        self.described = Described()
+        self.storages = storages
+        self.origins = origins
+        self.graph = graph
+        self.body = body
+        # What stands before the names of a body's nodes.
+        self.prefix = "" if body is None else described.operators[described.bodies[body].outer].op_name + "."
         # Of each node a value's number, None for what is no tensor, or a tuple of these.
-        self.results: dict[Node, Any] = {}
+        self.results: dict[Node, Any] = described.results if body is None else {}
+        self.names: dict[Node, str] = {}
         self.n_of_alias: dict[str, int] = {}
+        self.n_scopes = 0
         for node in gm.graph.nodes:
+            self.n_scopes += _printing.scope_depth(node)
             if node.op == "placeholder":
                 self.results[node] = self._result(node, is_input=True)
             elif node.op == "get_attr":
-                self.results[node] = self._values(node, self._attribute(node))
+                self.results[node] = self._values(node, _bodies.attribute(self.gm, str(node.target)))
             elif node.op == "call_function":
                 self._call(node)
+            elif node.op == "output" and body is None:
+                self._name_results(node)
 
     def _result(self, node: Node, is_input: bool = False) -> Any:
-        example = node.meta.get("val")
-        if example is None and (is_input or _gives_tensor(node)):
-            # Torch has no example, of a sparse tensor for instance. It shows when the graph runs.
-            return self._value(node, "", None, is_input)
+        example = _results.example(node)
+        if example is None and is_input:
+            example = _results.UNKNOWN
         return self._values(node, example, is_input=is_input)
 
-    def _attribute(self, node: Node) -> Any:
-        found: Any = self.gm
-        for name in str(node.target).split("."):
-            found = getattr(found, name, None)
-        return found
-
     def _call(self, node: Node) -> None:
+        if _printing.is_ours(node.target):
+            return
         if node.target is operator.getitem:
             source = self.results.get(node.args[0])
             if isinstance(source, tuple) and isinstance(node.args[1], int):
@@ -129,8 +181,44 @@ class _Describer:
         inputs = list(self._inputs(node))
         result = self.results[node] = self._result(node)
         outputs = list(_flat(result))
-        if inputs or any(output is not None for output in outputs):
-            self.described.operators.append(self._operator(node, inputs, outputs))
+        bodies = list(_bodies.held(self.gm, node))
+        if not bodies and not inputs and all(output is None for output in outputs):
+            return
+        operators = self.described.operators
+        task_id = len(operators)
+        if self.phase == "forward" and self.body is None:
+            self.origins.learn(node.meta, self.graph, task_id)
+        operators.append(self._operator(node, inputs, outputs))
+        if self.body is not None:
+            self.described.bodies[self.body].operators.append(task_id)
+        for source, gm in bodies:
+            self._describe_body(node, task_id, source, gm)
+
+    def _describe_body(self, node: Node, task_id: int, source: Node, gm: GraphModule) -> None:
+        bodies = self.described.bodies
+        outer = None if self.body is None else bodies[self.body].reason
+        reason = outer or _bodies.reason_of(node)
+        number = len(bodies)
+        loop = (_bodies.is_loop(node), _bodies.n_dry_runs(node))
+        bodies.append(Body(task_id, [], self.body, *loop, reason, gm, source))
+        # Nobody says what a body does with its arguments, and its results are those of the operator around it.
+        storages = _storage.Storages(gm, "body", _storage.Exposure())
+        _Describer(gm, self.described, self.phase, storages, self.origins, self.graph, number)
+
+    def _name_results(self, node: Node) -> None:
+        """Says which results of the graph are gradients, and which are new values of buffers."""
+        results, descriptions = node.args[0], node.meta.get("desc")
+        if not isinstance(results, (tuple, list)) or not isinstance(descriptions, (tuple, list)):
+            return
+        for result, description in zip(results, descriptions):
+            number = self.results.get(result) if isinstance(result, Node) else None
+            if isinstance(number, int) and (name := self.origins.result(description)):
+                value = self.described.values[number]
+                value.fqn = value.fqn or name
+        for operator in self.described.operators:
+            for i, number in enumerate(operator.outputs):
+                if number is not None and (name := self.described.values[number].fqn):
+                    operator.attributes.append((f"output.{i}.fqn", name))
 
     def _inputs(self, node: Node) -> Iterator[int]:
         found: list[Node] = []
@@ -141,19 +229,32 @@ class _Describer:
     def _values(self, node: Node, example: Any, suffix: str = "", is_input: bool = False) -> Any:
         if isinstance(example, torch.Tensor):
             return self._value(node, suffix, example, is_input)
+        if example is _results.UNKNOWN:
+            # Torch has no example, of a sparse tensor for instance. It shows when the graph runs.
+            return self._value(node, suffix, None, is_input)
         if isinstance(example, (tuple, list)):
             return tuple(self._values(node, part, f"{suffix}.{i}", is_input) for i, part in enumerate(example))
         return None
 
     def _value(self, node: Node, suffix: str, example: torch.Tensor | None, is_input: bool = False) -> int:
+        stability = _storage.OPERATOR if node.op == "get_attr" else self.storages.stability(example)
+        is_in_body = self.body is not None
+        if is_in_body and stability == _storage.RUN:
+            # What is known outside of a body may be written to as soon as the body has run.
+            stability = _storage.OPERATOR
+        hidden = self.described.bodies[self.body].reason if self.body is not None else None
         self.described.values.append(
             Value(
-                name=node.name + suffix,
-                stability=_storage.OPERATOR if node.op == "get_attr" else self.storages.stability(example),
-                is_input=is_input,
-                reason=_reason(node),
-                is_lazy=example is not None and (example.is_conj() or example.is_neg()),
+                name=self._name(node) + suffix,
+                stability=stability,
+                is_input=is_input and not is_in_body,
+                reason=hidden or _reason(node),
+                # What nobody knows is asked when it is there.
+                is_lazy=example is None or example.is_conj() or example.is_neg(),
                 node=node,
+                example=example,
+                fqn=self.origins.parameter(node.meta.get("desc")) if is_input and not is_in_body else "",
+                body=self.body,
             )
         )
         return len(self.described.values) - 1
@@ -164,29 +265,55 @@ class _Describer:
         alias = _names.alias_base(base)
         n = self.n_of_alias.get(alias, 0)
         self.n_of_alias[alias] = n + 1
-        alias = f"{alias}_{n}" if n else alias
+        alias = self.prefix + (f"{alias}_{n}" if n else alias)
+        op_name = self._name(node)
         module = _names.module_path(node.meta)
         return Operator(
             op_type=target,
-            op_name=node.name,
+            op_name=op_name,
             inputs=inputs,
             outputs=outputs,
-            attributes=self._attributes(node, target, alias, module),
+            attributes=self._attributes(node, target, alias, module, inputs),
             is_selected=True,
             node=node,
-            names=[node.name, alias, target, base],
+            names=[op_name, alias, target, base],
             module=module,
-            is_marked=_names.is_marked(node.meta),
+            is_marked=self.n_scopes > 0 or _names.is_marked(node.meta),
+            is_view=_names.is_view(node.target),
+            body=self.body,
         )
 
-    def _attributes(self, node: Node, target: str, alias: str, module: str) -> list[tuple[str, str]]:
+    def _name(self, node: Node) -> str:
+        """`cond.sin`; with the body's name where another body of the same operator has the name as well."""
+        if node not in self.names:
+            name = self.prefix + node.name
+            if self.body is not None and name in self.described.names:
+                own = self.described.bodies[self.body].node
+                name = f"{self.prefix}{own.target if own else self.body}.{node.name}"
+            self.described.names.add(name)
+            self.names[node] = name
+        return self.names[node]
+
+    def _attributes(
+        self, node: Node, target: str, alias: str, module: str, inputs: list[int]
+    ) -> list[tuple[str, str]]:
+        original = node.meta.get("original_aten")
+        own = None if self.body is None else self.described.bodies[self.body]
+        partner = self.origins.forward_partner(node.meta) if self.phase == "backward" and own is None else None
+        forward_graph, forward_task_id = partner or ("", "")
         known = {
             "target": target,
+            "kind": _names.kind(target),
+            "original_aten": "" if original is None or str(original) == target else str(original),
             "alias": alias,
             "phase": self.phase,
             "module": module,
             "source": _names.source_line(node.meta),
             "seq_nr": str(node.meta.get("seq_nr", "")),
+            "forward_graph": forward_graph,
+            "forward_task_id": str(forward_task_id),
+            "body": "" if own is None or own.node is None else str(own.node.target),
+            **{f"input.{i}.fqn": self.described.values[value].fqn for i, value in enumerate(inputs)},
         }
         attributes = [(name, text) for name, text in known.items() if text]
         for name, argument in [*((str(i), arg) for i, arg in enumerate(node.args)), *node.kwargs.items()]:
@@ -195,17 +322,13 @@ class _Describer:
         return attributes
 
 
-def _gives_tensor(node: Node) -> bool:
-    """Whether an operator of which nothing else is known gives a tensor."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None:
-        return "val" not in node.meta
-    return len(schema.returns) == 1 and isinstance(schema.returns[0].type, torch.TensorType)
-
-
 def _reason(node: Node) -> str | None:
     """Why what a node gives is not to be looked at, whatever it turns out to be."""
-    target = _names.target_name(node.target) if node.op == "call_function" else ""
+    return reason_of(_names.target_name(node.target)) if node.op == "call_function" else None
+
+
+def reason_of(target: str) -> str | None:
+    """Why results of an operator are not to be looked at, whatever they turn out to be."""
     if target.startswith(_UNINITIALISED):
         return "uninitialised"
     if target.startswith(_COLLECTIVES) and ".wait_tensor" not in target:

@@ -7,13 +7,26 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-# Marks what was traced inside `scope.data_dump()`, in `node.meta["custom"]`.
-SCOPE_KEY = "opscope_data_dump"
+from .._plan import SCOPE_KEY
 
 _ROOT = re.compile(r"^L\[(?:'[^']*'|\"[^\"]*\")\]")
 _MODULES = re.compile(r"\._modules\[(?:'([^']*)'|\"([^\"]*)\")\]")
+_MEMBER = re.compile(r"\._(?:modules|parameters|buffers)\[(?:'([^']*)'|\"([^\"]*)\")\]")
+_PARAMETER = re.compile(rf"(?:{_MEMBER.pattern})*\._(?:parameters|buffers)\[(?:'[^']*'|\"[^\"]*\")\]$")
+_TENSORS = re.compile(r"\._(?:parameters|buffers)\[(?:'([^']*)'|\"([^\"]*)\")\]")
+_LOCAL = re.compile(r"^L\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.*)$')
 _N_SUGGESTIONS = 3
+# Ways of torch to say batch norm, and its backward pass.
+_BATCH_NORMS = {
+    "_batch_norm_impl_index", "_batch_norm_no_update", "_batch_norm_with_update", "_batch_norm_with_update_functional",
+    "_native_batch_norm_legit", "_native_batch_norm_legit_functional", "_native_batch_norm_legit_no_training",
+    "batch_norm_with_update", "cudnn_batch_norm", "miopen_batch_norm", "native_batch_norm",
+}  # fmt: skip
+_BATCH_NORMS_BACKWARD = {
+    "_batch_norm_impl_index_backward", "cudnn_batch_norm_backward", "miopen_batch_norm_backward",
+    "native_batch_norm_backward",
+}  # fmt: skip
 
 
 def target_name(target: Any) -> str:
@@ -32,6 +45,30 @@ def base_name(target: str) -> str:
     """
     parts = target.split(".")
     return parts[1] if len(parts) > 1 else parts[0]
+
+
+def kind(target: str) -> str:
+    """What an operator does, whichever way torch writes it: without namespace, overload and the mark of writing in
+    place, and with one name for all batch norms.
+
+    >>> kind("aten.add_.Tensor"), kind("aten.cudnn_batch_norm.default"), kind("aten.__and__.Scalar")
+    ('add', 'batch_norm', '__and__')
+    """
+    base = base_name(target)
+    if base in _BATCH_NORMS:
+        return "batch_norm"
+    if base in _BATCH_NORMS_BACKWARD:
+        return "batch_norm_backward"
+    return base[:-1] if base.endswith("_") and not base.endswith("__") else base
+
+
+def is_view(target: Any) -> bool:
+    """Whether the result is other strides over the memory of an argument, which nothing is written to."""
+    schema = getattr(target, "_schema", None)
+    if schema is None:
+        return False
+    aliases = [result.alias_info for result in schema.returns]
+    return any(alias is not None and not alias.is_write for alias in aliases)
 
 
 def alias_base(base: str) -> str:
@@ -63,6 +100,45 @@ def clean_path(path: str) -> str:
     return path.lstrip(".")
 
 
+def parameter_path(source: str) -> str:
+    """A parameter or buffer as `named_parameters` has it, from where torch found it; empty for anything else.
+
+    >>> parameter_path("L['self']._modules['blocks']._modules['0']._parameters['weight']"), parameter_path("L['x']")
+    ('blocks.0.weight', '')
+    """
+    found = _PARAMETER.search(source)
+    if found is None:
+        return ""
+    return ".".join(one or other for one, other in _MEMBER.findall(found[0]))
+
+
+def argument_names(gm: Any) -> list[str]:
+    """What the arguments of a graph of `torch.compile` are called in the program; empty where nobody knows."""
+    return [_argument_name(node) for node in gm.graph.nodes if node.op == "placeholder"]
+
+
+def _argument_name(node: Any) -> str:
+    source = getattr(node, "_dynamo_source", None)
+    name = getattr(source, "name", "")
+    name = name() if callable(name) else name
+    return clean_argument(str(name)) if name else ""
+
+
+def clean_argument(source: str) -> str:
+    """A parameter's name as `named_parameters` has it, or that of a local variable.
+
+    >>> clean_argument("L['self']._modules['a']._modules['0']._parameters['weight']"), clean_argument("L['x']")
+    ('a.0.weight', 'x')
+    """
+    if tensor := _TENSORS.search(source):
+        module = clean_path(source[: tensor.start()])
+        name = tensor[1] or tensor[2] or ""
+        return f"{module}.{name}" if module else name
+    if (local := _LOCAL.match(source)) and local.end() == len(source):
+        return local[1] or local[2] or ""
+    return clean_path(source)
+
+
 def source_line(meta: dict) -> str:
     """File, line and function of the innermost call in the user's code; empty where nobody knows."""
     for line in reversed((meta.get("stack_trace") or "").splitlines()):
@@ -78,13 +154,21 @@ class Layers:
         self.tokens = tuple(dict.fromkeys(tokens))
         self._found: set[str] = set()
 
+    @property
+    def found(self) -> set[str]:
+        """Names that something had so far."""
+        return self._found
+
     def choose(self, names: list[list[str]], modules: list[str]) -> list[bool]:
-        """For each operator, whether one of its names or its module is listed."""
+        """For each operator, whether one of its names or its module is listed, or what it is inside of. The first of
+        its names is its own.
+        """
         wanted = set(self.tokens)
         prefixes = tuple(token for token in self.tokens if token.endswith((".", "/")))
         chosen = []
         for own, module in zip(names, modules):
             hits = wanted.intersection(own)
+            hits |= {prefix for prefix in prefixes if own and _is_below(own[0], prefix)}
             if module:
                 hits |= wanted & {module}
                 hits |= {prefix for prefix in prefixes if _is_below(module, prefix)}

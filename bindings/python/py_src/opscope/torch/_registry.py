@@ -1,4 +1,4 @@
-"""The name `opscope` among the backends of `torch.compile`."""
+"""The name `opscope` among the backends of `torch.compile`, and that of TorchAir's backend."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ from typing import Any
 
 from torch._dynamo.backends import registry
 
+from ..torchair import npugraph_ex
+from ..torchair.configs import npugraphex_config
 from . import _backend
 
 NAME = "opscope"
+# Options that are not ours.
+OPTIONS = npugraphex_config.OPTIONS
 _ENTRY = EntryPoint(NAME, f"{__name__}:by_name", "torch_dynamo_backends")
 
 
@@ -19,6 +23,7 @@ def register() -> None:
     Torch has a function to register a backend, but none to register one that is looked up only when it is asked for.
     """
     registry._BACKENDS.setdefault(NAME, _ENTRY)
+    npugraph_ex.register()
 
 
 def __getattr__(name: str) -> Any:
@@ -30,8 +35,14 @@ def __getattr__(name: str) -> Any:
 
 
 def compile_graph(gm: Any, example_inputs: Any, **kwargs: Any) -> Any:
-    """What torch calls with each graph; `options` are arguments of `opscope.torch.backend`."""
+    """What torch calls with each graph; `options` are those of `opscope.torch.backend`, or those of `npugraph_ex`."""
     options = kwargs.pop("options", None) or {}
     if mode := kwargs.pop("mode", None):
         raise ValueError(f"the backend `{NAME}` has no mode `{mode}`; which tensors to dump is options={{'mode': ...}}")
+    if theirs := OPTIONS.intersection(options):
+        if ours := sorted(set(options) - OPTIONS):
+            names = f"{', '.join(ours)} and {', '.join(sorted(theirs))}"
+            raise ValueError(f"options of the backends `{NAME}` and `{npugraph_ex.NAME}` do not go together: {names}")
+        _backend.note_called()
+        return npugraph_ex.compile_graph(gm, example_inputs, options=options, **kwargs)
     return _backend.named(options)(gm, example_inputs, **kwargs)

@@ -9,7 +9,7 @@ from typing import Any
 from torch.fx import GraphModule
 
 from .._native.capture import Graph
-from . import _taps
+from . import _bodies, _taps
 from ._graph import Described
 
 _step: int | None = None
@@ -21,6 +21,18 @@ def set_step(step: int | None) -> None:
     if step is not None and step < 0:
         raise ValueError(f"step {step}: steps are 0 or more")
     _step = step
+
+
+def step_or(count: int) -> int:
+    """The step that the program set, or `count`."""
+    return count if _step is None else _step
+
+
+def next_step() -> int:
+    """Gives every graph the number after the one that was set last, or 0."""
+    global _step
+    _step = 0 if _step is None else _step + 1
+    return _step
 
 
 def untapped(gm: GraphModule) -> Callable[[list], Any]:
@@ -47,6 +59,7 @@ class Runner:
         self._tapped: Callable[[list], Any] | None = None
         self._source: tuple[GraphModule, Described, Callable[[], None]] | None = (gm, described, on_first)
         self._has_taps = bool(graph.tapped)
+        self._has_bodies = bool(described.bodies)
 
         def run(args: list) -> Any:
             return self._run(args)
@@ -56,17 +69,21 @@ class Runner:
 
     def _run(self, args: list) -> Any:
         count = next(self._steps)
-        run = self._graph.begin_step(count if _step is None else _step) if self._has_taps else None
+        run = self._graph.begin_step(step_or(count)) if self._has_taps else None
         if run is None:
             return self._plain(args)
         arguments = [run, *args]
         # Arguments that nobody else has are freed as soon as the graph is done with them.
         args.clear()
+        before = _bodies.exchange(run) if self._has_bodies else None
         try:
             result = (self._tapped or self._build())(arguments)
         except BaseException as error:
             run.fail(f"{type(error).__name__}: {error}")
             raise
+        finally:
+            if self._has_bodies:
+                _bodies.exchange(before)
         run.end()
         return result
 
@@ -75,6 +92,6 @@ class Runner:
         if source is not None:
             gm, described, on_first = source
             on_first()
-            self._tapped = _taps.tapped(gm, described, self._graph.tapped, self._graph.wanted)
+            self._tapped = _taps.tapped(gm, described, self._graph)
             self._source = None
         return self._tapped

@@ -30,6 +30,8 @@ class Exposure:
 
     def __init__(self) -> None:
         self.storages: set[int] | None = None
+        # What the arguments of the forward graph are called in the program.
+        self.sources: list[str] = []
         # Numbers of storages are addresses: nothing else gets them while these are there.
         self._kept: list[Any] = []
 

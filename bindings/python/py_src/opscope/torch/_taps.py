@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from types import CodeType
 from typing import Any
 
 import torch
 from torch.fx import GraphModule
 
+from .._native.capture import Graph
+from . import _bodies
 from ._graph import Described
+from ._storage import OPERATOR
 
 try:
     from torch.fx.graph import _BoxedCodeGen
@@ -24,48 +28,121 @@ def resolved(result: Any) -> Any:
     """The same tensors, with elements in memory that are what they stand for."""
     if isinstance(result, (tuple, list)):
         return [resolved(part) for part in result]
-    if isinstance(result, torch.Tensor):
+    if not isinstance(result, torch.Tensor):
+        return result
+    try:
         return result.resolve_conj().resolve_neg()
-    return result
+    except (NotImplementedError, RuntimeError):
+        # A form of tensors that never stands for other elements than it has.
+        return result
 
 
 def plain(gm: GraphModule) -> Boxed:
     """The graph as it is."""
-    return _boxed(gm, copy.deepcopy(gm.graph))
+    return boxed(gm, copy.deepcopy(gm.graph))
 
 
-def tapped(gm: GraphModule, described: Described, tapped: list[int], wanted: list[int]) -> Boxed:
-    """The graph with a call after each operator in `tapped`, and one that shows `wanted` values that no operator
+def tapped(gm: GraphModule, described: Described, attached: Graph) -> Boxed:
+    """The graph with a call after each operator that is tapped, and one that shows wanted values that no operator
     gives. Its first argument is the run that the calls go to.
     """
-    graph = copy.deepcopy(gm.graph)
-    # A copy has the same nodes in the same order.
-    ours = dict(zip(gm.graph.nodes, graph.nodes))
-    first = next(iter(graph.nodes))
-    with graph.inserting_before(first):
-        run = graph.placeholder("opscope_run")
-    arguments = [node for node in graph.nodes if node.op == "placeholder"]
-    given = []
-    for number in wanted:
-        value = described.values[number]
-        if value.node is None or value.node.op == "call_function":
-            continue
-        if value.node.op == "placeholder" and value.name == value.node.name:
-            given.append(number)
+    return boxed(*_Tapper(described, attached).tapped(gm, None))
+
+
+class _Tapper:
+    def __init__(self, described: Described, attached: Graph) -> None:
+        self.described = described
+        self.tells_failures = attached.tells_failures
+        self.parameters = attached.parameters
+        self.tapped_operators: dict[int | None, list[int]] = {}
+        for number in attached.tapped:
+            self.tapped_operators.setdefault(described.operators[number].body, []).append(number)
+        self.wanted: dict[int | None, list[int]] = {}
+        for number in attached.wanted:
+            self.wanted.setdefault(described.values[number].body, []).append(number)
+
+    def tapped(self, gm: GraphModule, body: int | None) -> tuple[Any, Any]:
+        """A copy of a graph with calls in it, and what it finds its attributes in."""
+        described = self.described
+        graph = copy.deepcopy(gm.graph)
+        # A copy has the same nodes in the same order.
+        ours = dict(zip(gm.graph.nodes, graph.nodes))
+        arguments = [node for node in graph.nodes if node.op == "placeholder"]
+        if body is None:
+            with graph.inserting_before(next(iter(graph.nodes))):
+                run = graph.placeholder("opscope_run")
+            after = arguments[-1] if arguments else run
         else:
-            _give(graph, run, [number], described, ours, after=ours[value.node])
-    if given:
-        _give(graph, run, given, described, ours, after=arguments[-1])
-    for number in tapped:
-        operator = described.operators[number]
-        node = ours[operator.node]
-        outputs = [output for output in operator.outputs if output is not None]
-        is_lazy = any(described.values[output].is_lazy for output in outputs)
-        with graph.inserting_after(node):
-            result = graph.call_function(resolved, (node,)) if is_lazy else node
-        with graph.inserting_after(result):
-            graph.call_method("tap", (run, number, result))
-    return _boxed(gm, graph)
+            place = graph.inserting_after(arguments[-1]) if arguments else graph.inserting_before(None)
+            with place:
+                after = run = graph.call_function(_bodies.enter, (body,))
+        given = []
+        for number in self.wanted.get(body, ()):
+            value = described.values[number]
+            if value.node is None or value.node.op == "call_function":
+                continue
+            if value.node.op == "placeholder" and value.name.endswith(value.node.name):
+                given.append(number)
+            else:
+                _give(graph, run, [number], described, ours, after=ours[value.node])
+        if given:
+            _give(graph, run, given, described, ours, after=after)
+        for number in self.tapped_operators.get(body, ()):
+            operator = described.operators[number]
+            node = ours[operator.node]
+            outputs = [output for output in operator.outputs if output is not None]
+            is_lazy = any(described.values[output].is_lazy for output in outputs)
+            if self.tells_failures:
+                with graph.inserting_before(node):
+                    graph.call_method("enter_operator", (run, number))
+            with graph.inserting_after(node):
+                result = graph.call_function(resolved, (node,)) if is_lazy else node
+            with graph.inserting_after(result):
+                graph.call_method("tap", (run, number, result))
+        if body is None:
+            _refresh(graph, run, self.parameters, described, ours)
+        return self._with_bodies(gm, graph, body, ours), graph
+
+    def _with_bodies(self, gm: GraphModule, graph: Any, body: int | None, ours: dict) -> Any:
+        """Puts graphs with calls in the place of those that operators hold."""
+        inside = [
+            (number, one)
+            for number, one in enumerate(self.described.bodies)
+            if one.parent == body and one.reason is None and self._is_anything_shown(number)
+        ]
+        if not inside:
+            return gm
+        targets = [str(node.target) for node in graph.nodes if node.op in ("get_attr", "call_module")]
+        root = {target: _bodies.attribute(gm, target) for target in targets}
+        for number, one in inside:
+            name = f"opscope_body_{number}"
+            root[name] = made = GraphModule(*self.tapped(one.gm, number))
+            made.meta.update(one.gm.meta)
+            outer, source = ours[self.described.operators[one.outer].node], ours[one.node]
+            with graph.inserting_before(outer):
+                outer.replace_input_with(source, graph.get_attr(name))
+        used = {str(node.target) for node in graph.nodes if node.op in ("get_attr", "call_module") and node.users}
+        for node in [node for node in graph.nodes if node.op == "get_attr" and not node.users]:
+            graph.erase_node(node)
+        return {name: found for name, found in root.items() if name in used}
+
+    def _is_anything_shown(self, body: int) -> bool:
+        """Whether a body or one inside it has anything to call for."""
+        if body in self.tapped_operators:
+            return True
+        bodies = enumerate(self.described.bodies)
+        return any(one.parent == body and self._is_anything_shown(number) for number, one in bodies)
+
+
+def _refresh(graph: Any, run: Any, parameters: list[int], described: Described, ours: dict) -> None:
+    """Shows arguments that are written as the graph leaves them, if it writes to them."""
+    written = [number for number in parameters if described.values[number].stability == OPERATOR]
+    nodes = {number: described.values[number].node for number in written}
+    numbers = [number for number, node in nodes.items() if node is not None and node.op == "placeholder"]
+    numbers = [number for number in numbers if isinstance(nodes[number].meta.get("val"), torch.Tensor)]
+    if numbers:
+        with graph.inserting_before(next(node for node in graph.nodes if node.op == "output")):
+            graph.call_method("refresh", (run, tuple(numbers), tuple(ours[nodes[number]] for number in numbers)))
 
 
 def _give(graph: Any, run: Any, numbers: list[int], described: Described, ours: dict, *, after: Any) -> None:
@@ -81,7 +158,8 @@ def _give(graph: Any, run: Any, numbers: list[int], described: Described, ours: 
         graph.call_method("give", (run, tuple(numbers), tuple(tensors)))
 
 
-def _boxed(gm: GraphModule, graph: Any) -> Boxed:
+def boxed(gm: Any, graph: Any) -> Boxed:
+    """The code of a graph of `gm`, called with a list of arguments, which it empties."""
     if _BoxedCodeGen is not None:
         graph.set_codegen(_BoxedCodeGen())
         return GraphModule(gm, graph).forward
@@ -92,4 +170,10 @@ def _boxed(gm: GraphModule, graph: Any) -> Boxed:
         arguments.clear()
         return forward(*taken)
 
+    call.graph_code = forward.__code__  # type: ignore[attr-defined]
     return call
+
+
+def code_of(call: Boxed) -> CodeType:
+    """The code that stands in tracebacks for a graph."""
+    return getattr(call, "graph_code", None) or call.__code__

@@ -8,7 +8,7 @@ Ascend device. Importing this package does not import torch.
 
 from __future__ import annotations
 
-from opscope.torchair import configs, core, ge, inference, llm_datadist, ops, scope
+from opscope.torchair import configs, core, ge, inference, llm_datadist, npugraph_ex, ops, scope
 from opscope.torchair._absent import (
     dynamo_export,
     npu_format_cast_via_cpu,
@@ -34,6 +34,7 @@ __all__ = [
     "llm_datadist",
     "logger",
     "npu_format_cast_via_cpu",
+    "npugraph_ex",
     "ops",
     "patch_for_hcom",
     "register_fx_node_ge_converter",
@@ -41,3 +42,5 @@ __all__ = [
     "scope",
     "use_internal_format_weight",
 ]
+
+npugraph_ex.register()

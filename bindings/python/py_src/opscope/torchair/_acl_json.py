@@ -8,8 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from opscope.torchair._plan import AclJson
-from opscope.torchair._warning import warn
+from opscope._plan import AclJson
+from opscope._warning import warn
 
 # The native module takes no greater file either.
 BYTES_MAX = 10 << 20

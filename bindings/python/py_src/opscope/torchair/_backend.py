@@ -8,8 +8,8 @@ from typing import Any
 
 from opscope.torchair import _idle
 from opscope.torchair._lower import lower
-from opscope.torchair._plan import DumpPlan
-from opscope.torchair._warning import warn
+from opscope._plan import DumpPlan
+from opscope._warning import warn
 from opscope.torchair.configs._node import copied
 from opscope.torchair.configs.compiler_config import CompilerConfig
 from opscope.torchair.configs.npugraphex_config import assign
@@ -30,7 +30,7 @@ class NpuBackend:
         self.custom_decompositions = dict(decompositions)
         # At once, so that wrong options are found where they are given.
         self._made = [_Made(config, checked(config))]
-        self._torch = _torch_backend()
+        self._engine = _engine()
 
     def __call__(self, gm: Any, example_inputs: Any, **keywords: Any) -> Any:
         options = keywords.pop("options", None)
@@ -40,7 +40,7 @@ class NpuBackend:
             assign(config, options)
         made = self._made_with(config)
         if made.backend is None:
-            make = self._torch.make_backend
+            make = self._engine.make_backend
             made.backend = make(made.plan, made.config, decompositions=self.custom_decompositions)
         return made.backend(gm, example_inputs, **keywords)
 
@@ -85,7 +85,7 @@ def get_compiler(compiler_config: CompilerConfig | None = None) -> Compiler:
     """
     config = copied(_config(compiler_config))
     plan = checked(config)
-    compiler: Compiler = _torch_backend().make_compiler(plan, config)
+    compiler: Compiler = _engine().make_compiler(plan, config)
     return compiler
 
 
@@ -106,7 +106,7 @@ def checked(config: CompilerConfig) -> DumpPlan:
     return plan
 
 
-def _torch_backend() -> Any:
+def _engine() -> Any:
     try:
         importlib.import_module("torch")
     except ModuleNotFoundError as error:
@@ -115,4 +115,4 @@ def _torch_backend() -> Any:
         raise ModuleNotFoundError(
             "the backend compiles with PyTorch, which is not installed: pip install torch", name="torch"
         ) from None
-    return importlib.import_module("opscope.torch._backend")
+    return importlib.import_module("opscope.torchair._engine")

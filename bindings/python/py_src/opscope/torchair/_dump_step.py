@@ -6,7 +6,7 @@ letter after them; it also lets some texts pass that nothing later understands, 
 
 from __future__ import annotations
 
-from opscope.torchair._plan import STEP_MAX, StepRange
+from opscope._plan import STEP_MAX, StepRange
 
 # As many as AscendCL takes.
 ITEMS_MAX = 100

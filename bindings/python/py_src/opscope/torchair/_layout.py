@@ -11,58 +11,33 @@ put the process's id into a name.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from datetime import datetime, timezone
-from typing import NamedTuple
 
-from opscope.torchair._warning import warn
+from opscope._world import World, rank_name, world
+
+__all__ = [
+    "NAME_BYTES_MAX",
+    "World",
+    "data_directory",
+    "fx_directory",
+    "fx_file",
+    "graph_file",
+    "graph_name",
+    "rank_directory",
+    "rank_name",
+    "sanitised",
+    "summary_file",
+    "tensor_file",
+    "time_now",
+    "timestamp_now",
+    "world",
+]
 
 # What TorchAir writes as an underscore in names of models and operators.
 _REPLACED = str.maketrans({".": "_", "/": "_", "\\": "_", " ": "_"})
 # Longest name of a file or directory that common file systems take, in bytes.
 NAME_BYTES_MAX = 255
-
-
-class World(NamedTuple):
-    """The processes that run together, and which one of them this is."""
-
-    size: int = 1
-    rank: int = 0
-
-
-def world() -> World:
-    """Of `torch.distributed` if it is initialised, otherwise of `WORLD_SIZE` and `RANK`, otherwise one process.
-
-    torch is not imported for it: who has initialised its processes has imported it.
-    """
-    distributed = getattr(sys.modules.get("torch"), "distributed", None)
-    if distributed is not None and distributed.is_available() and distributed.is_initialized():
-        size = int(distributed.get_world_size())
-        return World(size, int(distributed.get_rank())) if size > 1 else World()
-    return _world_of(os.environ.get("WORLD_SIZE"), os.environ.get("RANK"))
-
-
-def _world_of(size_text: str | None, rank_text: str | None) -> World:
-    if size_text is None or rank_text is None:
-        return World()
-    size, rank = _decimal(size_text), _decimal(rank_text)
-    if size is None or rank is None or rank >= size:
-        warn(
-            f"the variables WORLD_SIZE=`{size_text}` and RANK=`{rank_text}` are no number of processes and one of "
-            "them: taken for a single process"
-        )
-        return World()
-    return World(size, rank)
-
-
-def _decimal(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
-
-
-def rank_name(of: World) -> str:
-    """Name of the directory of one process."""
-    return f"worldsize{of.size}_global_rank{of.rank}"
 
 
 def rank_directory(dump_path: str, of: World) -> str:

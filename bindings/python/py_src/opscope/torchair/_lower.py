@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 
 from opscope.torchair import _acl_json, _dump_step
-from opscope.torchair._plan import DumpPlan
-from opscope.torchair._warning import warn
+from opscope._plan import DumpPlan
+from opscope._warning import warn
 from opscope.torchair.configs.compiler_config import CompilerConfig
 from opscope.torchair.configs.dump_config import DataDumpConfig
 
@@ -29,7 +29,7 @@ def lower(config: CompilerConfig) -> DumpPlan:
         return _of_file(options)
     if not options.enable_dump:
         _warn_of_idle(options, (*_OF_BOTH, *_OF_GRAPH_MODE, *_OF_CAPTURED), "enable_dump is False: nothing is dumped")
-        return DumpPlan()
+        return DumpPlan(enabled=False)
     path = os.fspath(options.dump_path.raw)
     _check_directory(path)
     if config.mode.value != "max-autotune":

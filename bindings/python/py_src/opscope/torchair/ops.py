@@ -1,4 +1,4 @@
-"""Operators that TorchAir adds to PyTorch's. Most of them are for Ascend devices only."""
+"""Operators that TorchAir adds to PyTorch's. Those that are for Ascend devices only can be imported, and no more."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ __all__ = [
     "npu_tagged_event_record",
     "npu_tagged_event_wait",
     "record",
+    "save_npugraph_tensor",
     "wait",
 ]
 
@@ -22,9 +23,31 @@ _STREAMS = "operators run one after the other, without streams and events of an 
 _ATTENTION = "it is an operator of Ascend devices; torch.nn.functional.scaled_dot_product_attention runs everywhere"
 
 
-def npu_print(*args: Any, summarize_size: int = 3, tensor_detail: bool = False) -> NoReturn:
-    """Not available."""
-    absent("ops.npu_print", "torch.ops.higher_order.print and dumps show values of a compiled graph")
+def npu_print(*args: Any, summarize_size: int = 3, tensor_detail: bool = False) -> None:
+    """Prints tensors, numbers and texts in one line, in a compiled graph without a graph break and in eager mode.
+
+    Of an axis with more than twice `summarize_size` elements the first and last ones are shown; -1 shows all. With
+    `tensor_detail` shapes and dtypes are shown as well. Nothing is printed in backward.
+    """
+    # Here and not above: the package is imported without torch.
+    from opscope.torch import _printing
+
+    if isinstance(summarize_size, bool) or not isinstance(summarize_size, int) or summarize_size < -1:
+        raise ValueError(f"summarize_size: a number of elements or -1 is expected, got {summarize_size!r}")
+    _printing.npu_print(*args, summarize_size=summarize_size, tensor_detail=bool(tensor_detail))
+
+
+def save_npugraph_tensor(t: Any, *, save_path: str) -> None:
+    """Saves a tensor, in a compiled graph without a graph break and in eager mode.
+
+    `x.pt` becomes `x_device_0_0.pt`, and `x_device_0_1.pt` the next time; a name that ends in `.bin` has the bytes
+    alone. `torch_npu.save_npugraph_tensor` in TorchAir's world.
+    """
+    from opscope.torch import _printing
+
+    if not save_path.endswith((".pt", ".bin")):
+        raise ValueError(f"save_path: `{save_path}` ends neither in .pt nor in .bin")
+    _printing.save_tensor(t, save_path)
 
 
 def npu_fused_infer_attention_score(*args: Any, **kwargs: Any) -> NoReturn:

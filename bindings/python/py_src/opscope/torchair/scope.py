@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from opscope.torchair._plan import SCOPE_KEY
+from opscope._plan import SCOPE_KEY
 
 __all__ = [
     "data_dump",
@@ -27,8 +27,17 @@ def data_dump() -> Iterator[None]:
     # Here and not above: the package is imported without torch.
     from torch.fx import traceback  # type: ignore[import-not-found, unused-ignore]
 
-    with traceback.annotate({SCOPE_KEY: True}):
+    annotate = getattr(traceback, "annotate", None)
+    if annotate is None:
+        # Before torch 2.9. Operators of backward are not marked then.
+        from opscope.torch import _printing
+
+        _printing.mark_scope(True)
         yield
+        _printing.mark_scope(False)
+    else:
+        with annotate({SCOPE_KEY: True}):
+            yield
 
 
 def npu_stream_switch(

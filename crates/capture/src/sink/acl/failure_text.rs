@@ -11,7 +11,7 @@ use crate::{Failure, FailureDetail, FailureTrace};
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
 /// The text in the header: what failed and why; beyond [`FailureDetail::Brief`] also the tensors and
-/// attributes.
+/// attributes; at the end what the engine notes.
 pub(super) fn message(record: &Record, failure: &Failure) -> String {
     let operator = &record.operator;
     let mut text = format!(
@@ -33,6 +33,9 @@ pub(super) fn message(record: &Record, failure: &Failure) -> String {
         for (name, value) in &operator.attributes {
             push_line(&mut text, &format!("attribute {name}: {value}"));
         }
+    }
+    if !failure.notes.is_empty() {
+        push_line(&mut text, failure.notes.trim_end_matches('\n'));
     }
     shortened(text)
 }

@@ -3,16 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use opscope_capture::sink::{Dedup, DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
-use opscope_capture::{
-    Exclusion, KernelRule, KernelSelection, ModelSelection, OperatorKey, OperatorSelection, Plan,
-    Purpose, Sides,
-};
+use opscope_capture::sink::MindSporeOptions;
+use opscope_capture::{Exclusion, OperatorKey, Plan};
 use opscope_config::Issue;
-use opscope_config::dialect::mindspore::{
-    self, FileFormat, Kernels, MindSporeConfig, MindSporeDump, RuleKind,
-};
-use opscope_store::tree::mindspore::Target;
+use opscope_config::dialect::mindspore::{self, MindSporeConfig};
 
 use crate::arguments::ModeArguments;
 use crate::exit::{Failure, USAGE};
@@ -47,108 +41,24 @@ impl Dump {
         modes: ModeArguments,
         time: String,
     ) -> Result<Option<Dump>, Failure> {
-        let MindSporeConfig { dump, settings, .. } = config;
-        let Some(dump) = dump else {
-            return Ok(None);
-        };
-        let precision = match settings.is_stat_precise {
-            true => DevicePrecision::High,
-            false => DevicePrecision::Low,
-        };
-        let plan = plan(&dump)?;
-        let options = MindSporeOptions {
-            target: dump.target,
-            path: dump.path,
-            rank,
-            net_name: dump.net_name,
-            first_iteration: dump.initial_iteration,
-            has_tensors: dump.saved.tensors,
-            statistics: dump.saved.statistics,
-            device_statistics: settings.is_stat_on_device.then_some(precision),
-            n_samples: dump.n_samples,
-            has_host_layout: dump.trans_flag,
-            is_bin: dump.file_format == FileFormat::Bin,
-            dedup: Dedup::default(),
-            compression: None,
-            has_kernel_args: dump.saves_kernel_args,
-            has_parameters_only: has_parameters_only(dump.target, dump.purpose),
-            runtime: match dump.purpose {
-                Purpose::Values | Purpose::Watch => {
-                    RuntimeMode::Values(MindSporeSink::mode_word(dump.sides))
-                }
-                Purpose::Overflow | Purpose::NonFinite => RuntimeMode::Overflow,
-                Purpose::Failures(_) => RuntimeMode::Exceptions,
+        let request = mindspore::Request::new(config, rank, modes.modes(), time)
+            .map_err(|error| Failure::new(USAGE, anyhow!(error)))?;
+        let excluded = NO_KERNELS.map(|op_type| Exclusion {
+            model: None,
+            operators: OperatorKey::Type(op_type.to_owned()),
+            slots: None,
+        });
+        Ok(request.map(|request| Dump {
+            plan: Plan {
+                excluded: excluded.into(),
+                ..request.plan
             },
-            configuration: dump.text.into_bytes(),
-            time,
-            modes: modes.modes(),
-        };
-        Ok(Some(Dump { plan, options }))
+            options: request.options,
+        }))
     }
 
     /// Threads that may write: rows of statistics keep their order with one only.
     pub(super) fn n_writers_max(options: &MindSporeOptions) -> usize {
-        match options.statistics {
-            Some(_) => 1,
-            None => usize::MAX,
-        }
+        mindspore::Request::n_writers_max(options)
     }
-}
-
-/// Neither CPU nor GPU tells of operators that fail; parameters are all that they write then.
-fn has_parameters_only(target: Target, purpose: Purpose) -> bool {
-    target.has_parameters() && matches!(purpose, Purpose::Failures(_))
-}
-
-fn plan(dump: &MindSporeDump) -> Result<Plan, Failure> {
-    let has_ranks = dump.target.has_ranks();
-    let is_nothing_but_parameters = has_parameters_only(dump.target, dump.purpose);
-    let operators = match &dump.kernels {
-        _ if is_nothing_but_parameters => OperatorSelection::none(),
-        Kernels::Every => OperatorSelection::every(),
-        Kernels::Listed(rules) => {
-            let rules = rules.iter().map(|entry| rule(entry, has_ranks));
-            let rules = rules.collect::<Result<_, _>>()?;
-            OperatorSelection::by_kernels(KernelSelection::Rules(rules))
-        }
-        Kernels::BySetDump => OperatorSelection::by_kernels(KernelSelection::Marked),
-    };
-    let purpose = match dump.purpose {
-        Purpose::Failures(_) if is_nothing_but_parameters => Purpose::Values,
-        // Kernel by kernel it is what an operator makes that tells; a whole graph has a register.
-        Purpose::Overflow if has_ranks => Purpose::NonFinite,
-        purpose => purpose,
-    };
-    let excluded = NO_KERNELS.map(|op_type| Exclusion {
-        model: None,
-        operators: OperatorKey::Type(op_type.to_owned()),
-        slots: None,
-    });
-    Ok(Plan {
-        purpose,
-        models: ModelSelection::Every(operators),
-        excluded: excluded.into(),
-        sides: match dump.purpose {
-            // What a failing operator makes is worth nothing.
-            Purpose::Failures(_) if !is_nothing_but_parameters && has_ranks => Sides::Inputs,
-            _ => dump.sides,
-        },
-        steps: dump.iteration.clone().counted_from(dump.initial_iteration),
-        has_graph_inputs: false,
-        has_parameters: dump.target.has_parameters(),
-        has_constants: !is_nothing_but_parameters,
-        n_overflows_max: dump.overflow_number,
-    })
-}
-
-/// Dumps of whole graphs know no types, only names; their regular expressions may match a part of one.
-fn rule(rule: &mindspore::KernelRule, has_ranks: bool) -> Result<KernelRule, Failure> {
-    let regex = match rule.kind {
-        RuleKind::Name => return Ok(KernelRule::name(&rule.text)),
-        RuleKind::Type if has_ranks => return Ok(KernelRule::op_type(&rule.text)),
-        RuleKind::Type => return Ok(KernelRule::name(&rule.text)),
-        RuleKind::Regex if has_ranks => KernelRule::regex(&rule.text, rule.pattern()),
-        RuleKind::Regex => KernelRule::regex_anywhere(&rule.text, rule.pattern()),
-    };
-    regex.map_err(|error| Failure::new(USAGE, anyhow!(error)))
 }

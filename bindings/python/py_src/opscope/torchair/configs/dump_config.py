@@ -6,7 +6,7 @@ import os
 import re
 
 from opscope.torchair import _dump_step, _layout
-from opscope.torchair._warning import warn
+from opscope._warning import warn
 from opscope.torchair.configs._node import Node, Options, option
 from opscope.torchair.configs._option import MustExistedFileAddr, MustExistedPathValue, OptionValue, ParsedValue
 

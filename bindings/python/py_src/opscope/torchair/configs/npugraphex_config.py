@@ -43,6 +43,9 @@ _PLACES: dict[str, tuple[str, bool]] = {
     "use_graph_pool": ("aclgraph_config.use_custom_pool", False),
 }
 
+# Names of the options of `torch.compile`.
+OPTIONS = frozenset(_PLACES)
+
 
 class NpuGraphExConfig(PlainNode):
     """Options of the newer backend, which are not checked. A program sets them by `torch.compile(options=…)`."""

@@ -6,7 +6,7 @@ import sys
 import warnings
 from types import FrameType
 
-_PACKAGE = "opscope.torchair"
+_PACKAGE = "opscope"
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:

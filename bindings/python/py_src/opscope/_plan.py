@@ -1,13 +1,13 @@
 """What a dump configuration asks for, as plain data.
 
-`opscope.torchair` makes a `DumpPlan` of a `CompilerConfig`; the backend in `opscope.torch` carries it out and looks at
-no option of `dump_config` itself.
+`opscope.torch.backend` makes a `DumpPlan` of its arguments and `opscope.torchair` one of a `CompilerConfig`; the
+backend in `opscope.torch` carries it out. Importing this module does not import torch.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # `node.meta["custom"]` of what was traced inside `torchair.scope.data_dump()` has this key.
 SCOPE_KEY = "opscope_data_dump"
@@ -39,30 +39,43 @@ class AclJson(NamedTuple):
 class DumpPlan:
     """What to dump, and where to.
 
-    `acl_json` takes the place of everything after it: if it is there, the file says what is dumped and where to, and
-    the other fields have their defaults.
+    `acl_json` takes the place of everything after it: if it is there, it says what is dumped and where to.
     """
 
     # Whether anything is dumped at all.
-    enabled: bool = False
-    acl_json: AclJson | None = None
-    # The root of the dump, an existing directory, as it was given.
+    enabled: bool = True
+    # A configuration in the form of AscendCL's `acl.json`, or its text alone.
+    acl_json: AclJson | str | None = None
+    # The root of the dump, as it was given.
     path: str = "./"
     # `input`, `output` or `all`: which tensors of an operator.
     mode: str = "all"
-    # `None` is every step. In the order given; ranges may overlap.
+    # Pairs of a first and a last step, both included, in the order given; they may overlap. `None` is every step.
     steps: tuple[StepRange, ...] | None = None
-    # Names of operators, each once, in the order given. Empty is every operator. What `scope.data_dump()` marks is
-    # dumped besides them.
+    # Names of operators, modules or kinds of operators, each once, in the order given. Empty is every operator. What
+    # `scope.data_dump()` marks is dumped besides them.
     layers: tuple[str, ...] = ()
     # `tensor` or `stats`.
     data: str = "tensor"
-    # Whether values from before quantisation have to be kept apart.
+    # Whether records of what quantises have both sides, and are there for every chosen operator next to it.
     quant_dumpable: bool = False
     # `None` for the directories and files of graph mode (`max-autotune`). Otherwise `original` or `optimized`: one
     # `.pt` file for each tensor, from the graph of that stage; then `mode`, `steps`, `layers` and `data` have their
     # defaults.
     stage: str | None = None
+    # Which of the processes that run together write, as pairs like `steps`; `None` is every one.
+    ranks: tuple[StepRange, ...] | None = None
+    # `all`, or names of operators, modules, parameters and arguments whose values are watched, in place of the dump.
+    watch: str | tuple[str, ...] = ()
+    # `brief`, `norm` or `detail`, or `True`, which is `norm`: operators that raise are dumped, and nothing else.
+    exception: str | bool | None = None
+    # A configuration of MindSpore: its text, or the name of a file. It takes the place of everything but `enabled`,
+    # and the dump has MindSpore's form: that of `target`, under this number of a device, and under the rank of this
+    # process or this one.
+    mindspore_json: Any | None = None
+    target: str = "cpu"
+    device: int = 0
+    rank: int | None = None
 
     @property
     def has_inputs(self) -> bool:

@@ -1,0 +1,34 @@
+"""The backend of `torch.compile` that a configuration of MindSpore asks for."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+# The variable that names a configuration.
+CONFIG_VARIABLE = "MINDSPORE_DUMP_CONFIG"
+
+
+def backend(config: str | os.PathLike | None = None, target: str = "cpu", **options: Any) -> Any:
+    """A backend that dumps what a configuration of MindSpore asks for, in the tree of `target`.
+
+    `config` is a file, or the text of one; without it, it is the file that `MINDSPORE_DUMP_CONFIG` names, and where
+    that is unset or empty, nothing is dumped. `target` is `cpu`, `gpu`, `ascend-o0`, `ascend-o1`, `ascend-o2` or `ge`.
+    Further options are those of `opscope.torch.backend`. As in MindSpore, what is wrong with a configuration is a
+    `RuntimeError`.
+    """
+    try:
+        from .. import torch as opscope_torch
+    except ImportError as error:
+        raise ImportError("opscope.mindspore.backend needs PyTorch, which cannot be imported") from error
+    from .._native.capture import check_mindspore_file
+
+    found = os.environ.get(CONFIG_VARIABLE) if config is None else config
+    if not found:
+        return opscope_torch.backend(**{**options, "enabled": False})
+    try:
+        if config is None:
+            check_mindspore_file(os.fspath(found))
+        return opscope_torch.backend(mindspore_json=found, target=target, **options)
+    except ValueError as error:
+        raise RuntimeError(str(error)) from error

@@ -1,0 +1,66 @@
+"""Which modules and operators `set_dump` has switched on or off."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Flags:
+    """What is switched on or off at a moment."""
+
+    # Modules by their address, which nothing else has while they are there.
+    modules: dict[int, bool] = field(default_factory=dict)
+    # Operators by what torch prints of them: with the overload, or for all of them.
+    operators: dict[str, bool] = field(default_factory=dict)
+
+
+_modules: dict[int, tuple[weakref.ref, bool]] = {}
+_operators: dict[str, bool] = {}
+
+
+def set_dump(target: Any, enabled: bool = True) -> None:
+    """Switches the dump of a module with all that is in it, or of an operator, on or off.
+
+    It has an effect under `dump_mode` 2, on graphs that are compiled afterwards. `target` is a `torch.nn.Module`, or an
+    operator such as `torch.ops.aten.relu` or `torch.ops.aten.relu.default`; anything else is a `ValueError`, as is an
+    `enabled` that is no `bool`.
+    """
+    try:
+        import torch
+        from torch._ops import OpOverload, OpOverloadPacket
+    except ImportError as error:
+        raise ImportError("opscope.mindspore.set_dump needs PyTorch, which cannot be imported") from error
+    is_module = isinstance(target, torch.nn.Module)
+    if not is_module and not isinstance(target, (OpOverload, OpOverloadPacket)):
+        raise ValueError(
+            "set_dump: `target` must be a torch.nn.Module or an operator such as torch.ops.aten.relu, "
+            f"but it is of the type {type(target).__name__}"
+        )
+    if not isinstance(enabled, bool):
+        raise ValueError(f"set_dump: `enabled` must be a bool, but it is of the type {type(enabled).__name__}")
+    if not is_module:
+        _operators[str(target)] = enabled
+        return
+    for module in target.modules():
+        _flag(module, enabled)
+
+
+def _flag(module: Any, enabled: bool) -> None:
+    number = id(module)
+
+    def forget(reference: weakref.ref) -> None:
+        # Another module may have the address by now.
+        known = _modules.get(number)
+        if known is not None and known[0] is reference:
+            del _modules[number]
+
+    _modules[number] = (weakref.ref(module, forget), enabled)
+
+
+def snapshot() -> Flags:
+    """What is switched on or off now."""
+    modules = {number: enabled for number, (reference, enabled) in list(_modules.items()) if reference() is not None}
+    return Flags(modules, dict(_operators))

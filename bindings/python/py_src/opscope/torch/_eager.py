@@ -1,0 +1,343 @@
+"""Dumps of code that runs without `torch.compile`: every operator of ATen, as torch's dispatcher calls it."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .._native.capture import Call, Eager, Step, acl_json_purpose
+from . import _dump, _kinds, _names, _place, _plan
+from ._hooks import Hook, Hooks, OperatorCall
+from ._plan import Config, DumpPlan
+
+_current_node = torch._C._current_autograd_node
+_next_sequence_nr = torch._C._autograd._get_sequence_nr
+_n_modes = torch._C._len_torch_dispatch_stack
+_frame = sys._getframe
+
+LAYOUTS = ("steps", "single")
+# Dumps that were begun and not finished.
+_open: list[EagerDump] = []
+_lock = threading.Lock()
+_WORDS = _dump.Words(
+    nothing="opscope.torch: no operator ran inside the context of the eager dump, so nothing was dumped",
+    steps="steps",
+)
+
+
+class EagerDump(TorchDispatchMode):
+    """Dumps the operators that run while it is entered, in this thread and in those of its backward passes."""
+
+    supports_higher_order_operators = True
+
+    @classmethod
+    def ignore_compile_internals(cls) -> bool:
+        """Compiled code runs as it does without a dump, so that its numbers stay what they are."""
+        return True
+
+    def __init__(
+        self,
+        plan: Any,
+        config: Config,
+        *,
+        hooks: Iterable[Hook] = (),
+        layout: str | None = None,
+        is_traced: bool = True,
+    ) -> None:
+        super().__init__()
+        _plan.check(plan)
+        if layout is not None and layout not in LAYOUTS:
+            raise ValueError(f"layout `{layout}` is none of {', '.join(LAYOUTS)}")
+        text = _plan.acl_json_text(plan)
+        self.plan = plan
+        self.is_enabled = bool(plan.enabled) and (text is None or _plan.check_acl_json(text))
+        # The number of the step that is under way, or that comes next.
+        self.number = 0
+        self._dump = _dump.Dump(plan, config, is_enabled=self.is_enabled, words=_WORDS)
+        self._hooks = Hooks(tuple(hooks))
+        self._is_single = None if layout is None else layout == "single"
+        self._choice = _Choice(plan.layers) if plan.layers else None
+        self._place = _place.Place(self._name_values if is_traced else None)
+        self._line = _place.Lines().of if is_traced else _no_line
+        self._native: Eager | None = None
+        self._step: Step | None = None
+        self._is_entered = False
+        self._is_pushed = False
+        # How many other modes there were when this one was entered.
+        self._n_modes = 0
+        self._is_finished = False
+        # Steps that have ended, and those of them that were dumped.
+        self._n_steps = 0
+        self._n_steps_active = 0
+
+    def attach(self, hook: Hook) -> Hook:
+        """Lets a hook see every operator from the next step on, or from the beginning; gives it back."""
+        self._hooks.attached.append(hook)
+        return hook
+
+    def detach(self, hook: Hook) -> None:
+        """Takes a hook away."""
+        self._hooks.attached.remove(hook)
+
+    def __enter__(self) -> EagerDump:
+        if self._is_entered:
+            raise RuntimeError("this dump is entered already: it is one context at a time")
+        self._is_entered = True
+        with _lock:
+            if self not in _open and not self._is_finished:
+                _open.append(self)
+        self._n_modes = _n_modes()
+        if self._is_wanted:
+            self._begin_step()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        self._is_entered = False
+        try:
+            if self._has_begun:
+                self._end_step(None if error is None else f"{type(error).__name__}: {error}")
+                self._n_steps += 1
+                self.number += 1
+            self._step = None
+        finally:
+            self._place.leave()
+            if self._is_pushed:
+                self._is_pushed = False
+                super().__exit__(kind, error, traceback)
+
+    def step(self, number: int | None = None) -> None:
+        """Says that a step is over. The next one has the next number, or this one."""
+        if number is not None and number < 0:
+            raise ValueError(f"step {number}: steps are 0 or more")
+        self._end_step(None)
+        self._n_steps += 1
+        self.number = self.number + 1 if number is None else number
+        self._place.forget()
+        if self._is_entered and self._is_wanted:
+            self._begin_step()
+
+    def counters(self) -> dict | None:
+        """The counts so far; `None` before the first step."""
+        return self._dump.counters()
+
+    def finish(self) -> dict:
+        """Writes the rest and says what came of the dump. Code runs on undumped."""
+        if self._has_begun:
+            self._n_steps += 1
+            self._end_step(None)
+        self._is_finished = True
+        self._native = None
+        if self._choice is not None:
+            self._choice.warn()
+        with _lock:
+            if self in _open:
+                _open.remove(self)
+        steps = {"n_steps": self._n_steps, "n_steps_active": self._n_steps_active, "n_graphs": int(self._n_steps > 0)}
+        report = self._dump.finish(self._n_steps, steps)
+        report["n_hook_faults"] = self._hooks.n_faults
+        report["first_hook_fault"] = self._hooks.first_fault
+        return report
+
+    @property
+    def _is_wanted(self) -> bool:
+        return (self.is_enabled and not self._is_finished) or bool(self._hooks.attached)
+
+    @property
+    def _has_begun(self) -> bool:
+        """Whether there is a step to end; of a step that is only for hooks nobody counts the operators."""
+        step = self._step
+        return step is not None and (step.n_operators > 0 or not step.is_dumped)
+
+    def _begin_step(self) -> None:
+        if self._native is None and not self._is_finished:
+            choose = None if self._choice is None else self._choice.choose
+            self._native = self._dump.attach_eager(_kinds.describe, choose, self._is_single)
+        if self._native is not None:
+            self._step = self._native.begin_step(self.number, bool(self._hooks.attached))
+        self._follow()
+
+    def _end_step(self, error: str | None) -> None:
+        step, self._step = self._step, None
+        if step is not None and self._dump.session is not None:
+            self._n_steps_active += step.is_dumped and step.n_operators > 0
+            step.end(self._dump.session, error)
+
+    def _follow(self) -> None:
+        """Is called by torch only in steps that are dumped, unless another mode was entered in between."""
+        wanted = self._step is not None
+        if wanted:
+            self._place.enter()
+        else:
+            self._place.leave()
+        if wanted == self._is_pushed or _n_modes() != self._n_modes + self._is_pushed:
+            return
+        self._is_pushed = wanted
+        if wanted:
+            super().__enter__()
+        else:
+            super().__exit__(None, None, None)
+
+    def _name_values(self, root: Any) -> None:
+        """Tells what the tensors of a model are called."""
+        if self._native is not None and self._step is not None:
+            named = [*root.named_parameters(), *root.named_buffers()]
+            self._native.name_values([(name, value) for name, value in named if value is not None])
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        step = self._step
+        if kwargs is None:
+            kwargs = {}
+        if step is None:
+            return func(*args, **kwargs)
+        here = self._place.of_thread
+        node = _current_node()
+        if node is None:
+            phase = "optimizer" if here.is_optimizing else "forward"
+            source = self._line(_frame(1))
+            call = step.before(func, args, kwargs, phase, here.module, source, _next_sequence_nr(), None)
+        else:
+            number = node._sequence_nr()
+            # The line of the forward operator says more than that of `backward()`.
+            is_linked = self._native is not None and self._native.is_linked(number)
+            source = "" if is_linked else self._line(_frame(1))
+            named = (number, node.name())
+            call = step.before(func, args, kwargs, "backward", here.module, source, _next_sequence_nr(), named)
+        if self._hooks.attached:
+            return self._run_hooked(step, call, func, args, kwargs)
+        try:
+            result = func(*args, **kwargs)
+        except BaseException as error:
+            if call is not None:
+                step.failed(call, f"{type(error).__name__}: {error}")
+            raise
+        if call is not None:
+            step.after(call, result)
+        return result
+
+    def _run_hooked(self, step: Step, call: Call | None, func: Any, args: tuple, kwargs: dict) -> Any:
+        """The same with hooks."""
+        if call is None:
+            return func(*args, **kwargs)
+        seen = _seen(call, step.number, func, args, kwargs)
+        self._hooks.before(seen)
+        try:
+            seen.result = func(*args, **kwargs)
+        except BaseException as error:
+            step.failed(call, f"{type(error).__name__}: {error}")
+            self._hooks.failed(seen, error)
+            raise
+        step.after(call, seen.result)
+        self._hooks.after(seen)
+        return seen.result
+
+
+class _Choice:
+    """Operators by name, alias, kind or module."""
+
+    def __init__(self, layers: Iterable[str]) -> None:
+        self._layers = _names.Layers(layers)
+        self._names: set[str] = set()
+        self._modules: set[str] = set()
+
+    def choose(self, names: list[str], module: str) -> bool:
+        """Whether an operator with these names is listed."""
+        self._names.update(names)
+        self._modules.add(module)
+        return self._layers.choose([names], [module])[0]
+
+    def warn(self) -> None:
+        """Tells of names that nothing had."""
+        for token, nearest in self._layers.unmatched([sorted(self._names)], sorted(self._modules)):
+            hint = f"; near to it: {', '.join(nearest)}" if nearest else ""
+            _dump.log.warning("no operator that ran, and no module, was called `%s`%s", token, hint)
+
+
+def _seen(call: Call, step: int, func: Any, args: tuple, kwargs: dict) -> OperatorCall:
+    return OperatorCall(
+        func=func,
+        args=args,
+        kwargs=kwargs,
+        op_type=call.op_type,
+        op_name=call.op_name,
+        task_id=call.task_id,
+        step=step,
+        phase=call.phase,
+        module=call.module,
+        source=call.source,
+        seq_nr=call.seq_nr,
+        inputs=call.inputs,
+    )
+
+
+def _no_line(_frame: Any) -> str:
+    return ""
+
+
+def eager(
+    path: str | os.PathLike | Any = "./",
+    *,
+    steps: int | str | Iterable | None = None,
+    layers: str | Iterable[str] = (),
+    layout: str | None = None,
+    trace: bool = True,
+    hooks: Iterable[Hook] = (),
+    **options: Any,
+) -> EagerDump:
+    """A context in which every operator is dumped below `path`; or what a plan says, in the place of a path.
+
+    `steps` and `layers` are as for `backend`, and so are further options: the other fields of `DumpPlan`, and those of
+    `Config` that say how to write. `layout` is `steps`, a directory for each, or `single`, the one of operators that
+    belong to no model; an `acl.json` says which itself. `trace=False` does without modules and lines of source.
+    """
+    of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
+    of_config &= {"queue_bytes_max", "n_writers"}
+    if unknown := sorted(set(options) - of_plan - of_config):
+        known = sorted({"path", "steps", "layers", "layout", "trace", "hooks"} | of_plan | of_config)
+        raise ValueError(f"there is no option `{unknown[0]}`; there are {', '.join(known)}")
+    config = Config(**{name: value for name, value in options.items() if name in of_config})
+    if isinstance(path, (str, os.PathLike)):
+        plan: Any = DumpPlan(
+            path=os.fspath(path),
+            steps=_plan.parse_numbers(steps, "steps"),
+            layers=tuple(layers.split() if isinstance(layers, str) else layers),
+            **{name: value for name, value in options.items() if name in of_plan},
+        )
+    elif steps is not None or layers or set(options) & of_plan:
+        raise ValueError("a plan says everything itself: steps, layers and other options belong into it")
+    else:
+        plan = path
+    _check(plan)
+    return EagerDump(plan, config, hooks=hooks, layout=layout, is_traced=trace)
+
+
+def _check(plan: Any) -> None:
+    """Raises where a plan asks for another kind of dump."""
+    for name in ("watch", "exception", "mindspore_json"):
+        if getattr(plan, name, None):
+            raise NotImplementedError(
+                f"opscope.torch.eager dumps values in AscendCL's form: `{name}` is for `backend`; `watch` and `catch` "
+                "are contexts of their own"
+            )
+    text = _plan.acl_json_text(plan)
+    purpose = None if text is None else acl_json_purpose(text)
+    if purpose not in (None, "values"):
+        raise NotImplementedError(
+            f"the acl.json asks for a dump of the kind `{purpose}`, which eager mode does not make; opscope.torch.watch "
+            "and opscope.torch.catch do the like"
+        )
+
+
+
+
+def finish() -> list[dict]:
+    """Finishes all dumps that were begun, and says what came of each."""
+    with _lock:
+        open_ones = list(_open)
+    return [one.finish() for one in open_ones]

@@ -1,0 +1,152 @@
+"""Tensors and other values in single files, outside of a session of the core."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from .._native.capture import FileWriter
+
+_log = logging.getLogger("opscope.torch")
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+# Types with eight bits that numpy does not have; older releases of torch lack some of them.
+_FLOAT8 = frozenset(
+    getattr(torch, name)
+    for name in ("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu")
+    if hasattr(torch, name)
+)
+
+
+class Files:
+    """Files below a directory that nobody else can read. Saving never raises; what could not be saved is counted."""
+
+    def __init__(self, root: str) -> None:
+        self._writer = FileWriter(root, list(_PLAIN))
+        self._lock = threading.Lock()
+        self.n_files = 0
+        # Values that no file has, by reason.
+        self.left_out: Counter[str] = Counter()
+        self.first_error: str | None = None
+
+    def save_npy(self, path: str, value: Any) -> None:
+        """A tensor or another value as an array of numpy's, without pickles."""
+        self._try(path, self._npy, value)
+
+    def save_pt(self, path: str, tensor: torch.Tensor) -> None:
+        """A tensor in the form of `torch.save`."""
+        self._try(path, self._pt, tensor)
+
+    def save_bin(self, path: str, tensor: torch.Tensor) -> None:
+        """The bytes of a tensor's elements, in row-major order."""
+        self._try(path, self._bin, tensor)
+
+    def report(self) -> dict[str, Any]:
+        """The counts so far."""
+        return {"n_files": self.n_files, "left_out": dict(self.left_out), "first_error": self.first_error}
+
+    def _try(self, path: str, save: Any, value: Any) -> None:
+        try:
+            reason = save(path, value)
+        except Exception as error:  # The model goes on whatever happens to its dump.
+            self._note_error(path, error)
+            return
+        with self._lock:
+            if reason is None:
+                self.n_files += 1
+            else:
+                self.left_out[reason] += 1
+
+    def _note_error(self, path: str, error: Exception) -> None:
+        with self._lock:
+            self.left_out[f"error {type(error).__name__}"] += 1
+            if self.first_error is not None:
+                return
+            self.first_error = f"{os.path.basename(path)}: {type(error).__name__}: {error}"
+        _log.error("a file could not be written, more of the kind are only counted: %s", self.first_error)
+
+    def _npy(self, path: str, value: Any) -> str | None:
+        if isinstance(value, torch.Tensor):
+            if type(value) not in _PLAIN:
+                return f"type {type(value).__name__}"
+            return self._writer.npy(path, _dense(value))
+        file = io.BytesIO()
+        np.save(file, as_array(value), allow_pickle=False)
+        self._writer.bytes(path, file.getvalue())
+        return None
+
+    def _pt(self, path: str, tensor: torch.Tensor) -> str | None:
+        if type(tensor) not in _PLAIN:
+            return f"type {type(tensor).__name__}"
+        if tensor.is_meta:
+            return "no memory"
+        file = io.BytesIO()
+        torch.save(_alone(tensor), file)
+        self._writer.bytes(path, file.getvalue())
+        return None
+
+    def _bin(self, path: str, tensor: torch.Tensor) -> str | None:
+        if type(tensor) not in _PLAIN:
+            return f"type {type(tensor).__name__}"
+        if tensor.layout is not torch.strided or tensor.is_quantized:
+            return f"form {'quantized' if tensor.is_quantized else str(tensor.layout).removeprefix('torch.')}"
+        if tensor.is_meta:
+            return "no memory"
+        dense = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
+        # Dimensions of extent 0 and scalars cannot be viewed as bytes.
+        content = dense.flatten().view(torch.uint8).numpy().tobytes() if dense.numel() else b""
+        self._writer.bytes(path, content)
+        return None
+
+
+def as_array(value: Any) -> np.ndarray:
+    """Numbers, texts and lists of them as an array; anything else as its text."""
+    try:
+        found = np.array(value)
+    except Exception:  # Of a list that numpy cannot make an array of.
+        return np.array(str(value))
+    return np.array(str(value)) if found.dtype.hasobject else found
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The same values in a form that memory can be read of, if there is one."""
+    tensor = tensor.detach()
+    if tensor.layout is not torch.strided:
+        return tensor
+    if tensor.is_quantized:
+        tensor = tensor.int_repr()
+    tensor = tensor.resolve_conj().resolve_neg()
+    if tensor.dtype in _FLOAT8:
+        tensor = tensor.to(torch.float32)
+    return tensor if tensor.device.type in ("cpu", "meta") else tensor.cpu()
+
+
+def _alone(tensor: torch.Tensor) -> torch.Tensor:
+    """The same values with no more memory than they need: `torch.save` writes all of what a view is a part of."""
+    tensor = tensor.detach()
+    if tensor.layout is not torch.strided:
+        return tensor.cpu()
+    tensor = tensor.resolve_conj().resolve_neg().cpu()
+    is_part = tensor.untyped_storage().nbytes() > tensor.numel() * tensor.element_size()
+    return tensor.clone() if is_part and not tensor.is_quantized else tensor
+
+
+class PathCounts:
+    """How often a name was used in this process, for names of files that go on counting."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_used: Counter[str] = Counter()
+
+    def next(self, path: str | Path) -> int:
+        """0 for the first use."""
+        with self._lock:
+            self._n_used[str(path)] += 1
+            return self._n_used[str(path)] - 1

@@ -1,0 +1,86 @@
+"""What a watch found: values that were overwritten, as a list, a table and a file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+# Most changes that are kept; all are counted.
+_N_OVERWRITES_MAX = 1000
+# Most rows of the table.
+_N_ROWS_MAX = 20
+_HEADER = ("step", "after", "operator", "value of", "slot", "elements", "first", "before", "now", "how", "line")
+
+
+class Findings:
+    """What the watches of one dump found, in the order in which it was seen."""
+
+    def __init__(self) -> None:
+        self.overwrites: list[dict] = []
+        self.n_overwrites = 0
+        # Changes that an operator was there to make.
+        self.n_updates = 0
+        # Values that were given up, by reason.
+        self.gone: Counter[str] = Counter()
+        self.n_runs_overlapping = 0
+        self.first_fault: str | None = None
+
+    def add(self, overwrite: dict) -> None:
+        """Adds one, with the members of `overwrites.json`."""
+        self.n_overwrites += 1
+        if len(self.overwrites) < _N_OVERWRITES_MAX:
+            self.overwrites.append(overwrite)
+
+    def note_fault(self, error: BaseException) -> None:
+        """Remembers the first thing that went wrong in the watch itself."""
+        if self.first_fault is None:
+            self.first_fault = f"a watch failed: {type(error).__name__}: {error}"
+
+    def report(self) -> dict:
+        """For the report of a dump."""
+        return {
+            "n_overwrites": self.n_overwrites,
+            "overwrites": list(self.overwrites),
+            "n_updates": self.n_updates,
+            "watch_gone": dict(self.gone),
+            "n_watched_runs_overlapping": self.n_runs_overlapping,
+            "overwrite_table": self.table(),
+        }
+
+    def to_json(self) -> str | None:
+        """The text of `overwrites.json`; `None` if nothing was overwritten."""
+        if self.n_overwrites == 0:
+            return None
+        found = {"n_overwrites": self.n_overwrites, "overwrites": self.overwrites}
+        return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+
+    def table(self) -> str:
+        """One line for each, the first 20; empty if nothing was overwritten."""
+        if self.n_overwrites == 0:
+            return ""
+        rows = [_HEADER, *(_row(one) for one in self.overwrites[:_N_ROWS_MAX])]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(_HEADER))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        if (n_more := self.n_overwrites - len(rows) + 1) > 0:
+            lines.append(f"{n_more} more")
+        return "\n".join(lines)
+
+
+def _row(one: dict) -> tuple[str, ...]:
+    operator, line = one["seen_after"], one["source"]
+    if one["kind"] == "between":
+        operator = f"{operator} and before {one['seen_before']}"
+        line = " to ".join(filter(None, (line, one["source_before"])))
+    return (
+        str(one["step"]),
+        one["seen_after_type"],
+        operator,
+        one["watched"],
+        f"output.{one['output']}",
+        str(one["n_elements"]),
+        str(one["first_element"]),
+        one["before"],
+        one["after"],
+        one["kind"],
+        line,
+    )

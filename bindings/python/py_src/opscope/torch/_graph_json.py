@@ -1,0 +1,63 @@
+"""A description of a graph, for readers of its dump."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import torch
+
+from ._graph import Described, Value
+
+
+def to_json(described: Described, name: str, phase: str) -> str:
+    """Operators by task, values by name."""
+
+    def called(value: int | None) -> str | None:
+        return None if value is None else described.values[value].name
+
+    operators = [
+        {
+            "task_id": task_id,
+            "op_type": one.op_type,
+            "op_name": one.op_name,
+            "inputs": [called(value) for value in one.inputs],
+            "outputs": [called(value) for value in one.outputs],
+            "is_selected": one.is_selected,
+            "is_view": one.is_view,
+            "attributes": dict(one.attributes),
+        }
+        for task_id, one in enumerate(described.operators)
+    ]
+    graph = {
+        "version": 1,
+        "name": name,
+        "phase": phase,
+        "arguments": [value.name for value in described.values if value.is_input],
+        "names": described.model_names,
+        "values": {value.name: _described(value) for value in described.values},
+        "operators": operators,
+    }
+    return json.dumps(graph, indent=1, ensure_ascii=False) + "\n"
+
+
+def _described(value: Value) -> dict[str, Any]:
+    """What is known of a value before the graph runs. Sizes that are not known are expressions."""
+    known: dict[str, Any] = {"fqn": value.fqn} if value.fqn else {}
+    example = value.example
+    if example is None:
+        return known
+    known["dtype"] = str(example.dtype).removeprefix("torch.")
+    known["shape"] = [_size(size) for size in example.shape]
+    if example.layout is torch.strided and not example.is_nested:
+        known["strides"] = [_size(stride) for stride in example.stride()]
+    else:
+        known["form"] = str(example.layout).removeprefix("torch.")
+    known["device"] = str(example.device)
+    if example.is_quantized and example.qscheme() in (torch.per_tensor_affine, torch.per_tensor_symmetric):
+        known |= {"scale": example.q_scale(), "zero_point": example.q_zero_point()}
+    return known
+
+
+def _size(size: Any) -> int | str:
+    return size if type(size) is int else str(size)

@@ -1,0 +1,67 @@
+"""What values and operators of AOT autograd's graphs have to do with the model: parameters, and the forward operator
+that one of the backward pass belongs to.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.fx import GraphModule
+
+from . import _names
+
+
+class Origins:
+    """What the graphs that come of one graph of `torch.compile` have in common."""
+
+    def __init__(self, gm: GraphModule | None = None) -> None:
+        # For each argument of the graph that `torch.compile` gave its parameter or buffer, or an empty text.
+        self._parameters = [] if gm is None else [_parameter(node) for node in gm.graph.nodes if node.op == "placeholder"]
+        # Of each sequence number the forward graph and the task of the first operator that has it.
+        self._first: dict[int, tuple[str, int]] = {}
+
+    def learn(self, meta: dict, graph: str, task_id: int) -> None:
+        """Remembers an operator of the forward graph. Later ones with the same number are not differentiable ones."""
+        seq_nr = meta.get("seq_nr")
+        if isinstance(seq_nr, int):
+            self._first.setdefault(seq_nr, (graph, task_id))
+
+    def forward_partner(self, meta: dict) -> tuple[str, int] | None:
+        """Graph and task of the forward operator that an operator of the backward pass belongs to."""
+        seq_nr = meta.get("seq_nr")
+        return self._first.get(seq_nr) if isinstance(seq_nr, int) else None
+
+    def parameter(self, description: Any) -> str:
+        """The parameter or buffer that an argument of AOT autograd's graph is; empty for anything else."""
+        if isinstance(target := getattr(description, "target", None), str):
+            return target
+        index = getattr(description, "idx", None)
+        if isinstance(index, int) and type(description).__name__ == "PlainAOTInput":
+            return self._parameters[index] if index < len(self._parameters) else ""
+        # A tensor of a tensor of a subclass.
+        base, attribute = getattr(description, "base", None), getattr(description, "attr", None)
+        if base is not None and isinstance(attribute, str):
+            found = self.parameter(base)
+            return f"{found}.{attribute}" if found else ""
+        return ""
+
+    def result(self, description: Any) -> str:
+        """What a result of the graph is to the model: `blocks.0.weight.grad`, or the buffer that it is the new value
+        of; empty for anything else.
+        """
+        if grad_of := getattr(description, "grad_of", None):
+            found = self.parameter(grad_of)
+            return f"{found}.grad" if found else ""
+        return self.parameter(getattr(description, "mutated_input", None))
+
+
+def _parameter(node: Any) -> str:
+    source = getattr(node.meta.get("grapharg"), "source", None)
+    if source is None:
+        return ""
+    try:
+        # A function before torch 2.9.
+        name = source.name() if callable(source.name) else source.name
+    except NotImplementedError:
+        return ""
+    return _names.parameter_path(str(name))

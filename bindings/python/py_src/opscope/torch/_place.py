@@ -1,0 +1,153 @@
+"""Where in a program an operator is called: its module, its line, its phase."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch.nn.modules import module as _module
+from torch.optim import optimizer as _optimizer
+
+_TORCH = os.path.dirname(torch.__file__) + os.sep
+_OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
+# Frames that are gone through for a line of the program, at most.
+_N_FRAMES_MAX = 100
+
+
+class Lines:
+    """Lines of the program, which is neither torch nor this package."""
+
+    def __init__(self) -> None:
+        # Of each line its text, by code and number; `None` for code that is not the program's.
+        self._texts: dict[CodeType, dict[int, str] | None] = {}
+
+    def of(self, frame: FrameType | None) -> str:
+        """`file:line function` of the innermost call in the program; empty where there is none."""
+        texts = self._texts
+        for _ in range(_N_FRAMES_MAX):
+            if frame is None:
+                break
+            code = frame.f_code
+            try:
+                known = texts[code]
+            except KeyError:
+                known = texts[code] = _program(code)
+            if known is not None:
+                line = frame.f_lineno
+                text = known.get(line)
+                if text is None:
+                    text = known[line] = f"{code.co_filename}:{line} {code.co_name}"
+                return text
+            frame = frame.f_back
+        return ""
+
+
+def _program(code: CodeType) -> dict[int, str] | None:
+    name = code.co_filename
+    is_foreign = name.startswith((_TORCH, _OURS)) or (name.startswith("<") and "torch" in name)
+    return None if is_foreign else {}
+
+
+class _OfThread(threading.local):
+    """What one thread is busy with."""
+
+    def __init__(self) -> None:
+        # Modules that are being called, with their paths; outermost first.
+        self.modules: list[tuple[Any, str]] = []
+        self.module = ""
+        self.is_optimizing = False
+
+
+class Place:
+    """Follows modules and optimizers while it is entered."""
+
+    def __init__(self, on_root: Callable[[Any], None] | None) -> None:
+        """`on_root` is called once with each outermost module; without it no module is followed."""
+        self.of_thread = _OfThread()
+        self._on_root = on_root
+        self._roots: weakref.WeakSet[Any] = weakref.WeakSet()
+        # Paths of the modules in each outermost module.
+        self._paths: weakref.WeakKeyDictionary[Any, weakref.WeakKeyDictionary[Any, str | None]] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._handles: list[Any] = []
+
+    def enter(self) -> None:
+        """Begins to follow."""
+        if self._handles:
+            return
+        self._handles = [
+            _optimizer.register_optimizer_step_pre_hook(self._begin_optimizer),
+            _optimizer.register_optimizer_step_post_hook(self._end_optimizer),
+        ]
+        if self._on_root is not None:
+            self._handles += [
+                _module.register_module_forward_pre_hook(self._begin_module),
+                _module.register_module_forward_hook(self._end_module, always_call=True),
+            ]
+
+    def leave(self) -> None:
+        """Stops, and forgets what an error left behind."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self.forget()
+
+    def forget(self) -> None:
+        """Between two steps nothing of the program is under way in this thread."""
+        here = self.of_thread
+        here.modules.clear()
+        here.module = ""
+        here.is_optimizing = False
+
+    def _begin_module(self, module: Any, _args: Any) -> None:
+        # Compiled code has its modules inside; a trace of it finds nothing here.
+        if torch.compiler.is_compiling():
+            return
+        here = self.of_thread
+        modules = here.modules
+        if modules:
+            path = self._path(modules[0][0], module)
+            # A module of another kind than those of the model keeps the path of what calls it.
+            here.module = modules[-1][1] if path is None else path
+        else:
+            here.module = ""
+            here.is_optimizing = False
+            if self._on_root is not None and module not in self._roots:
+                self._roots.add(module)
+                self._on_root(module)
+        modules.append((module, here.module))
+
+    def _end_module(self, module: Any, _args: Any, _result: Any) -> None:
+        if torch.compiler.is_compiling():
+            return
+        here = self.of_thread
+        modules = here.modules
+        if any(known is module for known, _ in modules):
+            # What is above it never ended, because it raised.
+            while modules.pop()[0] is not module:
+                pass
+        here.module = modules[-1][1] if modules else ""
+
+    def _path(self, root: Any, module: Any) -> str | None:
+        paths = self._paths.get(root)
+        if paths is None or module not in paths:
+            paths = weakref.WeakKeyDictionary({found: name for name, found in root.named_modules()})
+            if module not in paths:
+                # Made since, or not part of it: looked for only once.
+                paths[module] = None
+            self._paths[root] = paths
+        return paths.get(module)
+
+    def _begin_optimizer(self, *_: Any) -> None:
+        if not torch.compiler.is_compiling():
+            self.of_thread.is_optimizing = True
+
+    def _end_optimizer(self, *_: Any) -> None:
+        if not torch.compiler.is_compiling():
+            self.of_thread.is_optimizing = False

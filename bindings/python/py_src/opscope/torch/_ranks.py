@@ -1,0 +1,79 @@
+"""Processes that run together: which one this is, which ones write, and one time for all of them."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import datetime
+
+import torch
+
+from .._world import is_initialised, world
+
+_log = logging.getLogger("opscope.torch")
+_FORMAT = "%Y%m%d%H%M%S"
+# How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
+_N_NAMES_MAX = 3600
+# How long the processes' store may take to answer.
+_STORE_SECONDS_MAX = 20.0
+# How many dumps each path has had so far: the n-th of one process belongs to the n-th of the others.
+_n_of_path: dict[str, int] = {}
+_lock = threading.Lock()
+
+
+def is_chosen(ranks: tuple[tuple[int, int], ...] | None) -> bool:
+    """Whether this process writes; `None` is every one."""
+    rank = world().rank
+    return ranks is None or any(first <= rank <= last for first, last in ranks)
+
+
+def times(path: str, begun_at: float) -> list[str]:
+    """Names for the directory of a dump below `path`, the best first: processes that run together get the same."""
+    agreed = None
+    if is_initialised() and world().size > 1:
+        agreed = _agreed(path, time.strftime(_FORMAT, time.localtime(begun_at)))
+    start = begun_at if agreed is None else datetime.strptime(agreed, _FORMAT).timestamp()
+    names = [time.strftime(_FORMAT, time.localtime(start + i)) for i in range(_N_NAMES_MAX)]
+    # Where clocks are put forward or back the text does not come out of the number.
+    return names if agreed is None else [agreed, *(name for name in names if name != agreed)]
+
+
+def _agreed(path: str, proposed: str) -> str | None:
+    """The time of the process that asks first; nobody waits for another process."""
+    with _lock:
+        n = _n_of_path[path] = _n_of_path.get(path, 0) + 1
+    key = f"opscope/torch/time/{n}/{path}"
+
+    def ask() -> str:
+        store = torch.distributed.distributed_c10d._get_default_store()
+        found = store.compare_set(key, "", proposed)
+        return found.decode() if isinstance(found, bytes) else str(found)
+
+    try:
+        found = within(_STORE_SECONDS_MAX, ask)
+        datetime.strptime(found, _FORMAT)
+        return found
+    except Exception as error:
+        _log.warning("the processes have no common time for their dumps, each has its own: %s", error)
+        return None
+
+
+def within(seconds: float, ask: Callable[[], str]) -> str:
+    """What `ask` gives. It is given up after some time, for a store's own time-out is half an hour."""
+    answers: list[str] = []
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            answers.append(ask())
+        except Exception as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run, name="opscope-time", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if answers:
+        return answers[0]
+    raise errors[0] if errors else TimeoutError(f"the store did not answer within {seconds:g} s")

@@ -1,0 +1,171 @@
+"""Watching values of code that runs operator by operator anyway, without `torch.compile`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from . import _calls, _dump, _names, _watch
+from ._graph import Described
+from ._plan import Config, DumpPlan
+from ._watch import Seen, Watcher, Write
+
+_ALL = "all"
+_UNINITIALISED = ("aten.empty", "aten.new_empty")
+# Their results are there later, without an operator.
+_COLLECTIVES = ("_c10d_functional.", "c10d_functional.", "c10d.")
+
+
+class watch(TorchDispatchMode):  # noqa: N801
+    """Tells which operator of the code inside overwrites a value.
+
+        with opscope.torch.watch("dump", names=["conv1", "aten.relu"], model=model) as watched:
+            ...
+        print(watched.report["overwrite_table"])
+
+    `names` are modules, parameters and buffers of `model`, operators or kinds of operators, in a list or parted by
+    blanks; `all` is every result, and every parameter and buffer of `model`; with none, only what `note` is given.
+    `report` is there afterwards.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike = "./",
+        names: str | Iterable[str] = _ALL,
+        *,
+        model: torch.nn.Module | None = None,
+        data: str = "tensor",
+        step: int = 0,
+        watch_bytes_max: int = Config.watch_bytes_max,
+    ) -> None:
+        super().__init__()
+        tokens = tuple(names.split() if isinstance(names, str) else names)
+        # What is watched is chosen here; the plan says that something is.
+        plan = DumpPlan(path=os.fspath(path), data=data, watch=_ALL)
+        self._dump = _dump.Dump(plan, Config(watch_bytes_max=watch_bytes_max), is_enabled=True, has_graphs=False)
+        self._layers = _names.Layers(tokens)
+        self._is_all = _ALL in tokens
+        self._model = model
+        self._modules = _calls.Modules(model)
+        self._step = step
+        self._n_operators = 0
+        self._n_of_base: dict[str, int] = {}
+        self._last = _watch.NOTHING
+        self._watcher: Watcher | None = None
+        self._is_broken = False
+        # What the program named itself stays until the end, whoever else lets go of it.
+        self._held: list[torch.Tensor] = []
+        self._missing: set[str] = set(tokens) - {_ALL}
+        self.report: dict = {}
+
+    def __enter__(self) -> Any:
+        native = self._dump.watch("eager", 1, Described(), _watch.storage_state)
+        self._watcher = Watcher(native, self._dump.findings, graph="eager", is_scene=False)
+        self._is_broken = not self._watcher.begin(self._step)
+        self._last = Seen("", "the beginning", _watch.ARGUMENT_TASK, _calls.source())
+        self._guarded(self._note_tensors_of_model)
+        self._modules.begin()
+        return super().__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        self._modules.end()
+        following = Seen("", "the end", _watch.ARGUMENT_TASK, _calls.source())
+        self._guarded(lambda: self._between(following))
+        self._guarded(lambda: self._watcher.end() if self._watcher is not None else None)
+        self._held.clear()
+        self.report = self._dump.finish(0)
+        if self._missing:
+            _dump.warn(f"nothing that ran is called {', '.join(sorted(self._missing))}")
+
+    def note(self, name: str, tensor: torch.Tensor) -> None:
+        """Watches a tensor of the program's own from now on."""
+        seen = Seen(_watch.ARGUMENT_TYPE, name, _watch.ARGUMENT_TASK, _calls.source())
+        self._held.append(tensor)
+        self._guarded(lambda: self._watcher.note(seen, [(0, tensor)]) if self._watcher is not None else None)
+
+    def _note_tensors_of_model(self) -> None:
+        if self._model is None or self._watcher is None:
+            return
+        for name, tensor in [*self._model.named_parameters(), *self._model.named_buffers()]:
+            if self._is_all or name in self._missing:
+                self._missing.discard(name)
+                seen = Seen(_watch.ARGUMENT_TYPE, name, _watch.ARGUMENT_TASK)
+                self._watcher.note(seen, [(0, tensor)])
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        seen = self._seen(func)
+        self._guarded(lambda: self._between(seen))
+        result = func(*args, **kwargs)
+        self._guarded(lambda: self._after(seen, func, args, kwargs, result))
+        self._last = seen
+        return result
+
+    def _seen(self, func: Any) -> Seen:
+        target = _names.target_name(func)
+        base = _names.base_name(target)
+        n = self._n_of_base.get(base, 0)
+        self._n_of_base[base] = n + 1
+        number, self._n_operators = self._n_operators, self._n_operators + 1
+        return Seen(target.replace(".", "_"), f"{base}_{n}" if n else base, number, _calls.source())
+
+    def _between(self, following: Seen) -> None:
+        """What changed since the operator before was done."""
+        if self._watcher is not None:
+            self._watcher.settle()
+            self._watcher.check(self._last, following=following)
+
+    def _after(self, seen: Seen, func: Any, args: Any, kwargs: Any, result: Any) -> None:
+        watcher = self._watcher
+        if watcher is None:
+            return
+        writes = [
+            Write(tensor, is_out)
+            for given, is_out in _watch.writes_of(func, args, kwargs)
+            for tensor in _tensors(given)
+        ]
+        if any(write.is_out for write in writes) and _calls.is_of_torch():
+            writes = [Write(write.tensor) for write in writes]
+        watcher.count_operator()
+        # Torch counts writes only when the operator has returned to it.
+        watcher.check(seen, writes, is_settled=False)
+        is_unfinished = str(func).startswith(_COLLECTIVES) and ".wait_tensor" not in str(func)
+        if self._is_chosen(seen, func) and not is_unfinished:
+            is_blank = str(func).startswith(_UNINITIALISED)
+            is_view = self._is_all and _watch.is_view(func)
+            watcher.note(seen, enumerate(_tensors(result)), is_view=is_view, is_blank=is_blank)
+
+    def _is_chosen(self, seen: Seen, func: Any) -> bool:
+        if self._is_all:
+            return True
+        target = _names.target_name(func)
+        base = _names.base_name(target)
+        alias = _names.alias_base(base) + seen.op_name[len(base) :]
+        names, module = [seen.op_name, alias, target, base], self._modules.current
+        (is_chosen,) = self._layers.choose([names], [module])
+        if is_chosen and self._missing:
+            self._missing -= self._layers.found
+        return is_chosen
+
+    def _guarded(self, work: Any) -> None:
+        """The program goes on whatever happens to its watch, which ends then."""
+        if self._is_broken:
+            return
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001
+            self._is_broken = True
+            self._dump.findings.note_fault(error)
+
+
+def _tensors(given: Any) -> list[torch.Tensor]:
+    if isinstance(given, torch.Tensor):
+        return [given]
+    if isinstance(given, (tuple, list)):
+        return [one for part in given for one in _tensors(part)]
+    return []

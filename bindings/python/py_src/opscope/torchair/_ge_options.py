@@ -1,0 +1,70 @@
+"""The file of dump options that TorchAir leaves for the graph engine, for tools that read it.
+
+    ./ge_dump_data_json/dump_options_worldsize{N}_rank{R}_pid{P}.json
+
+It has the form of AscendCL's `acl.json`. Graphs are in it from the first execution that is dumped on. A second backend
+of the process has a file of its own, with `_2` behind the process.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import threading
+from typing import Any
+
+from opscope._native.capture import FileWriter
+from opscope._plan import DumpPlan
+from opscope._world import rank_name, world
+from opscope.torchair.configs.compiler_config import CompilerConfig
+from opscope.torchair.core.utils import logger
+
+DIRECTORY = "ge_dump_data_json"
+_numbers = itertools.count(1)
+
+
+class DumpOptions:
+    """The file of one backend; none in modes without a graph engine."""
+
+    def __init__(self, plan: DumpPlan, config: CompilerConfig) -> None:
+        self._plan = plan
+        self._is_written = plan.enabled and plan.acl_json is None and plan.stage is None
+        self._step = config.dump_config.dump_step.value
+        # Where the program stands now: it may go elsewhere before the first graph runs.
+        self._directory = os.path.join(os.getcwd(), DIRECTORY)
+        self._number: int | None = None
+        self._graphs: list[dict[str, Any]] = []
+        self._lock = threading.Lock()
+
+    def add(self, graph: str, marked: list[str]) -> None:
+        """Writes the file anew, with one more graph. A model does not fail for that."""
+        if not self._is_written:
+            return
+        with self._lock:
+            if self._number is None:
+                self._number = next(_numbers)
+            layers = list(dict.fromkeys((*self._plan.layers, *marked)))
+            self._graphs.append({"model_name": graph, **({"layer": layers} if layers else {})})
+            text = json.dumps({"dump": self._content()}, indent=4, ensure_ascii=False)
+        try:
+            FileWriter(self._directory, []).bytes(self._path(), text.encode("utf-8"))
+        except OSError as error:
+            logger.warning("the options of the dump could not be written beside it: %s", error)
+
+    def _content(self) -> dict[str, Any]:
+        plan = self._plan
+        return {
+            "dump_path": os.path.join(plan.path, rank_name(world())),
+            "dump_mode": plan.mode,
+            "dump_data": plan.data,
+            **({"dump_step": self._step} if self._step else {}),
+            "quant_dumpable": "1" if plan.quant_dumpable else "0",
+            "dump_list": self._graphs,
+        }
+
+    def _path(self) -> str:
+        of = world()
+        end = "" if self._number == 1 else f"_{self._number}"
+        name = f"dump_options_worldsize{of.size}_rank{of.rank}_pid{os.getpid()}{end}.json"
+        return os.path.join(self._directory, name)

@@ -1,0 +1,54 @@
+"""Messages in protobuf's text form.
+
+A message is a list of pairs of a field's name and its value: a number, a `Word` of an enumeration, a text, or another
+message. A repeated field is there several times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Union
+
+Message = list["tuple[str, Value]"]
+
+
+class Word(str):
+    """A value of an enumeration, which has no quotes."""
+
+
+Value = Union[int, float, str, Word, Message]
+
+
+def text_of(message: Message) -> str:
+    """The text, two blanks for each level."""
+    return "".join(f"{line}\n" for line in _lines(message, ""))
+
+
+def _lines(message: Message, indent: str) -> Iterator[str]:
+    for name, value in message:
+        if isinstance(value, list):
+            yield f"{indent}{name} {{"
+            yield from _lines(value, indent + "  ")
+            yield f"{indent}}}"
+        else:
+            yield f"{indent}{name}: {_scalar(value)}"
+
+
+def _scalar(value: float | str) -> str:
+    if isinstance(value, Word):
+        return str(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return quoted(value) if isinstance(value, str) else repr(value)
+
+
+def quoted(text: str) -> str:
+    """A text in quotes, on one line.
+
+    >>> print(quoted('say "a"' + chr(10)))
+    "say \\"a\\"\\n"
+    """
+    known = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    # What no UTF-8 can hold, as in names of files, becomes a question mark.
+    sound = text.encode("utf-8", "replace").decode("utf-8")
+    return '"' + "".join(known.get(c) or (c if c >= " " and c != "\x7f" else f"\\{ord(c):03o}") for c in sound) + '"'

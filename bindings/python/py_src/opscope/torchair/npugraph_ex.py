@@ -1,0 +1,69 @@
+"""TorchAir's newer backend by its name: `torch.compile(model, backend="npugraph_ex", options={…})`.
+
+Its options are assigned to a `CompilerConfig` of the mode `npugraph_ex`. Graphs that are compiled with the same options
+share one dump. The name is known once torch and this package are imported, in this order; or `opscope.torch`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from opscope.torchair._backend import NpuBackend, get_compiler, get_npu_backend
+from opscope.torchair.configs.compiler_config import CompilerConfig
+from opscope.torchair.configs.npugraphex_config import assign
+
+NAME = "npugraph_ex"
+_made: list[tuple[CompilerConfig, NpuBackend]] = []
+_lock = threading.Lock()
+
+
+def compile_graph(gm: Any, example_inputs: Any, **keywords: Any) -> Any:
+    """What torch calls with each graph."""
+    options = keywords.pop("options", None) or {}
+    return backend_of(options)(gm, example_inputs, **keywords)
+
+
+def compile_fx(gm: Any, example_inputs: Any = None, options: Mapping[str, Any] | None = None) -> Any:
+    """Compiles one graph of ATen operators: a function that is called with a list of its inputs.
+
+    `torch.npu.npugraph_ex.compile_fx` in TorchAir's world.
+    """
+    return get_compiler(configured(options or {}))(gm, example_inputs)
+
+
+def configured(options: Mapping[str, Any]) -> CompilerConfig:
+    """A configuration of the mode with these options, or what they raise."""
+    config = CompilerConfig()
+    config.mode = NAME
+    assign(config, options)
+    return config
+
+
+def backend_of(options: Mapping[str, Any]) -> NpuBackend:
+    """The backend for options: one for all graphs of the same ones."""
+    config = configured(options)
+    with _lock:
+        for known, backend in _made:
+            if known == config:
+                return backend
+        _made.append((config, get_npu_backend(compiler_config=config)))
+        return _made[-1][1]
+
+
+def register() -> None:
+    """Lets torch know the name, if nobody else has it. Without torch there is nobody to tell."""
+    if "torch" not in sys.modules:
+        return
+    try:
+        registry: Any = importlib.import_module("torch._dynamo.backends.registry")
+    except ImportError:
+        return
+    # Here and not above: it takes its time, and a program without torch needs none of it.
+    from importlib.metadata import EntryPoint
+
+    entry = EntryPoint(NAME, f"{__name__}:compile_graph", "torch_dynamo_backends")
+    registry._BACKENDS.setdefault(NAME, entry)

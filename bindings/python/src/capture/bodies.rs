@@ -1,0 +1,107 @@
+//! Graphs that operators hold: branches, and what loops run.
+
+use std::sync::Arc;
+
+use opscope_store::record::Operator;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::description::BodyDescription;
+use super::graph::Parts;
+use super::reason::Reason;
+
+/// A graph that an operator holds.
+pub(super) struct BodyPart {
+    /// Its own operators.
+    pub(super) operators: Vec<usize>,
+    parent: Option<usize>,
+    is_loop: bool,
+    n_dry_runs: u64,
+    /// Why its operators cannot be looked at, if so.
+    pub(super) reason: Option<Reason>,
+}
+
+impl Parts {
+    /// Says of operators which body they are in, and which ones they hold.
+    pub(super) fn add_bodies(&mut self, bodies: Vec<BodyDescription>) -> PyResult<()> {
+        for (number, body) in bodies.into_iter().enumerate() {
+            let unknown = || PyValueError::new_err(format!("body {number} is not of this graph"));
+            let outer = self.operators.get_mut(body.outer).ok_or_else(unknown)?;
+            if body.parent.is_some_and(|parent| parent >= number) {
+                return Err(unknown());
+            }
+            if body.reason.is_some() {
+                outer.hidden.push(number);
+            }
+            for &operator in &body.operators {
+                self.operators.get_mut(operator).ok_or_else(unknown)?.body = Some(number);
+            }
+            self.bodies.push(BodyPart {
+                operators: body.operators,
+                parent: body.parent,
+                is_loop: body.is_loop,
+                n_dry_runs: body.n_dry_runs,
+                reason: body.reason.map(Reason::Known),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether any operator of a body has a record.
+    pub(super) fn is_body_kept(&self, body: usize) -> bool {
+        let mut operators = self.bodies[body].operators.iter();
+        operators.any(|&operator| self.operators[operator].is_kept)
+    }
+}
+
+/// How often each body has run.
+pub(super) struct Calls(Vec<u64>);
+
+impl Calls {
+    pub(super) fn new(parts: &Parts) -> Calls {
+        Calls(vec![0; parts.bodies.len()])
+    }
+
+    /// Counts a run of a body that begins now; whether its operators are the model's.
+    pub(super) fn enter(&mut self, parts: &Parts, body: usize) -> bool {
+        let (Some(part), Some(calls)) = (parts.bodies.get(body), self.0.get_mut(body)) else {
+            return false;
+        };
+        *calls += 1;
+        let is_dry = *calls <= part.n_dry_runs;
+        // What is inside begins anew. It comes later in the list.
+        let mut is_inside = vec![false; parts.bodies.len()];
+        is_inside[body] = true;
+        for (inner, found) in parts.bodies.iter().enumerate().skip(body + 1) {
+            is_inside[inner] = found.parent.is_some_and(|parent| is_inside[parent]);
+            if is_inside[inner] {
+                self.0[inner] = 0;
+            }
+        }
+        !is_dry
+    }
+
+    /// What an operator is called in this run of its body: loops add the number of the iteration, from 0,
+    /// the outer ones first.
+    pub(super) fn named(&self, parts: &Parts, operator: usize) -> Option<Arc<Operator>> {
+        let part = &parts.operators[operator];
+        let mut numbers = Vec::new();
+        let mut next = part.body;
+        while let Some(body) = next {
+            let found = &parts.bodies[body];
+            let n_before = self.0[body].saturating_sub(1 + found.n_dry_runs);
+            if found.is_loop || n_before > 0 {
+                numbers.push(n_before);
+            }
+            next = found.parent;
+        }
+        if numbers.is_empty() {
+            return None;
+        }
+        let mut named = Operator::clone(&part.operator);
+        for number in numbers.iter().rev() {
+            named.op_name.push_str(&format!(".{number}"));
+        }
+        Some(Arc::new(named))
+    }
+}

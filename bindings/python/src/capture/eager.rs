@@ -1,0 +1,185 @@
+//! Operators that are described while they run: those of PyTorch's eager mode.
+//!
+//! An [`Eager`] belongs to a session and begins steps. A [`step::Step`] is shown each operator twice:
+//! what it is called with, before it runs, and what it gave. Values are recognised by the memory that they
+//! are in ([`values`]), so that one that was looked at is not looked at again while it is unchanged.
+
+mod arguments;
+mod call;
+mod chooser;
+mod description;
+mod kind;
+mod links;
+mod look;
+mod names;
+mod step;
+mod values;
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use opscope_capture::GraphView;
+use opscope_store::record::ModelId;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use self::chooser::Chooser;
+use self::kind::Kinds;
+use self::links::Links;
+use self::names::Names;
+use self::step::Step;
+use self::values::Values;
+use super::session::Session;
+use super::shared::{Shared, tidy};
+
+/// What the directory of the operators is called, where they count as those of a model.
+const MODEL_NAME: &str = "eager";
+
+/// The operators of eager mode in one session.
+#[pyclass(frozen, module = "opscope._native.capture")]
+pub(super) struct Eager {
+    session: Py<Session>,
+    inner: Arc<Inner>,
+}
+
+/// What does not end with a step.
+///
+/// No lock is held while Python runs or while the interpreter is given up: another thread would wait for
+/// the lock with the interpreter in its hands.
+struct Inner {
+    shared: Arc<Shared>,
+    model: Arc<ModelId>,
+    chooser: Chooser,
+    kinds: Kinds,
+    /// `torch.Tensor`.
+    tensor: Py<PyType>,
+    values: Mutex<Values>,
+    links: Mutex<Links>,
+    /// Names that hold for all steps, where these share a directory.
+    names: Option<Arc<Mutex<Names>>>,
+}
+
+#[pymethods]
+impl Eager {
+    /// Begins a step; `None` if nothing is kept of it. With `is_forced` operators are named all the same.
+    #[pyo3(signature = (number, is_forced=false))]
+    fn begin_step(&self, py: Python<'_>, number: u64, is_forced: bool) -> PyResult<Option<Step>> {
+        tidy(py, &self.inner.shared);
+        if self.inner.shared.is_over() {
+            return Ok(None);
+        }
+        let mut tap = {
+            let session = self.session.get().lock();
+            let Some(session) = &*session else {
+                return Ok(None);
+            };
+            session
+                .attach_graph(&self.inner.model, GraphView::default())
+                .0
+        };
+        tap.begin_step(number);
+        if !tap.is_active() && !is_forced {
+            return Ok(None);
+        }
+        lock(&self.inner.values).begin_step();
+        Ok(Some(Step::new(self.inner.clone(), tap, number)))
+    }
+
+    /// Tells what tensors are called that no operator gives, such as parameters.
+    fn name_values(&self, named: Vec<(String, Bound<'_, PyAny>)>) -> PyResult<()> {
+        for (name, tensor) in named {
+            let Ok(looked) = self.inner.look(&tensor) else {
+                continue;
+            };
+            if let Some(found) = looked.found {
+                let pin = self.inner.pin(&looked.subject, found.storage)?;
+                lock(&self.inner.values).give(found, pin, name.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a backward operator of this number belongs to a forward operator that is known.
+    fn is_linked(&self, seq_nr: u64) -> bool {
+        lock(&self.inner.links).find(seq_nr).is_some()
+    }
+
+    /// Forgets memory that is gone. Done now and then.
+    fn sweep(&self, py: Python<'_>) -> PyResult<()> {
+        self.inner.sweep(py)
+    }
+
+    /// How many pieces of memory are remembered, for tests.
+    #[getter]
+    fn n_storages(&self) -> usize {
+        lock(&self.inner.values).n_storages()
+    }
+}
+
+impl Eager {
+    /// `describe` says what kind of operator one is, `choose` which ones are wanted; `is_single` puts them
+    /// where operators are that belong to no model.
+    pub(super) fn attach(
+        py: Python<'_>,
+        session: Py<Session>,
+        describe: Py<PyAny>,
+        choose: Option<Py<PyAny>>,
+        is_single: bool,
+    ) -> PyResult<Eager> {
+        let name = if is_single { "" } else { MODEL_NAME };
+        let model = ModelId {
+            file_stem: name.to_owned(),
+            graph_name: name.to_owned(),
+            load: (!is_single).then_some(1),
+            device: 0,
+        };
+        let (shared, plan) = {
+            let session = session.get();
+            let held = session.lock();
+            let Some(held) = &*held else {
+                return Err(PyRuntimeError::new_err("the dump is finished"));
+            };
+            let (tap, _) = held.attach_graph(&Arc::new(model.clone()), GraphView::default());
+            (session.shared().clone(), tap.plan().clone())
+        };
+        session.get().note_graph("torch eager", MODEL_NAME);
+        let inner = Inner {
+            chooser: Chooser::new(&plan, &model, choose)?,
+            model: Arc::new(model),
+            kinds: Kinds::new(describe),
+            tensor: py
+                .import("torch")?
+                .getattr("Tensor")?
+                .cast_into::<PyType>()?
+                .unbind(),
+            values: Mutex::new(Values::new(py)?),
+            links: Mutex::default(),
+            names: is_single.then(Arc::default),
+            shared,
+        };
+        inner.shared.n_graphs.fetch_add(1, Ordering::Relaxed);
+        Ok(Eager {
+            session,
+            inner: Arc::new(inner),
+        })
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // An interpreter that is ending needs no memory back.
+        let _ = Python::try_attach(|py| lock(&self.values).free(py));
+    }
+}
+
+/// What is behind these locks is replaced whole, so a panic cannot leave it half-changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Eager>()?;
+    module.add_class::<Step>()?;
+    module.add_class::<call::Call>()
+}

@@ -1,0 +1,99 @@
+//! One call of an operator, between its beginning and its end.
+
+use std::sync::{Arc, Mutex};
+
+use opscope_tensor::Tensor;
+use pyo3::prelude::*;
+
+use super::kind::Kind;
+use super::links::Link;
+use super::lock;
+
+/// One call of an operator, between its beginning and its end.
+#[pyclass(frozen, module = "opscope._native.capture")]
+pub(super) struct Call {
+    #[pyo3(get)]
+    task_id: u32,
+    #[pyo3(get)]
+    op_name: String,
+    #[pyo3(get)]
+    op_type: String,
+    #[pyo3(get)]
+    module: String,
+    #[pyo3(get)]
+    source: String,
+    #[pyo3(get)]
+    phase: String,
+    #[pyo3(get)]
+    seq_nr: Option<u64>,
+    /// `None` once the operator has ended.
+    begun: Mutex<Option<Begun>>,
+}
+
+/// What is known before an operator runs.
+pub(super) struct Begun {
+    pub(super) kind: Arc<Kind>,
+    pub(super) task_id: u32,
+    pub(super) op_name: Arc<str>,
+    pub(super) inputs: Vec<Input>,
+    /// Tensors that it writes to.
+    pub(super) written: Vec<Py<PyAny>>,
+    pub(super) texts: Vec<(String, String)>,
+    pub(super) origin: Origin,
+    pub(super) is_selected: bool,
+}
+
+/// An input.
+pub(super) struct Input {
+    pub(super) name: Arc<str>,
+    /// `None` if it is not kept, or cannot be.
+    pub(super) tensor: Option<Tensor>,
+    /// Its memory and torch's count of writes there.
+    pub(super) memory: Option<(usize, Option<u64>)>,
+}
+
+/// Where an operator comes from.
+#[derive(Clone)]
+pub(super) struct Origin {
+    pub(super) phase: String,
+    pub(super) module: Arc<str>,
+    pub(super) source: Arc<str>,
+    /// What a forward operator and its backward ones have in common.
+    pub(super) seq_nr: Option<u64>,
+    /// The node of autograd's that runs.
+    pub(super) node: Option<String>,
+    /// The forward operator of a backward one.
+    pub(super) forward: Option<Link>,
+}
+
+impl Call {
+    pub(super) fn new(begun: Begun) -> Call {
+        let origin = &begun.origin;
+        Call {
+            task_id: begun.task_id,
+            op_name: begun.op_name.to_string(),
+            op_type: begun.kind.target.clone(),
+            module: origin.module.to_string(),
+            source: origin.source.to_string(),
+            phase: origin.phase.clone(),
+            seq_nr: origin.seq_nr,
+            begun: Mutex::new(Some(begun)),
+        }
+    }
+
+    /// What is known; only once.
+    pub(super) fn take(&self) -> Option<Begun> {
+        lock(&self.begun).take()
+    }
+}
+
+#[pymethods]
+impl Call {
+    /// Names of the values that it reads; none once it has ended.
+    #[getter]
+    fn inputs(&self) -> Vec<String> {
+        let begun = lock(&self.begun);
+        let inputs = begun.iter().flat_map(|begun| &begun.inputs);
+        inputs.map(|input| input.name.to_string()).collect()
+    }
+}

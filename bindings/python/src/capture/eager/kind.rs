@@ -1,0 +1,96 @@
+//! What is known of an operator before it is called.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use pyo3::prelude::*;
+
+use super::lock;
+use crate::capture::reason::Reason;
+
+/// An operator of torch's.
+pub(super) struct Kind {
+    /// `aten.add.Tensor`.
+    pub(super) target: String,
+    /// `add`.
+    pub(super) base: String,
+    /// `Add`.
+    pub(super) alias: String,
+    pub(super) written: Vec<Written>,
+    /// Why its results are not to be looked at, if so.
+    pub(super) reason: Option<Reason>,
+    /// Whether it may write to any of its arguments, although it does not say so.
+    pub(super) may_write_all: bool,
+    /// Whether it goes on writing after it has returned.
+    pub(super) is_late: bool,
+    /// Whether it is no operator of a model, as marks for a profiler.
+    pub(super) is_ignored: bool,
+}
+
+/// An argument that an operator writes to.
+pub(super) struct Written {
+    pub(super) position: usize,
+    pub(super) name: String,
+    /// The position of an argument that has to be true for that.
+    pub(super) only_if: Option<usize>,
+}
+
+/// What Python says of a kind.
+#[derive(FromPyObject)]
+struct Described {
+    target: String,
+    base: String,
+    alias: String,
+    written: Vec<(usize, String, Option<usize>)>,
+    reason: Option<String>,
+    may_write_all: bool,
+    is_late: bool,
+    is_ignored: bool,
+}
+
+/// A kind with the object that stands for it.
+type Known = (Py<PyAny>, Arc<Kind>);
+
+/// Kinds by the object that stands for the operator, which is kept so that its address stays its own.
+pub(super) struct Kinds {
+    describe: Py<PyAny>,
+    known: Mutex<HashMap<usize, Known>>,
+}
+
+impl Kinds {
+    pub(super) fn new(describe: Py<PyAny>) -> Kinds {
+        Kinds {
+            describe,
+            known: Mutex::default(),
+        }
+    }
+
+    /// What kind of operator `func` is.
+    pub(super) fn of(&self, func: &Bound<'_, PyAny>) -> PyResult<Arc<Kind>> {
+        let address = func.as_ptr().addr();
+        if let Some((_, kind)) = lock(&self.known).get(&address) {
+            return Ok(kind.clone());
+        }
+        let described: Described = self.describe.bind(func.py()).call1((func,))?.extract()?;
+        let written = described.written.into_iter();
+        let kind = Arc::new(Kind {
+            target: described.target,
+            base: described.base,
+            alias: described.alias,
+            written: written
+                .map(|(position, name, only_if)| Written {
+                    position,
+                    name,
+                    only_if,
+                })
+                .collect(),
+            reason: described.reason.map(Reason::Known),
+            may_write_all: described.may_write_all,
+            is_late: described.is_late,
+            is_ignored: described.is_ignored,
+        });
+        let entry = (func.clone().unbind(), kind.clone());
+        lock(&self.known).insert(address, entry);
+        Ok(kind)
+    }
+}

@@ -1,0 +1,42 @@
+//! Which forward operator a backward operator belongs to: they have a number of autograd's in common.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::{self, ThreadId};
+
+/// How many forward operators are remembered; numbers only grow, so the lowest are the oldest.
+const N_LINKS_MAX: usize = 1 << 16;
+
+/// A forward operator.
+#[derive(Clone)]
+pub(super) struct Link {
+    pub(super) step: u64,
+    pub(super) op_name: Arc<str>,
+    pub(super) module: Arc<str>,
+    pub(super) source: Arc<str>,
+}
+
+/// Forward operators by number.
+#[derive(Default)]
+pub(super) struct Links(BTreeMap<u64, (ThreadId, Option<Link>)>);
+
+impl Links {
+    /// Remembers the operator for which autograd has made the node with this number.
+    pub(super) fn add(&mut self, seq_nr: u64, link: Link) {
+        let here = thread::current().id();
+        let entry = self.0.entry(seq_nr).or_insert((here, None));
+        // Each thread counts for itself: a number that two of them use means neither.
+        *entry = match entry.0 == here {
+            true => (here, Some(link)),
+            false => (entry.0, None),
+        };
+        if self.0.len() > N_LINKS_MAX {
+            self.0.pop_first();
+        }
+    }
+
+    /// The forward operator.
+    pub(super) fn find(&self, seq_nr: u64) -> Option<&Link> {
+        self.0.get(&seq_nr)?.1.as_ref()
+    }
+}

@@ -1,0 +1,219 @@
+//! Looking at torch's tensors, and reading them.
+
+use std::sync::Arc;
+
+use opscope_capture::Tap;
+use opscope_tensor::{DType, Layout, SharedBytes, Tensor, TensorView, dense_copy};
+use pyo3::intern;
+use pyo3::prelude::*;
+
+use super::values::{Content, Found, Pin, Place};
+use super::{Inner, lock};
+use crate::capture::memory::Lent;
+use crate::capture::reason::Reason;
+use crate::capture::take::detached;
+
+/// The subclass of tensors that are spread over processes, and where it keeps this process's part.
+const SPREAD: (&str, &str) = ("DTensor", "_local_tensor");
+
+/// A tensor that can be read.
+pub(super) struct Looked<'py> {
+    pub(super) subject: Bound<'py, PyAny>,
+    /// `None` if its memory cannot be told apart from other memory.
+    pub(super) found: Option<Found>,
+    is_lazy: bool,
+}
+
+impl Inner {
+    /// Where a tensor lies, or why that cannot be said.
+    pub(super) fn look<'py>(&self, object: &Bound<'py, PyAny>) -> Result<Looked<'py>, Reason> {
+        let (subject, lent) = match self.shared.lender.look(object) {
+            Ok(lent) => (object.clone(), lent),
+            Err(Reason::Type(name)) if name == SPREAD.0 => {
+                let part = object.getattr(SPREAD.1).map_err(|_| Reason::Type(name))?;
+                self.shared.lender.look(&part)?;
+                return self.look(&part);
+            }
+            Err(reason) => return Err(reason),
+        };
+        if lent.is_packed() {
+            return Err(Reason::ElementType("float4_e2m1fn_x2".to_owned()));
+        }
+        let is_lazy = is_lazy(object, lent.dtype).unwrap_or(true);
+        let Lent {
+            address,
+            dtype,
+            shape,
+            strides,
+            ..
+        } = lent;
+        let place = Place {
+            address,
+            dtype,
+            shape,
+            strides,
+            is_lazy,
+        };
+        Ok(Looked {
+            found: find(&subject, place).ok(),
+            subject,
+            is_lazy,
+        })
+    }
+
+    /// Keeps the address of torch's object for a tensor's memory, unless that is done.
+    pub(super) fn pin(&self, subject: &Bound<'_, PyAny>, storage: usize) -> PyResult<Pin> {
+        if lock(&self.values).has(storage) {
+            return Ok(None);
+        }
+        let py = subject.py();
+        let found = subject.call_method0(intern!(py, "untyped_storage"))?;
+        let pin: usize = found.call_method0(intern!(py, "_weak_ref"))?.extract()?;
+        Ok(Some(pin))
+    }
+
+    /// The elements as they are now, for a record and to be remembered.
+    pub(super) fn read(&self, tap: &Tap, looked: &Looked<'_>) -> Result<(Tensor, Content), Reason> {
+        if looked.is_lazy {
+            let resolved = resolved(&looked.subject).map_err(|_| Reason::NoMemory)?;
+            return self.read_memory(tap, &resolved);
+        }
+        self.read_memory(tap, &looked.subject)
+    }
+
+    fn read_memory(
+        &self,
+        tap: &Tap,
+        subject: &Bound<'_, PyAny>,
+    ) -> Result<(Tensor, Content), Reason> {
+        let py = subject.py();
+        let lent = self.shared.lender.look(subject)?;
+        let dense = match &lent.strides {
+            Some(strides) => Some(self.gather(py, &lent, strides)?),
+            None => None,
+        };
+        if self.shared.is_reducing {
+            let bytes = dense.as_deref().unwrap_or(lent.bytes());
+            let view = TensorView {
+                dtype: lent.dtype,
+                shape: &lent.shape,
+                layout: Layout::Nd,
+                bytes,
+            };
+            let tensor = detached(py, bytes.len(), || tap.take(view)).map_err(|_| Reason::Copy)?;
+            let content = match tensor.has_elements() {
+                true => Content::None,
+                false => Content::Numbers(tensor.clone()),
+            };
+            return Ok((tensor, content));
+        }
+        let bytes: SharedBytes = match dense {
+            Some(bytes) => Arc::new(bytes),
+            None => {
+                let (pool, bytes) = (&self.shared.pool, lent.bytes());
+                let copy = || pool.copy(bytes).map_err(|_| Reason::Copy);
+                Arc::new(detached(py, bytes.len(), copy)?)
+            }
+        };
+        let weak = Arc::downgrade(&bytes);
+        let tensor = Tensor::new(lent.dtype, lent.shape, bytes).map_err(|_| Reason::Shape)?;
+        let content = Content::Copy(weak, tensor.memo().clone());
+        Ok((tensor, content))
+    }
+
+    /// The elements side by side.
+    fn gather(
+        &self,
+        py: Python<'_>,
+        lent: &Lent<'_, '_>,
+        strides: &[isize],
+    ) -> Result<Vec<u8>, Reason> {
+        let (dtype, shape, bytes) = (lent.dtype, &lent.shape, lent.bytes());
+        let n_bytes = shape.n_bytes(dtype).map_err(|_| Reason::Shape)?;
+        if n_bytes > bytes.len() && n_bytes as u64 > self.shared.queue_bytes_max {
+            return Err(Reason::Expanded);
+        }
+        let copy = || dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| Reason::Copy);
+        detached(py, n_bytes, copy)
+    }
+
+    /// The elements as they were found before; `None` if nobody has them any more.
+    pub(super) fn again(&self, looked: &Looked<'_>, content: &Content) -> Option<Tensor> {
+        let place = &looked.found.as_ref()?.place;
+        match content {
+            Content::None | Content::Unseen(_) => None,
+            Content::Copy(bytes, memo) => {
+                let bytes = bytes.upgrade()?;
+                let tensor = Tensor::new(place.dtype, place.shape.clone(), bytes).ok()?;
+                Some(tensor.with_memo(memo.clone()))
+            }
+            Content::Numbers(tensor) if *tensor.shape() == place.shape => Some(tensor.clone()),
+            Content::Numbers(tensor) => {
+                let lent = self.shared.lender.look(&looked.subject).ok()?;
+                let view = TensorView {
+                    dtype: lent.dtype,
+                    shape: &lent.shape,
+                    layout: Layout::Nd,
+                    bytes: lent.bytes(),
+                };
+                Tensor::of_numbers(view, tensor.memo().clone()).ok()
+            }
+        }
+    }
+
+    /// Forgets memory that is gone.
+    pub(super) fn sweep(&self, py: Python<'_>) -> PyResult<()> {
+        let (known, spare, [expired, free]) = lock(&self.values).take_suspects(py);
+        let mut gone = Vec::new();
+        for storage in known {
+            if expired.call1(py, (storage,))?.is_truthy(py)? {
+                gone.push(storage);
+            }
+        }
+        // What is gone stays gone, and nobody looks it up.
+        lock(&self.values).forget(&gone);
+        for storage in gone.into_iter().chain(spare) {
+            free.call1(py, (storage,))?;
+        }
+        Ok(())
+    }
+}
+
+fn find(subject: &Bound<'_, PyAny>, place: Place) -> PyResult<Found> {
+    let py = subject.py();
+    let storage = subject.call_method0(intern!(py, "untyped_storage"))?;
+    let is_counted = !subject
+        .call_method0(intern!(py, "is_inference"))?
+        .is_truthy()?;
+    let version = match is_counted {
+        true => Some(subject.getattr(intern!(py, "_version"))?.extract()?),
+        false => None,
+    };
+    Ok(Found {
+        storage: storage.getattr(intern!(py, "_cdata"))?.extract()?,
+        version,
+        place,
+        object: subject.as_ptr().addr(),
+        // Torch does not resize memory that it shares with NumPy, or that others gave it.
+        is_shared: !storage
+            .call_method0(intern!(py, "resizable"))?
+            .is_truthy()?,
+    })
+}
+
+/// Whether elements stand for something else than what is in memory.
+fn is_lazy(tensor: &Bound<'_, PyAny>, dtype: DType) -> PyResult<bool> {
+    let py = tensor.py();
+    let is_complex = matches!(dtype, DType::C32 | DType::C64 | DType::C128);
+    if tensor.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
+        return Ok(true);
+    }
+    Ok(is_complex && tensor.call_method0(intern!(py, "is_conj"))?.is_truthy()?)
+}
+
+fn resolved<'py>(tensor: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = tensor.py();
+    tensor
+        .call_method0(intern!(py, "resolve_conj"))?
+        .call_method0(intern!(py, "resolve_neg"))
+}

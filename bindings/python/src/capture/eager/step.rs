@@ -1,0 +1,576 @@
+//! One step: what is called between two calls of the program's.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use opscope_capture::{Probe, Tap};
+use opscope_store::record::Operator;
+use opscope_tensor::Tensor;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::arguments::{Arguments, flatten};
+use super::call::{Begun, Call, Input, Origin};
+use super::kind::Kind;
+use super::look::Looked;
+use super::names::Names;
+use super::values::{Content, Name, Pin};
+use super::{Inner, description, links::Link, lock};
+use crate::capture::session::Session;
+use crate::capture::shared::tidy;
+use crate::capture::take::detached;
+
+/// Results in lists in lists are not gone into further.
+const N_LEVELS_MAX: usize = 16;
+
+thread_local! {
+    /// Autograd's next number when this thread was last looked at.
+    static SEQUENCE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// One step. Nothing here raises: the program goes on whatever happens to its dump.
+#[pyclass(frozen, module = "opscope._native.capture")]
+pub(super) struct Step {
+    inner: Arc<Inner>,
+    tap: Tap,
+    number: u64,
+    names: Arc<Mutex<Names>>,
+    noted: Mutex<Noted>,
+}
+
+/// What the description of a step says.
+#[derive(Default)]
+pub(super) struct Noted {
+    pub(super) operators: Vec<(Arc<Operator>, Details)>,
+    /// Values that no operator gives.
+    pub(super) arguments: Vec<Arc<str>>,
+    /// Values in memory that was written to since it had another name, with that name.
+    pub(super) aliases: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// What the description of an operator says and its record does not.
+pub(super) struct Details {
+    pub(super) kind: Arc<Kind>,
+    pub(super) origin: Origin,
+    pub(super) texts: Vec<(String, String)>,
+    pub(super) is_selected: bool,
+}
+
+/// A result, or what was written to.
+struct Output {
+    /// Empty for what is no tensor.
+    name: Arc<str>,
+    tensor: Option<Tensor>,
+}
+
+impl Step {
+    pub(super) fn new(inner: Arc<Inner>, tap: Tap, number: u64) -> Step {
+        Step {
+            names: inner.names.clone().unwrap_or_default(),
+            inner,
+            tap,
+            number,
+            noted: Mutex::default(),
+        }
+    }
+}
+
+#[pymethods]
+impl Step {
+    #[getter]
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Whether operators are dumped.
+    #[getter]
+    fn is_dumped(&self) -> bool {
+        self.tap.is_active()
+    }
+
+    /// Number of operators so far.
+    #[getter]
+    fn n_operators(&self) -> usize {
+        lock(&self.noted).operators.len()
+    }
+
+    /// Shows what an operator is called with, just before it runs. `node` is what autograd runs, by number
+    /// and name; `sequence` is its next number. `None` for what is no operator, and if
+    /// something went wrong.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call costs less than several"
+    )]
+    #[pyo3(signature = (func, args, kwargs, phase, module, source, sequence, node))]
+    fn before(
+        &self,
+        func: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+        phase: &str,
+        module: &str,
+        source: &str,
+        sequence: u64,
+        node: Option<(u64, String)>,
+    ) -> Option<Call> {
+        self.guard(|step| {
+            let origin = Origin {
+                phase: phase.to_owned(),
+                module: module.into(),
+                source: source.into(),
+                seq_nr: None,
+                node: None,
+                forward: None,
+            };
+            step.begin(func, args, kwargs, origin, sequence, node)
+        })
+        .flatten()
+    }
+
+    /// Shows what the operator gave, just after it ran.
+    fn after(&self, py: Python<'_>, call: &Bound<'_, Call>, result: &Bound<'_, PyAny>) {
+        self.guard(|step| {
+            tidy(py, &step.inner.shared);
+            let Some(begun) = call.get().take() else {
+                return Ok(());
+            };
+            step.note_written(py, &begun)?;
+            let outputs = step.see_outputs(&begun, result)?;
+            // What neither reads nor gives a tensor is no operator either.
+            if begun.inputs.is_empty() && outputs.iter().all(|output| output.name.is_empty()) {
+                return Ok(());
+            }
+            step.submit(py, begun, outputs);
+            let is_due = lock(&step.inner.values).is_sweep_due();
+            if is_due {
+                step.inner.sweep(py)?;
+            }
+            Ok(())
+        });
+    }
+
+    /// Says that the operator failed.
+    fn failed(&self, py: Python<'_>, call: &Bound<'_, Call>, reason: &str) {
+        self.guard(|step| {
+            let Some(begun) = call.get().take() else {
+                return Ok(());
+            };
+            step.note_written(py, &begun)?;
+            step.fail(begun, reason);
+            Ok(())
+        });
+    }
+
+    /// Says that the step is over, and writes its description. `error` is what ended it, if it went wrong.
+    #[pyo3(signature = (session, error=None))]
+    fn end(&self, py: Python<'_>, session: &Bound<'_, Session>, error: Option<&str>) {
+        self.guard(|step| {
+            match error {
+                None => py.detach(|| step.tap.end_step()),
+                Some(error) => {
+                    let failed = &step.inner.shared.n_runs_failed;
+                    failed.fetch_add(1, Ordering::Relaxed);
+                    step.tap.fail_step(error);
+                }
+            }
+            let noted = std::mem::take(&mut *lock(&step.noted));
+            if step.tap.is_active() && !noted.operators.is_empty() {
+                let name = format!("eager_{}", step.number);
+                let session = session.get();
+                let written = py.detach(|| {
+                    let text = description::to_json(&name, step.number, &noted);
+                    session.write_description(&name, &text)
+                });
+                if let Err(error) = written {
+                    step.inner.shared.note_fault(|| error.to_string());
+                }
+            }
+            tidy(py, &step.inner.shared);
+            step.inner.sweep(py)
+        });
+    }
+}
+
+impl Step {
+    /// Keeps whatever goes wrong inside.
+    fn guard<T>(&self, work: impl FnOnce(&Step) -> PyResult<T>) -> Option<T> {
+        match catch_unwind(AssertUnwindSafe(|| work(self))) {
+            Ok(Ok(value)) => return Some(value),
+            Ok(Err(error)) => self.inner.shared.note_fault(|| error.to_string()),
+            Err(_) => self.inner.shared.note_fault(|| "a tap panicked".to_owned()),
+        }
+        None
+    }
+
+    fn begin(
+        &self,
+        func: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyTuple>,
+        kwargs: &Bound<'_, PyDict>,
+        origin: Origin,
+        sequence: u64,
+        node: Option<(u64, String)>,
+    ) -> PyResult<Option<Call>> {
+        let py = func.py();
+        let inner = &self.inner;
+        let kind = inner.kinds.of(func)?;
+        if kind.is_ignored {
+            return Ok(None);
+        }
+        let tensor = inner.tensor.bind(py);
+        let found = Arguments::new(&kind, tensor, args, Some(kwargs))?;
+        let (task_id, op_name) = lock(&self.names).operator(&kind.base);
+        let own = own_number(sequence, &found.tensors)?;
+        let origin = self.origin(origin, own, node, &op_name);
+        let names = [&*op_name, &kind.alias, &kind.target, &kind.base];
+        let is_selected =
+            self.tap.is_active() && inner.chooser.is_chosen(py, names, &origin.module)?;
+        let is_read = is_selected && inner.chooser.wants_inputs();
+        let inputs = found
+            .tensors
+            .iter()
+            .map(|tensor| self.input(tensor, is_read));
+        let inputs: Vec<Input> = inputs.collect::<PyResult<_>>()?;
+        let written = found.written.iter();
+        Ok(Some(Call::new(Begun {
+            written: written
+                .map(|&i| found.tensors[i].clone().unbind())
+                .collect(),
+            kind,
+            task_id,
+            op_name,
+            inputs,
+            texts: found.texts,
+            origin,
+            is_selected,
+        })))
+    }
+
+    /// Completes where an operator comes from, and remembers it for its backward operators.
+    fn origin(
+        &self,
+        mut origin: Origin,
+        own: Option<u64>,
+        node: Option<(u64, String)>,
+        op_name: &Arc<str>,
+    ) -> Origin {
+        let mut links = lock(&self.inner.links);
+        origin.seq_nr = own;
+        if let Some((seq_nr, name)) = node {
+            origin.node = Some(name);
+            origin.seq_nr = Some(seq_nr).filter(|&seq_nr| seq_nr != u64::MAX);
+            origin.forward = links.find(seq_nr).cloned();
+            if let Some(forward) = &origin.forward {
+                // What is computed a second time in backward has a module of its own.
+                if origin.module.is_empty() {
+                    origin.module = forward.module.clone();
+                }
+                if origin.source.is_empty() {
+                    origin.source = forward.source.clone();
+                }
+            }
+        }
+        if let Some(own) = own {
+            let link = Link {
+                step: self.number,
+                op_name: op_name.clone(),
+                module: origin.module.clone(),
+                source: origin.source.clone(),
+            };
+            links.add(own, link);
+        }
+        origin
+    }
+
+    fn input(&self, object: &Bound<'_, PyAny>, is_read: bool) -> PyResult<Input> {
+        let inner = &self.inner;
+        let looked = match inner.look(object) {
+            Ok(looked) => looked,
+            Err(reason) => {
+                if is_read {
+                    inner.shared.note_unseen(&reason);
+                }
+                return Ok(Input {
+                    name: self.argument(),
+                    tensor: None,
+                    memory: None,
+                });
+            }
+        };
+        let Some(found) = &looked.found else {
+            return Ok(Input {
+                name: self.argument(),
+                tensor: if is_read { self.read(&looked).0 } else { None },
+                memory: None,
+            });
+        };
+        let (name, content) = lock(&inner.values).find(found);
+        let name = self.name(name);
+        let (mut tensor, mut fresh) = (None, Content::None);
+        if is_read {
+            tensor = inner.again(&looked, &content);
+            if let Content::Unseen(reason) = &content {
+                inner.shared.note_unseen(reason);
+            } else if tensor.is_none() {
+                (tensor, fresh) = self.read(&looked);
+            }
+        }
+        let pin = inner.pin(&looked.subject, found.storage)?;
+        let memory = Some((found.storage, found.version));
+        let mut values = lock(&inner.values);
+        values.record(found.clone(), pin, name.clone(), fresh, false);
+        Ok(Input {
+            name,
+            tensor,
+            memory,
+        })
+    }
+
+    fn read(&self, looked: &Looked<'_>) -> (Option<Tensor>, Content) {
+        match self.inner.read(&self.tap, looked) {
+            Ok((tensor, content)) => (Some(tensor), content),
+            Err(reason) => {
+                self.inner.shared.note_unseen(&reason);
+                (None, Content::None)
+            }
+        }
+    }
+
+    fn argument(&self) -> Arc<str> {
+        let name = lock(&self.names).argument();
+        self.note_argument(&name);
+        name
+    }
+
+    fn note_argument(&self, name: &Arc<str>) {
+        if self.tap.is_active() {
+            lock(&self.noted).arguments.push(name.clone());
+        }
+    }
+
+    fn name(&self, name: Name) -> Arc<str> {
+        match name {
+            Name::Known(name) => name,
+            Name::Given(name) => {
+                self.note_argument(&name);
+                name
+            }
+            Name::Unknown => self.argument(),
+            Name::Changed(of) => {
+                let name = lock(&self.names).alias(&of);
+                if self.tap.is_active() {
+                    lock(&self.noted).aliases.push((name.clone(), of));
+                }
+                name
+            }
+        }
+    }
+
+    /// Forgets what was known of memory that the operator has written to.
+    fn note_written(&self, py: Python<'_>, begun: &Begun) -> PyResult<()> {
+        if begun.kind.may_write_all {
+            let mut values = lock(&self.inner.values);
+            for (storage, _) in begun.inputs.iter().filter_map(|input| input.memory) {
+                values.distrust(storage);
+            }
+        }
+        for object in &begun.written {
+            let Ok(looked) = self.inner.look(object.bind(py)) else {
+                continue;
+            };
+            if let Some(found) = looked.found {
+                let pin = self.inner.pin(&looked.subject, found.storage)?;
+                let mut values = lock(&self.inner.values);
+                let name = begun.op_name.clone();
+                values.write(found.storage, pin, name, begun.kind.is_late);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the operator gave, and then what it has written to without giving it.
+    fn see_outputs(&self, begun: &Begun, result: &Bound<'_, PyAny>) -> PyResult<Vec<Output>> {
+        let py = result.py();
+        let mut results: Vec<Option<Bound<'_, PyAny>>> = Vec::new();
+        let tensor = self.inner.tensor.bind(py);
+        flatten(result, tensor, N_LEVELS_MAX, &mut |part| {
+            results.push(part.cloned());
+        })?;
+        let is_list = !matches!(results.as_slice(), [Some(only)] if only.is(result));
+        if result.is_none() {
+            results.clear();
+        }
+        let mut given: Vec<usize> = (results.iter().flatten())
+            .map(|part| part.as_ptr().addr())
+            .collect();
+        for object in &begun.written {
+            if !given.contains(&object.as_ptr().addr()) {
+                given.push(object.as_ptr().addr());
+                results.push(Some(object.bind(py).clone()));
+            }
+        }
+        let is_list = is_list || results.len() > 1;
+        let outputs = results.iter().enumerate().map(|(i, part)| {
+            let Some(part) = part else {
+                return Ok(Output {
+                    name: "".into(),
+                    tensor: None,
+                });
+            };
+            let name = match is_list {
+                true => format!("{}.{i}", begun.op_name).into(),
+                false => begun.op_name.clone(),
+            };
+            self.output(begun, part, name)
+        });
+        outputs.collect()
+    }
+
+    fn output(&self, begun: &Begun, object: &Bound<'_, PyAny>, name: Arc<str>) -> PyResult<Output> {
+        let inner = &self.inner;
+        let is_read = begun.is_selected && inner.chooser.wants_outputs();
+        let mut looked = match inner.look(object) {
+            Ok(looked) => looked,
+            Err(reason) => {
+                if is_read {
+                    inner.shared.note_unseen(&reason);
+                }
+                return Ok(Output { name, tensor: None });
+            }
+        };
+        let is_written = begun.written.iter().any(|written| written.is(object));
+        if let Some(found) = &mut looked.found {
+            // Torch lets a view count the writes of what it views only once the operator is over.
+            let memory = begun.inputs.iter().filter_map(|input| input.memory);
+            let same = memory
+                .clone()
+                .find(|(storage, _)| *storage == found.storage);
+            found.version = same.map_or(found.version, |(_, version)| version);
+        }
+        let known = match &looked.found {
+            Some(found) if begun.kind.reason.is_none() => lock(&inner.values).find(found).1,
+            _ => Content::None,
+        };
+        let (mut tensor, mut fresh) = (None, known.clone());
+        if let Some(reason) = &begun.kind.reason {
+            fresh = Content::Unseen(reason.clone());
+        }
+        if let (Content::Unseen(reason), true) = (&fresh, is_read) {
+            inner.shared.note_unseen(reason);
+        } else if is_read {
+            tensor = inner.again(&looked, &known);
+            if tensor.is_none() {
+                (tensor, fresh) = self.read(&looked);
+            }
+        }
+        if let Some(found) = looked.found {
+            let pin: Pin = inner.pin(&looked.subject, found.storage)?;
+            let mut values = lock(&inner.values);
+            if begun.kind.is_late {
+                values.write(found.storage, pin, name.clone(), true);
+            }
+            values.record(found, pin, name.clone(), fresh, is_written);
+        }
+        Ok(Output { name, tensor })
+    }
+
+    fn submit(&self, py: Python<'_>, begun: Begun, outputs: Vec<Output>) {
+        let (operator, details, inputs) = described(begun, &outputs);
+        let is_selected = details.is_selected;
+        if self.tap.is_active() {
+            lock(&self.noted)
+                .operators
+                .push((operator.clone(), details));
+        }
+        if !is_selected {
+            return;
+        }
+        let Some(kept) = self.inner.chooser.kept(&operator) else {
+            return;
+        };
+        let Some(mut probe) = self.tap.open_kept(&operator, &kept) else {
+            return;
+        };
+        let mut n_bytes = 0;
+        for (position, input) in inputs.into_iter().enumerate() {
+            if let Some(tensor) = input.tensor {
+                n_bytes += tensor.n_bytes();
+                probe.input(position, tensor);
+            }
+        }
+        for (position, output) in outputs.into_iter().enumerate() {
+            if let Some(tensor) = output.tensor {
+                n_bytes += tensor.n_bytes();
+                probe.output(position, tensor);
+            }
+        }
+        // Numbers wait for nothing. A full queue may let this thread wait.
+        if self.inner.shared.is_reducing {
+            n_bytes = 0;
+        }
+        detached(py, n_bytes, || Probe::submit(probe));
+    }
+
+    fn fail(&self, begun: Begun, reason: &str) {
+        let (operator, mut details, inputs) = described(begun, &[]);
+        // It has no record.
+        let is_selected = std::mem::replace(&mut details.is_selected, false);
+        if self.tap.is_active() {
+            lock(&self.noted)
+                .operators
+                .push((operator.clone(), details));
+        }
+        let kept = self.inner.chooser.kept(&operator);
+        let Some(kept) = kept.filter(|_| is_selected) else {
+            return;
+        };
+        if let Some(mut probe) = self.tap.open_kept(&operator, &kept) {
+            for (position, input) in inputs.into_iter().enumerate() {
+                if let Some(tensor) = input.tensor {
+                    probe.input(position, tensor);
+                }
+            }
+            probe.fail(reason);
+        }
+    }
+}
+
+/// The operator as its record has it, what its description says besides, and its inputs.
+fn described(begun: Begun, outputs: &[Output]) -> (Arc<Operator>, Details, Vec<Input>) {
+    let inputs = begun.inputs;
+    let operator = Operator {
+        task_id: begun.task_id,
+        op_type: begun.kind.target.clone(),
+        op_name: begun.op_name.to_string(),
+        inputs: inputs.iter().map(|input| input.name.to_string()).collect(),
+        outputs: outputs
+            .iter()
+            .map(|output| output.name.to_string())
+            .collect(),
+        ..Operator::default()
+    };
+    let details = Details {
+        kind: begun.kind,
+        origin: begun.origin,
+        texts: begun.texts,
+        is_selected: begun.is_selected,
+    };
+    (Arc::new(operator), details, inputs)
+}
+
+/// The number of the node that autograd has just made for an operator, if it has.
+fn own_number(sequence: u64, tensors: &[Bound<'_, PyAny>]) -> PyResult<Option<u64>> {
+    if SEQUENCE.replace(sequence) >= sequence {
+        return Ok(None);
+    }
+    for tensor in tensors {
+        let py = tensor.py();
+        if tensor.getattr(intern!(py, "requires_grad"))?.is_truthy()? {
+            return Ok(Some(sequence - 1));
+        }
+    }
+    Ok(None)
+}

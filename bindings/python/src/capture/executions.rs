@@ -1,0 +1,159 @@
+//! Which graph was executed when: graphs run in another order than they are compiled in.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, ThreadId};
+
+use opscope_store::StoreError;
+use opscope_store::atomic_file::Creator;
+use serde_json::json;
+
+/// How many are kept; what comes after is counted.
+const N_EXECUTIONS_MAX: usize = 1 << 20;
+
+/// The executions of a session's graphs, in the order in which they began.
+pub(super) struct Executions {
+    /// None if they are only counted.
+    file: Option<(PathBuf, Creator)>,
+    /// Of all graphs, whether they are dumped or not.
+    n_begun: AtomicU64,
+    dumped: Mutex<Dumped>,
+}
+
+#[derive(Default)]
+struct Dumped {
+    list: Vec<Execution>,
+    n_left_out: u64,
+    threads: HashMap<ThreadId, u32>,
+}
+
+struct Execution {
+    index: u64,
+    graph: String,
+    step: u64,
+    thread: u32,
+    state: State,
+}
+
+/// What became of an execution.
+#[derive(Clone, Copy)]
+pub(super) enum State {
+    Running,
+    Finished,
+    Failed,
+}
+
+impl State {
+    fn name(self) -> &'static str {
+        match self {
+            State::Running => "running",
+            State::Finished => "finished",
+            State::Failed => "failed",
+        }
+    }
+}
+
+impl Executions {
+    /// They are written to `path`.
+    pub(super) fn new(path: PathBuf, creator: Creator) -> Executions {
+        Executions {
+            file: Some((path, creator)),
+            n_begun: AtomicU64::new(0),
+            dumped: Mutex::default(),
+        }
+    }
+
+    /// They are counted, and written nowhere.
+    pub(super) fn unwritten() -> Executions {
+        Executions {
+            file: None,
+            n_begun: AtomicU64::new(0),
+            dumped: Mutex::default(),
+        }
+    }
+
+    /// Counts an execution; its number in the process.
+    pub(super) fn count(&self) -> u64 {
+        self.n_begun.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Adds one that is dumped. The result is for [`Executions::end`].
+    pub(super) fn begin(&self, index: u64, graph: &str, step: u64) -> Option<usize> {
+        let mut dumped = self.lock();
+        let n_threads = dumped.threads.len() as u32;
+        let thread = *dumped
+            .threads
+            .entry(thread::current().id())
+            .or_insert(n_threads);
+        if dumped.list.len() >= N_EXECUTIONS_MAX {
+            dumped.n_left_out += 1;
+            return None;
+        }
+        dumped.list.push(Execution {
+            index,
+            graph: graph.to_owned(),
+            step,
+            thread,
+            state: State::Running,
+        });
+        Some(dumped.list.len() - 1)
+    }
+
+    /// Says how it ended. Whether this is a time to write the list down, for a process that may be
+    /// killed: each time it is twice as long.
+    pub(super) fn end(&self, position: Option<usize>, state: State) -> bool {
+        let mut dumped = self.lock();
+        let Some(execution) = position.and_then(|position| dumped.list.get_mut(position)) else {
+            return false;
+        };
+        execution.state = state;
+        position.is_some_and(|position| (position + 1).is_power_of_two())
+    }
+
+    /// Writes the list, if it has any.
+    pub(super) fn write(&self) -> Result<(), StoreError> {
+        let Some((path, creator)) = &self.file else {
+            return Ok(());
+        };
+        let text = {
+            let dumped = self.lock();
+            if dumped.list.is_empty() {
+                return Ok(());
+            }
+            self.text(&dumped)
+        };
+        creator.create_dir(path.parent().unwrap_or(path))?;
+        creator.replace_file(path, &[text.as_bytes()])?;
+        Ok(())
+    }
+
+    /// A line for each execution.
+    fn text(&self, dumped: &Dumped) -> String {
+        let mut sorted: Vec<&Execution> = dumped.list.iter().collect();
+        sorted.sort_by_key(|one| one.index);
+        let lines: Vec<String> = (sorted.into_iter())
+            .map(|one| {
+                let line = json!({
+                    "index": one.index,
+                    "graph": one.graph,
+                    "step": one.step,
+                    "thread": one.thread,
+                    "state": one.state.name(),
+                });
+                format!("  {line}")
+            })
+            .collect();
+        format!(
+            "{{\n \"version\": 1,\n \"n_executions\": {},\n \"n_left_out\": {},\n \"executions\": [\n{}\n ]\n}}\n",
+            self.n_begun.load(Ordering::Relaxed),
+            dumped.n_left_out,
+            lines.join(",\n"),
+        )
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Dumped> {
+        self.dumped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,115 @@
+//! Single files for what `opscope.torchair` writes outside of a session: arrays and texts.
+
+use std::borrow::Cow;
+use std::path::PathBuf;
+
+use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::file_format::npy::encode_header;
+use opscope_tensor::convert::dtype::decode;
+use opscope_tensor::dense_copy;
+use pyo3::prelude::*;
+use pyo3::types::PyType;
+
+use super::memory::{Lender, Lent};
+use super::reason::Reason;
+
+/// Most bytes of an expanded tensor that are written out, as in a session.
+const EXPANDED_BYTES_MAX: usize = 256 << 20;
+
+/// Creates files below a directory, each complete or not there, and follows no symbolic link below it.
+#[pyclass(frozen, module = "opscope._native.capture")]
+pub(super) struct FileWriter {
+    lender: Lender,
+    creator: Creator,
+}
+
+#[pymethods]
+impl FileWriter {
+    /// `plain_types` are `torch.Tensor` and those of its subclasses that only add a name; empty, if there
+    /// are no tensors to write.
+    #[new]
+    #[pyo3(signature = (root, plain_types, *, dir_mode=0o700, file_mode=0o600))]
+    fn new(
+        py: Python<'_>,
+        root: PathBuf,
+        plain_types: Vec<Bound<'_, PyType>>,
+        dir_mode: u32,
+        file_mode: u32,
+    ) -> PyResult<FileWriter> {
+        let modes = Modes {
+            dir: dir_mode,
+            file: file_mode,
+        };
+        Ok(FileWriter {
+            lender: Lender::new(py, &plain_types)?,
+            creator: Creator::in_dump(&root, modes),
+        })
+    }
+
+    /// Writes a tensor as an npy file, or says why it cannot be one. Types that numpy does not have become
+    /// wider ones that hold the same values.
+    ///
+    /// # Errors
+    /// `OSError` if the file cannot be written.
+    fn npy(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        tensor: &Bound<'_, PyAny>,
+    ) -> PyResult<Option<String>> {
+        let lent = match self.lender.look(tensor) {
+            Ok(lent) => lent,
+            Err(reason) => return Ok(Some(reason.name().into_owned())),
+        };
+        let (true_dtype, true_shape) = match lent.unpacked() {
+            Ok(found) => found,
+            Err(reason) => return Ok(Some(reason.name().into_owned())),
+        };
+        let Lent {
+            dtype,
+            ref shape,
+            ref strides,
+            ..
+        } = lent;
+        let bytes = lent.bytes();
+        let unknown = || Reason::ElementType(true_dtype.name().to_owned());
+        let write = || -> Result<std::io::Result<()>, Reason> {
+            let dense: Cow<'_, [u8]> = match strides {
+                None => bytes.into(),
+                Some(strides) => {
+                    let n_bytes = shape.n_bytes(dtype).map_err(|_| Reason::Shape)?;
+                    if n_bytes > bytes.len() && n_bytes > EXPANDED_BYTES_MAX {
+                        return Err(Reason::Expanded);
+                    }
+                    let copy = dense_copy(dtype, shape, strides, 0, bytes);
+                    copy.map_err(|_| Reason::Copy)?.into()
+                }
+            };
+            let known = decode(true_dtype, &true_shape, &dense).map_err(|_| unknown())?;
+            let header = encode_header(known.dtype, &known.shape).ok_or_else(unknown)?;
+            Ok(self.put(&path, &[&header, &known.bytes]))
+        };
+        match py.detach(write) {
+            Ok(written) => written.map(|()| None).map_err(PyErr::from),
+            Err(reason) => Ok(Some(reason.name().into_owned())),
+        }
+    }
+
+    /// Writes bytes as they are.
+    ///
+    /// # Errors
+    /// `OSError` if the file cannot be written.
+    fn bytes(&self, py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
+        py.detach(|| self.put(&path, &[content]))
+            .map_err(PyErr::from)
+    }
+}
+
+impl FileWriter {
+    fn put(&self, path: &std::path::Path, parts: &[&[u8]]) -> std::io::Result<()> {
+        let above = path.parent().unwrap_or(path);
+        let written = self.creator.create_dir(above);
+        let written = written.and_then(|()| self.creator.replace_file(path, parts));
+        written.map_err(std::io::Error::other)
+    }
+}

@@ -1,0 +1,119 @@
+//! What a configuration of MindSpore asks a session for.
+
+use std::path::{Path, PathBuf};
+
+use opscope_capture::Purpose;
+use opscope_config::dialect::mindspore::{self, MindSporeConfig, Request};
+use opscope_config::{Environment, Issue, Severity};
+use opscope_store::atomic_file::Modes;
+use opscope_store::tree::mindspore::Target;
+use pyo3::exceptions::{PyNotImplementedError, PyValueError};
+use pyo3::prelude::*;
+
+use super::request::tell;
+
+/// Names of the devices whose trees there are.
+const TARGETS: [(&str, Target); 6] = [
+    ("cpu", Target::Cpu),
+    ("gpu", Target::Gpu),
+    ("ascend-o0", Target::AscendKernels),
+    ("ascend-o1", Target::AscendKernels),
+    ("ascend-o2", Target::AscendGraph),
+    ("ge", Target::GraphEngine),
+];
+
+/// Whose dump it is said to be.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) target: Target,
+    pub(super) rank: u32,
+    pub(super) device: u32,
+}
+
+impl Place {
+    /// # Errors
+    /// `ValueError` if there is no such target.
+    pub(super) fn new(target: &str, rank: u32, device: u32) -> PyResult<Place> {
+        let known = TARGETS.iter().find(|(name, _)| *name == target);
+        let Some((_, target)) = known else {
+            let names = TARGETS.map(|(name, _)| name).join(", ");
+            let message = format!("target `{target}` is none of {names}");
+            return Err(PyValueError::new_err(message));
+        };
+        Ok(Place {
+            target: *target,
+            rank,
+            device,
+        })
+    }
+}
+
+/// What a configuration asks for; `None` if that is nothing.
+///
+/// # Errors
+/// `ValueError` with what is wrong in it; `NotImplementedError` if only an engine of this project can do
+/// what it asks for.
+pub(super) fn request(text: &str, place: Place, time: &str) -> PyResult<Option<Request>> {
+    let config = load(text, place)?;
+    Request::new(config, place.rank, Modes::default(), time.to_owned())
+        .map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+fn load(text: &str, place: Place) -> PyResult<MindSporeConfig> {
+    opscope_config::check_nesting(text).map_err(|issue| PyValueError::new_err(tell(&issue)))?;
+    let environment = Environment {
+        device_id: place.device,
+        ..Environment::of_process()?
+    };
+    let config = mindspore::load(text, place.target, &environment).map_err(|issues| {
+        let errors = issues.iter().filter(|i| i.severity == Severity::Error);
+        PyValueError::new_err(errors.map(told).collect::<Vec<_>>().join("; "))
+    })?;
+    let purpose = config.dump.as_ref().map(|dump| dump.purpose);
+    if purpose == Some(Purpose::Overflow) && !place.target.has_ranks() {
+        return Err(PyNotImplementedError::new_err(
+            "`op_debug_mode` 3 of whole graphs asks which operators overflow; graphs of PyTorch have that on the \
+             targets gpu, ascend-o0 and ascend-o1 only",
+        ));
+    }
+    Ok(config)
+}
+
+/// What is wrong, with MindSpore's own words where it has some.
+fn told(issue: &Issue) -> String {
+    match &issue.vendor_text {
+        Some(text) => format!("{} ({text})", tell(issue)),
+        None => tell(issue),
+    }
+}
+
+/// Whether a configuration of MindSpore asks for a dump, and warnings; raises what is wrong with it.
+#[pyfunction]
+pub(super) fn check_mindspore_json(
+    text: &str,
+    target: &str,
+    device: u32,
+) -> PyResult<(bool, Vec<String>)> {
+    let place = Place::new(target, 0, device)?;
+    let warnings = load(text, place)?.issues.iter().map(tell).collect();
+    let is_asked = request(text, place, "")?.is_some();
+    Ok((is_asked, warnings))
+}
+
+/// The text of a configuration file.
+#[pyfunction]
+pub(super) fn read_configuration(path: PathBuf) -> PyResult<String> {
+    opscope_config::read_text(&path).map_err(|error| {
+        let path = path.display();
+        PyValueError::new_err(format!(
+            "the configuration `{path}` cannot be read: {error}"
+        ))
+    })
+}
+
+/// Raises what is wrong with the name of a file that `MINDSPORE_DUMP_CONFIG` gives.
+#[pyfunction]
+pub(super) fn check_mindspore_file(path: &str) -> PyResult<()> {
+    mindspore::check_file_name(Path::new(path))
+        .map_err(|issue| PyValueError::new_err(format!("{path}: {}", told(&issue))))
+}

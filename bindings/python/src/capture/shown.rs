@@ -1,0 +1,132 @@
+//! A value as it was shown: a tensor, or several that make it up, such as the indices and the values of a
+//! sparse one.
+
+use std::sync::Arc;
+
+use opscope_capture::{GraphInput, Kept};
+use opscope_store::record::Operator;
+use opscope_tensor::Tensor;
+
+/// A value as it was shown.
+pub(super) enum Shown {
+    Whole(Tensor),
+    /// Tensors with what each of them is.
+    Parts(Vec<(String, Tensor)>),
+}
+
+impl Shown {
+    pub(super) fn tensors(&self) -> impl Iterator<Item = &Tensor> {
+        let (whole, parts) = match self {
+            Shown::Whole(tensor) => (Some(tensor), [].as_slice()),
+            Shown::Parts(parts) => (None, parts.as_slice()),
+        };
+        whole
+            .into_iter()
+            .chain(parts.iter().map(|(_, tensor)| tensor))
+    }
+}
+
+/// Where the tensors of an execution stand in its record, if some values are made of several.
+pub(super) struct Slots {
+    pub(super) operator: Arc<Operator>,
+    inputs: Side,
+    outputs: Side,
+}
+
+/// One side of an operator.
+struct Side {
+    names: Vec<String>,
+    /// Of each value its first slot; one more number at the end.
+    starts: Vec<usize>,
+}
+
+impl Side {
+    fn new<'a>(names: &[String], shown: impl Fn(usize) -> Option<&'a Shown>) -> Side {
+        let mut side = Side {
+            names: Vec::with_capacity(names.len()),
+            starts: vec![0],
+        };
+        for (position, name) in names.iter().enumerate() {
+            match shown(position) {
+                Some(Shown::Parts(parts)) => {
+                    let parts = parts.iter().map(|(part, _)| format!("{name}.{part}"));
+                    side.names.extend(parts);
+                }
+                Some(Shown::Whole(_)) | None => side.names.push(name.clone()),
+            }
+            side.starts.push(side.names.len());
+        }
+        side
+    }
+
+    fn slots(&self, position: usize) -> std::ops::Range<usize> {
+        match (self.starts.get(position), self.starts.get(position + 1)) {
+            (Some(&first), Some(&end)) => first..end,
+            _ => 0..0,
+        }
+    }
+
+    fn all(&self, positions: &[usize]) -> Vec<usize> {
+        let slots = positions.iter().map(|&position| self.slots(position));
+        slots.flatten().collect()
+    }
+}
+
+impl Slots {
+    /// `input` and `output` give what was shown at a position of the operator.
+    pub(super) fn new<'a>(
+        operator: &Operator,
+        input: impl Fn(usize) -> Option<&'a Shown>,
+        output: impl Fn(usize) -> Option<&'a Shown>,
+    ) -> Slots {
+        let inputs = Side::new(&operator.inputs, input);
+        let outputs = Side::new(&operator.outputs, output);
+        let operator = Operator {
+            inputs: inputs.names.clone(),
+            outputs: outputs.names.clone(),
+            ..operator.clone()
+        };
+        Slots {
+            operator: Arc::new(operator),
+            inputs,
+            outputs,
+        }
+    }
+
+    /// The first slot of an input.
+    pub(super) fn input(&self, position: usize) -> usize {
+        self.inputs.slots(position).start
+    }
+
+    /// The first slot of an output.
+    pub(super) fn output(&self, position: usize) -> usize {
+        self.outputs.slots(position).start
+    }
+
+    /// What is kept of the operator, slot by slot.
+    pub(super) fn kept(&self, kept: &Kept) -> Arc<Kept> {
+        Arc::new(Kept {
+            inputs: self.inputs.all(&kept.inputs),
+            outputs: self.outputs.all(&kept.outputs),
+            graph_inputs: self.beside(&kept.graph_inputs),
+            parameters: self.beside(&kept.parameters),
+            role: kept.role,
+        })
+    }
+
+    fn beside(&self, inputs: &[GraphInput]) -> Vec<GraphInput> {
+        let mut beside = Vec::new();
+        for input in inputs {
+            for position in self.inputs.slots(input.position) {
+                let mut operator = Operator::clone(&input.operator);
+                operator.op_name.clone_from(&self.inputs.names[position]);
+                operator.outputs = vec![operator.op_name.clone()];
+                beside.push(GraphInput {
+                    position,
+                    operator: Arc::new(operator),
+                });
+            }
+        }
+        beside
+    }
+}

@@ -1,0 +1,381 @@
+//! Values that are looked at again after each operator, to see who overwrites them.
+//!
+//! Which values, when, and who is to blame is Python's to say; here is the memory. See
+//! `docs/torch/watch.md`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use opscope_capture::{GraphView, Role, Session, Tap};
+use opscope_store::record::{ModelId, Operator};
+use opscope_tensor::Tensor;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use super::description::{OperatorDescription, ValueDescription};
+use super::reason::Reason;
+use super::shared::{Shared, tidy};
+use super::watched::{Change, Watched};
+
+/// Values that are looked at again after each operator.
+#[pyclass(module = "opscope._native.capture")]
+pub(super) struct Watch {
+    shared: Arc<Shared>,
+    tap: Tap,
+    /// For each operator of the graph what it is, if it is selected.
+    roles: Vec<Option<&'static str>>,
+    /// Says of a tensor which storage it has, how large that is, and how many references there are to it.
+    state: Py<PyAny>,
+    bytes_max: u64,
+    n_bytes: u64,
+    next_id: u64,
+    /// Oldest first.
+    values: Vec<Watched>,
+    /// What values held before and after, by the number of the change.
+    changes: HashMap<u64, (Tensor, Tensor)>,
+    /// Values that are no longer watched, and why.
+    gone: Vec<(u64, &'static str)>,
+}
+
+/// A storage's number, its size and how many have it.
+type StorageState = (u64, u64, u64);
+
+impl Watch {
+    pub(super) fn attach(
+        shared: &Arc<Shared>,
+        session: &Session,
+        model: ModelId,
+        (operators, values): (&[OperatorDescription], &[ValueDescription]),
+        (state, bytes_max): (Py<PyAny>, u64),
+    ) -> PyResult<Watch> {
+        let operators = operators.iter().enumerate();
+        let named: Vec<Arc<Operator>> = operators
+            .map(|(task_id, operator)| operator.named(task_id, values))
+            .collect::<PyResult<_>>()?;
+        let view = GraphView {
+            operators: &named,
+            ..GraphView::default()
+        };
+        let (tap, selected) = session.attach_graph(&Arc::new(model), view);
+        shared.n_graphs.fetch_add(1, Ordering::Relaxed);
+        let role = |operator: &Arc<Operator>| {
+            let kept = selected.kept.get(&operator.task_id)?;
+            Some(match kept.role {
+                Role::Watched => "watched",
+                Role::Suspect {
+                    is_collective: true,
+                } => "collective",
+                Role::Suspect { .. } | Role::None => "suspect",
+            })
+        };
+        Ok(Watch {
+            shared: shared.clone(),
+            roles: named.iter().map(role).collect(),
+            tap,
+            state,
+            bytes_max,
+            n_bytes: 0,
+            next_id: 0,
+            values: Vec::new(),
+            changes: HashMap::new(),
+            gone: Vec::new(),
+        })
+    }
+}
+
+#[pymethods]
+impl Watch {
+    /// For each operator `watched`, `suspect`, `collective`, or `None` if the plan does not select it.
+    #[getter]
+    fn roles(&self) -> Vec<Option<&'static str>> {
+        self.roles.clone()
+    }
+
+    /// How many values are watched now.
+    fn __len__(&self) -> usize {
+        self.values.len()
+    }
+
+    /// Begins an execution, with nothing watched; false if nothing is kept of it.
+    fn begin_step(&mut self, py: Python<'_>, step: u64) -> bool {
+        self.clear(py);
+        if self.shared.is_over() {
+            return false;
+        }
+        self.tap.begin_step(step);
+        self.tap.is_active()
+    }
+
+    /// Ends the execution: nothing is watched any more.
+    fn end_step(&mut self, py: Python<'_>) {
+        py.detach(|| self.tap.end_step());
+        self.clear(py);
+    }
+
+    /// Counts an operator that has run.
+    fn count_operator(&self) {
+        self.tap.count_seen(1);
+    }
+
+    /// Watches a tensor's memory from now on. `tensor` has to be one that nobody else knows; it is kept.
+    /// With `is_kept` it stays when nobody else has its memory any more; with `is_view` it is left out if
+    /// its memory is watched already. Gives a number, or why there is none.
+    #[pyo3(signature = (tensor, *, is_kept=false, is_view=false))]
+    fn note(
+        &mut self,
+        tensor: &Bound<'_, PyAny>,
+        is_kept: bool,
+        is_view: bool,
+    ) -> (Option<u64>, Option<String>) {
+        if self.shared.is_over() {
+            return (None, None);
+        }
+        match self.add(tensor, is_kept, is_view) {
+            Ok(id) => (id, None),
+            Err(reason) => {
+                self.shared.note_unseen(&reason);
+                (None, Some(reason.name().into_owned()))
+            }
+        }
+    }
+
+    /// Looks at all values. A dictionary for each that changed; the change has a number until `forget`.
+    fn look<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        tidy(py, &self.shared);
+        self.sweep(py)?;
+        let values = &self.values;
+        let find = || -> Vec<usize> {
+            let numbered = values.iter().enumerate();
+            let changed = numbered.filter(|(_, value)| value.is_changed());
+            changed.map(|(i, _)| i).collect()
+        };
+        let changed = match self.n_bytes {
+            0..DETACH_BYTES_MIN => find(),
+            _ => py.detach(find),
+        };
+        let mut found = Vec::new();
+        for i in changed {
+            let value = &mut self.values[i];
+            let id = value.id;
+            match value.refresh() {
+                Ok(Some(change)) => {
+                    let number = self.next_id;
+                    self.next_id += 1;
+                    found.push(tell(py, number, id, &change)?);
+                    self.changes.insert(number, (change.before, change.after));
+                }
+                Ok(None) => {}
+                Err(reason) => self.shared.note_unseen(&reason),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Lets go of what a value held before and after a change.
+    fn forget(&mut self, change: u64) {
+        self.changes.remove(&change);
+    }
+
+    /// Values that are watched no longer since the last call, each with why.
+    fn take_gone(&mut self) -> Vec<(u64, &'static str)> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// Stops watching some values.
+    fn drop_values(&mut self, py: Python<'_>, ids: Vec<u64>) {
+        self.retain(|value| !ids.contains(&value.id));
+        tidy(py, &self.shared);
+    }
+
+    /// Writes a record of what values held at the last look, each with its position among the outputs.
+    fn write(
+        &self,
+        py: Python<'_>,
+        op_type: &str,
+        op_name: &str,
+        task_id: u32,
+        values: Vec<(usize, u64)>,
+    ) {
+        let mut outputs = Vec::new();
+        for (position, id) in values {
+            match self.values.iter().find(|value| value.id == id) {
+                Some(value) => match value.value() {
+                    Ok(tensor) => outputs.push((position, tensor)),
+                    Err(reason) => self.shared.note_unseen(&reason),
+                },
+                None => self.shared.note_unseen(&Reason::Missing),
+            }
+        }
+        self.write_beside(py, (op_type, op_name, task_id), outputs);
+    }
+
+    /// Writes what values held before a change, or after it: pairs of a position among the outputs and the
+    /// number of a change.
+    fn write_changes(
+        &self,
+        py: Python<'_>,
+        op_type: &str,
+        op_name: &str,
+        task_id: u32,
+        changes: Vec<(usize, u64)>,
+        is_after: bool,
+    ) {
+        let mut outputs = Vec::new();
+        for (position, change) in changes {
+            if let Some((before, after)) = self.changes.get(&change) {
+                let tensor = if is_after { after } else { before };
+                outputs.push((position, tensor.clone()));
+            }
+        }
+        self.write_beside(py, (op_type, op_name, task_id), outputs);
+    }
+}
+
+/// Shorter comparisons are done before another thread could have taken the interpreter over.
+const DETACH_BYTES_MIN: u64 = 64 << 10;
+
+impl Watch {
+    fn add(
+        &mut self,
+        tensor: &Bound<'_, PyAny>,
+        is_kept: bool,
+        is_view: bool,
+    ) -> Result<Option<u64>, Reason> {
+        let shared = self.shared.clone();
+        let lent = shared.lender.look(tensor)?;
+        let n_bytes = lent.bytes().len() as u64;
+        if n_bytes == 0 || (is_view && self.values.iter().any(|value| value.covers(&lent))) {
+            return Ok(None);
+        }
+        if n_bytes > self.bytes_max {
+            return Err(Reason::Known("larger than watch_bytes_max".to_owned()));
+        }
+        let value = Watched::new(self.next_id, &lent, is_kept, &shared.released)?;
+        self.next_id += 1;
+        let mut n_excess = (self.n_bytes + n_bytes).saturating_sub(self.bytes_max);
+        if n_excess > 0 {
+            let mut evicted = Vec::new();
+            for old in &self.values {
+                if n_excess == 0 {
+                    break;
+                }
+                n_excess = n_excess.saturating_sub(old.n_bytes());
+                evicted.push(old.id);
+            }
+            self.gone.extend(evicted.iter().map(|id| (*id, "limit")));
+            self.retain(|value| !evicted.contains(&value.id));
+        }
+        self.n_bytes += n_bytes;
+        let id = value.id;
+        self.values.push(value);
+        Ok(Some(id))
+    }
+
+    /// Drops values whose memory is gone, or is nobody's but ours.
+    fn sweep(&mut self, py: Python<'_>) -> PyResult<()> {
+        let mut states: Vec<Option<StorageState>> = Vec::with_capacity(self.values.len());
+        // How many of our own tensors share a storage.
+        let mut n_ours: HashMap<u64, u64> = HashMap::new();
+        for value in &self.values {
+            let state = match value.tensor(py) {
+                Some(tensor) => {
+                    let lent = self.shared.lender.look(tensor.bind(py));
+                    match lent.is_ok_and(|lent| value.is_still(&lent)) {
+                        true => Some(
+                            self.state
+                                .bind(py)
+                                .call1((tensor,))?
+                                .extract::<StorageState>()?,
+                        ),
+                        false => None,
+                    }
+                }
+                None => None,
+            };
+            if let Some((storage, ..)) = state {
+                *n_ours.entry(storage).or_default() += 1;
+            }
+            states.push(state);
+        }
+        let mut gone = Vec::new();
+        for (value, state) in self.values.iter().zip(states) {
+            match state {
+                None => gone.push((value.id, "resized")),
+                Some((_, n_bytes, _)) if n_bytes < value.n_bytes() => {
+                    gone.push((value.id, "resized"));
+                }
+                Some((storage, _, n_users)) => {
+                    if !value.is_kept() && n_users <= n_ours.get(&storage).copied().unwrap_or(0) {
+                        gone.push((value.id, "freed"));
+                    }
+                }
+            }
+        }
+        if !gone.is_empty() {
+            self.retain(|value| gone.iter().all(|(id, _)| *id != value.id));
+            self.gone.extend(gone);
+            tidy(py, &self.shared);
+        }
+        Ok(())
+    }
+
+    fn retain(&mut self, keep: impl Fn(&Watched) -> bool) {
+        self.values.retain(keep);
+        self.n_bytes = self.values.iter().map(Watched::n_bytes).sum();
+    }
+
+    fn clear(&mut self, py: Python<'_>) {
+        self.values.clear();
+        self.changes.clear();
+        self.gone.clear();
+        self.n_bytes = 0;
+        tidy(py, &self.shared);
+    }
+
+    fn write_beside(
+        &self,
+        py: Python<'_>,
+        (op_type, op_name, task_id): (&str, &str, u32),
+        outputs: Vec<(usize, Tensor)>,
+    ) {
+        if outputs.is_empty() {
+            return;
+        }
+        // Positions that are not shown have names, so that those that are keep theirs.
+        let n = outputs.iter().map(|(position, _)| position + 1).max();
+        let operator = Operator {
+            task_id,
+            op_type: op_type.to_owned(),
+            op_name: op_name.to_owned(),
+            outputs: (0..n.unwrap_or(0))
+                .map(|i| format!("{op_name}.{i}"))
+                .collect(),
+            ..Operator::default()
+        };
+        // A full queue may let this thread wait.
+        py.detach(|| self.tap.write_beside(Arc::new(operator), outputs));
+    }
+}
+
+fn tell<'py>(
+    py: Python<'py>,
+    number: u64,
+    id: u64,
+    change: &Change,
+) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    let difference = &change.difference;
+    let ranges = difference.ranges.iter();
+    let ranges: Vec<[u64; 2]> = ranges.map(|range| [range.start, range.end]).collect();
+    found.set_item("change", number)?;
+    found.set_item("id", id)?;
+    found.set_item("byte_ranges", ranges)?;
+    found.set_item("n_byte_ranges", difference.n_ranges)?;
+    found.set_item("n_bytes", difference.n_bytes)?;
+    found.set_item("n_elements", change.n_elements)?;
+    found.set_item("first_element", difference.first_element)?;
+    found.set_item("before", &difference.before)?;
+    found.set_item("after", &difference.after)?;
+    Ok(found)
+}

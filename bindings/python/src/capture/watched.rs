@@ -1,0 +1,133 @@
+//! A value whose memory is looked at again and again.
+
+use std::sync::Arc;
+
+use opscope_capture::Difference;
+use opscope_tensor::{DType, Shape, Tensor, dense_copy};
+use pyo3::prelude::*;
+
+use super::memory::{Held, Lent};
+use super::reason::Reason;
+use super::release::Released;
+
+/// A value whose memory is looked at again and again. Its memory is kept by a tensor of our own that
+/// shares it, so that nothing else gets it meanwhile.
+pub(super) struct Watched {
+    pub(super) id: u64,
+    /// Whether it stays although nobody else has the memory any more.
+    is_kept: bool,
+    live: Held,
+    /// What the memory held at the last look, from the first element to the end of the last one.
+    copy: Arc<Vec<u8>>,
+    dtype: DType,
+    shape: Shape,
+    strides: Option<Vec<isize>>,
+}
+
+/// What a value held before and after something wrote to it.
+pub(super) struct Change {
+    pub(super) difference: Difference,
+    pub(super) n_elements: u64,
+    pub(super) before: Tensor,
+    pub(super) after: Tensor,
+}
+
+impl Watched {
+    /// Watches the memory of `lent`, which has to be a tensor that nobody else gives another memory.
+    ///
+    /// # Errors
+    /// [`Reason::Copy`] if there is no memory for a copy.
+    pub(super) fn new(
+        id: u64,
+        lent: &Lent<'_, '_>,
+        is_kept: bool,
+        released: &Arc<Released>,
+    ) -> Result<Watched, Reason> {
+        Ok(Watched {
+            id,
+            is_kept,
+            copy: Arc::new(copy(lent.bytes())?),
+            live: lent.hold(released),
+            dtype: lent.dtype,
+            shape: lent.shape.clone(),
+            strides: lent.strides.clone(),
+        })
+    }
+
+    /// How much memory is compared.
+    pub(super) fn n_bytes(&self) -> u64 {
+        self.copy.len() as u64
+    }
+
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    pub(super) fn tensor(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.live.object().map(|object| object.clone_ref(py))
+    }
+
+    /// Whether the memory is still there.
+    pub(super) fn is_still(&self, lent: &Lent<'_, '_>) -> bool {
+        self.live.is_still(lent)
+    }
+
+    /// Whether all of `lent` is watched already.
+    pub(super) fn covers(&self, lent: &Lent<'_, '_>) -> bool {
+        self.live.covers(lent)
+    }
+
+    /// Whether the memory holds something else than at the last look.
+    pub(super) fn is_changed(&self) -> bool {
+        self.live.as_ref() != self.copy.as_slice()
+    }
+
+    /// Looks again. `None` if no element changed: what lies between the elements of a strided tensor is
+    /// somebody else's.
+    ///
+    /// # Errors
+    /// [`Reason::Copy`] if there is no memory for copies; the next look compares with the same state as this.
+    pub(super) fn refresh(&mut self) -> Result<Option<Change>, Reason> {
+        let now = Arc::new(copy(self.live.as_ref())?);
+        let (before, after) = (self.dense(&self.copy)?, self.dense(&now)?);
+        self.copy = now;
+        let Some(difference) = Difference::between(before.view(), after.view()) else {
+            return Ok(None);
+        };
+        let width = self.dtype.bytes().unwrap_or(1).max(1) as u64;
+        Ok(Some(Change {
+            n_elements: difference.n_bytes / width,
+            difference,
+            before,
+            after,
+        }))
+    }
+
+    /// What it held at the last look, element by element.
+    ///
+    /// # Errors
+    /// [`Reason::Copy`] if there is no memory for that.
+    pub(super) fn value(&self) -> Result<Tensor, Reason> {
+        self.dense(&self.copy)
+    }
+
+    fn dense(&self, bytes: &Arc<Vec<u8>>) -> Result<Tensor, Reason> {
+        let shape = self.shape.clone();
+        match &self.strides {
+            None => Tensor::new(self.dtype, shape, bytes.clone()),
+            Some(strides) => {
+                let dense = dense_copy(self.dtype, &shape, strides, 0, bytes);
+                Tensor::from_vec(self.dtype, shape, dense.map_err(|_| Reason::Copy)?)
+            }
+        }
+        .map_err(|_| Reason::Shape)
+    }
+}
+
+fn copy(bytes: &[u8]) -> Result<Vec<u8>, Reason> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len())
+        .map_err(|_| Reason::Copy)?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
+}

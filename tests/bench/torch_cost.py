@@ -1,0 +1,353 @@
+"""What a dump of `opscope.torch` costs on the CPU, beside the same graphs without taps and beside other tools.
+
+Each variant runs in turn with the plain graph, on one thread; the median over the rounds of both the process's CPU time
+(writers included) and the time is shown, and their ratios to the plain runs next to them. Results have to be the plain
+run's to the bit, statistics those of the values, and records as many as there are operators.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import importlib.util
+import json
+import math
+import os
+import shutil
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import opscope.torch
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+# Steps of more bytes than this are removed once they are timed.
+_KEPT_BYTES_MAX = 1 << 30
+
+
+class Transformer(nn.Module):
+    """Four usual blocks over 64 tokens of 256 numbers."""
+
+    def __init__(self, width: int = 256, n_blocks: int = 4) -> None:
+        super().__init__()
+        make = nn.TransformerEncoderLayer
+        self.blocks = nn.ModuleList(make(width, 4, 4 * width, 0.0, batch_first=True) for _ in range(n_blocks))
+        self.head = nn.Linear(width, 100)
+
+    def forward(self, x: Tensor) -> Tensor:
+        for block in self.blocks:
+            # The parts, because in inference the whole is one operator that hides them.
+            x = block.norm1(x + block._sa_block(x, None, None))
+            x = block.norm2(x + block._ff_block(x))
+        return self.head(x)
+
+
+def resnet50() -> nn.Module:
+    """As torchvision has it, with random weights."""
+    from torchvision.models import resnet50 as make
+
+    return make(weights=None)
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is run."""
+
+    name: str
+    make: Callable[[], nn.Module]
+    shape: tuple[int, ...]
+    # Executions in a row, so that a round takes long enough to be timed.
+    n_steps: int
+
+
+MODELS = [
+    Model("resnet50, batch 8", resnet50, (8, 3, 224, 224), 1),
+    Model("transformer, batch 8", Transformer, (8, 64, 256), 6),
+]
+
+
+@dataclass
+class Timed:
+    """Seconds of one execution."""
+
+    cpu: float
+    wall: float
+
+
+@dataclass
+class Variant:
+    """A way to run the model. `settle` waits until everything is done, `clear` forgets what was written."""
+
+    name: str
+    step: Callable[[Tensor], Tensor]
+    settle: Callable[[], None] = lambda: None
+    clear: Callable[[], None] = lambda: None
+    # Bytes of all tensors of a step, as far as the tool says so.
+    n_bytes: Callable[[], int] = lambda: 0
+    is_exact: bool = True
+
+
+def timed(variant: Variant, x: Tensor, n_steps: int, expected: Tensor) -> Timed:
+    """One round of a variant; its results are compared afterwards."""
+    results = []
+    wall, cpu = time.perf_counter(), time.process_time()
+    for _ in range(n_steps):
+        results.append(variant.step(x))
+    variant.settle()
+    found = Timed((time.process_time() - cpu) / n_steps, (time.perf_counter() - wall) / n_steps)
+    for result in results:
+        is_same = torch.equal(result, expected) if variant.is_exact else torch.allclose(result, expected, atol=1e-3)
+        if not is_same:
+            raise SystemExit(f"{variant.name}: the model gives something else")
+    variant.clear()
+    return found
+
+
+class Dumped:
+    """A backend of Opscope, and what its dump has to hold."""
+
+    def __init__(self, model: nn.Module, path: Path, **options: Any) -> None:
+        self.path = path
+        self.options = options
+        self.backend = opscope.torch.backend(path, **options)
+        self.compiled = torch.compile(model, backend=self.backend, dynamic=False)
+        torch._dynamo.reset()
+
+    def variant(self, name: str) -> Variant:
+        return Variant(name, self.step, self.settle, self.clear, self.n_bytes)
+
+    def step(self, x: Tensor) -> Tensor:
+        with torch.no_grad():
+            return self.compiled(x)
+
+    def counters(self) -> dict:
+        return self.backend.counters() or {}
+
+    def settle(self) -> None:
+        """Until the last file is written."""
+        while (found := self.counters())["n_operators_written"] < found["n_operators_seen"]:
+            time.sleep(0.0005)
+
+    def n_bytes(self) -> int:
+        found = self.counters()
+        return found["n_bytes_selected"] // max(found["n_steps_active"], 1)
+
+    def folders(self) -> list[Path]:
+        """Of the steps, in order."""
+        found = [path for path in self.path.glob("*/*/0/graph_*/*/*") if path.is_dir()]
+        return sorted(found, key=lambda path: int(path.name))
+
+    def clear(self) -> None:
+        """Keeps the disk from being filled. Not for less: after a deletion ext4 creates small files slowly for a while."""
+        if self.n_bytes() > _KEPT_BYTES_MAX and self.options["data"] == "tensor":
+            for folder in self.folders()[:-1]:
+                shutil.rmtree(folder)
+
+    def check(self, expected: Tensor) -> None:
+        """The last step on disk has every operator, and the last one the model's result."""
+        report = self.backend.finish()
+        if report["first_error"] or report["first_fault"] or report["unseen"] or report["n_dropped"]:
+            raise SystemExit(f"the dump is not complete: {report}")
+        if not report["n_steps_active"]:
+            return
+        (graph,) = self.path.glob("*/*/.opscope/graphs/*.json")
+        operators = json.loads(graph.read_text(encoding="utf-8"))["operators"]
+        files = list(self.folders()[-1].iterdir())
+        if len(files) != len(operators) or report["n_operators_written"] != len(operators) * report["n_steps_active"]:
+            raise SystemExit(f"{len(files)} records of {len(operators)} operators")
+        # The last operators of both models are an `addmm` and perhaps views of it.
+        (last,) = [path for path in files if path.name.split(".")[2] == str(len(operators) - 1)]
+        if self.options["data"] == "stats":
+            row = list(csv.DictReader(last.read_text(encoding="utf-8").splitlines()))[-1]
+            found = [float(row[f"{name} Value"]) for name in ("Max", "Min", "Avg")]
+            wanted = [float(f(expected)) for f in (torch.max, torch.min, torch.mean)]
+            is_right = all(math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-5) for a, b in zip(found, wanted))
+            is_right &= int(row["Count"]) == expected.numel()
+        else:
+            is_right = last.read_bytes().endswith(expected.contiguous().numpy().tobytes())
+        if not is_right:
+            raise SystemExit(f"`{last.name}` does not hold what the model gives")
+
+
+class Saving(TorchDispatchMode):
+    """The simplest tool: each result into a file by numpy."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.path, self.n, self.n_bytes = path, 0, 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(tensor, Tensor):
+                np.save(self.path / f"{self.n}.npy", tensor.detach().numpy())
+                self.n_bytes += tensor.nbytes
+                self.n += 1
+        return result
+
+
+def by_numpy(model: nn.Module, path: Path) -> Variant:
+    """A dispatch mode with `np.save`."""
+    path.mkdir(parents=True)
+    sizes = [0]
+
+    def step(x: Tensor) -> Tensor:
+        with torch.no_grad(), Saving(path) as mode:
+            result = model(x)
+        sizes[0] = mode.n_bytes
+        return result
+
+    return Variant("dispatch mode, np.save of outputs", step, n_bytes=lambda: sizes[0])
+
+
+def by_debug_mode(model: nn.Module) -> Variant:
+    """Torch's own hashes of outputs."""
+    from torch.utils._debug_mode import DebugMode
+
+    def step(x: Tensor) -> Tensor:
+        with torch.no_grad(), DebugMode() as mode, DebugMode.log_tensor_hashes("norm"):
+            result = model(x)
+        if len(mode.logs) < 10:
+            raise SystemExit("DebugMode has no logs")
+        return result
+
+    return Variant("DebugMode, hashes of outputs", step)
+
+
+def by_msprobe(model: nn.Module, path: Path) -> Variant:
+    """The vendor's tool, statistics of API calls."""
+    from msprobe.pytorch import PrecisionDebugger
+
+    path.mkdir(parents=True)
+    config = path / "config.json"
+    settings = {"task": "statistics", "dump_path": str(path / "dump"), "rank": [], "step": [], "level": "L1"}
+    settings["statistics"] = {"scope": [], "list": [], "data_mode": ["all"], "summary_mode": "statistics"}
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    debugger = PrecisionDebugger(config_path=str(config))
+
+    def step(x: Tensor) -> Tensor:
+        debugger.start(model=model)
+        with torch.no_grad():
+            result = model(x)
+        debugger.stop()
+        debugger.step()
+        return result
+
+    def clear() -> None:
+        dumps = list(path.rglob("dump.json"))
+        if not dumps or not json.loads(dumps[-1].read_text(encoding="utf-8"))["data"]:
+            raise SystemExit("msprobe has written nothing")
+
+    return Variant("msprobe, statistics (L1)", step, clear=clear)
+
+
+def eager(model: nn.Module) -> Variant:
+    """Without a compiler."""
+
+    def step(x: Tensor) -> Tensor:
+        with torch.no_grad():
+            return model(x)
+
+    return Variant("eager mode", step)
+
+
+DUMPS = [
+    ("not among the steps", {"data": "stats", "steps": 10**9}),
+    ("statistics of outputs", {"data": "stats", "mode": "output"}),
+    ("statistics of inputs and outputs", {"data": "stats", "mode": "all"}),
+    ("tensors of outputs, to disk", {"data": "tensor", "mode": "output"}),
+    ("tensors of inputs and outputs, to disk", {"data": "tensor", "mode": "all"}),
+]
+
+
+def others(model: nn.Module, path: Path) -> Iterator[Variant]:
+    """Tools that are installed. The vendor's one comes last, for it patches torch."""
+    yield eager(model)
+    yield by_numpy(model, path / "numpy")
+    if importlib.util.find_spec("torch.utils._debug_mode"):
+        yield by_debug_mode(model)
+    if importlib.util.find_spec("msprobe"):
+        yield by_msprobe(model, path / "msprobe")
+    else:
+        print("  msprobe: skipped, it is not installed (mindstudio-probe)", flush=True)
+
+
+def measure(variant: Variant, plain: Variant, x: Tensor, model: Model, n_rounds: int) -> None:
+    """Prints a row."""
+    expected = plain.step(x)
+    timed(variant, x, 1, expected)
+    cpu, wall, ratios, wall_ratios = [], [], [], []
+    for _ in range(n_rounds):
+        one, other = timed(plain, x, model.n_steps, expected), timed(variant, x, model.n_steps, expected)
+        cpu.append(other.cpu)
+        wall.append(other.wall)
+        ratios.append(other.cpu / one.cpu)
+        wall_ratios.append(other.wall / one.wall)
+    ms, ratio = statistics.median(cpu) * 1e3, statistics.median(ratios)
+    wall_ms, wall_ratio = statistics.median(wall) * 1e3, statistics.median(wall_ratios)
+    size = variant.n_bytes()
+    rate = f"{size / 1e6:8.1f} MB {size / statistics.median(wall) / 1e9:6.2f} GB/s" if size else ""
+    print(f"  {variant.name:40}{ms:9.1f} ms {ratio:6.3f} x{wall_ms:10.1f} ms {wall_ratio:6.3f} x  {rate}", flush=True)
+
+
+@contextmanager
+def folder(path: Path) -> Iterator[Path]:
+    """A folder that is gone afterwards."""
+    path.mkdir(parents=True)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def run(model: Model, path: Path, n_rounds: int) -> None:
+    """All variants of one model."""
+    torch.manual_seed(0)
+    network = model.make().eval()
+    x = torch.randn(model.shape)
+    plain_backend = opscope.torch.backend(enabled=False)
+    compiled = torch.compile(network, backend=plain_backend, dynamic=False)
+
+    def plain_step(x: Tensor) -> Tensor:
+        with torch.no_grad():
+            return compiled(x)
+
+    plain = Variant("plain", plain_step)
+    print(f"{model.name}: CPU time and time of a step, and beside the same graph without taps", flush=True)
+    measure(plain, plain, x, model, n_rounds)
+    for i, (name, options) in enumerate(DUMPS):
+        dumped = Dumped(network, path / f"dump{i}", **options)
+        is_large = options["data"] == "tensor"
+        of_steps = replace(model, n_steps=1) if is_large else model
+        measure(dumped.variant(name), plain, x, of_steps, 3 if is_large else n_rounds)
+        dumped.check(plain.step(x))
+    for variant in others(network, path / "others"):
+        variant.is_exact = False
+        measure(variant, plain, x, replace(model, n_steps=1), max(3, n_rounds // 3))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out_dir", type=Path, metavar="OUT_DIR", help="a folder that is made, and removed at the end")
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--model", help="only models whose name begins so")
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    sys.stdout.reconfigure(line_buffering=True)
+    print(f"torch {torch.__version__}, one thread, {os.cpu_count()} cores, medians of {args.rounds} rounds")
+    for model in MODELS:
+        if model.name.startswith(args.model or ""):
+            with folder(args.out_dir) as path:
+                run(model, path, args.rounds)
+
+
+if __name__ == "__main__":
+    main()
