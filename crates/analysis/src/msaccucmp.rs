@@ -81,6 +81,11 @@ pub fn run(args: &[OsString]) -> i32 {
     status
 }
 
+/// Whether a text holds fusion rules that `compare` takes.
+pub fn is_fusion_rule(text: &str) -> bool {
+    compare::is_fusion_rule(text)
+}
+
 /// Writes help to stdout. A reader that went away is no error.
 fn print(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());

@@ -95,8 +95,18 @@ pub(super) fn run_files(options: &FileCompareOptions) -> Result<(), Failure> {
     created.map_err(invalid)?;
     let algorithms = Algorithms::of_files();
     let output = Output::new(out_dir);
-    files::run(&options.my_path, &options.golden_path, &algorithms, Some(&output))?;
+    files::run(
+        &options.my_path,
+        &options.golden_path,
+        &algorithms,
+        Some(&output),
+    )?;
     Ok(())
+}
+
+/// Whether a text holds rules.
+pub(super) fn is_fusion_rule(text: &str) -> bool {
+    rule::Rule::parse(text).is_ok()
 }
 
 fn job(options: &CompareOptions, is_advised: bool, finds_overflow: bool) -> Job<'_> {
@@ -134,7 +144,8 @@ fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
             &options.custom_dir,
             &options.algorithm_options,
         )?;
-        return files::run(&options.my_path, &options.golden_path, &algorithms, None).map(|()| None);
+        return files::run(&options.my_path, &options.golden_path, &algorithms, None)
+            .map(|()| None);
     }
     if !options.fusion_rule.is_empty() && !paths::resolve(&options.fusion_rule).is_file() {
         paths::check_given(&options.fusion_rule, Kind::Directory)?;
@@ -146,7 +157,11 @@ fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
         log::warning("The option -advisor has no effect with -r, -s and -op.");
     }
     let is_advised = options.is_advised && takes_advice;
-    network::run(&job(options, is_advised, options.finds_overflow || is_advised))
+    network::run(&job(
+        options,
+        is_advised,
+        options.finds_overflow || is_advised,
+    ))
 }
 
 fn invalid(message: &str) -> Failure {
@@ -154,11 +169,18 @@ fn invalid(message: &str) -> Failure {
 }
 
 fn check_ranges(options: &CompareOptions) -> Result<(), Failure> {
-    let has_op = options.op_name.as_deref().is_some_and(|name| !name.is_empty());
-    let has_range = options.range.as_deref().is_some_and(|range| !range.is_empty());
+    let has_op = options
+        .op_name
+        .as_deref()
+        .is_some_and(|name| !name.is_empty());
+    let has_range = options
+        .range
+        .as_deref()
+        .is_some_and(|range| !range.is_empty());
     for (name, value) in [("-r", &options.range), ("-s", &options.select)] {
         if value.is_some() && options.fusion_rule.is_empty() {
-            let message = format!("The argument \"{name}\" takes effect only when the \"-f\" exists.");
+            let message =
+                format!("The argument \"{name}\" takes effect only when the \"-f\" exists.");
             return Err(invalid(&message));
         }
         if value.is_some() && has_op {
@@ -185,10 +207,14 @@ fn check_mapping(options: &CompareOptions) -> Result<(), Failure> {
         return Err(invalid("When -map exists, the -op parameter is invalid."));
     }
     if is_given(&options.output_index) || is_given(&options.input_index) {
-        return Err(invalid("When -map exists, the -i or -o parameter is invalid."));
+        return Err(invalid(
+            "When -map exists, the -i or -o parameter is invalid.",
+        ));
     }
     if options.fusion_rule.is_empty() && options.quant_rule.is_empty() {
-        return Err(invalid("When -map exists, the -f or -q parameter is needed."));
+        return Err(invalid(
+            "When -map exists, the -f or -q parameter is needed.",
+        ));
     }
     Ok(())
 }

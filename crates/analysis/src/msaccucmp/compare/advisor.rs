@@ -97,10 +97,17 @@ pub(super) fn advise(
         return Ok(none);
     };
     let is_inaccurate = |value: f64| value < ACCURATE_MIN;
-    let inaccurate: Vec<_> = known.iter().filter(|(value, _)| is_inaccurate(*value)).collect();
+    let inaccurate: Vec<_> = known
+        .iter()
+        .filter(|(value, _)| is_inaccurate(*value))
+        .collect();
     for node in input_nodes {
         if let Some((_, row)) = inaccurate.iter().find(|(_, row)| cell(row, name) == *node) {
-            return Ok(Advice::new("Input Inconsistent", &index_of(row), OTHER_INPUT));
+            return Ok(Advice::new(
+                "Input Inconsistent",
+                &index_of(row),
+                OTHER_INPUT,
+            ));
         }
     }
     let kind = "Global Consistency";
@@ -129,7 +136,9 @@ mod tests {
         let rows: Vec<&Vec<String>> = rows.iter().collect();
         let inputs: Vec<String> = inputs.iter().map(|&name| name.to_owned()).collect();
         let found = advise(&header, &rows, &inputs).ok();
-        let found = found.as_ref().map(|advice| (advice.kind, advice.index.as_str()));
+        let found = found
+            .as_ref()
+            .map(|advice| (advice.kind, advice.index.as_str()));
         assert_eq!(found, expected);
     }
 
@@ -139,14 +148,28 @@ mod tests {
         let bad = ["b", "NaN", "0.500000"];
         check(&[], &[], Some(("NA", "NA")));
         check(&[["a", "NO", "nan"]], &[], Some(("NA", "NA")));
-        check(&[bad, ["c", "YES", "1.0"]], &["b"], Some(("FP16 Overflow", "1")));
+        check(
+            &[bad, ["c", "YES", "1.0"]],
+            &["b"],
+            Some(("FP16 Overflow", "1")),
+        );
         check(&[good, bad], &["x", "b"], Some(("Input Inconsistent", "1")));
-        check(&[good, ["c", "NO", "NaN"]], &["a"], Some(("Global Consistency", "NA")));
-        check(&[good, bad, good], &["a"], Some(("Global Consistency", "1")));
+        check(
+            &[good, ["c", "NO", "NaN"]],
+            &["a"],
+            Some(("Global Consistency", "NA")),
+        );
+        check(
+            &[good, bad, good],
+            &["a"],
+            Some(("Global Consistency", "1")),
+        );
         check(&[good, ["c", "NO", "custom"]], &[], None);
         let message = |rows: &[Vec<String>]| {
             let header = ["Index", "NPUDump", "CosineSimilarity"].map(str::to_owned);
-            advise(&header, &rows.iter().collect::<Vec<_>>(), &[]).unwrap().message
+            advise(&header, &rows.iter().collect::<Vec<_>>(), &[])
+                .unwrap()
+                .message
         };
         let row = |cosine: &str| ["0", "a", cosine].map(str::to_owned).to_vec();
         assert_eq!(message(&[row("0.1"), row("1.0")]), DEVIATING);

@@ -193,7 +193,11 @@ fn chosen_names(choice: &AlgorithmChoice, scripts: &Scripts) -> Result<Vec<Strin
         return Ok(Metric::ALL.map(|metric| metric.name().to_owned()).into());
     }
     let mut names: Vec<String> = Vec::new();
-    for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+    for part in text
+        .split(',')
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+    {
         let name = numbered(part).map_or(part, |metric| metric.name());
         if built_in(name).is_none() && scripts.find(name).is_none() {
             log::warning(&format!(
@@ -234,7 +238,10 @@ fn parse_options(text: &str) -> Result<Options, Stop> {
             return Err(invalid());
         }
         let mut found: Vec<(String, String)> = Vec::new();
-        for parameter in rest.split(',').filter(|parameter| !parameter.trim().is_empty()) {
+        for parameter in rest
+            .split(',')
+            .filter(|parameter| !parameter.trim().is_empty())
+        {
             let (key, value) = pair(parameter, '=')?;
             let (key, value) = (key.trim().to_owned(), value.trim().to_owned());
             if key.is_empty() || value.is_empty() {
@@ -256,9 +263,14 @@ mod tests {
     fn options_are_read() {
         let options = parse_options("Mine:a=1, b = 2;0:c=3;;Mine:a=4").unwrap();
         let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-        assert_eq!(options["Mine"], [pair("a", "1"), pair("b", "2"), pair("a", "4")]);
+        assert_eq!(
+            options["Mine"],
+            [pair("a", "1"), pair("b", "2"), pair("a", "4")]
+        );
         assert_eq!(options["CosineSimilarity"], [pair("c", "3")]);
-        for text in ["A", "A:b", "A:b=", "A:=1", ":a=1", "A:b=1=2", "A:b=1:c", ":"] {
+        for text in [
+            "A", "A:b", "A:b=", "A:=1", ":a=1", "A:b=1=2", "A:b=1:c", ":",
+        ] {
             assert!(parse_options(text).is_err(), "{text}");
         }
     }

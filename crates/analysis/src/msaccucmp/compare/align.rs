@@ -169,7 +169,9 @@ impl Alignment<'_> {
             wanted,
             groups: (groups >= GROUPS_MIN).then_some(groups),
         };
-        let custom = self.custom.and_then(|custom| custom.convert(from, to, &call));
+        let custom = self
+            .custom
+            .and_then(|custom| custom.convert(from, to, &call));
         let result = match custom {
             Some(result) => result.map(Converted::from),
             None => {
@@ -354,7 +356,11 @@ fn uncuttable(mine: &[usize], golden: &[usize]) -> (Vec<usize>, Vec<usize>) {
     if mine.len() < golden.len() {
         let without_ones = |dims: &[usize]| -> Vec<usize> {
             let others: Vec<usize> = dims.iter().copied().filter(|&d| d != 1).collect();
-            if others.is_empty() { dims.to_vec() } else { others }
+            if others.is_empty() {
+                dims.to_vec()
+            } else {
+                others
+            }
         };
         return (without_ones(mine), without_ones(golden));
     }

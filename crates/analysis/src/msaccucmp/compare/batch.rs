@@ -77,19 +77,19 @@ fn rules(dir: &Path) -> Result<Vec<(String, PathBuf)>, Stop> {
 }
 
 /// Dumps by the file with their rules, in the order of the rules.
-fn matched(
-    rules: &[(String, PathBuf)],
-    root: &Path,
-) -> Result<Vec<(PathBuf, Vec<PathBuf>)>, Stop> {
+fn matched(rules: &[(String, PathBuf)], root: &Path) -> Result<Vec<(PathBuf, Vec<PathBuf>)>, Stop> {
     let dumps = dumps(root)?;
-    let by_name: HashMap<&str, &Vec<PathBuf>> =
-        dumps.iter().map(|(name, steps)| (name.as_str(), steps)).collect();
+    let by_name: HashMap<&str, &Vec<PathBuf>> = dumps
+        .iter()
+        .map(|(name, steps)| (name.as_str(), steps))
+        .collect();
     let mut matched: Vec<(PathBuf, Vec<PathBuf>)> = Vec::new();
-    let mut set = |path: &PathBuf, steps: &Vec<PathBuf>| {
-        match matched.iter_mut().find(|(known, _)| known == path) {
-            Some((_, known)) => known.clone_from(steps),
-            None => matched.push((path.clone(), steps.clone())),
-        }
+    let mut set = |path: &PathBuf, steps: &Vec<PathBuf>| match matched
+        .iter_mut()
+        .find(|(known, _)| known == path)
+    {
+        Some((_, known)) => known.clone_from(steps),
+        None => matched.push((path.clone(), steps.clone())),
     };
     for (graph, path) in rules {
         if let Some(steps) = by_name.get(graph.as_str()) {
@@ -126,7 +126,11 @@ fn dumps(root: &Path) -> Result<Dumps, Stop> {
         paths::check_input(&device, Kind::Directory)?;
         for model in entries(&device)? {
             paths::check_input(&model, Kind::Directory)?;
-            let name = model.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = model
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             for id in entries(&model)? {
                 paths::check_input(&id, Kind::Directory)?;
                 let Some(step) = entries(&id)?.pop() else {
@@ -173,7 +177,9 @@ fn numbers(text: &str) -> Vec<&str> {
 /// The entries of a directory by name.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, Stop> {
     let entries = std::fs::read_dir(dir).map_err(|error| Stop::Fatal(error.to_string()))?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
     paths.sort();
     Ok(paths)
 }
@@ -186,6 +192,9 @@ mod tests {
     fn names_of_results() {
         let found = name_start(Path::new("/d/2021"), Path::new("/d/2021/0/ge_1_2/10/3"));
         assert_eq!(found, "0_ge_1_2_3_");
-        assert_eq!(numbers("ge_default_20210420113943_71"), ["20210420113943", "71"]);
+        assert_eq!(
+            numbers("ge_default_20210420113943_71"),
+            ["20210420113943", "71"]
+        );
     }
 }

@@ -73,8 +73,9 @@ impl Detail {
             (None, None) => (Side::Output, "0".to_owned()),
         };
         if !is_number(&index) {
-            let message =
-                format!("The detail index '{index}' is invalid. It only supports 'natural number'.");
+            let message = format!(
+                "The detail index '{index}' is invalid. It only supports 'natural number'."
+            );
             return Err(Stop::coded(Code::InvalidParameter, message));
         }
         Ok(Detail {
@@ -362,7 +363,9 @@ fn show_table(text: &str) {
     let mut shown = String::from("\n\n");
     for row in &rows {
         let cells = row.iter().zip(&widths);
-        let cells: Vec<String> = cells.map(|(cell, width)| format!("{cell:width$}")).collect();
+        let cells: Vec<String> = cells
+            .map(|(cell, width)| format!("{cell:width$}"))
+            .collect();
         shown.push_str(&cells.join("\t"));
         shown.push('\n');
     }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_store::file_format::dump_data::{TensorEntry, dtype_code, dtype_from_code, layout_code};
+use opscope_store::file_format::dump_data::{
+    TensorEntry, dtype_code, dtype_from_code, layout_code,
+};
 use opscope_store::file_format::npy::{self, NpyHeader};
 use opscope_store::record::Side;
 use opscope_tensor::{DType, Layout, Tensor as ArrayFile};
@@ -87,7 +89,9 @@ impl Dump {
             Some(_) => return Err(Stop::Fatal("'threadMode'".to_owned())),
         };
         for side in [Side::Output, Side::Input] {
-            source.side(side).try_for_each(|tensor| dtype::check(&tensor))?;
+            source
+                .side(side)
+                .try_for_each(|tensor| dtype::check(&tensor))?;
         }
         let is_nano = source.is_nano();
         let side = |side| -> Vec<Tensor> {
@@ -188,7 +192,8 @@ fn packed(array: &ArrayFile) -> Vec<u8> {
     };
     let is_zero = |part: &[u8]| {
         // Zero of either sign.
-        part.split_last().is_none_or(|(last, rest)| last & 0x7f == 0 && rest.iter().all(|b| *b == 0))
+        part.split_last()
+            .is_none_or(|(last, rest)| last & 0x7f == 0 && rest.iter().all(|b| *b == 0))
     };
     let elements = array.bytes().chunks_exact(2 * width);
     elements
@@ -247,7 +252,10 @@ impl Tensor {
             }
         };
         if count(&decoded.dims) == Some(0) {
-            return decoded.array.reshape(&decoded.dims).map_err(Stop::Exception);
+            return decoded
+                .array
+                .reshape(&decoded.dims)
+                .map_err(Stop::Exception);
         }
         Ok(decoded.array)
     }
@@ -270,5 +278,7 @@ impl Tensor {
 
 /// Whether the extents add up to their number.
 pub(super) fn is_scalar(dims: &[usize]) -> bool {
-    dims.iter().fold(0_usize, |sum, &dim| sum.saturating_add(dim)) == dims.len()
+    dims.iter()
+        .fold(0_usize, |sum, &dim| sum.saturating_add(dim))
+        == dims.len()
 }

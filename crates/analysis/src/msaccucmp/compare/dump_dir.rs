@@ -13,9 +13,9 @@ use super::super::failure::Code;
 use super::super::log;
 use super::super::paths::{self, Kind as PathKind};
 use super::dump::Dump;
+use super::ffts;
 use super::file_name::{self, Kind, SortBy, TaskMode, is_number};
 use super::stop::Stop;
-use super::ffts;
 
 const FAILED_LIST: &str = "convert_failed_file_list.txt";
 /// Parts of names of operators that quantise, and of those that undo it.
@@ -130,8 +130,9 @@ impl DumpDir {
         }
         if *kind.get_or_insert(found) != found {
             let path = log::quoted(&self.path);
-            let message =
-                format!("Not all files in the path {path} are of the same type, such as \"{real}\".");
+            let message = format!(
+                "Not all files in the path {path} are of the same type, such as \"{real}\"."
+            );
             return Err(Stop::coded(Code::DumpFile, message));
         }
         let at = *self.by_key.entry(key).or_insert_with_key(|key| {

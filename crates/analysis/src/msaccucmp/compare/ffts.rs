@@ -54,12 +54,18 @@ pub(super) fn merge(paths: Vec<String>, mut dumps: Vec<Dump>) -> Result<(String,
         .enumerate()
         .map(|(thread, dump)| slices(dump, is_auto.then_some(thread)))
         .collect::<Result<Vec<_>, _>>()?;
-    if outputs.iter().any(|slices| slices.len() != outputs[0].len()) {
+    if outputs
+        .iter()
+        .any(|slices| slices.len() != outputs[0].len())
+    {
         return Err(Stop::bare(Code::InvalidDumpData));
     }
     let path = paths.first().cloned().unwrap_or_default();
     let fields: Vec<&str> = path.split('.').take(PATH_FIELDS).chain(["*"]).collect();
-    Ok((fields.join("."), joined(dumps.swap_remove(0), &outputs, &axes)?))
+    Ok((
+        fields.join("."),
+        joined(dumps.swap_remove(0), &outputs, &axes)?,
+    ))
 }
 
 /// For each output the first axis that is cut.
@@ -100,7 +106,11 @@ fn newest(paths: Vec<String>, dumps: Vec<Dump>) -> Result<(String, Dump), Stop> 
 fn slices(dump: &Dump, thread: Option<usize>) -> Result<Vec<Slice>, Stop> {
     let shapes = match thread {
         Some(thread) => thread_shapes(dump, thread)?,
-        None => dump.outputs.iter().map(|output| output.dims.clone()).collect(),
+        None => dump
+            .outputs
+            .iter()
+            .map(|output| output.dims.clone())
+            .collect(),
     };
     let mut slices = Vec::new();
     for (i, output) in dump.outputs.iter().enumerate() {
@@ -110,10 +120,15 @@ fn slices(dump: &Dump, thread: Option<usize>) -> Result<Vec<Slice>, Stop> {
         }
         let array = output.decode()?;
         if array.dims().last().copied() != count(&dims) {
-            log::error("The number of elements of an output does not match the shape of its slice.");
+            log::error(
+                "The number of elements of an output does not match the shape of its slice.",
+            );
             return Err(Stop::bare(Code::SliceShape));
         }
-        let (dtype, array) = (array.dtype(), array.reshape(&dims).map_err(Stop::Exception)?);
+        let (dtype, array) = (
+            array.dtype(),
+            array.reshape(&dims).map_err(Stop::Exception)?,
+        );
         let bytes = array.bytes_in_order(Order::C).into_owned();
         slices.push(Slice { dtype, dims, bytes });
     }
@@ -180,7 +195,9 @@ fn concatenate(parts: &[&Slice], axis: usize) -> Result<(Vec<usize>, Vec<u8>), S
             && (0..part.dims.len()).all(|i| i == axis || part.dims[i] == first.dims[i])
     };
     if axis >= first.dims.len() || !parts.iter().all(fits) {
-        return Err(Stop::Exception("the slices do not fit each other".to_owned()));
+        return Err(Stop::Exception(
+            "the slices do not fit each other".to_owned(),
+        ));
     }
     let mut dims = first.dims.clone();
     dims[axis] = parts.iter().map(|part| part.dims[axis]).sum();
@@ -220,7 +237,10 @@ mod tests {
         };
         let (a, b) = (slice(&[2, 1], &[1, 2]), slice(&[2, 2], &[3, 4, 5, 6]));
         let (dims, bytes) = concatenate(&[&a, &b], 1).unwrap();
-        assert_eq!((dims.as_slice(), bytes.as_slice()), (&[2, 3][..], &[1, 3, 4, 2, 5, 6][..]));
+        assert_eq!(
+            (dims.as_slice(), bytes.as_slice()),
+            (&[2, 3][..], &[1, 3, 4, 2, 5, 6][..])
+        );
         assert!(concatenate(&[&a, &b], 0).is_err());
         assert!(concatenate(&[&a], 2).is_err());
     }

@@ -74,7 +74,8 @@ fn offline_name(name: &str) -> Option<&str> {
     let [op_type, op_name, task] = [fields.next()?, fields.next()?, fields.next()?];
     let is_name = |text: &str| !text.is_empty() && text.bytes().all(is_name_byte);
     let starts_with_digit = fields.next()?.starts_with(|c: char| c.is_ascii_digit());
-    (is_name(op_type) && is_name(op_name) && is_number(task) && starts_with_digit).then_some(op_name)
+    (is_name(op_type) && is_name(op_name) && is_number(task) && starts_with_digit)
+        .then_some(op_name)
 }
 
 /// The operator's type in a path's file name; `NaN` if the name is not a device's.
@@ -100,7 +101,9 @@ pub(super) fn without_marks(key: &str, has_rule: bool) -> Result<Option<String>,
         }
     }
     if key.contains(SUB_GRAPH) {
-        let (_, end) = numbered(key, SUB_GRAPH_NUMBER).last().ok_or_else(Stop::index)?;
+        let (_, end) = numbered(key, SUB_GRAPH_NUMBER)
+            .last()
+            .ok_or_else(Stop::index)?;
         if end != key.len() {
             key = key.get(end + 1..).unwrap_or_default();
         }
@@ -234,9 +237,17 @@ mod tests {
         let cases = [
             ("a_sgt_graph_0_op", false, Some("op")),
             ("a_sgt_graph_0", false, Some("a_sgt_graph_0")),
-            ("a_sgt_graph_0_b_sgt_graph_12_op_lxslice3", false, Some("op")),
+            (
+                "a_sgt_graph_0_b_sgt_graph_12_op_lxslice3",
+                false,
+                Some("op"),
+            ),
             ("op_lxslice3_x", false, None),
-            ("a_sgt_graph_0_op_lxslice3_x", true, Some("a_sgt_graph_0_op_x")),
+            (
+                "a_sgt_graph_0_op_lxslice3_x",
+                true,
+                Some("a_sgt_graph_0_op_x"),
+            ),
             ("plain", true, Some("plain")),
         ];
         for (key, has_rule, expected) in cases {
@@ -251,7 +262,10 @@ mod tests {
     fn modes_and_types() {
         assert_eq!(task_mode("A.b.1.2.17"), Some(TaskMode::Normal));
         assert_eq!(task_mode("A.b.1.2.17.4.0.1.0"), Some(TaskMode::Automatic));
-        assert_eq!(task_mode("A.b_lxslice0.1.2.17.4.0.1.0"), Some(TaskMode::Manual));
+        assert_eq!(
+            task_mode("A.b_lxslice0.1.2.17.4.0.1.0"),
+            Some(TaskMode::Manual)
+        );
         assert_eq!(task_mode("A.b.1.2.17.9.0.1.0"), None);
         assert_eq!(op_type("/x.y/A.b.1.2.*"), "A");
         assert_eq!(op_type("/x.y/b.npy"), "NaN");

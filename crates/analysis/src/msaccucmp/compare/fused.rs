@@ -6,6 +6,7 @@ use opscope_store::record::Side;
 
 use super::super::failure::Code;
 use super::super::{formats, log};
+use super::NAN;
 use super::align::{Aligned, Alignment, Golden, is_scalar_shape};
 use super::dump::{Dump, Tensor};
 use super::dump_dir::DEQUANT_MARKS;
@@ -18,7 +19,6 @@ use super::row::{Form, Rows, Subject, TensorResult};
 use super::rule::{Op, Origin, Relation, Rule};
 use super::stop::Stop;
 use super::values::Values;
-use super::NAN;
 
 const QUANT_TYPE: &str = "AscendQuant";
 const DEQUANT_TYPE: &str = "AscendDequant";
@@ -274,7 +274,9 @@ pub(super) fn compared_sides(op: &Op) -> impl Iterator<Item = Side> + use<> {
     let restores = op.op_type == DEQUANT_TYPE || DEQUANT_MARKS.iter().any(|m| op.name.ends_with(m));
     let quantises = op.op_type == QUANT_TYPE;
     let sides = [(Side::Input, !restores), (Side::Output, !quantises)];
-    sides.into_iter().filter_map(|(side, is_compared)| is_compared.then_some(side))
+    sides
+        .into_iter()
+        .filter_map(|(side, is_compared)| is_compared.then_some(side))
 }
 
 impl Group<'_> {
@@ -302,7 +304,9 @@ impl Group<'_> {
                 names => names,
             };
             let names = (rule.name.clone(), originals);
-            outcome.rows.push(self.rows(op, &names, Some(&results), &reasons));
+            outcome
+                .rows
+                .push(self.rows(op, &names, Some(&results), &reasons));
         }
         Ok(outcome)
     }
@@ -341,7 +345,9 @@ impl Group<'_> {
             has_result = true;
             outcome.is_matched = true;
             reasons.clear();
-            outcome.rows.push(self.rows(op, &names, results.as_deref(), &reasons));
+            outcome
+                .rows
+                .push(self.rows(op, &names, results.as_deref(), &reasons));
         }
         if !has_result {
             let first = self.ops.first().copied().ok_or_else(Stop::index)?;
@@ -355,7 +361,8 @@ impl Group<'_> {
         let mine = &self.fused.network.mine;
         let mut dumped = Vec::new();
         for &op in self.ops {
-            let (files, mode): (_, TaskMode) = match mine.files(&self.fused.rule.ops[op].name, None) {
+            let (files, mode): (_, TaskMode) = match mine.files(&self.fused.rule.ops[op].name, None)
+            {
                 Ok(found) => found,
                 Err(Stop::Coded(..)) => continue,
                 Err(other) => return Err(other),

@@ -16,8 +16,7 @@ use sum::{pairwise, pairwise_f64, sum_of_f32_as_f64};
 const DOUBLE_EPSILON: f64 = f64::EPSILON;
 /// Smaller means and deviations are shown as zero.
 const DEVIATION_MIN: f64 = 0.001;
-const NO_MAXIMUM: &str =
-    "zero-size array to reduction operation maximum which has no identity";
+const NO_MAXIMUM: &str = "zero-size array to reduction operation maximum which has no identity";
 const NO_BOOL_SUBTRACT: &str = "numpy boolean subtract, the `-` operator, is not supported, use \
     the bitwise_xor, the `^` operator, or the logical_xor function instead.";
 
@@ -122,9 +121,7 @@ impl Metric {
     fn run_bools(self, a: &[u8], b: &[u8], about: &About<'_>) -> Result<Outcome, String> {
         match self {
             Metric::CosineSimilarity => Ok(cosine_of_bools(a, b, about)),
-            Metric::RelativeEuclideanDistance if b.contains(&1) => {
-                Err(NO_BOOL_SUBTRACT.to_owned())
-            }
+            Metric::RelativeEuclideanDistance if b.contains(&1) => Err(NO_BOOL_SUBTRACT.to_owned()),
             _ => Ok((six_places(0.0), String::new())),
         }
     }
@@ -188,7 +185,11 @@ fn cosine(a: &[f32], b: &[f32], about: &About<'_>) -> Outcome {
     }
     let norm = |x: &[f32]| pairwise(x.len(), |i| square(x[i])).sqrt();
     let (norm_a, norm_b) = (norm(a), norm(b));
-    let zero = zero_side(norm_a.into(), norm_b.into(), [norm_a, norm_b].map(|n| n.sqrt().into()));
+    let zero = zero_side(
+        norm_a.into(),
+        norm_b.into(),
+        [norm_a, norm_b].map(|n| n.sqrt().into()),
+    );
     if let Some(zero) = zero {
         return zero.outcome(about);
     }
@@ -325,7 +326,11 @@ fn deviations(a: &[f32], b: &[f32]) -> String {
         };
         let deviation = (pairwise_f64(x.len(), squares) / n).sqrt();
         let shown = |value: f64| {
-            let value = if value.abs() < DEVIATION_MIN { 0.0 } else { value };
+            let value = if value.abs() < DEVIATION_MIN {
+                0.0
+            } else {
+                value
+            };
             places(value, 3)
         };
         format!("({};{})", shown(mean), shown(deviation))

@@ -143,7 +143,14 @@ fn compare_fused(
     });
     let mut outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
     outcome::take_over_results(&mut outcomes)?;
-    finish(job, output, &name, &header, &outcomes, &fused.rule.input_nodes)
+    finish(
+        job,
+        output,
+        &name,
+        &header,
+        &outcomes,
+        &fused.rule.input_nodes,
+    )
 }
 
 fn compare_devices(
@@ -263,7 +270,9 @@ impl Network {
             mine,
             golden,
             custom,
-            n_elements_max: usize::try_from(options.n_elements_max).ok().filter(|&n| n > 0),
+            n_elements_max: usize::try_from(options.n_elements_max)
+                .ok()
+                .filter(|&n| n > 0),
         })
     }
 }
@@ -271,7 +280,10 @@ impl Network {
 impl DumpDir {
     /// Whether the first operator's first file is an array, which cannot have overflowed.
     fn begins_with_array(&self) -> bool {
-        let first = self.operators.first().and_then(|operator| operator.files.first());
+        let first = self
+            .operators
+            .first()
+            .and_then(|operator| operator.files.first());
         first.is_some_and(|path| path.to_string_lossy().ends_with(".npy"))
     }
 }
@@ -307,20 +319,17 @@ fn check_kinds(mine: &DumpDir, golden: &DumpDir, rules: &RulePaths) -> Result<()
             (false, ..) => refuse(parameter, "the -f parameter is required."),
             (_, true, ..) => refuse(parameter, "there is no need to enter the -cf parameter."),
             (_, _, true, false) => refuse(parameter, "the -q parameter is required."),
-            (_, _, false, true) => {
-                refuse(parameter, "there is no need to enter the -q parameter.")
-            }
+            (_, _, false, true) => refuse(parameter, "there is no need to enter the -q parameter."),
             _ => Ok(()),
         },
         (Kind::Offline, _) if !mine.is_quantised => refuse(kind, cannot),
         (Kind::Offline, _) if !has_f => refuse(parameter, "the -f parameter is required."),
-        (Kind::Offline, _) if has_q || has_cf => {
-            refuse(parameter, "there is no need to enter the -q or -cf parameter.")
-        }
+        (Kind::Offline, _) if has_q || has_cf => refuse(
+            parameter,
+            "there is no need to enter the -q or -cf parameter.",
+        ),
         (Kind::Offline, _) => Ok(()),
-        (Kind::Quant, _) if has_cf => {
-            refuse(kind, "there is no need to enter the -cf parameter.")
-        }
+        (Kind::Quant, _) if has_cf => refuse(kind, "there is no need to enter the -cf parameter."),
         (Kind::Quant, Kind::Standard) if !has_q => refuse(kind, "the -q parameter is required."),
         (Kind::Quant, Kind::Standard) if has_f => {
             refuse(kind, "there is no need to enter the -f parameter.")

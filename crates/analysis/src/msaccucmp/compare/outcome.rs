@@ -78,7 +78,10 @@ fn take_over(
             continue;
         };
         let source = &outcomes[from].rows[op];
-        let output = source.outputs.get(producer.output).ok_or_else(Stop::index)?;
+        let output = source
+            .outputs
+            .get(producer.output)
+            .ok_or_else(Stop::index)?;
         let results = source.rows.get(*output).ok_or_else(Stop::index)?.clone();
         outcomes[i].rows[j].replace_results(at, &results);
     }

@@ -48,7 +48,11 @@ impl Choice {
     /// Reads numbers with commas between them.
     pub(super) fn listed(text: &str) -> Result<Choice, Stop> {
         let mut numbers = Vec::new();
-        for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        for part in text
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+        {
             if !is_number(part) {
                 let message = format!(
                     "The index ({text}) is invalid, just supports \"index_1, index_2, ...\", the \

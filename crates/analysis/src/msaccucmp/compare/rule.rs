@@ -99,7 +99,6 @@ impl Rule {
     }
 
     /// Reads rules from the text of a file.
-    #[cfg(test)]
     pub(super) fn parse(text: &str) -> Result<Rule, Stop> {
         let mut rule = Rule::default();
         json::read(&mut rule, text, Path::new("rule.json"))?;
@@ -108,7 +107,12 @@ impl Rule {
     }
 
     /// Says which group a name belongs to, by the number of an L1 group, else by the originals.
-    pub(super) fn name_group(&mut self, name: &str, l1_number: &str, originals: &[String]) -> GroupKey {
+    pub(super) fn name_group(
+        &mut self,
+        name: &str,
+        l1_number: &str,
+        originals: &[String],
+    ) -> GroupKey {
         let key = match originals {
             _ if !l1_number.is_empty() => GroupKey::Name(l1_number.to_owned()),
             [] => GroupKey::Name(name.to_owned()),
@@ -140,7 +144,9 @@ impl Rule {
 
     /// The operators of a group.
     pub(super) fn group(&self, key: &GroupKey) -> Option<&[usize]> {
-        self.group_index.get(key).map(|&at| self.groups[at].1.as_slice())
+        self.group_index
+            .get(key)
+            .map(|&at| self.groups[at].1.as_slice())
     }
 
     /// Where the group of a name is in [`Rule::groups`].
@@ -161,7 +167,9 @@ impl Rule {
 
     /// The operator called `name`, which has to be the last of its name in its group's table.
     pub(super) fn find(&self, name: &str) -> Result<(&[usize], usize), Stop> {
-        let group = self.group_of(name).map(|key| self.group(key).unwrap_or(&[]));
+        let group = self
+            .group_of(name)
+            .map(|key| self.group(key).unwrap_or(&[]));
         let found = group.and_then(|group| {
             let op = group.iter().find(|&&op| self.ops[op].name == name)?;
             Some((group, *op))
@@ -205,7 +213,12 @@ impl Rule {
 
     /// The operator and output whose original a tensor is compared with. Operators that only change
     /// form are passed over.
-    pub(super) fn compared(&self, op: usize, index: usize, is_input: bool) -> Result<(usize, usize), Stop> {
+    pub(super) fn compared(
+        &self,
+        op: usize,
+        index: usize,
+        is_input: bool,
+    ) -> Result<(usize, usize), Stop> {
         let (mut op, mut index) = if is_input {
             self.producer(op, index)?
         } else {
@@ -216,7 +229,9 @@ impl Rule {
             (op, index) = self.producer(op, index)?;
             n_steps += 1;
             if n_steps > self.ops.len() {
-                return Err(Stop::Fatal("the operators of the rule run in a circle".to_owned()));
+                return Err(Stop::Fatal(
+                    "the operators of the rule run in a circle".to_owned(),
+                ));
             }
         }
         Ok((op, index))
@@ -271,7 +286,10 @@ impl Rule {
                 None => by_originals.push((originals, vec![&op.name])),
             }
         }
-        let names: Vec<&str> = by_originals.iter().flat_map(|(_, names)| names.clone()).collect();
+        let names: Vec<&str> = by_originals
+            .iter()
+            .flat_map(|(_, names)| names.clone())
+            .collect();
         let originals: Vec<&str> = by_originals.iter().map(|(key, _)| key.as_str()).collect();
         (names.join(","), originals.join(","))
     }
@@ -279,7 +297,11 @@ impl Rule {
     /// Whether an operator is a step inside a group that no original stands for.
     pub(super) fn is_inner(&self, op: usize) -> bool {
         let op = &self.ops[op];
-        op.is_multi && op.outputs.iter().all(|&output| self.outputs[output].origin.is_empty())
+        op.is_multi
+            && op
+                .outputs
+                .iter()
+                .all(|&output| self.outputs[output].origin.is_empty())
     }
 }
 

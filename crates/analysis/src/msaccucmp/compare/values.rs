@@ -91,7 +91,9 @@ fn floats(dtype: DType, bytes: &[u8]) -> Vec<f32> {
         DType::U32 => each(bytes, |b| u32::from_le_bytes(b) as f32),
         DType::I64 => each(bytes, |b| i64::from_le_bytes(b) as f32),
         DType::U64 => each(bytes, |b| u64::from_le_bytes(b) as f32),
-        DType::C64 => each(bytes, |[a, b, c, d, ..]: [u8; 8]| f32::from_le_bytes([a, b, c, d])),
+        DType::C64 => each(bytes, |[a, b, c, d, ..]: [u8; 8]| {
+            f32::from_le_bytes([a, b, c, d])
+        }),
         DType::C128 => each(bytes, |[a, b, c, d, e, f, g, h, ..]: [u8; 16]| {
             f64::from_le_bytes([a, b, c, d, e, f, g, h]) as f32
         }),

@@ -56,7 +56,13 @@ pub(in super::super) struct FileCompareOptions {
 const ALGORITHM_NUMBERS: &[i64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
 const ALGORITHM_NAMES: [&str; 2] = ["-alg", "--algorithm"];
 const SEQUENCE_WORDS: [&str; 4] = ["-r", "-s", "--range", "--select"];
-const DETAIL_WORDS: [&str; 5] = ["-n", "--topn", "--ignore_single_op_result", "-ml", "--max_line"];
+const DETAIL_WORDS: [&str; 5] = [
+    "-n",
+    "--topn",
+    "--ignore_single_op_result",
+    "-ml",
+    "--max_line",
+];
 const N_TOP: i64 = 20;
 
 pub(super) const FILE_SPECS: &[OptionSpec] = &[

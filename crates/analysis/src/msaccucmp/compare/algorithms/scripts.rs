@@ -89,11 +89,15 @@ impl Scripts {
                 Ok(false)
             }
             Ok(Loaded::NoFunction) => {
-                log::warning(&format!("[Custom] The file {path} has no function '{FUNCTION}'."));
+                log::warning(&format!(
+                    "[Custom] The file {path} has no function '{FUNCTION}'."
+                ));
                 Ok(false)
             }
             Ok(Loaded::NoNumpy) => {
-                log::warning(&format!("[Custom] {path} needs numpy, which python3 lacks."));
+                log::warning(&format!(
+                    "[Custom] {path} needs numpy, which python3 lacks."
+                ));
                 Ok(true)
             }
             Err(reason) => Err(Stop::Fatal(reason)),
@@ -157,7 +161,9 @@ fn bytes(elements: &[f32]) -> Vec<u8> {
 /// The entries of a directory in the order of their names.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, Stop> {
     let entries = std::fs::read_dir(dir).map_err(|error| Stop::Fatal(error.to_string()))?;
-    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .collect();
     paths.sort();
     Ok(paths)
 }
@@ -166,11 +172,16 @@ fn entries(dir: &Path) -> Result<Vec<PathBuf>, Stop> {
 fn check_files(dir: &Path) -> Result<(), Stop> {
     let paths = entries(dir)?;
     if paths.len() > SCRIPTS_MAX {
-        return Err(Stop::Fatal(format!("there are more than {SCRIPTS_MAX} scripts")));
+        return Err(Stop::Fatal(format!(
+            "there are more than {SCRIPTS_MAX} scripts"
+        )));
     }
     for path in paths {
         paths::check_input(&path, Kind::Any)?;
-        if path.metadata().is_ok_and(|m| m.is_file() && m.len() > SCRIPT_BYTES_MAX) {
+        if path
+            .metadata()
+            .is_ok_and(|m| m.is_file() && m.len() > SCRIPT_BYTES_MAX)
+        {
             return Err(Stop::Fatal(format!("{} is too large", path.display())));
         }
     }

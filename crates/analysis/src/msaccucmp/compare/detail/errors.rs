@@ -59,7 +59,9 @@ impl Elements {
             let (top, bottom) = (as_float(quotient, absolute), as_float(quotient, golden));
             let relative = round(quotient, top / bottom);
             let finite = |x: f64| if x.is_infinite() { f64::NAN } else { x };
-            elements.absolute.push(finite(as_float(DType::F64, absolute)));
+            elements
+                .absolute
+                .push(finite(as_float(DType::F64, absolute)));
             elements.relative.push(finite(relative));
         }
         Ok(elements)
@@ -110,7 +112,10 @@ impl Elements {
 
     /// The line of an element.
     pub(super) fn line(&self, i: usize, place: &str) -> String {
-        let (mine, golden) = (self.mine[i].text(self.is_bool), self.golden[i].text(self.is_bool));
+        let (mine, golden) = (
+            self.mine[i].text(self.is_bool),
+            self.golden[i].text(self.is_bool),
+        );
         if self.is_bool {
             return format!("{i},{place},{mine}\t,{golden}\t,-\t,-\n");
         }
@@ -124,7 +129,10 @@ impl Elements {
 
     /// The line of an element among the worst.
     pub(super) fn top_line(&self, i: usize, place: &str) -> String {
-        let (mine, golden) = (self.mine[i].text(self.is_bool), self.golden[i].text(self.is_bool));
+        let (mine, golden) = (
+            self.mine[i].text(self.is_bool),
+            self.golden[i].text(self.is_bool),
+        );
         let (absolute, relative) = (six_places(self.absolute[i]), six_places(self.relative[i]));
         let line = format!("{i},{place},{mine}\t,{golden}\t,{absolute}\t,{relative}\t\n");
         line.replace("nan", "-").replace("inf", "-")
@@ -310,7 +318,10 @@ mod tests {
         let smallest = subtract(DType::I8, number(-128), number(0));
         assert_eq!(magnitude(DType::I8, smallest), number(-128));
         let float = |value: f64| Number::Float(value);
-        assert_eq!(subtract(DType::F16, float(2048.0), float(0.5)), float(2048.0));
+        assert_eq!(
+            subtract(DType::F16, float(2048.0), float(0.5)),
+            float(2048.0)
+        );
         let max = subtract(DType::F16, float(65504.0), float(-65504.0));
         assert_eq!(max, float(f64::INFINITY));
     }

@@ -84,7 +84,9 @@ impl Names {
     /// Deletes what earlier runs for the same tensor wrote.
     pub(super) fn delete_old(&self) -> Result<(), Stop> {
         self.try_delete_old().map_err(|error| {
-            log::error(&format!("Failed to delete the old detail result file. {error}"));
+            log::error(&format!(
+                "Failed to delete the old detail result file. {error}"
+            ));
             Stop::bare(Code::DeleteFile)
         })
     }

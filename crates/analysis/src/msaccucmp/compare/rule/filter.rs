@@ -58,7 +58,9 @@ fn reads_inside(op: &Op, places: &HashMap<String, Vec<Place>>) -> bool {
         let Some((name, index)) = input.rsplit_once(':') else {
             return false;
         };
-        let index = is_number(index).then(|| index.parse::<usize>().ok()).flatten();
+        let index = is_number(index)
+            .then(|| index.parse::<usize>().ok())
+            .flatten();
         let place = index.and_then(|index| places.get(name)?.get(index));
         matches!(place, Some(Place::Opening | Place::Inside))
     })

@@ -41,7 +41,6 @@ pub(in super::super) fn load_value(path: &Path) -> Result<Value, Stop> {
 }
 
 /// Reads the text of a file into a rule.
-#[cfg(test)]
 pub(super) fn read(rule: &mut Rule, text: &str, path: &Path) -> Result<(), Stop> {
     let value = serde_json::from_str(text).map_err(|_| Stop::bare(Code::Json))?;
     read_value(rule, &value, path)
@@ -256,7 +255,9 @@ impl Reader<'_> {
         }
         // What is no number is no extent of anything.
         let extents = self.list(list, "i")?.iter();
-        Ok(extents.map(|extent| extent.as_i64().unwrap_or(i64::MIN)).collect())
+        Ok(extents
+            .map(|extent| extent.as_i64().unwrap_or(i64::MIN))
+            .collect())
     }
 
     /// The originals' names; `None` if there is no such attribute.
@@ -275,10 +276,14 @@ impl Reader<'_> {
 
     fn member<'v>(&self, value: &'v Value, key: &str) -> Result<&'v Value, Stop> {
         if !has(value, key)? {
-            log::warning(&format!("There is no \"{key}\" element in fusion rule file."));
+            log::warning(&format!(
+                "There is no \"{key}\" element in fusion rule file."
+            ));
             return Err(Stop::bare(Code::Json));
         }
-        value.get(key).ok_or_else(|| Stop::Fatal(format!("'{key}' is no key")))
+        value
+            .get(key)
+            .ok_or_else(|| Stop::Fatal(format!("'{key}' is no key")))
     }
 
     fn list<'v>(&self, value: &'v Value, key: &str) -> Result<&'v Vec<Value>, Stop> {

@@ -22,7 +22,10 @@ pub(in super::super) fn merge_quant(mut offline: Rule, quant: &Rule) -> Rule {
         if !outputs.is_empty() {
             offline.ops[op].outputs = outputs;
         }
-        let (name, originals) = (offline.ops[op].name.clone(), offline.ops[op].originals.clone());
+        let (name, originals) = (
+            offline.ops[op].name.clone(),
+            offline.ops[op].originals.clone(),
+        );
         let key = offline.name_group(&name, "", &originals);
         offline.ops[op].index = match offline.group(&key) {
             Some(group) => offline.ops[group[0]].index,
@@ -116,9 +119,14 @@ pub(in super::super) fn merge_close(open: Rule, close: &Rule) -> Result<Rule, St
         merged.set_group(name, key.clone());
         let group = open.group_index.get(key).map(|&at| &open.groups[at].1);
         for &op in group.into_iter().flatten() {
-            let first = merged.ops[op].originals.first().ok_or_else(Stop::index)?.clone();
+            let first = merged.ops[op]
+                .originals
+                .first()
+                .ok_or_else(Stop::index)?
+                .clone();
             let carrier = carriers.get(first.as_str()).copied();
-            if !used.insert(first) || carrier.is_some_and(|carrier| !used_carriers.insert(carrier)) {
+            if !used.insert(first) || carrier.is_some_and(|carrier| !used_carriers.insert(carrier))
+            {
                 continue;
             }
             replace_originals(&mut merged, op, &carriers);
