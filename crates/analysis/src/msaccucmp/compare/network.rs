@@ -103,10 +103,6 @@ pub(super) fn run(job: &Job<'_>) -> Result<Option<Code>, Stop> {
         let last = rule.sequence.last().ok_or_else(Stop::index)?;
         choice.check(rule.ops[*last].sequence)?;
     }
-    let groups = match &choice {
-        Some(choice) => choice.groups(&rule)?,
-        None => (0..rule.groups.len()).collect(),
-    };
     let has_sequence = options.has_sequence_word;
     let fused = Fused {
         network: &network,
@@ -123,22 +119,31 @@ pub(super) fn run(job: &Job<'_>) -> Result<Option<Code>, Stop> {
         return detail::of_rule(detail, &fused, &out_dir);
     }
     if options.is_mapping {
-        mapping::write(&fused, &groups, &output)?;
+        mapping::write(&fused, &groups(&rule, choice.as_ref())?, &output)?;
         return Ok(None);
     }
-    compare_fused(job, &fused, &groups, &output)
+    compare_fused(job, &fused, choice.as_ref(), &output)
+}
+
+/// Positions of the groups to compare.
+fn groups(rule: &Rule, choice: Option<&Choice>) -> Result<Vec<usize>, Stop> {
+    match choice {
+        Some(choice) => choice.groups(rule),
+        None => Ok((0..rule.groups.len()).collect()),
+    }
 }
 
 fn compare_fused(
     job: &Job<'_>,
     fused: &Fused<'_>,
-    groups: &[usize],
+    choice: Option<&Choice>,
     output: &Output,
 ) -> Result<Option<Code>, Stop> {
     let name = result_name(job);
     let header = fused.form.header();
     output.text(&name, &table::text(&header, NO_ROWS)?)?;
-    let outcomes = job::map(groups, job::default_jobs(), |&group| {
+    let groups = groups(fused.rule, choice)?;
+    let outcomes = job::map(&groups, job::default_jobs(), |&group| {
         fused.compare(&fused.rule.groups[group].1)
     });
     let mut outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
