@@ -5,9 +5,9 @@
 //! | [`file_name`], [`dump_dir`] | which files belong to which operator |
 //! | [`dump`], [`ffts`] | what is in them |
 //! | [`rule`], [`range`] | fusion rules, and which operators are picked |
-//! | [`align`] | bringing two tensors to one layout |
+//! | [`align`], [`restore`] | bringing tensors to one layout |
 //! | [`values`], [`metrics`], [`algorithms`] | what is computed |
-//! | [`fused`], [`devices`], [`outcome`] | comparing the operators of a model, and of two devices |
+//! | [`inputs`], [`fused`], [`group`], [`devices`], [`outcome`] | comparing the operators of a model, and of two devices |
 //! | [`row`], [`table`], [`mapping`], [`advisor`] | what is written |
 //! | [`network`], [`batch`], [`files`], [`detail`] | the ways in which the commands run |
 
@@ -23,12 +23,15 @@ mod ffts;
 mod file_name;
 mod files;
 mod fused;
+mod group;
+mod inputs;
 mod mapping;
 mod metrics;
 mod network;
 mod outcome;
 mod overflow;
 mod range;
+mod restore;
 mod row;
 mod rule;
 mod stop;

@@ -10,14 +10,15 @@ use super::super::formats;
 use super::super::layout::{self, Converted, Request};
 use super::super::log;
 use super::super::slice::{self, Cut};
-use super::dump::{Tensor, is_scalar};
+use super::dump::Tensor;
 use super::stop::Stop;
 
 /// Groups are handed to converters from this number on.
 const GROUPS_MIN: i32 = 2;
 /// More padding than this is taken for a mistake.
 const PADDING_MAX: i64 = 15;
-const IMAGE_AXES: usize = 4;
+/// Axes of the layouts of images.
+pub(super) const IMAGE_AXES: usize = 4;
 /// Fewest axes that cutting works with.
 const CUT_AXES_MIN: usize = 4;
 
@@ -154,7 +155,7 @@ impl Alignment<'_> {
     }
 
     /// The user's converter, or else the reference's own.
-    fn run<'a>(
+    pub(super) fn run<'a>(
         &self,
         from: Layout,
         to: Layout,
@@ -252,59 +253,8 @@ impl Golden<'_> {
     }
 }
 
-/// A tensor of a device as it was before the device's layout. What cannot be converted stays as it
-/// is, as in the reference.
-pub(super) fn restore(tensor: &Tensor) -> Result<Array<'_>, Stop> {
-    match try_restore(tensor)? {
-        Some(array) => Ok(array),
-        None => tensor.decode(),
-    }
-}
-
-fn try_restore(tensor: &Tensor) -> Result<Option<Array<'_>>, Stop> {
-    let plain = |dims| Ok(reshape(tensor.decode()?, dims).ok());
-    let is_image = [Layout::Nchw, Layout::Nhwc, Layout::Hwcn]
-        .iter()
-        .any(|&layout| is(tensor.format, layout));
-    let nd = layout_code(Layout::Nd);
-    let from = if is_image && tensor.dims.len() != IMAGE_AXES {
-        nd
-    } else {
-        tensor.format
-    };
-    let to = match tensor.original.len() {
-        4 => layout_code(Layout::Nchw),
-        2 | 3 => nd,
-        _ => from,
-    };
-    if from == to {
-        return plain(&tensor.dims);
-    }
-    let alignment = Alignment {
-        op_name: "",
-        custom: None,
-        is_between_originals: false,
-        is_listing: false,
-    };
-    let converted = formats::from_code(from)
-        .and_then(|(from, _)| Ok((from, formats::from_code(to)?.0)))
-        .map_err(Stop::from)
-        .and_then(|(from, to)| {
-            let (dims, wanted) = (&tensor.dims, &tensor.original);
-            alignment.run(from, to, tensor.decode()?, dims, wanted, tensor.groups)
-        });
-    let Ok(converted) = converted else {
-        return plain(&tensor.dims);
-    };
-    let restored = match slice::plan(converted.dims(), &tensor.original) {
-        Cut::To { dims, ends } => converted.cut(&dims, &ends),
-        Cut::Keep | Cut::Impossible => Ok(converted),
-    };
-    Ok(restored.and_then(Converted::into_array).ok())
-}
-
 /// The array with the dump's shape.
-fn reshape<'a>(array: Array<'a>, dims: &[usize]) -> Result<Array<'a>, Stop> {
+pub(super) fn reshape<'a>(array: Array<'a>, dims: &[usize]) -> Result<Array<'a>, Stop> {
     if !array.dims().contains(&0) && count(dims) != Some(array.n_elements()) {
         log::error(&format!(
             "The length({}) is not match with the shape {}.",
@@ -379,7 +329,8 @@ pub(super) fn shape_text<T: ToString>(dims: &[T]) -> String {
     format!("({})", dims.join(", "))
 }
 
-fn is(code: u32, layout: Layout) -> bool {
+/// Whether a number is that of a layout.
+pub(super) fn is(code: u32, layout: Layout) -> bool {
     layout_from_code(code) == Some(layout)
 }
 
@@ -397,9 +348,4 @@ pub(super) fn has_depth(code: u32) -> bool {
     ]
     .iter()
     .any(|&layout| is(code, layout))
-}
-
-/// Whether a shape, as a result shows it, is that of a scalar.
-pub(super) fn is_scalar_shape(dims: &[usize]) -> bool {
-    is_scalar(dims)
 }

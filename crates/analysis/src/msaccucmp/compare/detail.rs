@@ -1,34 +1,29 @@
 //! `-op`: the elements of one tensor, side by side.
 
 mod errors;
+mod listing;
 mod names;
 
 use std::path::Path;
 
 use opscope_store::record::Side;
-use opscope_tensor::DType;
 
-use super::super::array::{Array, Order};
 use super::super::failure::Code;
+use super::super::log;
 use super::super::options::CompareOptions;
-use super::super::output::Output;
-use super::super::{log, print};
 use super::align::{Aligned, has_depth};
 use super::dump::Dump;
 use super::file_name::is_number;
 use super::fused::Fused;
-use super::metrics::six_places;
-use super::network::Network;
+use super::inputs::Network;
 use super::overflow;
 use super::stop::Stop;
-use errors::Elements;
+use listing::Listing;
 use names::Names;
 
 const N_LINES: i64 = 1_000_000;
 const N_LINES_MIN: i64 = 10_000;
 const N_TOP_MAX: i64 = 10_000;
-/// Axes that the place of an element has at least.
-const AXES_MIN: usize = 4;
 const FRACTAL_Z: &str = "FRACTAL_Z";
 
 /// Which tensor, and how much of it.
@@ -39,20 +34,6 @@ pub(super) struct Detail {
     n_top: i64,
     is_summary_only: bool,
     n_lines_max: usize,
-}
-
-/// Two tensors to list.
-struct Listing<'a> {
-    mine: Array<'a>,
-    golden: Array<'a>,
-    dims: Vec<usize>,
-    /// Names of the axes.
-    axes: String,
-    /// Names of operators.
-    my_ops: String,
-    golden_ops: String,
-    /// The file with my tensor.
-    file_name: String,
 }
 
 impl Detail {
@@ -248,126 +229,4 @@ fn axes(format: u32, golden: Option<&str>, dims: &[usize]) -> String {
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
-}
-
-impl Listing<'_> {
-    fn write(&self, detail: &Detail, names: &Names, out_dir: &Path) -> Result<(), Stop> {
-        let output = Output::new(out_dir.to_owned());
-        let bytes = self.mine.bytes_in_order(Order::C);
-        let flat = Array::flat(self.mine.dtype(), bytes);
-        let array = flat.reshape(&self.dims).map_err(Stop::Exception)?;
-        let name = names.npy()?;
-        output.npy(name.trim_end_matches(".npy"), ".npy", &array)?;
-        let is_bool = [self.mine.dtype(), self.golden.dtype()] == [DType::Bool; 2];
-        let elements = Elements::new(&self.mine, &self.golden)?;
-        let tops = elements.worst(detail.n_top)?;
-        output.text(&names.summary()?, &self.summary(&elements, is_bool))?;
-        if !detail.is_summary_only {
-            self.write_lines(detail, names, &output, &elements)?;
-        }
-        let titles = ["Absolute Error TopN", "Relative Error TopN"];
-        for ((kind, rows), title) in ["absolute", "relative"].into_iter().zip(tops).zip(titles) {
-            let mut text = self.header();
-            for i in rows {
-                text.push_str(&elements.top_line(i, &self.place(i)));
-            }
-            output.text(&names.top(kind)?, &text)?;
-            log::info(title);
-            show_table(&text);
-        }
-        log::info(&format!(
-            "The details result have been written to \"{}\", for {}.",
-            log::quoted(out_dir),
-            self.file_name
-        ));
-        Ok(())
-    }
-
-    fn write_lines(
-        &self,
-        detail: &Detail,
-        names: &Names,
-        output: &Output,
-        elements: &Elements,
-    ) -> Result<(), Stop> {
-        let mut start = 0;
-        loop {
-            let end = (start + detail.n_lines_max).min(elements.len());
-            let mut text = self.header();
-            for i in start..end {
-                text.push_str(&elements.line(i, &self.place(i)));
-            }
-            output.text(&names.lines(start)?, &text)?;
-            start = end;
-            if start >= elements.len() {
-                return Ok(());
-            }
-        }
-    }
-
-    fn header(&self) -> String {
-        let axes = &self.axes;
-        format!("Index,{axes},NPUDump,GroundTruth,AbsoluteError,RelativeError\n")
-    }
-
-    /// The place of an element along each axis.
-    fn place(&self, index: usize) -> String {
-        let mut rest = index;
-        let mut place: Vec<String> = Vec::new();
-        for &dim in self.dims.iter().rev() {
-            let dim = dim.max(1);
-            place.push((rest % dim).to_string());
-            rest /= dim;
-        }
-        place.reverse();
-        while place.len() < AXES_MIN {
-            place.push("0".to_owned());
-        }
-        place.join(" ")
-    }
-
-    fn summary(&self, elements: &Elements, is_bool: bool) -> String {
-        let [absolute, relative] = elements.extremes();
-        let text = format!(
-            "TotalCount:{}\nNPUDump:{}\nGroundTruth:{}\nFormat:{}\nMinAbsoluteError:{}\n\
-             MaxAbsoluteError:{}\nMinRelativeError:{}\nMaxRelativeError:{}\n",
-            elements.len(),
-            self.my_ops,
-            self.golden_ops,
-            self.axes,
-            six_places(absolute.0),
-            six_places(absolute.1),
-            six_places(relative.0),
-            six_places(relative.1)
-        );
-        if is_bool {
-            // Names lose these letters too, as in the reference.
-            return text.replace("nan", "-");
-        }
-        text
-    }
-}
-
-/// Shows a table with columns below each other.
-fn show_table(text: &str) {
-    let rows: Vec<Vec<&str>> = text
-        .lines()
-        .map(|line| line.split(',').map(str::trim).collect())
-        .collect();
-    let n_columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.len()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..n_columns).map(width).collect();
-    let mut shown = String::from("\n\n");
-    for row in &rows {
-        let cells = row.iter().zip(&widths);
-        let cells: Vec<String> = cells
-            .map(|(cell, width)| format!("{cell:width$}"))
-            .collect();
-        shown.push_str(&cells.join("\t"));
-        shown.push('\n');
-    }
-    print(&shown);
 }
