@@ -208,6 +208,13 @@ fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
     Ok(Source::new(path, file_name, file))
 }
 
+/// Whether a file is a nano dump whose name has fewer fields than it takes.
+pub(super) fn lacks_nano_fields(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').count() < NANO_NAME_FIELDS_MIN
+        && FileBytes::open(path).is_ok_and(|bytes| nano::is_nano(bytes.as_ref()))
+}
+
 fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<Source, Failure> {
     let failure = |code, detail: String| {
         log::error(&detail);

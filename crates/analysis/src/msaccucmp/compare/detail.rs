@@ -139,6 +139,7 @@ pub(super) fn of_devices(detail: &Detail, network: &Network, out_dir: &Path) -> 
         axes: axes(mine.format, None, &mine.dims),
         my_ops: ops.clone(),
         golden_ops: ops,
+        is_flat: false,
         file_name: file_name(&path).to_owned(),
     };
     listing.write(detail, &names, out_dir)
@@ -192,6 +193,7 @@ pub(super) fn of_rule(
         axes,
         my_ops: my_ops.replace(',', " "),
         golden_ops,
+        is_flat: true,
         file_name: file_name(&path).to_owned(),
     };
     listing.write(detail, &names, out_dir).map(|()| None)

@@ -16,7 +16,7 @@ use super::super::array::{Array, count};
 use super::super::dtype;
 use super::super::failure::Code;
 use super::super::log;
-use super::super::source::{Source, SourceTensor};
+use super::super::source::{self, Source, SourceTensor};
 use super::stop::Stop;
 
 /// What a file holds.
@@ -77,6 +77,9 @@ impl Dump {
             Ok(source) => Arc::new(source),
             Err(failure) => {
                 return Err(match Stop::from(failure.logged()) {
+                    Stop::Coded(code, _) if source::lacks_nano_fields(path) => {
+                        Stop::coded(code, "The file name has no dump time")
+                    }
                     Stop::Coded(code, _) => Stop::bare(code),
                     other => other,
                 });

@@ -87,19 +87,19 @@ impl Elements {
 
     /// The `n` elements with the largest absolute errors, and those with the largest relative ones,
     /// later ones first. With fewer than `n` elements one is left out, unless it is the only one.
-    pub(super) fn worst(&self, n: i64) -> Result<[Vec<usize>; 2], Stop> {
+    pub(super) fn worst(&self, n: i64) -> [Vec<usize>; 2] {
         let len = self.len();
         let wanted = usize::try_from(n).unwrap_or(0);
         let n = match len {
-            0 => return Err(Stop::Fatal("kth is out of bounds".to_owned())),
+            0 => 0,
             1 if wanted > 1 => usize::from(!self.is_bool),
             _ if len < wanted => len - 1,
             _ => wanted,
         };
         if self.is_bool {
-            return Ok([(0..n).collect(), (0..n).collect()]);
+            return [(0..n).collect(), (0..n).collect()];
         }
-        Ok([&self.absolute, &self.relative].map(|errors| {
+        [&self.absolute, &self.relative].map(|errors| {
             let mut order: Vec<usize> = (0..len).collect();
             order.sort_by(|&i, &j| {
                 let by_error = known(errors[j]).total_cmp(&known(errors[i]));
@@ -107,7 +107,7 @@ impl Elements {
             });
             order.truncate(n);
             order
-        }))
+        })
     }
 
     /// The line of an element.

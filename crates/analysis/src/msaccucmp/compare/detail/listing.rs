@@ -26,6 +26,8 @@ pub(super) struct Listing<'a> {
     /// Names of operators.
     pub(super) my_ops: String,
     pub(super) golden_ops: String,
+    /// Whether the elements lie along one axis.
+    pub(super) is_flat: bool,
     /// The file with my tensor.
     pub(super) file_name: String,
 }
@@ -39,9 +41,15 @@ impl Listing<'_> {
         let array = flat.reshape(&self.dims).map_err(Stop::Exception)?;
         let name = names.npy()?;
         output.npy(name.trim_end_matches(".npy"), ".npy", &array)?;
+        let n_outer = self.dims.first().copied().unwrap_or(0);
+        if !self.is_flat && array.n_elements() == 0 && n_outer > 0 {
+            // The reference counts along the first axis, and then finds no smallest error.
+            let message = "zero-size array to reduction operation fmin which has no identity";
+            return Err(Stop::Fatal(message.to_owned()));
+        }
         let is_bool = [self.mine.dtype(), self.golden.dtype()] == [DType::Bool; 2];
         let elements = Elements::new(&self.mine, &self.golden)?;
-        let tops = elements.worst(detail.n_top)?;
+        let tops = elements.worst(detail.n_top);
         output.text(&names.summary()?, &self.summary(&elements, is_bool))?;
         if !detail.is_summary_only {
             self.write_lines(detail, names, &output, &elements)?;
