@@ -10,7 +10,7 @@ mod sum;
 
 use std::hint::black_box;
 
-use sum::{pairwise, pairwise_f64, sum_of_f32_as_f64};
+use sum::{LANES, pairwise, pairwise_f64, pairwise_lanes, sum_of_f32_as_f64};
 
 /// Below this numbers count as zero: the distance from 1 to the next `float64`.
 const DOUBLE_EPSILON: f64 = f64::EPSILON;
@@ -263,10 +263,17 @@ fn distance(a: &[f32], b: &[f32]) -> f32 {
 /// epsilon, then divided by their sum.
 fn divergence(a: &[f32], b: &[f32], about: &About<'_>) -> Result<Outcome, String> {
     let (p, q) = (Distribution::new(a)?, Distribution::new(b)?);
-    let value = pairwise(a.len(), |i| {
+    let one = |i: usize| {
         let (p, q) = (p.at(a[i]), q.at(b[i]));
         p * log::ln(p / q)
-    });
+    };
+    let eight = |i: usize| {
+        let my: [f32; LANES] = std::array::from_fn(|lane| p.at(a[i + lane]));
+        let quotients: [f32; LANES] = std::array::from_fn(|lane| my[lane] / q.at(b[i + lane]));
+        let logs = log::ln_of_all(quotients);
+        std::array::from_fn(|lane| my[lane] * logs[lane])
+    };
+    let value = pairwise_lanes(a.len(), one, eight);
     let value = if f64::from(value.abs()) < DOUBLE_EPSILON {
         0.0
     } else {

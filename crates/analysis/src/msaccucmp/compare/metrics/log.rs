@@ -40,29 +40,48 @@ pub(super) fn ln(x: f32) -> f32 {
     if x.is_infinite() {
         return x;
     }
-    let is_subnormal = x < f32::MIN_POSITIVE;
-    let bits = if is_subnormal { x * SCALE } else { x }.to_bits();
-    let mut exponent = (bits >> EXPONENT_BITS) as i32 - EXPONENT_BIAS;
-    if is_subnormal {
-        exponent -= SCALE_EXPONENT;
+    if x < f32::MIN_POSITIVE {
+        return of_normal([x * SCALE], SCALE_EXPONENT)[0];
     }
-    let mut mantissa = f32::from_bits(bits & MANTISSA_MASK | HALF_BITS);
-    if mantissa <= std::f32::consts::FRAC_1_SQRT_2 {
-        mantissa += mantissa;
-        exponent -= 1;
-    }
-    let y = mantissa - 1.0;
-    let quotient = polynomial(&P, y) / polynomial(&Q, y);
-    fused(exponent as f32, std::f32::consts::LN_2, quotient)
+    of_normal([x], 0)[0]
 }
 
-fn polynomial(coefficients: &[f32; 6], y: f32) -> f32 {
-    let [c0, c1, c2, c3, c4, c5] = *coefficients;
-    let value = fused(c5, y, c4);
-    let value = fused(value, y, c3);
-    let value = fused(value, y, c2);
-    let value = fused(value, y, c1);
-    fused(value, y, c0)
+/// Several logarithms at once, which is faster.
+pub(super) fn ln_of_all<const N: usize>(x: [f32; N]) -> [f32; N] {
+    let is_normal = |x: &f32| (f32::MIN_POSITIVE..f32::INFINITY).contains(x);
+    if x.iter().all(is_normal) {
+        return of_normal(x, 0);
+    }
+    x.map(ln)
+}
+
+/// Logarithms of positive normal numbers that were multiplied by two to the power of `shift`.
+///
+/// Each step is taken for all numbers before the next, so that the processor can take it at once.
+fn of_normal<const N: usize>(x: [f32; N], shift: i32) -> [f32; N] {
+    let mut exponent = [0.0; N];
+    let mut y = [0.0; N];
+    for i in 0..N {
+        let bits = x[i].to_bits();
+        let mantissa = f32::from_bits(bits & MANTISSA_MASK | HALF_BITS);
+        let is_small = mantissa <= std::f32::consts::FRAC_1_SQRT_2;
+        let (addend, step) = if is_small { (mantissa, 1) } else { (0.0, 0) };
+        y[i] = mantissa + addend - 1.0;
+        exponent[i] = ((bits >> EXPONENT_BITS) as i32 - EXPONENT_BIAS - step - shift) as f32;
+    }
+    let (p, q) = (polynomial(&P, y), polynomial(&Q, y));
+    std::array::from_fn(|i| fused(exponent[i], std::f32::consts::LN_2, p[i] / q[i]))
+}
+
+fn polynomial<const N: usize>(coefficients: &[f32; 6], y: [f32; N]) -> [f32; N] {
+    let [lower @ .., highest] = coefficients;
+    let mut value = [*highest; N];
+    for &coefficient in lower.iter().rev() {
+        for i in 0..N {
+            value[i] = fused(value[i], y[i], coefficient);
+        }
+    }
+    value
 }
 
 /// `a · b + c`, rounded once but for numbers that lie between two results up to 29 more bits. The
@@ -81,6 +100,10 @@ mod tests {
         for (x, expected) in NUMPY {
             assert_eq!(ln(f32::from_bits(x)).to_bits(), expected, "{x:#x}");
         }
+        let all = NUMPY.map(|(x, _)| f32::from_bits(x));
+        let normal = all.map(|x| x.max(f32::MIN_POSITIVE));
+        assert_eq!(ln_of_all(all), all.map(ln));
+        assert_eq!(ln_of_all(normal), normal.map(ln));
         assert!(ln(f32::NAN).is_nan());
         assert!(ln(-1.0).is_nan());
         assert_eq!(ln(f32::INFINITY), f32::INFINITY);

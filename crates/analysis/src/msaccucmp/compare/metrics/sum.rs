@@ -5,7 +5,7 @@
 
 use std::ops::Add;
 
-const LANES: usize = 8;
+pub(super) const LANES: usize = 8;
 const BLOCK: usize = 128;
 /// Elements that are converted to another type at a time before they are added.
 const BUFFER: usize = 8192;
@@ -13,6 +13,15 @@ const BUFFER: usize = 8192;
 /// The sum of `n` values.
 pub(super) fn pairwise(n: usize, value: impl Fn(usize) -> f32) -> f32 {
     0.0 + part(0, n, &value)
+}
+
+/// The sum of `n` values, of which eight can be had at once.
+pub(super) fn pairwise_lanes(
+    n: usize,
+    value: impl Fn(usize) -> f32,
+    values: impl Fn(usize) -> [f32; LANES],
+) -> f32 {
+    0.0 + parts(0, n, &value, &values)
 }
 
 /// The sum of `n` values.
@@ -33,18 +42,28 @@ where
     T: Copy + Add<Output = T> + Default,
     F: Fn(usize) -> T,
 {
+    let values = |start: usize| std::array::from_fn(|lane| value(start + lane));
+    parts(start, n, value, &values)
+}
+
+fn parts<T, F, G>(start: usize, n: usize, value: &F, values: &G) -> T
+where
+    T: Copy + Add<Output = T> + Default,
+    F: Fn(usize) -> T,
+    G: Fn(usize) -> [T; LANES],
+{
     if n < LANES {
         return (start..start + n).fold(T::default(), |sum, i| sum + value(i));
     }
     if n > BLOCK {
         let half = n / 2 - n / 2 % LANES;
-        return part(start, half, value) + part(start + half, n - half, value);
+        return parts(start, half, value, values) + parts(start + half, n - half, value, values);
     }
-    let mut lanes: [T; LANES] = std::array::from_fn(|lane| value(start + lane));
+    let mut lanes = values(start);
     let n_whole = n - n % LANES;
     for i in (LANES..n_whole).step_by(LANES) {
-        for (lane, sum) in lanes.iter_mut().enumerate() {
-            *sum = *sum + value(start + i + lane);
+        for (sum, value) in lanes.iter_mut().zip(values(start + i)) {
+            *sum = *sum + value;
         }
     }
     let [a, b, c, d, e, f, g, h] = lanes;
