@@ -2,6 +2,7 @@
 //!
 //! Wrong types end in the reference's error 13 or in an exception, depending on where they are.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use serde_json::{Map, Value};
@@ -47,12 +48,18 @@ pub(super) fn read(rule: &mut Rule, text: &str, path: &Path) -> Result<(), Stop>
 }
 
 fn read_value(rule: &mut Rule, value: &Value, path: &Path) -> Result<(), Stop> {
-    let reader = Reader { path };
+    let reader = Reader {
+        path,
+        has_bad_name: Cell::default(),
+    };
     for graph in reader.list(value, "graph")? {
         for op in reader.list(graph, "op")? {
             reader.op(rule, op)?;
         }
         name_renamed(rule);
+    }
+    if reader.has_bad_name.get() {
+        return Err(Stop::Fatal("a name is no text".to_owned()));
     }
     rule.sequence.sort_by_key(|&op| rule.ops[op].sequence);
     Ok(())
@@ -60,7 +67,10 @@ fn read_value(rule: &mut Rule, value: &Value, path: &Path) -> Result<(), Stop> {
 
 /// The names of graphs in a file.
 pub(in super::super) fn graph_names(value: &Value, path: &Path) -> Result<Vec<String>, Stop> {
-    let reader = Reader { path };
+    let reader = Reader {
+        path,
+        has_bad_name: Cell::default(),
+    };
     let graphs = reader.list(value, "graph")?.iter();
     graphs
         .map(|graph| reader.text(graph, "name").map(str::to_owned))
@@ -105,6 +115,7 @@ fn name_outputs(rule: &mut Rule, outputs: &mut Vec<usize>, name: &str) {
 /// Reads values, and knows which file to blame.
 struct Reader<'a> {
     path: &'a Path,
+    has_bad_name: Cell<bool>,
 }
 
 impl Reader<'_> {
@@ -188,6 +199,10 @@ impl Reader<'_> {
     fn outputs(&self, rule: &mut Rule, map: &Map<String, Value>) -> Result<Vec<usize>, Stop> {
         let mut outputs = Vec::new();
         for (index, value) in iterate(map.get("output_desc"))?.iter().enumerate() {
+            let (has_dtype, has_attrs) = (has(value, "dtype")?, has(value, "attr")?);
+            if !has_dtype && !has_attrs {
+                continue;
+            }
             let Value::Object(map) = value else {
                 return Err(Stop::Fatal("an output is no object".to_owned()));
             };
@@ -270,7 +285,17 @@ impl Reader<'_> {
             return Ok(Some(vec![String::new()]));
         }
         let names = self.list(list, "s")?.iter();
-        let names: Result<_, Stop> = names.map(|name| as_text(name).map(str::to_owned)).collect();
+        let is_alone = names.len() == 1;
+        let names: Result<_, Stop> = names
+            .map(|name| match name {
+                // The reference stumbles over it when it has read everything.
+                Value::Null | Value::Bool(_) | Value::Number(_) if is_alone => {
+                    self.has_bad_name.set(true);
+                    Ok(name.to_string())
+                }
+                name => as_text(name).map(str::to_owned),
+            })
+            .collect();
         names.map(Some)
     }
 
@@ -342,6 +367,10 @@ fn iterate(value: Option<&Value>) -> Result<&[Value], Stop> {
         Some(Value::Array(items)) => Ok(items),
         Some(Value::Object(map)) if map.is_empty() => Ok(&[]),
         Some(Value::String(text)) if text.is_empty() => Ok(&[]),
+        // Their keys and letters are no objects; a key may look as if it had what is looked for.
+        Some(Value::Object(map)) if map.keys().next().is_some_and(|key| key.contains("key")) => {
+            Err(Stop::Fatal("string indices must be integers".to_owned()))
+        }
         Some(Value::Object(_) | Value::String(_)) => Err(Stop::bare(Code::Json)),
         Some(_) => Err(Stop::Fatal("an element is not iterable".to_owned())),
     }
