@@ -198,7 +198,16 @@ impl Reader<'_> {
 
     fn outputs(&self, rule: &mut Rule, map: &Map<String, Value>) -> Result<Vec<usize>, Stop> {
         let mut outputs = Vec::new();
-        for (index, value) in iterate(map.get("output_desc"))?.iter().enumerate() {
+        let values = match map.get("output_desc") {
+            // Letters and most keys are outputs without anything in them.
+            Some(Value::String(_)) => &[],
+            Some(Value::Object(keys)) if !keys.keys().any(|key| looks_like_output(key)) => &[],
+            Some(Value::Object(_)) => {
+                return Err(Stop::Fatal("an output is no object".to_owned()));
+            }
+            values => iterate(values)?,
+        };
+        for (index, value) in values.iter().enumerate() {
             let (has_dtype, has_attrs) = (has(value, "dtype")?, has(value, "attr")?);
             if !has_dtype && !has_attrs {
                 continue;
@@ -352,6 +361,11 @@ fn has(value: &Value, key: &str) -> Result<bool, Stop> {
         Value::String(text) => Ok(text.contains(key)),
         _ => Err(Stop::Fatal("argument is not iterable".to_owned())),
     }
+}
+
+/// Whether a text holds a key of outputs.
+fn looks_like_output(text: &str) -> bool {
+    ["dtype", "attr"].iter().any(|key| text.contains(key))
 }
 
 fn as_text(value: &Value) -> Result<&str, Stop> {
