@@ -77,18 +77,22 @@ fn summary(comparison: &Comparison, flow: &Flow, n_ranked: usize) -> Summary {
     summary
 }
 
-/// Operators by what they added, most first. Those whose inputs were compared come before those of which that
-/// is a guess.
+/// Operators by what they added, most first: before all those that are at fault themselves, and last those that
+/// pass on what they got, whose own part is a guess.
 fn ranking(operators: &[OperatorResult], n_ranked: usize) -> Vec<usize> {
     let added = |operator: &OperatorResult| operator.error.map_or(0.0, |error| error.added);
-    let is_guess = |operator: &OperatorResult| !operator.error.is_some_and(|e| e.has_inputs);
+    let class = |operator: &OperatorResult| match operator.cause {
+        Some(Cause::Own) => 0,
+        Some(Cause::Inherited) => 2,
+        _ => 1,
+    };
     let mut ranking: Vec<&OperatorResult> = operators
         .iter()
         .filter(|operator| slots(operator, true).any(is_apart) && added(operator) > 0.0)
         .collect();
     ranking.sort_by(|a, b| {
-        let by_guess = is_guess(a).cmp(&is_guess(b));
-        by_guess
+        let by_class = class(a).cmp(&class(b));
+        by_class
             .then(added(b).total_cmp(&added(a)))
             .then(a.index.cmp(&b.index))
     });

@@ -20,10 +20,12 @@ pub(super) struct At {
 /// Where an input comes from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Source {
-    /// The output that it is on the target side.
+    /// The output that it is on the target side, or the first input that is the same.
     pub(super) target: Option<At>,
-    /// The output that it is on the golden side.
+    /// The same on the golden side.
     pub(super) golden: Option<At>,
+    /// Whether that is so of both sides together: the pair was compared before with the very same numbers.
+    pub(super) is_same: bool,
     /// Whether nothing before is it, and an output of the operator itself is: it was changed in place, or
     /// handed through.
     pub(super) is_own_output: bool,
@@ -44,46 +46,48 @@ pub(super) fn place_of(operator: &OperatorResult) -> Place {
 
 type Key = (Place, Vec<u64>);
 
+/// What was seen so far: by the numbers of both sides together, of the target, of the golden side.
+type Seen = [HashMap<Key, At>; 3];
+
 impl Flow {
-    /// Connects inputs with the latest output before them.
+    /// Connects inputs with the latest output before them; what comes from outside, with its first reader.
     pub(super) fn of(comparison: &Comparison) -> Flow {
-        let mut made: [HashMap<Key, At>; 2] = Default::default();
+        let mut seen = Seen::default();
         let mut flow = Flow::default();
         for (i, operator) in comparison.operators.iter().enumerate() {
-            let place = place_of(operator);
-            let keys: Vec<[Option<Key>; 2]> = operator
-                .slots
-                .iter()
-                .map(|slot| ["target_", "golden_"].map(|side| Some((place, mark(slot, side)?))))
-                .collect();
+            let keys: Vec<[Option<Key>; 3]> = keys_of(operator);
             let is_output = |k: usize| is_output_slot(&operator.slots[k]);
             let sources = keys.iter().enumerate().map(|(k, of_slot)| {
                 if is_output(k) {
                     return Source::default();
                 }
-                let [target, golden] = [0, 1].map(|side| {
-                    let key = of_slot[side].as_ref()?;
-                    made[side].get(key).copied()
+                let [both, target, golden] = [0, 1, 2].map(|which| {
+                    let key = of_slot[which].as_ref()?;
+                    seen[which].get(key).copied()
                 });
                 let is_known = of_slot.iter().all(Option::is_some);
                 let mut outputs = (0..keys.len()).filter(|&other| is_output(other));
                 Source {
-                    target,
-                    golden,
+                    target: both.or(target),
+                    golden: both.or(golden),
+                    is_same: both.is_some(),
                     is_own_output: target.is_none()
                         && golden.is_none()
                         && is_known
-                        && outputs.any(|other| keys[other] == *of_slot),
+                        && outputs.any(|other| keys[other][1..] == of_slot[1..]),
                 }
             });
             flow.0.push(sources.collect());
             for (slot, of_slot) in keys.into_iter().enumerate() {
-                if !is_output(slot) {
-                    continue;
-                }
-                for (known, key) in made.iter_mut().zip(of_slot) {
-                    if let Some(key) = key {
-                        known.insert(key, At { operator: i, slot });
+                for (known, key) in seen.iter_mut().zip(of_slot) {
+                    let Some(key) = key else {
+                        continue;
+                    };
+                    let at = At { operator: i, slot };
+                    if is_output(slot) {
+                        known.insert(key, at);
+                    } else {
+                        known.entry(key).or_insert(at);
                     }
                 }
             }
@@ -97,6 +101,21 @@ impl Flow {
         let source = of_operator.and_then(|slots| slots.get(slot));
         source.copied().unwrap_or_default()
     }
+}
+
+fn keys_of(operator: &OperatorResult) -> Vec<[Option<Key>; 3]> {
+    let place = place_of(operator);
+    let slots = operator.slots.iter();
+    slots
+        .map(|slot| {
+            let [target, golden] = ["target_", "golden_"].map(|side| mark(slot, side));
+            let is_known = target.is_some() && golden.is_some();
+            // Of the same two tensors every number is the same, also where the largest difference is.
+            let all = || slot.metrics.0.iter().map(|(_, value)| value.to_bits());
+            let both = is_known.then(|| all().collect());
+            [both, target, golden].map(|mark| Some((place, mark?)))
+        })
+        .collect()
 }
 
 /// The numbers of one side of a slot, if there are enough of them to know it by.
@@ -168,6 +187,7 @@ mod tests {
         let at = |operator| Some(At { operator, slot: 0 });
         let source = flow.source(2, 0);
         assert_eq!((source.target, source.golden), (at(1), at(0)));
+        assert!(!source.is_same);
         assert!(flow.source(3, 0).is_own_output && !source.is_own_output);
         assert_eq!(flow.source(4, 0), Source::default());
         assert_eq!(flow.source(9, 9), Source::default());

@@ -140,8 +140,11 @@ fn hits(slot: &SlotResult, limits: &[(String, Bounds)], thresholds: &Thresholds)
     hits
 }
 
-/// Whether a metric says anything about a slot. Floats that agree to within a rounding have other digests, so
+/// Whether a metric says anything about a slot. Signs do where more than rounding is between both. Floats that agree to within a rounding have other digests, so
 /// those count where there is nothing else.
 fn is_asked(slot: &SlotResult, metric: &str) -> bool {
+    if metric == "sign_flip_share" {
+        return !derived::is_rounding(slot);
+    }
     metric != "digest_mismatch" || slot.evidence == "digest" || !is_float_slot(slot)
 }

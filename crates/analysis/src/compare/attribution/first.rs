@@ -6,7 +6,7 @@ use super::kinds::is_in_place;
 use super::{cause_of, is_apart};
 use crate::compare::flow::{Flow, Place, Source, place_of};
 use crate::compare::result::{
-    Cause, Comparison, Divergence, Level, OperatorName, OperatorResult, Skip, Suspect,
+    Cause, Comparison, Divergence, Level, OperatorName, OperatorResult, Skip, SlotResult, Suspect,
 };
 use crate::compare::verdict::{NOT_JUDGED_RULE, is_output_slot};
 
@@ -86,7 +86,7 @@ impl Search<'_> {
         });
         if let Some(k) = inputs.next() {
             let source = self.flow.source(operator.index, k);
-            let (cause, suspects) = self.of_input(operator, source);
+            let (cause, suspects) = self.of_input(operator, &operator.slots[k], source);
             return Some(Divergence {
                 operator: operator.index,
                 slot: operator.slots[k].slot.clone(),
@@ -109,11 +109,16 @@ impl Search<'_> {
     }
 
     /// Why an input is apart that no output before is.
-    fn of_input(&self, operator: &OperatorResult, source: Source) -> (Cause, Vec<Suspect>) {
+    fn of_input(
+        &self,
+        operator: &OperatorResult,
+        slot: &SlotResult,
+        source: Source,
+    ) -> (Cause, Vec<Suspect>) {
         let makers = [source.target, source.golden];
         match makers {
             // Its maker was not judged, or by other limits.
-            [Some(a), Some(b)] if a == b => {
+            [Some(a), Some(_)] if source.is_same => {
                 let maker = &self.comparison.operators[a.operator];
                 let rules = &maker.slots[a.slot].rules;
                 let is_judged = !rules.iter().any(|rule| rule.metric == NOT_JUDGED_RULE);
@@ -128,21 +133,24 @@ impl Search<'_> {
             // It came straight from an operator on one side, and on the other it did not.
             [Some(_), _] | [_, Some(_)] => (Cause::Unknown, self.nearest(operator, false)),
             [None, None] if source.is_own_output => (Cause::Unknown, self.nearest(operator, false)),
-            [None, None] => {
-                let suspects = self.nearest(operator, true);
-                let is_outside = suspects.is_empty() && !self.is_gap_before(operator);
-                if is_outside {
-                    return (Cause::Outside, Vec::new());
-                }
+            [None, None] if self.is_gap_before(operator, slot) => {
                 (Cause::Unknown, self.nearest(operator, false))
             }
+            [None, None] => (Cause::Outside, Vec::new()),
         }
     }
 
-    /// Whether both sides ran operators before this one that are not compared: then one may have made anything.
-    fn is_gap_before(&self, operator: &OperatorResult) -> bool {
-        let has = |side: &str| self.unmatched(operator).any(|(_, skip)| skip.side == side);
-        has("target") && has("golden")
+    /// Whether something that was not compared ran before and may have made a slot.
+    fn is_gap_before(&self, operator: &OperatorResult, slot: &SlotResult) -> bool {
+        let place = place_of(operator);
+        let may_be = |other: &SlotResult| {
+            let dims = &other.golden.shape;
+            is_hidden_output(other) && (dims.is_empty() || *dims == slot.golden.shape)
+        };
+        let before = &self.comparison.operators[..operator.index];
+        let mut before = before.iter().filter(|other| place_of(other) == place);
+        self.unmatched(operator).next().is_some()
+            || before.any(|other| other.slots.iter().any(may_be))
     }
 
     /// Operators without a partner in the same place, up to this one, with how many of the list are between.
@@ -177,11 +185,7 @@ impl Search<'_> {
             .iter()
             .filter(|other| place_of(other) == place)
             .filter_map(|other| {
-                let is_hidden = |k: &usize| {
-                    let slot = &other.slots[*k];
-                    is_output_slot(slot) && slot.evidence == "none"
-                };
-                (0..other.slots.len()).find(is_hidden)?;
+                other.slots.iter().find(|slot| is_hidden_output(slot))?;
                 Some((
                     2 * (operator.index - other.index) - 1,
                     suspect_of(other, "damaged")?,
@@ -199,6 +203,11 @@ impl Search<'_> {
             .take(N_SUSPECTS_MAX)
             .collect()
     }
+}
+
+/// Whether a slot is an output that could not be read or compared.
+fn is_hidden_output(slot: &SlotResult) -> bool {
+    is_output_slot(slot) && slot.evidence == "none"
 }
 
 fn suspect_of(operator: &OperatorResult, reason: &str) -> Option<Suspect> {

@@ -42,7 +42,10 @@ pub(super) fn fill_in(operators: &mut [OperatorResult], flow: &Flow, is_hidden: 
 fn source_of(operators: &[OperatorResult], i: usize, flow: &Flow) -> Option<usize> {
     let slots = operators[i].slots.iter().enumerate();
     let mut bad = slots.filter(|(_, slot)| !is_output_slot(slot) && is_bad(slot));
-    bad.find_map(|(k, _)| Some(flow.source(i, k).target?.operator))
+    bad.find_map(|(k, _)| {
+        let from = flow.source(i, k).target?;
+        is_output_slot(&operators[from.operator].slots[from.slot]).then_some(from.operator)
+    })
 }
 
 /// Whether the target has a NaN or an infinity where the golden side has none.

@@ -24,6 +24,14 @@ impl Bounds {
         }
     }
 
+    /// A warning alone.
+    pub(super) const fn warning(warn: f64) -> Bounds {
+        Bounds {
+            warn: Some(warn),
+            fail: None,
+        }
+    }
+
     /// Nothing but zero passes.
     pub(super) const NEVER: Bounds = Bounds {
         warn: None,

@@ -16,7 +16,8 @@ struct FloatLimits {
     cosine: [f64; 2],
     /// Of `gain_error` and `offset_error`.
     systematic: [f64; 2],
-    sign_flip_share: [f64; 2],
+    /// A warning alone: what is nothing but rounding has any sign.
+    sign_flip_share: f64,
 }
 
 /// From the finest to the coarsest; `float` is every one of 8 bits and fewer, and one that is unknown.
@@ -27,7 +28,7 @@ const FLOATS: [FloatLimits; 5] = [
         scaled_max_abs: [1e-8, 1e-5],
         cosine: [0.999_999, 0.9999],
         systematic: [1e-10, 1e-7],
-        sign_flip_share: [1e-3, 1e-2],
+        sign_flip_share: 1e-3,
     },
     FloatLimits {
         name: "float32",
@@ -35,7 +36,7 @@ const FLOATS: [FloatLimits; 5] = [
         scaled_max_abs: [1e-3, 1e-2],
         cosine: [0.9999, 0.999],
         systematic: [2e-5, 5e-4],
-        sign_flip_share: [2e-3, 5e-2],
+        sign_flip_share: 2e-3,
     },
     FloatLimits {
         name: "float16",
@@ -43,7 +44,7 @@ const FLOATS: [FloatLimits; 5] = [
         scaled_max_abs: [1e-2, 5e-2],
         cosine: [0.999, 0.99],
         systematic: [2e-3, 1e-2],
-        sign_flip_share: [2e-2, 0.1],
+        sign_flip_share: 2e-2,
     },
     FloatLimits {
         name: "bfloat16",
@@ -51,7 +52,7 @@ const FLOATS: [FloatLimits; 5] = [
         scaled_max_abs: [4e-2, 0.1],
         cosine: [0.999, 0.99],
         systematic: [8e-3, 2.5e-2],
-        sign_flip_share: [5e-2, 0.2],
+        sign_flip_share: 5e-2,
     },
     FloatLimits {
         name: "float",
@@ -59,7 +60,7 @@ const FLOATS: [FloatLimits; 5] = [
         scaled_max_abs: [0.15, 0.4],
         cosine: [0.99, 0.96],
         systematic: [5e-2, 0.15],
-        sign_flip_share: [0.15, 0.4],
+        sign_flip_share: 0.15,
     },
 ];
 
@@ -114,16 +115,10 @@ pub(super) fn dtypes() -> BTreeMap<String, Limits> {
             ("cosine", Bounds::new(limits.cosine)),
             ("gain_error", Bounds::new(limits.systematic)),
             ("offset_error", Bounds::new(limits.systematic)),
-            ("sign_flip_share", Bounds::new(limits.sign_flip_share)),
+            ("sign_flip_share", Bounds::warning(limits.sign_flip_share)),
             ("n_non_finite_mismatches", Bounds::NEVER),
             ("statistic_rel", Bounds::new(limits.scaled_max_abs)),
-            (
-                "digest_mismatch",
-                Bounds {
-                    warn: Some(0.0),
-                    fail: None,
-                },
-            ),
+            ("digest_mismatch", Bounds::warning(0.0)),
         ];
         dtypes.insert(limits.name.to_owned(), limits_of(&all));
     }
@@ -131,13 +126,7 @@ pub(super) fn dtypes() -> BTreeMap<String, Limits> {
         ("share_unequal", Bounds::new([0.0, 0.05])),
         ("max_abs", Bounds::new([0.0, 1.0])),
         ("statistic_rel", Bounds::new([0.0, 0.01])),
-        (
-            "digest_mismatch",
-            Bounds {
-                warn: Some(0.0),
-                fail: None,
-            },
-        ),
+        ("digest_mismatch", Bounds::warning(0.0)),
     ];
     for name in QUANTISED {
         dtypes.insert(name.to_owned(), limits_of(&quantised));

@@ -2,7 +2,10 @@
 
 use crate::compare::result::{Metrics, SlotResult};
 
-use super::exactness::smallest_normal;
+use super::exactness::{smallest_normal, unit};
+
+/// Distances up to this many roundings are nothing but rounding.
+const N_ROUNDINGS: f64 = 8.0;
 
 /// Flips of sign that are left to chance.
 const N_CHANCE_FLIPS: f64 = 3.0;
@@ -146,4 +149,11 @@ pub(super) fn is_below_range(slot: &SlotResult) -> bool {
     let floor = dtype.and_then(smallest_normal);
     let distance = slot.metrics.get("max_abs");
     floor.is_some_and(|floor| distance.is_some_and(|distance| distance < floor))
+}
+
+/// Whether both sides are no farther apart than a few roundings, so that values near zero have any sign.
+pub(super) fn is_rounding(slot: &SlotResult) -> bool {
+    let unit = super::dtype_of(slot).and_then(unit);
+    let distance = slot.metrics.get("rel_l2");
+    unit.is_some_and(|unit| distance.is_some_and(|distance| distance <= N_ROUNDINGS * unit))
 }

@@ -106,6 +106,12 @@ fn n_digits(dtype: DType) -> Option<u32> {
     })
 }
 
+/// Half the distance of 1 to the next number: what one rounding adds at most.
+pub(super) fn unit(dtype: DType) -> Option<f64> {
+    let n_digits = i32::try_from(n_digits(dtype)?).ok()?;
+    Some(0.5f64.powi(n_digits + 1))
+}
+
 /// The smallest positive number with all digits. Of `float16` the smallest of all: its range is so short that
 /// numbers below the normal ones are in use.
 pub(super) fn smallest_normal(dtype: DType) -> Option<f64> {
