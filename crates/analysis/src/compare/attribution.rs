@@ -81,9 +81,15 @@ fn summary(comparison: &Comparison, flow: &Flow, n_ranked: usize) -> Summary {
 /// pass on what they got, whose own part is a guess.
 fn ranking(operators: &[OperatorResult], n_ranked: usize) -> Vec<usize> {
     let added = |operator: &OperatorResult| operator.error.map_or(0.0, |error| error.added);
+    // Of an operator without inputs: something before it is as bad.
+    let is_like_before = |operator: &OperatorResult| {
+        let error = operator.error.unwrap_or_default();
+        !error.has_inputs && error.outputs <= cause::AMPLIFICATION_MAX * error.inputs
+    };
     let class = |operator: &OperatorResult| match operator.cause {
         Some(Cause::Own) => 0,
         Some(Cause::Inherited) => 2,
+        _ if is_like_before(operator) => 2,
         _ => 1,
     };
     let mut ranking: Vec<&OperatorResult> = operators

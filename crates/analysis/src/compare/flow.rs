@@ -173,7 +173,7 @@ mod tests {
                 operator(0, vec![slot("output.0", 1.0, 2.0)]),
                 operator(
                     0,
-                    vec![slot("input.0", 1.0, 1.0), slot("output.0", 3.0, 3.0)],
+                    vec![slot("input.0", 1.0, 1.0), slot("input.1", 1.0, 7.0)],
                 ),
                 operator(
                     0,
@@ -186,7 +186,10 @@ mod tests {
         let flow = Flow::of(&comparison);
         let at = |operator| Some(At { operator, slot: 0 });
         let source = flow.source(2, 0);
-        assert_eq!((source.target, source.golden), (at(1), at(0)));
+        assert_eq!((source.target, source.golden), (at(0), at(0)));
+        assert!(source.is_same);
+        let source = flow.source(2, 1);
+        assert_eq!((source.target, source.golden), (at(1), None));
         assert!(!source.is_same);
         assert!(flow.source(3, 0).is_own_output && !source.is_own_output);
         assert_eq!(flow.source(4, 0), Source::default());

@@ -18,8 +18,6 @@ pub use bounds::Bounds;
 pub use exactness::dtype_of;
 pub use thresholds::{Limits, Thresholds, ThresholdsError, YardstickUse};
 
-pub(super) use glob::is_match;
-
 /// Name of the rule that outputs without a defined value are not judged.
 pub const NOT_JUDGED_RULE: &str = "not_judged";
 

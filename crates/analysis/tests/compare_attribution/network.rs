@@ -104,6 +104,23 @@ pub(crate) enum Fault {
     Removed(usize),
 }
 
+impl Executed {
+    /// The operator under another type.
+    pub(crate) fn rename(&mut self, op_type: &str) {
+        self.op_type = op_type.to_owned();
+    }
+
+    /// Dumped after it wrote its output to where its first input was.
+    pub(crate) fn write_in_place(&mut self) {
+        self.inputs[0] = self.output.clone();
+    }
+
+    /// Dumped by its output alone.
+    pub(crate) fn drop_inputs(&mut self) {
+        self.inputs.clear();
+    }
+}
+
 /// An executed operator, as it is dumped.
 pub(crate) struct Executed {
     pub(crate) op_type: String,

@@ -10,7 +10,7 @@ use crate::compare::skips::MISSING_SLOT;
 use crate::compare::verdict::is_output_slot;
 
 /// Outputs this many times as far apart as the inputs are not explained by them.
-const AMPLIFICATION_MAX: f64 = 10.0;
+pub(super) const AMPLIFICATION_MAX: f64 = 10.0;
 /// The same of operators that make small errors large.
 const STEEP_AMPLIFICATION_MAX: f64 = 1000.0;
 /// Inputs that are farther apart than this can lead anywhere.

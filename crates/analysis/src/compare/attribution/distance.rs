@@ -42,8 +42,8 @@ pub(super) fn absolute(slot: &SlotResult) -> Option<f64> {
     distance.is_finite().then_some(distance)
 }
 
-/// Gives every operator its error of inputs and outputs. Where no input was compared, the operator before it in
-/// the same step stands for them.
+/// Gives every operator its error of inputs and outputs. Where no input was compared, the worst output before it
+/// in the same step stands for them.
 pub(super) fn fill_in(operators: &mut [OperatorResult]) {
     let mut before: HashMap<Place, f64> = HashMap::new();
     for operator in operators {
@@ -55,7 +55,8 @@ pub(super) fn fill_in(operators: &mut [OperatorResult]) {
         let place = place_of(operator);
         let of_inputs = largest(false);
         let inputs = of_inputs.or(before.get(&place).copied()).unwrap_or(0.0);
-        before.insert(place, outputs);
+        let worst = before.entry(place).or_insert(0.0);
+        *worst = worst.max(outputs);
         let added = match (outputs.is_finite(), inputs.is_finite()) {
             (_, false) => 0.0,
             (false, true) => f64::INFINITY,

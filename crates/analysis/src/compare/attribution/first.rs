@@ -80,9 +80,10 @@ impl Search<'_> {
             .map_or("", |name| name.op_type.as_str());
         let all = || (0..operator.slots.len()).filter(|&k| reaches(k));
         let mut inputs = all().filter(|&k| {
-            let source = self.flow.source(operator.index, k);
             // Changed in place, it shows what the operator made of it.
-            !is_output_slot(&operator.slots[k]) && !(source.is_own_output && is_in_place(op_type))
+            let source = self.flow.source(operator.index, k);
+            let is_changed = source.is_own_output && is_in_place(op_type);
+            !is_changed && !is_output_slot(&operator.slots[k])
         });
         if let Some(k) = inputs.next() {
             let source = self.flow.source(operator.index, k);

@@ -69,7 +69,7 @@ mod tests {
             let of = |text| Number::printed(text, is_integer).unwrap();
             let found = of(a).distance(of(b));
             assert!(
-                (found - expected).abs() <= 1e-6 * expected,
+                (found - expected).abs() <= 1e-5 * expected,
                 "{a} {b}: {found}"
             );
         }

@@ -65,9 +65,7 @@ const FLOATS: [FloatLimits; 5] = [
 ];
 
 /// Integers that stand for floats; one step up or down is how those round.
-const QUANTISED: [&str; 8] = [
-    "int8", "uint8", "int4", "uint4", "qint8", "quint8", "int2", "uint2",
-];
+const QUANTISED: [&str; 7] = ["int8", "uint8", "int4", "qint8", "quint8", "int2", "uint2"];
 
 /// Types of operators whose outputs have no value that two runs must agree on, in lower case and without the
 /// namespace and overload of PyTorch.

@@ -78,7 +78,7 @@ fn what_a_file_must_not_have() {
         ("dtypes: {float32: {rel_l2: {fial: 1}}}", "fail"),
         ("dtypes: {float32: {rel_l2: word}}", "`warn` and `fail`"),
         ("dtypes: {float32: {rel_l2: true}}", "names no limit"),
-        ("dtypes: {float32: {rel_l2: .nan}}", "NaN"),
+        ("dtypes: {float32: {rel_l2: .nan}}", "non-finite"),
         ("yardstick_factor: 0.5", "from 1 on"),
         ("yardstick: narrow", "widen"),
         ("names: [a]", "patterns of names"),
