@@ -81,7 +81,7 @@ fn what_a_file_must_not_have() {
         ("dtypes: {float32: {rel_l2: .nan}}", "non-finite"),
         ("yardstick_factor: 0.5", "from 1 on"),
         ("yardstick: narrow", "widen"),
-        ("names: [a]", "patterns of names"),
+        ("names: [a]", "expected mapping"),
     ] {
         let error = read("t.yaml", text).unwrap_err().to_string();
         assert!(error.contains(expected), "{text}: {error}");
