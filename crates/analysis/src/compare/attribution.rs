@@ -5,9 +5,9 @@
 //! come from something that was not compared. `docs/compare.md` has the rules.
 
 mod cause;
-mod distance;
+pub(super) mod distance;
 mod first;
-mod kinds;
+pub(super) mod kinds;
 mod non_finite;
 
 use super::flow::Flow;

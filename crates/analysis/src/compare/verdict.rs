@@ -10,6 +10,7 @@ mod exactness;
 mod glob;
 mod thresholds;
 
+use super::attribution::{distance::absolute, kinds::is_additive};
 use super::flow::Flow;
 use super::measure::SHAPE_RULE;
 use super::result::{Comparison, Level, OperatorResult, RuleHit, SlotResult};
@@ -20,6 +21,9 @@ pub use thresholds::{Limits, Thresholds, ThresholdsError, YardstickUse};
 
 /// Name of the rule that outputs without a defined value are not judged.
 pub const NOT_JUDGED_RULE: &str = "not_judged";
+
+/// How many times the absolute errors of its inputs a sum may have.
+const CANCELLATION_MAX: f64 = 4.0;
 
 /// Judges every slot anew, and each operator by its outputs.
 pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
@@ -44,7 +48,32 @@ pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
                 }];
             }
         }
+        if is_additive(&op_type) {
+            soften(&mut operator.slots);
+        }
         operator.level = level_of(operator);
+    }
+}
+
+/// Makes warnings of the failures of a sum or difference that is no farther off than its inputs are, which pass:
+/// large values that cancel leave their errors behind, and nothing is wrong but the network's choice.
+fn soften(slots: &mut [SlotResult]) {
+    let inputs = || slots.iter().filter(|slot| !is_output_slot(slot));
+    if inputs().any(|slot| slot.level != Level::Pass) {
+        return;
+    }
+    let Some(of_inputs) = inputs().map(absolute).sum::<Option<f64>>() else {
+        return;
+    };
+    for slot in slots.iter_mut().filter(|slot| is_output_slot(slot)) {
+        let is_kept = absolute(slot).is_some_and(|of| of <= CANCELLATION_MAX * of_inputs);
+        let has_bad = value_of(slot, "n_non_finite_mismatches") != Some(0.0);
+        if slot.level == Level::Fail && is_kept && !has_bad {
+            slot.level = Level::Warn;
+            slot.rules
+                .iter_mut()
+                .for_each(|rule| rule.level = Level::Warn);
+        }
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) enum Kind {
     Relu,
     Tanh,
     Transpose,
+    Softmax,
+    Exp,
 }
 
 /// Where an operand comes from.
@@ -147,6 +149,8 @@ impl Network {
             Kind::Relu,
             Kind::Tanh,
             Kind::Transpose,
+            Kind::Softmax,
+            Kind::Exp,
         ];
         for i in 0..6 + random.below(8) {
             let kind = kinds[random.below(kinds.len())];
@@ -172,7 +176,7 @@ impl Network {
                         operands[1] = Operand::Input(0);
                     }
                 }
-                Kind::Relu | Kind::Tanh | Kind::Transpose => {}
+                _ => {}
             }
             network.nodes.push(Node { kind, operands });
         }
@@ -256,8 +260,18 @@ fn compute(kind: Kind, inputs: &[Vec<f64>], arithmetic: Arithmetic) -> Vec<f64> 
         Kind::Mul => pairs(|x, y| x * y),
         Kind::Relu => each(|x| if x < 0.0 { 0.0 } else { x }),
         Kind::Tanh => each(f64::tanh),
+        // Half of the value, so that it stays within float16.
+        Kind::Exp => each(|x| if x > 10.0 { 150.0 } else { (x / 2.0).exp() }),
+        Kind::Softmax => a.chunks(N).flat_map(softmax).collect(),
         Kind::Transpose => (0..N * N).map(|i| a[i % N * N + i / N]).collect(),
     }
+}
+
+fn softmax(row: &[f64]) -> Vec<f64> {
+    let largest = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let powers: Vec<f64> = row.iter().map(|x| (x - largest).exp()).collect();
+    let sum: f64 = powers.iter().sum();
+    powers.into_iter().map(|x| x / sum).collect()
 }
 
 fn product(a: &[f64], b: &[f64], arithmetic: Arithmetic) -> Vec<f64> {

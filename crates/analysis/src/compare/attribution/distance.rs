@@ -37,7 +37,7 @@ pub(super) fn is_float(slot: &SlotResult) -> bool {
 }
 
 /// The norm of the difference itself, where it is known.
-pub(super) fn absolute(slot: &SlotResult) -> Option<f64> {
+pub(in crate::compare) fn absolute(slot: &SlotResult) -> Option<f64> {
     let distance = slot.metrics.get("rmse")? * slot.metrics.get("n_finite")?.sqrt();
     distance.is_finite().then_some(distance)
 }

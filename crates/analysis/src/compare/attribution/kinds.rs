@@ -163,6 +163,11 @@ const SOURCES: &[&str] = &[
 /// Beginnings of types that write to what they read.
 const IN_PLACE: &[&str] = &["assign", "scatter", "apply", "sparseapply", "inplace"];
 
+/// Whether operators of a type are sums and differences.
+pub(in crate::compare) fn is_additive(op_type: &str) -> bool {
+    manner(op_type) == Manner::Additive
+}
+
 /// The manner of a type.
 pub(super) fn manner(op_type: &str) -> Manner {
     let name = plain(op_type);
