@@ -10,6 +10,8 @@ mod exactness;
 mod glob;
 mod thresholds;
 
+use std::collections::HashSet;
+
 use super::attribution::{distance::absolute, kinds::is_additive};
 use super::flow::Flow;
 use super::measure::SHAPE_RULE;
@@ -29,51 +31,74 @@ const CANCELLATION_MAX: f64 = 4.0;
 pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
     let flow = Flow::of(comparison);
     let exactness = exactness::of(comparison, &flow);
-    for (operator, dtypes) in comparison.operators.iter_mut().zip(exactness) {
+    let mut softened: HashSet<(usize, usize)> = HashSet::new();
+    let operators = comparison.operators.iter_mut().zip(exactness);
+    for (i, (operator, dtypes)) in operators.enumerate() {
         let (op_type, op_name) = names_of(operator);
         let is_judged = thresholds.is_judged(&op_type, &op_name);
-        for (slot, dtype) in operator.slots.iter_mut().zip(dtypes) {
+        for (k, (slot, dtype)) in operator.slots.iter_mut().zip(dtypes).enumerate() {
             let own = dtype_of(slot);
             slot.judged_as = dtype
                 .filter(|_| dtype != own)
                 .map(|dtype| dtype.name().to_owned());
             let limits = thresholds.bounds(dtype, &op_type, &op_name);
             judge_slot(slot, &limits, thresholds);
+            let source = flow.source(i, k);
+            let maker = source.target.filter(|_| source.is_same);
+            if maker.is_some_and(|at| softened.contains(&(at.operator, at.slot))) {
+                soften(slot);
+                softened.insert((i, k));
+            }
             if !is_judged && is_output_slot(slot) && slot.level > Level::Pass {
-                slot.level = Level::Skip;
-                slot.rules = vec![RuleHit {
-                    metric: NOT_JUDGED_RULE.to_owned(),
-                    level: Level::Skip,
-                    ..RuleHit::default()
-                }];
+                set_aside(slot);
             }
         }
         if is_additive(&op_type) {
-            soften(&mut operator.slots);
+            let cancelled = cancelled(&operator.slots);
+            for &k in &cancelled {
+                soften(&mut operator.slots[k]);
+            }
+            softened.extend(cancelled.into_iter().map(|k| (i, k)));
         }
         operator.level = level_of(operator);
     }
 }
 
-/// Makes warnings of the failures of a sum or difference that is no farther off than its inputs are, which pass:
-/// large values that cancel leave their errors behind, and nothing is wrong but the network's choice.
-fn soften(slots: &mut [SlotResult]) {
+/// Takes the verdict off an output that has no value on which two runs must agree.
+fn set_aside(slot: &mut SlotResult) {
+    slot.level = Level::Skip;
+    slot.rules = vec![RuleHit {
+        metric: NOT_JUDGED_RULE.to_owned(),
+        level: Level::Skip,
+        ..RuleHit::default()
+    }];
+}
+
+/// The failed outputs of a sum or difference that are no farther off than its inputs are, which pass: large values
+/// that cancel leave their errors behind, and nothing is wrong but the network's choice.
+fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
     let inputs = || slots.iter().filter(|slot| !is_output_slot(slot));
     if inputs().any(|slot| slot.level != Level::Pass) {
-        return;
+        return Vec::new();
     }
     let Some(of_inputs) = inputs().map(absolute).sum::<Option<f64>>() else {
-        return;
+        return Vec::new();
     };
-    for slot in slots.iter_mut().filter(|slot| is_output_slot(slot)) {
+    let is_it = |slot: &SlotResult| {
         let is_kept = absolute(slot).is_some_and(|of| of <= CANCELLATION_MAX * of_inputs);
         let has_bad = value_of(slot, "n_non_finite_mismatches") != Some(0.0);
-        if slot.level == Level::Fail && is_kept && !has_bad {
-            slot.level = Level::Warn;
-            slot.rules
-                .iter_mut()
-                .for_each(|rule| rule.level = Level::Warn);
-        }
+        is_output_slot(slot) && slot.level == Level::Fail && is_kept && !has_bad
+    };
+    (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
+}
+
+/// Makes a warning of a failure.
+fn soften(slot: &mut SlotResult) {
+    if slot.level == Level::Fail {
+        slot.level = Level::Warn;
+        slot.rules
+            .iter_mut()
+            .for_each(|rule| rule.level = Level::Warn);
     }
 }
 
