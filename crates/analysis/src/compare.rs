@@ -10,9 +10,12 @@
 //! | [`result`] | everything a comparison found, to be saved and read again |
 
 pub mod attribution;
+pub mod document;
+mod flow;
 pub mod matching;
 pub mod measure;
 mod metrics;
+mod nearest;
 pub mod result;
 pub mod side;
 mod skips;

@@ -4,14 +4,17 @@ use super::matching::{MissingSlot, Reason, RunPair, Unmatched};
 use super::measure::Sides;
 use super::result::{OperatorName, Skip};
 
+/// Reason of a slot that only one side has.
+pub(super) const MISSING_SLOT: &str = "missing_slot";
+
 /// The skips that a matching leads to: operators and slots without a partner, and files that could not be
 /// read at all.
 pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
-    let unmatched = sides
-        .matching
-        .unmatched
-        .iter()
-        .map(|one| of_unmatched(sides, one));
+    let orders = [true, false].map(|is_target| order_of(sides, is_target));
+    let unmatched = sides.matching.unmatched.iter().map(|one| {
+        let order = &orders[usize::from(!one.is_of_target)];
+        of_unmatched(sides, one, order)
+    });
     let missing = sides.matching.pairs.iter().flat_map(|pair| {
         let slots = pair.missing.iter();
         slots.map(move |slot| of_slot(sides, pair, *slot))
@@ -28,7 +31,25 @@ pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
     unmatched.chain(missing).chain(problems).collect()
 }
 
-fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched) -> Skip {
+/// The pairs of a matching by the first of their executions on a side.
+fn order_of(sides: Sides<'_>, is_target: bool) -> Vec<(usize, usize)> {
+    let pairs = sides.matching.pairs.iter().enumerate();
+    let first = |pair: &RunPair| {
+        let runs = if is_target {
+            &pair.target
+        } else {
+            &pair.golden
+        };
+        runs.iter().min().copied()
+    };
+    let mut order: Vec<(usize, usize)> = pairs
+        .filter_map(|(i, pair)| Some((first(pair)?, i)))
+        .collect();
+    order.sort_unstable();
+    order
+}
+
+fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &[(usize, usize)]) -> Skip {
     let (name, side) = if unmatched.is_of_target {
         ("target", sides.target)
     } else {
@@ -40,8 +61,15 @@ fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched) -> Skip {
         (Some(problem), _) => ("damaged", problem.clone()),
         (None, reason) => (reason.name(), reason.message(unmatched.is_of_target)),
     };
+    let is_here = |other: usize| {
+        let place = &side.runs[other].place;
+        (place.rank, place.step) == (run.place.rank, run.place.step)
+    };
+    let after = order.partition_point(|&(other, _)| other <= unmatched.run);
+    let next = order[after..].iter().find(|&&(other, _)| is_here(other));
     Skip {
         side: name.to_owned(),
+        before: next.map(|&(_, pair)| pair),
         operator: Some(OperatorName::of(run)),
         slot: None,
         path: run
@@ -68,8 +96,8 @@ fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
         message: format!("the {other} side has no {slot_name} of it"),
         slot: Some(slot_name),
         path: None,
-        reason: "missing_slot".to_owned(),
-        is_allowed: false,
+        reason: MISSING_SLOT.to_owned(),
+        ..Skip::default()
     }
 }
 
