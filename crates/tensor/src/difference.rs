@@ -2,9 +2,24 @@
 //!
 //! `docs/compare.md` defines each of them.
 
+mod kl;
+mod pairs;
+mod relative;
+mod side;
+mod source;
+#[cfg(test)]
 mod specification;
+mod sweep;
+#[cfg(test)]
+mod tests;
+mod ulp;
+mod wide;
 
-use crate::{DType, TensorView};
+use self::kl::Divergence;
+use self::source::Source;
+use self::sweep::{Found, Sweep};
+use self::ulp::Ulps;
+use crate::{DType, TensorView, cpu};
 
 /// What is computed beside the numbers that always are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,14 +40,60 @@ pub fn difference(
     golden: TensorView<'_>,
     options: Options,
 ) -> Result<Difference, DifferenceError> {
-    specification::difference(target, golden, options)
+    let dtype = coarser(target.dtype, golden.dtype);
+    let sources = [Source::new(target)?, Source::new(golden)?];
+    let [a, b] = sources.map(|source| source.n());
+    if a != b {
+        return Err(DifferenceError::Size {
+            target: a,
+            golden: b,
+        });
+    }
+    let is_same_dtype = target.dtype == golden.dtype;
+    let found = cpu::run(Sweep {
+        sources,
+        ulps: dtype.map(Ulps::new),
+    });
+    let mut result = found.difference();
+    result.n = a as u64;
+    result.is_identical &= is_same_dtype;
+    if options.has_kl && result.n_finite > 0 {
+        result.kl = Some(if found.is_identical {
+            0.0
+        } else {
+            let ranges = found.pairs.ranges;
+            cpu::run(Divergence { sources, ranges })
+        });
+    }
+    Ok(result)
+}
+
+impl Found {
+    fn difference(&self) -> Difference {
+        let [target, golden] = self.sides.map(|side| side.summary());
+        let mut result = Difference {
+            n_equal: self.n_equal,
+            is_identical: self.is_identical,
+            n_nan_mismatches: self.n_nan_mismatches,
+            n_inf_mismatches: self.n_inf_mismatches,
+            n_sign_flips: self.n_sign_flips,
+            first_bad: self.first_bad,
+            target,
+            golden,
+            max_ulp: self.ulps.as_ref().map(Ulps::max),
+            p99_ulp: self.ulps.as_ref().map(Ulps::p99),
+            ..Difference::default()
+        };
+        self.pairs.finish(&mut result);
+        result
+    }
 }
 
 /// The float dtype with fewer digits of two, in whose steps distances are counted; none unless both are floats.
 ///
 /// Floats of 8 bits and fewer go by the steps of float16.
 pub fn coarser(a: DType, b: DType) -> Option<DType> {
-    specification::coarser(a, b)
+    ulp::coarser(a, b)
 }
 
 /// What [`difference`] found. Unless said otherwise numbers are taken over the elements that are finite on
