@@ -152,7 +152,7 @@ impl Pairs {
         result.cosine = match (a.is_zero(), b.is_zero()) {
             _ if self.n == 0 => None,
             (false, false) => {
-                let cosine = self.products.value().over(a).over(b).to_f64();
+                let cosine = self.products.value().over(a.times(b)).to_f64();
                 Some(cosine.clamp(-1.0, 1.0))
             }
             (true, true) => Some(1.0),
@@ -199,36 +199,51 @@ fn sums<M: Machine>(
     distances: &[f64],
     relative: &[f64],
 ) -> Sums {
-    let [a_factor, b_factor] = factors.map(|factor| m.splat(factor));
-    let (mut products, mut sum) = (m.reals(), m.reals());
-    let (mut squares, mut relative_sum) = (m.reals(), m.reals());
-    let mut step = |a: &[f64; LANES], b: &[f64; LANES], d: &[f64; LANES], r: &[f64; LANES]| {
-        let a = m.multiply(m.reals_from_array(a), a_factor);
-        let b = m.multiply(m.reals_from_array(b), b_factor);
-        let d = m.reals_from_array(d);
-        products = m.add(products, m.multiply(a, b));
-        sum = m.add(sum, d);
-        squares = m.add(squares, m.multiply(d, d));
-        relative_sum = m.add(relative_sum, m.reals_from_array(r));
+    let mut lanes = Lanes {
+        factors: [m.splat(factors[0]), m.splat(factors[1])],
+        products: m.reals(),
+        distances: m.reals(),
+        squared_distances: m.reals(),
+        relative: m.reals(),
     };
     let (a, a_rest) = target.as_chunks();
     let (b, b_rest) = golden.as_chunks();
     let (d, d_rest) = distances.as_chunks();
     let (r, r_rest) = relative.as_chunks();
     for (((a, b), d), r) in a.iter().zip(b).zip(d).zip(r) {
-        step(a, b, d, r);
+        lanes.add(m, [a, b, d, r]);
     }
-    step(
-        &padded(a_rest),
-        &padded(b_rest),
-        &padded(d_rest),
-        &padded(r_rest),
-    );
+    let [a, b] = [padded(a_rest), padded(b_rest)];
+    let [d, r] = [padded(d_rest), padded(r_rest)];
+    lanes.add(m, [&a, &b, &d, &r]);
     Sums {
-        products: fold(m.array(products)),
-        distances: fold(m.array(sum)),
-        squared_distances: fold(m.array(squares)),
-        relative: fold(m.array(relative_sum)),
+        products: fold(m.array(lanes.products)),
+        distances: fold(m.array(lanes.distances)),
+        squared_distances: fold(m.array(lanes.squared_distances)),
+        relative: fold(m.array(lanes.relative)),
+    }
+}
+
+/// [`Sums`] in the making.
+struct Lanes<M: Machine> {
+    factors: [M::Reals; 2],
+    products: M::Reals,
+    distances: M::Reals,
+    squared_distances: M::Reals,
+    relative: M::Reals,
+}
+
+impl<M: Machine> Lanes<M> {
+    /// Takes over elements of both sides, distances and relative differences.
+    #[inline(always)]
+    fn add(&mut self, m: M, [a, b, d, r]: [&[f64; LANES]; 4]) {
+        let a = m.multiply(m.reals_from_array(a), self.factors[0]);
+        let b = m.multiply(m.reals_from_array(b), self.factors[1]);
+        let d = m.reals_from_array(d);
+        self.products = m.add(self.products, m.multiply(a, b));
+        self.distances = m.add(self.distances, d);
+        self.squared_distances = m.add(self.squared_distances, m.multiply(d, d));
+        self.relative = m.add(self.relative, m.reals_from_array(r));
     }
 }
 

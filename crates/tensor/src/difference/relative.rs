@@ -72,7 +72,8 @@ impl Relative {
             smallest = smallest.min(if *out == 0.0 { i64::MAX } else { bits });
             n_zero += u64::from(*out == 0.0);
         }
-        if distances.contains(&f64::INFINITY) && largest == f64::INFINITY.to_bits().cast_signed() {
+        // Only doubles have distances that are none.
+        if largest == f64::INFINITY.to_bits().cast_signed() && distances.contains(&f64::INFINITY) {
             return self.add_far(a, b, distances, out);
         }
         self.count(n_zero, smallest, largest, out);

@@ -55,6 +55,17 @@ pub(super) fn padded(rest: &[f64]) -> [f64; LANES] {
 }
 
 impl SideBlock {
+    /// A block without elements.
+    pub(super) const EMPTY: SideBlock = SideBlock {
+        n: 0,
+        min: f64::INFINITY,
+        max: f64::NEG_INFINITY,
+        scale: 0,
+        sum: 0.0,
+        squares: 0.0,
+        deviation: 0.0,
+    };
+
     /// Looks at finite elements.
     #[inline(always)]
     pub(super) fn of<M: Machine>(m: M, values: &[f64]) -> SideBlock {

@@ -96,18 +96,26 @@ impl<'a> Source<'a> {
     #[inline(always)]
     pub(super) fn fill<M: Machine>(&self, m: M, start: usize, out: &mut [f64]) {
         let bytes = self.block(start, out.len());
-        if !fill(m, self.dtype, bytes, out) {
+        let decoded;
+        let (dtype, bytes) = if is_direct(self.dtype) {
+            (self.dtype, bytes)
+        } else {
             let shape = Shape::new([out.len()]).expect("a short list is a shape");
-            let decoded = decode(self.dtype, &shape, bytes).expect("sizes were checked");
-            let is_known = fill(m, decoded.dtype, &decoded.bytes, out);
-            debug_assert!(is_known, "{} is no type of numpy", decoded.dtype);
-        }
+            decoded = decode(self.dtype, &shape, bytes).expect("sizes were checked");
+            (decoded.dtype, &*decoded.bytes)
+        };
+        fill(m, dtype, bytes, out);
     }
 }
 
-/// Writes elements as doubles; false if there is no short way for their dtype.
+/// Whether elements become doubles without being decoded to a type of numpy first.
+fn is_direct(dtype: DType) -> bool {
+    dtype == DType::BF16 || numpy_dtype(dtype) == Some(dtype)
+}
+
+/// Writes elements of a dtype that [`is_direct`] as doubles.
 #[inline(always)]
-fn fill<M: Machine>(m: M, dtype: DType, bytes: &[u8], out: &mut [f64]) -> bool {
+fn fill<M: Machine>(m: M, dtype: DType, bytes: &[u8], out: &mut [f64]) {
     macro_rules! cast {
         ($type:ty) => {
             for (out, bytes) in out.iter_mut().zip(bytes.as_chunks().0) {
@@ -137,9 +145,8 @@ fn fill<M: Machine>(m: M, dtype: DType, bytes: &[u8], out: &mut [f64]) -> bool {
                 *out = f64::from(u8::from(byte != 0));
             }
         }
-        _ => return false,
+        _ => unreachable!("{dtype} is no type of one real number"),
     }
-    true
 }
 
 #[inline(always)]

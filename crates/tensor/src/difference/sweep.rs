@@ -2,6 +2,8 @@
 //!
 //! A block whose bytes are the same on both sides is looked at once. In one whose elements are not all
 //! finite these are counted one by one, and the finite ones moved together.
+//!
+//! No closure uses the machine: it would be compiled for any CPU, unless it happens to be inlined.
 
 use super::pairs::{PairBlock, Pairs};
 use super::side::{Side, SideBlock};
@@ -74,13 +76,19 @@ impl Task for Sweep<'_> {
             let bytes = [&target, &golden].map(|source| source.block(start, n_block));
             let block = [&mut buffers.target, &mut buffers.golden];
             let [a, b] = block.map(|buffer| &mut buffer[..n_block]);
-            target.fill(m, start, a);
-            if target.dtype() == golden.dtype() && bytes[0] == bytes[1] {
+            // A loop, so that there is one copy of what is inlined.
+            let mut is_same = false;
+            for (source, out) in self.sources.iter().zip([&mut *a, &mut *b]) {
+                if !is_same {
+                    source.fill(m, start, out);
+                    is_same = target.dtype() == golden.dtype() && bytes[0] == bytes[1];
+                }
+            }
+            if is_same {
                 found.add_same(m, start, a);
                 continue;
             }
             found.is_identical = false;
-            golden.fill(m, start, b);
             distances(
                 [&target, &golden],
                 start,
@@ -96,7 +104,7 @@ impl Task for Sweep<'_> {
 
 /// How many elements are finite on both sides.
 #[inline(always)]
-pub(super) fn n_finite(a: &[f64], b: &[f64]) -> usize {
+fn n_finite(a: &[f64], b: &[f64]) -> usize {
     let is_finite = |(a, b): (&f64, &f64)| (a.abs() < f64::INFINITY) & (b.abs() < f64::INFINITY);
     a.iter()
         .zip(b)
@@ -163,49 +171,51 @@ impl Found {
             .zip(&*b)
             .map(|(&a, &b)| u64::from(is_flipped(a, b)));
         self.n_sign_flips += flips.sum::<u64>();
-        if n_finite(a, b) == n {
-            let sides = [&*a, &*b].map(|values| SideBlock::of(m, values));
-            for (sum, side) in self.sides.iter_mut().zip(&sides) {
-                sum.add(side);
-            }
-            if let Some(ulps) = &mut self.ulps {
-                let are_alike = sources[0].dtype() == sources[1].dtype();
-                if !(are_alike && ulps.add_bytes(sources[0].dtype(), bytes)) {
-                    ulps.add(a, b);
-                }
-            }
-            let block = PairBlock {
-                target: a,
-                golden: b,
-                distances: d,
-                relative: &mut buffers.relative[..n],
-                sides: [&sides[0], &sides[1]],
-            };
-            return self.pairs.add(m, block, |i| (start + i) as u64);
-        }
-        // The room for relative differences is free until pairs are added.
-        for (side, values) in self.sides.iter_mut().zip([&*a, &*b]) {
+        let are_all_finite = n_finite(a, b) == n;
+        let mut n_pairs = n;
+        if !are_all_finite {
+            // The room for relative differences is free until pairs are added.
             let finite = &mut buffers.relative[..n];
-            finite.copy_from_slice(values);
-            let n_finite = keep_finite(finite, side);
-            side.add(&SideBlock::of(m, &finite[..n_finite]));
+            for (side, values) in self.sides.iter_mut().zip([&*a, &*b]) {
+                finite.copy_from_slice(values);
+                let n_finite = keep_finite(finite, side);
+                side.add(&SideBlock::of(m, &finite[..n_finite]));
+            }
+            n_pairs = self.set_apart(start, [&mut *a, &mut *b, &mut *d], &mut buffers.positions);
         }
-        let n_pairs = self.set_apart(start, [a, b, d], &mut buffers.positions);
-        let [a, b, d] = [a, b, d].map(|values| &mut values[..n_pairs]);
-        let sides = [&*a, &*b].map(|values| SideBlock::of(m, values));
+        let (a, b) = (&a[..n_pairs], &b[..n_pairs]);
+        let mut sides = [SideBlock::EMPTY; 2];
+        // A loop, so that there is one copy of what is inlined.
+        for (side, values) in sides.iter_mut().zip([a, b]) {
+            *side = SideBlock::of(m, values);
+        }
+        if are_all_finite {
+            self.sides[0].add(&sides[0]);
+            self.sides[1].add(&sides[1]);
+        }
         if let Some(ulps) = &mut self.ulps {
-            ulps.add(a, b);
+            let are_alike = sources[0].dtype() == sources[1].dtype();
+            let has_short_way = are_all_finite && are_alike;
+            if !(has_short_way && ulps.add_bytes(sources[0].dtype(), bytes)) {
+                ulps.add(a, b);
+            }
         }
         let block = PairBlock {
             target: a,
             golden: b,
-            distances: d,
+            distances: &mut d[..n_pairs],
             relative: &mut buffers.relative[..n_pairs],
             sides: [&sides[0], &sides[1]],
         };
         let positions = &buffers.positions;
-        self.pairs
-            .add(m, block, |i| (start + usize::from(positions[i])) as u64);
+        self.pairs.add(m, block, |i| {
+            let at = if are_all_finite {
+                i
+            } else {
+                positions[i].into()
+            };
+            (start + at) as u64
+        });
     }
 
     /// Counts pairs with an element that is not finite, and moves the others to the front. How many these

@@ -100,7 +100,6 @@ pub(super) struct Ulps {
     max: u64,
     counts: Box<[[u64; N_TABLES]]>,
     /// One block's.
-    buckets: Box<[u16]>,
     distances: Box<[u32]>,
 }
 
@@ -111,7 +110,6 @@ impl Ulps {
             narrow: Narrow::of(dtype),
             max: 0,
             counts: vec![[0; N_TABLES]; N_BUCKETS].into(),
-            buckets: vec![0; BLOCK].into(),
             distances: vec![0; BLOCK].into(),
         }
     }
@@ -175,12 +173,12 @@ impl Ulps {
             }
             return;
         }
-        let buckets = &mut self.buckets[..n];
-        for (out, &distance) in buckets.iter_mut().zip(distances) {
-            *out = bucket(distance.into(), f64::from(distance));
+        let distances = &mut self.distances[..n];
+        for distance in &mut *distances {
+            *distance = bucket(*distance);
         }
-        for (i, &bucket) in buckets.iter().enumerate() {
-            self.counts[usize::from(bucket)][i % N_TABLES] += 1;
+        for (i, bucket) in distances.iter().enumerate() {
+            self.counts[*bucket as usize][i % N_TABLES] += 1;
         }
     }
 
@@ -189,14 +187,7 @@ impl Ulps {
         for (i, (&a, &b)) in a.iter().zip(b).enumerate() {
             let distance = order(a).abs_diff(order(b));
             self.max = self.max.max(distance);
-            // Without the digits that a double has no room for, it is not rounded up.
-            let short = if distance >> 53 == 0 {
-                distance
-            } else {
-                distance & (u64::MAX << 11)
-            };
-            let bucket = bucket(distance, short as f64);
-            self.counts[usize::from(bucket)][i % N_TABLES] += 1;
+            self.counts[bucket_of_long(distance)][i % N_TABLES] += 1;
         }
     }
 
@@ -219,17 +210,32 @@ impl Ulps {
     }
 }
 
-/// The bucket of a distance, whose leading digits are those of `short`.
+/// The bucket of a distance.
 #[inline(always)]
-fn bucket(distance: u64, short: f64) -> u16 {
-    // Exponent and four digits of 256.
-    const FIRST: u64 = (1023 + 8) << 4;
-    let leading = (short.to_bits() >> 48).wrapping_sub(FIRST - N_EXACT as u64);
-    (if distance < N_EXACT as u64 {
+fn bucket(distance: u32) -> u32 {
+    // Exponent and four digits of 256 / 2.
+    const FIRST: u32 = (127 + 7) << 4;
+    // The ninth digit is gone, so that rounding to a float leaves those before it alone; and half of it
+    // is a signed number, which more machines can convert.
+    let short = (distance & !(distance >> 8)) >> 1;
+    let leading = (short.cast_signed() as f32).to_bits() >> 19;
+    if distance < N_EXACT as u32 {
         distance
     } else {
-        leading
-    }) as u16
+        leading.wrapping_sub(FIRST - N_EXACT as u32)
+    }
+}
+
+/// The same of distances of doubles.
+#[inline(always)]
+fn bucket_of_long(distance: u64) -> usize {
+    if distance < N_EXACT as u64 {
+        return distance as usize;
+    }
+    let power = distance.ilog2();
+    // The digits after the first one.
+    let digits = (distance >> (power - 4)) as usize % 16;
+    N_EXACT + (power as usize - 8) * 16 + digits
 }
 
 /// The largest distance in a bucket.
@@ -251,14 +257,11 @@ mod tests {
             |power: u32| (0..=64).map(move |i| (1u64 << power).wrapping_add(i).wrapping_sub(32));
         let distances = (0..5000).chain((8..64).flat_map(near)).chain([u64::MAX]);
         for distance in distances {
-            let short = if distance >> 53 == 0 {
-                distance
-            } else {
-                distance & (u64::MAX << 11)
-            };
-            let bucket = bucket(distance, short as f64);
             let expected = super::super::specification::rounded_up(distance);
-            assert_eq!(end(bucket.into()), expected, "{distance}");
+            assert_eq!(end(bucket_of_long(distance)), expected, "{distance}");
+            if let Ok(short) = u32::try_from(distance) {
+                assert_eq!(end(bucket(short) as usize), expected, "{distance}");
+            }
         }
     }
 
