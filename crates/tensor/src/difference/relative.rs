@@ -105,7 +105,7 @@ impl Relative {
         let highest = bin(value(largest));
         self.n += n;
         let mut n_reaching = n;
-        for at in 0..=highest {
+        for (at, count) in self.histogram[..=highest].iter_mut().enumerate() {
             let n_next = if at == highest {
                 0
             } else if at < lowest {
@@ -113,7 +113,7 @@ impl Relative {
             } else {
                 n_at_least(out, DECADES[at])
             };
-            self.histogram[at] += n_reaching - n_next;
+            *count += n_reaching - n_next;
             n_reaching = n_next;
         }
         self.n_below_5_1000 += if highest < N_BINS_SMALL {

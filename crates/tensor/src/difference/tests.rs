@@ -65,13 +65,18 @@ const OPTIONS: Options = Options { has_kl: true };
 
 /// Compares both with the specification, on every machine that the CPU has.
 fn check(target: &Case, golden: &Case) -> Difference {
+    check_named("", target, golden)
+}
+
+/// The same of a kind of tensors that has a name.
+fn check_named(name: &str, target: &Case, golden: &Case) -> Difference {
     let (a, b) = (target.view(), golden.view());
     let found = difference(a, b, OPTIONS).unwrap();
     let expected = specification::difference(a, b, OPTIONS).unwrap();
     let complaints = complaints(&found, &expected);
     assert!(
         complaints.is_empty(),
-        "{} {} elements, {}: {complaints:#?}",
+        "{name}: {} elements, {} and {}: {complaints:#?}",
         found.n,
         a.dtype,
         b.dtype
@@ -109,7 +114,8 @@ fn complaints(found: &Difference, expected: &Difference) -> Vec<String> {
     let mut check = |name: &str, found: f64, expected: f64, bound: f64| {
         let is_same = found == expected || (found.is_nan() && expected.is_nan());
         // Out of the range of normal doubles only so many digits are left.
-        if !is_same && !((found - expected).abs() <= bound + 1e-322) {
+        let is_near = (found - expected).abs() <= bound + 1e-322;
+        if !is_same && !is_near {
             complaints.push(format!("{name} {found:e}, expected {expected:e}"));
         }
     };
@@ -160,27 +166,24 @@ fn complaints(found: &Difference, expected: &Difference) -> Vec<String> {
         let bound = 1e-12 * expected.std + 1e-13 * largest;
         check("std", found.std, expected.std, bound);
     }
-    let counts = |d: &Difference| {
-        let side = |s: &Summary| [s.n_nan, s.n_positive_inf, s.n_negative_inf, s.n_zero];
-        (
-            [
-                d.n,
-                d.n_finite,
-                d.n_equal,
-                d.n_nan_mismatches,
-                d.n_inf_mismatches,
-                d.n_sign_flips,
-            ],
-            (d.is_identical, d.max_ulp, d.p99_ulp, d.worst, d.first_bad),
-            (d.cosine.is_some(), d.kl.is_some(), d.histogram),
-            [side(&d.target), side(&d.golden)],
-        )
-    };
     let (found, expected) = (counts(found), counts(expected));
     if found != expected {
-        complaints.push(format!("counts {found:?}, expected {expected:?}"));
+        complaints.push(format!("counts {found}, expected {expected}"));
     }
     complaints
+}
+
+/// What has no rounding, as text.
+fn counts(d: &Difference) -> String {
+    let side = |s: &Summary| [s.n_nan, s.n_positive_inf, s.n_negative_inf, s.n_zero];
+    let found = (
+        (d.n, d.n_finite, d.n_equal, d.n_sign_flips),
+        (d.n_nan_mismatches, d.n_inf_mismatches, d.first_bad),
+        (d.is_identical, d.max_ulp, d.p99_ulp, d.worst),
+        (d.cosine.is_some(), d.kl.is_some(), d.histogram),
+        [side(&d.target), side(&d.golden)],
+    );
+    format!("{found:?}")
 }
 
 /// A sequence of bits that looks random.

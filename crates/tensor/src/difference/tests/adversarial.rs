@@ -140,8 +140,7 @@ fn kinds_of_differences() {
             let (a, b) = made(maker, n);
             for target in FLOATS {
                 for golden in FLOATS {
-                    println!("{name}: {n} elements, {target} and {golden}");
-                    check(&Case::of(target, &a), &Case::of(golden, &b));
+                    check_named(name, &Case::of(target, &a), &Case::of(golden, &b));
                 }
             }
         }
