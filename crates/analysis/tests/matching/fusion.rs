@@ -72,6 +72,27 @@ fn what_the_dump_says_comes_before_equal_names() {
     }
 }
 
+/// Where the header of a dump file names the last operator only, of whose output it is.
+#[test]
+fn an_output_of_another_operator_is_not_that_of_its_namesake() {
+    let mut target = fused("Conv2D", "conv1");
+    target[1].original_names = vec!["relu1".to_owned()];
+    target[1].slots[3].original = Some(("relu1".to_owned(), 0));
+    let (target, golden) = (side(target), side(chain()));
+    let matching = matched(&target, &golden);
+    let slots = slot_lines(&matching, &target, &golden);
+    assert!(
+        slots.contains(&"conv1:output.0 = relu1:output.0".to_owned()),
+        "{slots:?}"
+    );
+    // The other side is fused as well, and does not say so.
+    let golden = side(fused("Conv2D", "conv1"));
+    assert_eq!(
+        lines(&matched(&target, &golden), &target, &golden)[1],
+        "conv1 = conv1, name"
+    );
+}
+
 #[test]
 fn an_operator_without_a_slot_in_common_is_inside() {
     let mut target = fused("Conv2D", "f");

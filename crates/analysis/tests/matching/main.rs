@@ -48,7 +48,7 @@ fn side(mut runs: Vec<Run>) -> Side {
     }
 }
 
-fn at(place: RunPlace, runs: Vec<Run>) -> Vec<Run> {
+fn at(place: &RunPlace, runs: Vec<Run>) -> Vec<Run> {
     let place = |run: Run| Run {
         place: place.clone(),
         ..run

@@ -14,7 +14,7 @@ fn place(rank: Option<u32>, model: Option<(&str, u32)>, step: Option<u64>) -> Ru
     }
 }
 
-fn relu(place: RunPlace, name: &str) -> Vec<Run> {
+fn relu(place: &RunPlace, name: &str) -> Vec<Run> {
     at(place, vec![same("Relu", name, &[4])])
 }
 
@@ -38,7 +38,7 @@ fn the_only_place_of_each_side_is_the_same() {
     ];
     for a in &places {
         for b in &places {
-            let (target, golden) = (relu(a.clone(), "a"), relu(b.clone(), "a"));
+            let (target, golden) = (relu(a, "a"), relu(b, "a"));
             check(&[target], &[golden], &Options::default(), &["a = a, name"]);
         }
     }
@@ -48,7 +48,7 @@ fn the_only_place_of_each_side_is_the_same() {
 fn steps_and_ranks_go_by_number() {
     let runs = |rank, step| {
         relu(
-            place(Some(rank), None, Some(step)),
+            &place(Some(rank), None, Some(step)),
             &format!("r{rank}s{step}"),
         )
     };
@@ -70,7 +70,7 @@ fn steps_and_ranks_go_by_number() {
 
 #[test]
 fn chosen_steps_and_ranks_are_compared_alone() {
-    let runs = |rank, step| relu(place(Some(rank), None, Some(step)), "a");
+    let runs = |rank, step| relu(&place(Some(rank), None, Some(step)), "a");
     let all = [runs(0, 0), runs(0, 1), runs(0, 2)];
     let steps = Options {
         steps: vec![(1, 2), (0, 5)],
@@ -95,7 +95,7 @@ fn chosen_steps_and_ranks_are_compared_alone() {
         &["a = a, name", "golden: a, left_out"],
     );
     // A side without numbers has one step, which any number means.
-    let plain = relu(place(None, None, None), "a");
+    let plain = relu(&place(None, None, None), "a");
     let steps = Options {
         steps: vec![(1, 0)],
         ..Options::default()
@@ -109,7 +109,7 @@ fn graphs_with_the_same_operators_go_by_name() {
     let graph = |n: u32, name: &str| {
         let place = place(Some(0), Some((name, n)), Some(0));
         at(
-            place,
+            &place,
             vec![same("Add", "add", &[4]), same("Mul", "mul", &[4])],
         )
     };
@@ -132,7 +132,7 @@ fn graphs_with_the_same_operators_go_by_name() {
 fn models_of_other_names_go_by_what_they_have_in_common() {
     let model = |name: &str, id, ops: &[&str]| {
         let ops = ops.iter().map(|op| same("Relu", op, &[4])).collect();
-        at(place(None, Some((name, id)), None), ops)
+        at(&place(None, Some((name, id)), None), ops)
     };
     let target = [
         model("a", 1, &["x", "y"]),
@@ -172,7 +172,7 @@ fn models_of_other_names_go_by_what_they_have_in_common() {
 fn loads_of_a_model_keep_their_order() {
     let load = |id, shape: u64| {
         at(
-            place(None, Some(("net", id)), Some(0)),
+            &place(None, Some(("net", id)), Some(0)),
             vec![same("Relu", "a", &[shape])],
         )
     };
@@ -186,5 +186,33 @@ fn loads_of_a_model_keep_their_order() {
     assert_eq!(
         [&matching.pairs[0].golden, &matching.pairs[1].golden],
         [&[0], &[1]]
+    );
+}
+
+#[test]
+fn what_has_no_step_stays_beside_the_steps() {
+    // Constants of a graph belong to no step.
+    let constant = || relu(&place(None, None, None), "constant");
+    let run = |step| relu(&place(None, None, step), "a");
+    let expected = ["constant = constant, name", "a = a, name"];
+    let options = Options::default();
+    check(
+        &[constant(), run(Some(4))],
+        &[constant(), run(Some(0))],
+        &options,
+        &expected,
+    );
+    let expected = ["a = a, name", "target: constant, missing_place"];
+    check(
+        &[constant(), run(Some(4))],
+        &[run(None)],
+        &options,
+        &expected,
+    );
+    check(
+        &[constant(), run(Some(4))],
+        &[run(Some(2))],
+        &options,
+        &expected,
     );
 }

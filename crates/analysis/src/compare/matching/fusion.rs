@@ -54,8 +54,7 @@ fn origin(
 
 /// Pairs operators with those that they are said to be made of.
 ///
-/// One that the other side has too, by its own name, is fused there just as well, unless the other side has
-/// several of those that it is made of.
+/// One of which the other side has no part but the one with its own name is fused there just as well.
 pub(super) fn declared(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
     for side in [0, 1] {
         let other = 1 - side;
@@ -87,15 +86,24 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
             let mut members: Vec<usize> = names.iter().filter_map(found).collect();
             members.retain(|&member| board.is_free(other, member));
             board.sort(other, &mut members);
+            // A fused operator may have the name of its first part, and say what its last one was.
+            if let [run] = runs[..]
+                && let Some(&namesake) = of_key.get(&(board.name(side, run).to_owned(), repeat))
+                && members.first().is_some_and(|&first| {
+                    board.position(other, namesake) < board.position(other, first)
+                })
+            {
+                members.insert(0, namesake);
+            }
             let is_same_fused = |run: usize| {
                 let partner = of_key.get(&(board.name(side, run).to_owned(), repeat));
                 partner.is_some_and(|&partner| originals(board, rules, other, partner) == names)
             };
-            let is_single = members.len() == 1
+            let is_itself = members.len() == 1
                 && runs
                     .iter()
-                    .any(|&run| of_key.contains_key(&(board.name(side, run).to_owned(), repeat)));
-            if members.is_empty() || is_single || runs.iter().any(|&run| is_same_fused(run)) {
+                    .any(|&run| board.name(side, run) == board.name(other, members[0]));
+            if members.is_empty() || is_itself || runs.iter().any(|&run| is_same_fused(run)) {
                 continue;
             }
             let is_end_shared = names.last().is_some_and(|last| {

@@ -25,6 +25,8 @@ const N_NEAR: usize = 32;
 /// Pairs that are looked at, whatever their distance; more where the order is unknown, so that there is none.
 const N_PAIRS_MAX: usize = 4096;
 const N_UNORDERED_PAIRS_MAX: usize = 1 << 20;
+/// How often what is left is looked at again.
+const N_ROUNDS_MAX: usize = 32;
 
 /// The parts of a name, sorted.
 pub(super) struct NameTokens(Vec<String>);
@@ -90,7 +92,7 @@ pub(super) fn likely(board: &mut Board<'_>, scope: &Scope) {
         // What is taken is out of the way of the others.
         let mut is_taken = [0, 1].map(|i| vec![false; gap.runs[i].len()]);
         let candidates = candidates(board, &gap, scope.is_ordered);
-        loop {
+        for _ in 0..N_ROUNDS_MAX {
             let best = best(&candidates, &is_taken);
             let mut has_new = false;
             for &(likeness, [t, g]) in &candidates {

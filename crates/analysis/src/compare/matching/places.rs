@@ -83,13 +83,12 @@ impl Places {
         let mut groups = [0, 1].map(|i| grouped(&runs[i], |run| number(&sides[i].runs[run])));
         let mut pairs: Vec<[Option<N>; 2]> = Vec::new();
         let reason = if chosen.is_empty() {
-            let is_single = groups.iter().all(|groups| groups.len() == 1);
-            if is_single {
-                let only = |i: usize| groups[i].keys().next().copied().flatten();
-                pairs.push([only(0), only(1)]);
-            } else {
-                let shared = groups[0].keys().filter(|key| groups[1].contains_key(key));
-                pairs.extend(shared.map(|&key| [key, key]));
+            match [0, 1].map(|i| only(&groups[i])) {
+                [Some(t), Some(g)] => pairs.extend([[t, g], [None, None]]),
+                _ => {
+                    let shared = groups[0].keys().filter(|key| groups[1].contains_key(key));
+                    pairs.extend(shared.map(|&key| [key, key]));
+                }
             }
             Reason::NoSuchPlace
         } else {
@@ -128,6 +127,16 @@ impl Places {
             run,
             reason: reason.clone(),
         }));
+    }
+}
+
+/// The only number that there is; what has no number is beside it, unless there is nothing else.
+fn only<N: Copy + Ord>(groups: &Grouped<Option<N>>) -> Option<Option<N>> {
+    let mut numbers = groups.keys().filter(|key| key.is_some());
+    match (numbers.next(), numbers.next()) {
+        (None, _) if groups.is_empty() => None,
+        (first, None) => Some(first.copied().flatten()),
+        _ => None,
     }
 }
 

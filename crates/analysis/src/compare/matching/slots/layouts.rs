@@ -40,15 +40,17 @@ pub(super) fn common(a: &Slot, b: &Slot) -> Option<Layout> {
         return None;
     }
     let n_axes = [a, b].into_iter().find_map(n_original_axes);
-    let all = |layout: Layout| layouts.contains(&layout);
+    let has = |layout: Layout| layouts.contains(&layout);
+    let has_image_blocks = has(Layout::Nc1hwc0) || has(Layout::Nc1hwc0C04);
     Some(match n_axes {
-        Some(VOLUME_AXES) if !all(Layout::FractalNz) => Layout::Ncdhw,
-        Some(IMAGE_AXES) if !all(Layout::FractalNz) => Layout::Nchw,
-        Some(_) if !all(Layout::Nc1hwc0) => Layout::Nd,
+        Some(VOLUME_AXES) if !has(Layout::FractalNz) => Layout::Ncdhw,
+        Some(IMAGE_AXES) if !has(Layout::FractalNz) => Layout::Nchw,
         // The blocks of an image are those of four axes, however many were there before.
-        _ if all(Layout::Nc1hwc0) || all(Layout::FractalZ) => Layout::Nchw,
-        _ if all(Layout::Ndc1hwc0) || all(Layout::FractalZ3d) => Layout::Ncdhw,
-        _ => Layout::Nd,
+        _ if has_image_blocks => Layout::Nchw,
+        Some(_) => Layout::Nd,
+        None if has(Layout::FractalZ) => Layout::Nchw,
+        None if has(Layout::Ndc1hwc0) || has(Layout::FractalZ3d) => Layout::Ncdhw,
+        None => Layout::Nd,
     })
 }
 
