@@ -9,7 +9,7 @@ fuzz_target!(|text: &str| {
     for form in [Form::Json, Form::Yaml] {
         if let Ok(mapping) = Mapping::parse(text, form) {
             for again in [Form::Json, Form::Yaml] {
-                let written = mapping.to_text(again);
+                let written = mapping.to_text(again).unwrap();
                 let read = Mapping::parse(&written, again).unwrap();
                 // Likeness may be NaN, which is equal to nothing.
                 assert_eq!(read.operators.len(), mapping.operators.len());

@@ -205,7 +205,7 @@ fn a_proposal_can_be_edited_and_used_again() {
     );
     assert_eq!(proposal.unmatched.target, ["a/x", "debug_print", "alone"]);
     for form in [Form::Json, Form::Yaml] {
-        let text = proposal.to_text(form);
+        let text = proposal.to_text(form).unwrap();
         let read = Mapping::parse(&text, form).unwrap();
         assert_eq!(read, proposal, "{text}");
         let options = Options {

@@ -1,6 +1,6 @@
 //! What holds of all networks.
 
-use opscope_analysis::compare::matching::How;
+use opscope_analysis::compare::matching::{Form, How, Mapping, Names, OperatorMapping};
 use opscope_analysis::compare::side::{Run, Side};
 use proptest::prelude::*;
 
@@ -51,6 +51,39 @@ proptest! {
     fn nothing_is_lost_or_used_twice(target in anything(), golden in anything()) {
         let matching = matched(&target, &golden);
         prop_assert_eq!(&matching, &matched(&target, &golden));
+    }
+
+    /// Names may look like numbers, dates, tags or comments.
+    #[test]
+    fn mappings_come_back(
+        names in prop::collection::vec("[a-z0-9_:#/*&!%@`'\"{},.~ +\\-\\\\\n\tÄ]{0,8}|null|yes|1e3|0x1f|~|2001-01-01", 0..8),
+        likeness in prop::option::of((0_u32..1000).prop_map(|n| f64::from(n) / 1000.0)),
+    ) {
+        let entry = |names: &[String]| OperatorMapping {
+            target: Names::from(names.to_vec()),
+            golden: names.first().map_or_else(Names::default, |name| Names::One(name.clone())),
+            target_run: Some(names.len()),
+            slots: names.iter().map(|name| (name.clone(), name.clone())).collect(),
+            likeness,
+            ..OperatorMapping::default()
+        };
+        let mapping = Mapping {
+            operators: names.chunks(3).map(entry).collect(),
+            ignore: names,
+            ..Mapping::default()
+        };
+        for form in [Form::Json, Form::Yaml] {
+            let text = mapping.to_text(form).unwrap();
+            prop_assert_eq!(&Mapping::parse(&text, form).unwrap(), &mapping, "{}", text);
+        }
+    }
+
+    /// Whatever stands in a file, reading it ends.
+    #[test]
+    fn any_text_is_read_or_refused(text in "[\\[\\]{}:,*&!|>'\"\n a-c#-]{0,60}") {
+        for form in [Form::Json, Form::Yaml] {
+            let _ = Mapping::parse(&text, form);
+        }
     }
 
     #[test]

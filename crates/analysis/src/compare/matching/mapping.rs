@@ -158,7 +158,13 @@ pub enum MappingError {
         /// What stands there.
         text: String,
     },
-    /// An entry without operators of the target.
+    /// It cannot be written.
+    #[error("cannot write the mapping: {message}")]
+    Write {
+        /// Why.
+        message: String,
+    },
+    /// An entry without operators.
     #[error(
         "the mapping, `{place}`: no operator is named; what the target lacks belongs into `ignore`"
     )]
@@ -194,12 +200,15 @@ impl Mapping {
 
     /// The mapping as text.
     ///
-    /// # Panics
-    /// Never: names, numbers and lists of them can always be written.
-    pub fn to_text(&self, form: Form) -> String {
+    /// # Errors
+    /// [`MappingError::Write`] if a name cannot be written.
+    pub fn to_text(&self, form: Form) -> Result<String, MappingError> {
+        let failed = |message: String| MappingError::Write { message };
         match form {
-            Form::Json => serde_json::to_string_pretty(self).unwrap_or_default() + "\n",
-            Form::Yaml => serde_saphyr::to_string(self).unwrap_or_default(),
+            Form::Json => serde_json::to_string_pretty(self)
+                .map(|text| text + "\n")
+                .map_err(|error| failed(error.to_string())),
+            Form::Yaml => serde_saphyr::to_string(self).map_err(|error| failed(error.to_string())),
         }
     }
 }

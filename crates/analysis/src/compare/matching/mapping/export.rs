@@ -47,7 +47,8 @@ impl Matching {
                 slots: slots(sides, pair),
                 how: Some(pair.how.name().to_owned()),
                 likeness: match pair.how {
-                    How::Fuzzy(likeness) => Some(likeness),
+                    // More digits are of no use to people.
+                    How::Fuzzy(likeness) => Some((likeness * 1000.0).round() / 1000.0),
                     _ => None,
                 },
             });
