@@ -102,6 +102,46 @@ proptest! {
         }
     }
 
+    /// Parts of the network, fused: outputs are those of the last of each part, on both sides alike.
+    #[test]
+    fn declared_fusions_are_found(runs in network(), lengths in prop::collection::vec(1_usize..5, 60)) {
+        let golden = side(runs.clone());
+        let mut fused = Vec::new();
+        let mut ends = Vec::new();
+        let mut rest = &runs[..];
+        for (i, length) in lengths.into_iter().enumerate() {
+            let (part, after) = rest.split_at(length.min(rest.len()));
+            let (Some(first), Some(last)) = (part.first(), part.last()) else {
+                break;
+            };
+            let mut run = first.clone();
+            // It keeps the name of its first part, or that of its last, or gets one of its own.
+            run.op_name = [&first.op_name, &last.op_name, &format!("fused_{i}")][i % 3].clone();
+            run.slots[1] = last.slots[1].clone();
+            run.original_names = part.iter().map(|run| run.op_name.clone()).collect();
+            fused.push(run);
+            ends.push(runs.len() - after.len() - 1);
+            rest = after;
+        }
+        let target = side(fused);
+        for is_swapped in [false, true] {
+            let matching = if is_swapped { matched(&golden, &target) } else { matched(&target, &golden) };
+            let mut outputs: Vec<(usize, usize)> = matching
+                .pairs
+                .iter()
+                .flat_map(|pair| &pair.slots)
+                .map(|pair| if is_swapped { (pair.golden, pair.target) } else { (pair.target, pair.golden) })
+                .filter(|(fused, _)| fused.slot == 1)
+                .map(|(fused, part)| (fused.run, part.run))
+                .collect();
+            outputs.sort_unstable();
+            let expected: Vec<(usize, usize)> = ends.iter().copied().enumerate().collect();
+            prop_assert_eq!(outputs, expected);
+            let inside = matching.unmatched.iter().all(|one| one.reason.name() == "inside_fusion");
+            prop_assert!(inside);
+        }
+    }
+
     /// Operators of types that differ, with their names among each other.
     #[test]
     fn exchanged_names_are_found(runs in network(), from in 0_usize..60, to in 0_usize..60) {
