@@ -124,7 +124,7 @@ fn compare(target: &Path, golden: &Path) -> Comparison {
             .iter_mut()
             .for_each(|run| run.place = Default::default());
     }
-    let matching = Matching::of(&target, &golden, &matching::Options::default());
+    let matching = Matching::of(&target, &golden, &matching::Options::default()).unwrap();
     let sides = Sides {
         target: &target,
         golden: &golden,

@@ -83,20 +83,33 @@ fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &[(usize, usize)
 }
 
 fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
-    let (name, other, side, runs) = if slot.is_of_target {
-        ("target", "golden", sides.target, &pair.target)
+    let (name, other, side, others, partners) = if slot.is_of_target {
+        ("target", "golden", sides.target, sides.golden, &pair.golden)
     } else {
-        ("golden", "target", sides.golden, &pair.golden)
+        ("golden", "target", sides.golden, sides.target, &pair.target)
     };
-    let run = runs.first().and_then(|&run| side.runs.get(run));
+    let run = side.runs.get(slot.run);
     let slot_name = format!("{}.{}", slot.side.name(), slot.index);
+    let (reason, message) = if slot.is_inner {
+        let partners: Vec<&str> = partners
+            .iter()
+            .map(|&run| others.runs[run].op_name.as_str())
+            .collect();
+        let reason = Reason::InsideFusion(partners.join("+"));
+        (reason.name(), reason.message(slot.is_of_target))
+    } else {
+        (
+            MISSING_SLOT,
+            format!("the {other} side has no {slot_name} of it"),
+        )
+    };
     Skip {
         side: name.to_owned(),
         operator: run.map(OperatorName::of),
-        message: format!("the {other} side has no {slot_name} of it"),
+        message,
         slot: Some(slot_name),
         path: None,
-        reason: MISSING_SLOT.to_owned(),
+        reason: reason.to_owned(),
         ..Skip::default()
     }
 }
@@ -108,6 +121,8 @@ impl Reason {
             Reason::NoSuchName => "missing",
             Reason::NoSuchPlace => "missing_place",
             Reason::NoSuchRepeat => "missing_repeat",
+            Reason::OtherType(_) => "other_type",
+            Reason::Ambiguous(..) => "ambiguous",
             Reason::InsideFusion(_) => "inside_fusion",
             Reason::LeftOut => "left_out",
         }
@@ -122,7 +137,13 @@ impl Reason {
             Reason::InsideFusion(name) => {
                 format!("it is inside `{name}` on the {other} side, which shows no value of it")
             }
-            Reason::LeftOut => "the mapping leaves it out".to_owned(),
+            Reason::OtherType(op_type) => {
+                format!("what has its name on the {other} side is of type `{op_type}`")
+            }
+            Reason::Ambiguous(first, second) => {
+                format!("`{first}` and `{second}` of the {other} side are about equally like it")
+            }
+            Reason::LeftOut => "a mapping or choice leaves it out".to_owned(),
         }
     }
 }

@@ -19,6 +19,7 @@ use super::result::{Comparison, Level, OperatorResult, RuleHit, SlotResult};
 
 pub use bounds::Bounds;
 pub use exactness::dtype_of;
+pub(super) use glob::is_match;
 pub use thresholds::{Limits, Thresholds, ThresholdsError, YardstickUse};
 
 /// Name of the rule that outputs without a defined value are not judged.

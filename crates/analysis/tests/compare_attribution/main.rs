@@ -21,7 +21,7 @@ const N_CASES: u64 = 400;
 fn compare(target: &Path, golden: &Path) -> Comparison {
     let open = |path| Side::open(path, 1).unwrap();
     let (target, golden) = (open(target), open(golden));
-    let matching = Matching::of(&target, &golden, &matching::Options::default());
+    let matching = Matching::of(&target, &golden, &matching::Options::default()).unwrap();
     let sides = Sides {
         target: &target,
         golden: &golden,
