@@ -3,6 +3,7 @@
 //! A verdict is a function of saved numbers and thresholds, so that it can be given anew without reading a
 //! tensor again.
 
+mod read;
 mod thresholds;
 
 use opscope_tensor::DType;
@@ -10,6 +11,8 @@ use opscope_tensor::DType;
 use super::measure::{SHAPE_RULE, coarser};
 use super::result::{Comparison, Level, OperatorResult, RuleHit, SlotResult};
 
+pub use read::ReadThresholdsError;
+pub(super) use thresholds::is_match;
 pub use thresholds::{Bounds, Thresholds, ThresholdsError};
 
 /// Judges every slot anew, and each operator by its outputs; then the whole.

@@ -1,0 +1,204 @@
+//! `opscope compare`.
+
+mod colour;
+mod outcome;
+mod reports;
+mod terminal;
+
+use std::path::{Path, PathBuf};
+
+use opscope_analysis::compare::matching;
+use opscope_analysis::compare::report::json;
+use opscope_analysis::compare::result::Comparison;
+use opscope_analysis::compare::run::{self, CompareError, Judging, Request};
+use opscope_analysis::compare::verdict::Thresholds;
+use opscope_analysis::compare::{Selection, SkipPattern};
+use opscope_analysis::default_jobs;
+use opscope_tensor::difference;
+
+use self::outcome::FailOn;
+use self::reports::ReportArguments;
+use crate::arguments::{Ranges, rank_ranges, step_ranges};
+use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::progress;
+
+/// Compare two dumps operator by operator, and say where they part
+///
+/// TARGET is the dump that is examined, GOLDEN the one that is taken for right. Operators are paired, every pair of
+/// their inputs and outputs is measured, and the first operator that adds an error of its own is named. Dumps of any
+/// kind that `show` reads can be compared with each other.
+///
+/// Ends with 0 if everything agrees, 1 if something differs too much, 3 if one side cannot be read at all, and 4 if
+/// a file is damaged (whatever else there is), or if nothing differs but something could not be compared.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope compare npu/20240102030405 cpu/20240102030405
+  opscope compare fp16 fp32 --reference fp16_cpu --html report.html
+  opscope compare npu cpu --filter '*/layer_3/*' --outputs-only --json - | jq .summary
+  opscope compare npu cpu --json result.json
+  opscope compare --from result.json --thresholds strict.json")]
+pub(crate) struct Arguments {
+    /// The dump that is examined: a directory or a file
+    #[arg(required_unless_present = "from", conflicts_with = "from")]
+    target: Option<PathBuf>,
+    /// The dump that is taken for right
+    #[arg(required_unless_present = "from", conflicts_with = "from")]
+    golden: Option<PathBuf>,
+    /// Judge a result that `--json` or `--jsonl` saved anew; no tensor is read
+    #[arg(long, value_name = "RESULT")]
+    from: Option<PathBuf>,
+    /// A dump that shows how far from GOLDEN is natural, such as one of the same dtype as TARGET
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
+    reference: Option<PathBuf>,
+    /// Limits that differ from the defaults
+    #[arg(long, value_name = "FILE")]
+    thresholds: Option<PathBuf>,
+    #[command(flatten)]
+    part: PartArguments,
+    /// Also compute the Kullback-Leibler divergence
+    #[arg(long, conflicts_with = "from")]
+    kl: bool,
+    /// Number of threads [default: one for each processor]
+    #[arg(long, value_name = "N", conflicts_with = "from")]
+    jobs: Option<usize>,
+    /// How many operators and skips to show
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// What ends with 1: a failure, also a warning, or also what was not compared
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "fail")]
+    fail_on: FailOn,
+    /// What may stay uncompared: a regular expression for name, type, file or reason; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    allow_skip: Vec<String>,
+    #[command(flatten)]
+    reports: ReportArguments,
+    /// Print nothing but what `-` asks for
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+/// Which part of both dumps is compared.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Part")]
+struct PartArguments {
+    /// Compare these steps; what belongs to no step always is
+    #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges, conflicts_with = "from")]
+    steps: Option<Ranges>,
+    /// Compare these ranks; what belongs to no rank always is
+    #[arg(long, value_name = "0-3,7", value_parser = rank_ranges, conflicts_with = "from")]
+    ranks: Option<Ranges>,
+    /// Compare operators with such a name, with `*` and `?`; may be repeated
+    #[arg(long, value_name = "PATTERN", conflicts_with = "from")]
+    filter: Vec<String>,
+    /// Compare operators of such a type, with `*` and `?`; may be repeated
+    #[arg(long, value_name = "PATTERN", conflicts_with = "from")]
+    op_type: Vec<String>,
+    /// Leave inputs out; what an operator inherited is not known then
+    #[arg(long, conflicts_with = "from")]
+    outputs_only: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.reports.check()?;
+    let judging = Judging {
+        thresholds: thresholds(arguments.thresholds.as_deref())?,
+        n_ranked: arguments.top,
+        allowed: arguments
+            .allow_skip
+            .iter()
+            .map(|text| SkipPattern::new(text))
+            .collect(),
+    };
+    let comparison = match (&arguments.from, &arguments.target, &arguments.golden) {
+        (Some(saved), ..) => judged_anew(saved, &judging)?,
+        (None, Some(target), Some(golden)) => compared(arguments, (target, golden), judging)?,
+        // clap has seen to it.
+        (None, ..) => return Err(Failure::message(USAGE, "TARGET and GOLDEN are needed")),
+    };
+    if !arguments.quiet && !arguments.reports.is_stdout_taken() {
+        terminal::print(&comparison, arguments.top)?;
+    }
+    arguments.reports.write(&comparison)?;
+    match outcome::code(&comparison, arguments.fail_on) {
+        0 => Ok(()),
+        code => Err(Failure::silent(code)),
+    }
+}
+
+fn thresholds(path: Option<&Path>) -> Result<Thresholds, Failure> {
+    let Some(path) = path else {
+        return Ok(Thresholds::default());
+    };
+    Thresholds::read(path).map_err(|error| Failure::new(USAGE, error))
+}
+
+fn judged_anew(saved: &Path, judging: &Judging) -> Result<Comparison, Failure> {
+    let mut comparison = json::read(saved).map_err(|error| {
+        let error = anyhow::Error::new(error);
+        Failure::new(UNREADABLE, error.context(format!("`{}`", saved.display())))
+    })?;
+    run::rejudge(&mut comparison, judging);
+    Ok(comparison)
+}
+
+fn compared(
+    arguments: &Arguments,
+    (target, golden): (&Path, &Path),
+    judging: Judging,
+) -> Result<Comparison, Failure> {
+    let part = &arguments.part;
+    let ranges = |given: &Option<Ranges>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
+    let request = Request {
+        target: target.to_owned(),
+        golden: golden.to_owned(),
+        reference: arguments.reference.clone(),
+        selection: Selection {
+            steps: ranges(&part.steps),
+            ranks: ranges(&part.ranks),
+            names: part.filter.clone(),
+            op_types: part.op_type.clone(),
+            is_outputs_only: part.outputs_only,
+        },
+        matching: matching::Options::default(),
+        n_threads: arguments.jobs.unwrap_or_else(default_jobs).max(1),
+        difference: difference::Options {
+            has_kl: arguments.kl,
+        },
+        judging,
+        program: format!("opscope {}", env!("CARGO_PKG_VERSION")),
+        options: options(arguments),
+    };
+    progress::with_spinner("comparing", || run::run(&request)).map_err(|error| {
+        let code = match &error {
+            CompareError::Open { .. } | CompareError::Empty { .. } => UNREADABLE,
+            CompareError::NothingChosen { .. } => USAGE,
+        };
+        Failure::new(code, error)
+    })
+}
+
+/// Options that change the result, for the result.
+fn options(arguments: &Arguments) -> Vec<(String, String)> {
+    let part = &arguments.part;
+    let mut options = Vec::new();
+    let mut put = |name: &str, value: String| options.push((name.to_owned(), value));
+    if let Some(path) = &arguments.thresholds {
+        put("thresholds", path.display().to_string());
+    }
+    for (name, given) in [("steps", &part.steps), ("ranks", &part.ranks)] {
+        if let Some(ranges) = given {
+            put(name, ranges.to_string());
+        }
+    }
+    for (name, patterns) in [("filter", &part.filter), ("op-type", &part.op_type)] {
+        for pattern in patterns {
+            put(name, pattern.clone());
+        }
+    }
+    for (name, is_set) in [("outputs-only", part.outputs_only), ("kl", arguments.kl)] {
+        if is_set {
+            put(name, "true".to_owned());
+        }
+    }
+    options
+}
