@@ -64,12 +64,14 @@ pub enum CompareError {
         source: StoreError,
     },
     /// A side has no operators.
-    #[error("the {side} side, `{}`, has no tensors", path.display())]
+    #[error("the {side} side, `{}`, has no tensors{}", path.display(), because(problems))]
     Empty {
         /// `target`, `golden` or `reference`.
         side: &'static str,
         /// What was opened.
         path: PathBuf,
+        /// What could not be read.
+        problems: Vec<String>,
     },
     /// The selection leaves nothing of a side.
     #[error("nothing of the {side} side is chosen")]
@@ -131,14 +133,24 @@ fn open(name: &'static str, path: &Path, request: &Request) -> Result<Side, Comp
     let mut side = Side::open(path, request.n_threads)
         .map_err(|source| CompareError::Open { side: name, source })?;
     if side.runs.is_empty() {
-        let path = path.to_owned();
-        return Err(CompareError::Empty { side: name, path });
+        return Err(CompareError::Empty {
+            side: name,
+            path: path.to_owned(),
+            problems: side.problems,
+        });
     }
     request.selection.narrow_side(&mut side);
     if side.runs.is_empty() {
         return Err(CompareError::NothingChosen { side: name });
     }
     Ok(side)
+}
+
+/// The first of several problems, behind a colon.
+fn because(problems: &[String]) -> String {
+    problems
+        .first()
+        .map_or_else(String::new, |first| format!(": {first}"))
 }
 
 fn config(request: &Request) -> Config {

@@ -98,6 +98,9 @@ struct PartArguments {
     outputs_only: bool,
 }
 
+/// The option that judging anew replaces.
+const THRESHOLDS: &str = "thresholds";
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.reports.check()?;
     let judging = Judging {
@@ -110,7 +113,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             .collect(),
     };
     let comparison = match (&arguments.from, &arguments.target, &arguments.golden) {
-        (Some(saved), ..) => judged_anew(saved, &judging)?,
+        (Some(saved), ..) => judged_anew(arguments, saved, &judging)?,
         (None, Some(target), Some(golden)) => compared(arguments, (target, golden), judging)?,
         // clap has seen to it.
         (None, ..) => return Err(Failure::message(USAGE, "TARGET and GOLDEN are needed")),
@@ -132,11 +135,19 @@ fn thresholds(path: Option<&Path>) -> Result<Thresholds, Failure> {
     Thresholds::read(path).map_err(|error| Failure::new(USAGE, error))
 }
 
-fn judged_anew(saved: &Path, judging: &Judging) -> Result<Comparison, Failure> {
+fn judged_anew(
+    arguments: &Arguments,
+    saved: &Path,
+    judging: &Judging,
+) -> Result<Comparison, Failure> {
     let mut comparison = json::read(saved).map_err(|error| {
         let error = anyhow::Error::new(error);
         Failure::new(UNREADABLE, error.context(format!("`{}`", saved.display())))
     })?;
+    // What was measured stays as it was; how it is judged is new.
+    let options = &mut comparison.config.options;
+    options.retain(|(name, _)| name != THRESHOLDS);
+    options.extend(thresholds_option(arguments));
     run::rejudge(&mut comparison, judging);
     Ok(comparison)
 }
@@ -177,14 +188,16 @@ fn compared(
     })
 }
 
+fn thresholds_option(arguments: &Arguments) -> Option<(String, String)> {
+    let path = arguments.thresholds.as_ref()?;
+    Some((THRESHOLDS.to_owned(), path.display().to_string()))
+}
+
 /// Options that change the result, for the result.
 fn options(arguments: &Arguments) -> Vec<(String, String)> {
     let part = &arguments.part;
-    let mut options = Vec::new();
+    let mut options: Vec<(String, String)> = thresholds_option(arguments).into_iter().collect();
     let mut put = |name: &str, value: String| options.push((name.to_owned(), value));
-    if let Some(path) = &arguments.thresholds {
-        put("thresholds", path.display().to_string());
-    }
     for (name, given) in [("steps", &part.steps), ("ranks", &part.ranks)] {
         if let Some(ranges) = given {
             put(name, ranges.to_string());

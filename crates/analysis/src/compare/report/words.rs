@@ -137,12 +137,11 @@ pub fn rule_words(rule: &RuleHit) -> String {
 /// How many times a value is beyond its threshold, whichever direction is the bad one.
 fn excess(rule: &RuleHit) -> f64 {
     let ratio = rule.value / rule.threshold;
-    if ratio.is_nan() {
-        f64::INFINITY
-    } else if ratio >= 0.0 && ratio < 1.0 {
-        1.0 / ratio
-    } else {
-        ratio.abs()
+    match ratio {
+        0.0..1.0 => 1.0 / ratio,
+        1.0.. => ratio,
+        // No number, or of the other sign, as no threshold allows.
+        _ => f64::INFINITY,
     }
 }
 
@@ -175,12 +174,31 @@ pub fn number(value: f64) -> String {
     }
 }
 
+/// An element's value with the digits that tell floats of 32 bits apart.
+fn element(value: f64) -> String {
+    let magnitude = value.abs();
+    if !value.is_finite() || value == value.trunc() && magnitude < 1e15 {
+        return number(value);
+    }
+    let text = format!("{value:.8e}");
+    let rounded: f64 = text.parse().unwrap_or(value);
+    if (1e-4..1e9).contains(&magnitude) {
+        rounded.to_string()
+    } else {
+        format!("{rounded:e}")
+    }
+}
+
 /// The largest difference: where it is, with both values.
 pub fn worst_element(slot: &SlotResult) -> Option<String> {
     let get = |name: &str| slot.metrics.get(name);
     let (target, golden) = (get("worst_target")?, get("worst_golden")?);
     let index = position(slot, get("worst_index")?);
-    Some(format!("[{index}] {} / {}", number(target), number(golden)))
+    Some(format!(
+        "[{index}] {} / {}",
+        element(target),
+        element(golden)
+    ))
 }
 
 /// An element's index along each axis; its number in row-major order where the extents are not those that were
@@ -262,6 +280,19 @@ mod tests {
         ];
         for (value, text) in cases {
             assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn elements_keep_what_floats_of_32_bits_have() {
+        let cases = [
+            (1.0, "1"),
+            (f64::from(0.1_f32), "0.100000001"),
+            (1.25e-9, "1.25e-9"),
+            (f64::INFINITY, "inf"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(element(value), text);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the page knows, small enough for 100,000 slots: a list for each column, texts that repeat once, numbers with
 //! six digits, and of slots that agree only the main numbers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Serialize, Serializer};
 
@@ -37,7 +37,9 @@ pub(super) struct Data<'a> {
     verdict: String,
     facts: Vec<(&'a str, String)>,
     operators: Operators,
-    slots: Slots<'a>,
+    slots: Slots,
+    /// Names of further numbers, in the order in which details have them.
+    more_metrics: Vec<&'a str>,
     /// By number of the slot, of those that do not simply agree.
     details: BTreeMap<usize, Detail<'a>>,
     /// Texts, to which some columns have numbers; the first is empty.
@@ -70,7 +72,7 @@ struct Operators {
 
 /// Columns of slots.
 #[derive(Default, Serialize)]
-struct Slots<'a> {
+struct Slots {
     operator: Vec<usize>,
     slot_text: Vec<usize>,
     golden_text: Vec<usize>,
@@ -78,8 +80,8 @@ struct Slots<'a> {
     evidence_text: Vec<usize>,
     dtype_text: Vec<usize>,
     shape_text: Vec<usize>,
-    /// By metric.
-    numbers: BTreeMap<&'a str, Vec<Option<Number>>>,
+    /// Metrics with their columns.
+    numbers: Vec<(&'static str, Vec<Option<Number>>)>,
 }
 
 /// What else there is of a slot.
@@ -92,9 +94,9 @@ struct Detail<'a> {
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]
     histogram: &'a [u64],
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    numbers: Vec<(&'a str, Number)>,
+    more: Vec<Option<Number>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    yardstick: Vec<(&'a str, Number)>,
+    yardstick: Vec<(&'static str, Number)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<&'a str>,
 }
@@ -153,12 +155,16 @@ pub(super) fn of(comparison: &Comparison) -> Data<'_> {
     let mut texts = Texts::default();
     texts.put("");
     let mut operators = Operators::default();
-    let mut slots = Slots::default();
+    let mut slots = Slots {
+        numbers: MAIN_METRICS.map(|name| (name, Vec::new())).to_vec(),
+        ..Slots::default()
+    };
     let mut details = BTreeMap::new();
+    let more_metrics = more_metrics(comparison);
     for operator in &comparison.operators {
         operators.push(operator, slots.level.len(), &mut texts);
         for slot in &operator.slots {
-            if let Some(detail) = Detail::of(slot) {
+            if let Some(detail) = Detail::of(slot, &more_metrics) {
                 details.insert(slots.level.len(), detail);
             }
             slots.push(operators.level.len() - 1, slot, &mut texts);
@@ -166,7 +172,7 @@ pub(super) fn of(comparison: &Comparison) -> Data<'_> {
     }
     slots
         .numbers
-        .retain(|_, column| column.iter().any(Option::is_some));
+        .retain(|(_, column)| column.iter().any(Option::is_some));
     let summary = &comparison.summary;
     let first = summary
         .first_failure
@@ -179,6 +185,7 @@ pub(super) fn of(comparison: &Comparison) -> Data<'_> {
         facts: facts(comparison),
         operators,
         slots,
+        more_metrics,
         details,
         texts: texts.all,
         skips: comparison.skips.iter().map(SkipRow::of).collect(),
@@ -220,8 +227,8 @@ impl Operators {
     }
 }
 
-impl<'a> Slots<'a> {
-    fn push(&mut self, operator: usize, slot: &'a SlotResult, texts: &mut Texts) {
+impl Slots {
+    fn push(&mut self, operator: usize, slot: &SlotResult, texts: &mut Texts) {
         let shape = |shape: &[u64]| {
             let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
             dims.join("x")
@@ -237,8 +244,7 @@ impl<'a> Slots<'a> {
         self.dtype_text.push(texts.put(dtype));
         let shape = both(shape(&slot.target.shape), shape(&slot.golden.shape));
         self.shape_text.push(texts.put(shape));
-        for name in MAIN_METRICS {
-            let column = self.numbers.entry(name).or_default();
+        for (name, column) in &mut self.numbers {
             column.push(slot.metrics.get(name).map(Number));
         }
     }
@@ -246,37 +252,50 @@ impl<'a> Slots<'a> {
 
 impl<'a> Detail<'a> {
     /// None of a slot that simply agrees.
-    fn of(slot: &'a SlotResult) -> Option<Detail<'a>> {
+    fn of(slot: &'a SlotResult, more_metrics: &[&str]) -> Option<Detail<'a>> {
         let is_plain = slot.level == Level::Pass;
         if is_plain && slot.histogram.is_empty() {
             return None;
         }
-        let all = |metrics: &'a [(String, f64)]| -> Vec<(&'a str, Number)> {
-            let metrics = metrics.iter();
-            metrics
-                .map(|(name, value)| (name.as_str(), Number(*value)))
-                .collect()
-        };
         let mut detail = Detail {
             rules: slot.rules.iter().map(words::rule_words).collect(),
             worst: words::worst_element(slot),
             histogram: &slot.histogram,
-            numbers: Vec::new(),
+            more: Vec::new(),
             yardstick: Vec::new(),
             files: Vec::new(),
         };
         if !is_plain {
-            detail.numbers = all(&slot.metrics.0);
-            detail.yardstick = slot
-                .yardstick
-                .as_ref()
-                .map(|y| all(&y.0))
-                .unwrap_or_default();
+            let more = more_metrics.iter();
+            detail.more = more
+                .map(|name| slot.metrics.get(name).map(Number))
+                .collect();
+            let natural = MAIN_METRICS.into_iter().filter_map(|name| {
+                let value = slot.yardstick.as_ref()?.get(name)?;
+                Some((name, Number(value)))
+            });
+            detail.yardstick = natural.collect();
             let files = [&slot.target.path, &slot.golden.path];
             detail.files = files.into_iter().flatten().map(String::as_str).collect();
         }
         Some(detail)
     }
+}
+
+/// Names of numbers beside the main ones.
+fn more_metrics(comparison: &Comparison) -> Vec<&str> {
+    let slots = comparison
+        .operators
+        .iter()
+        .flat_map(|operator| &operator.slots);
+    let mut names: Vec<&str> = Vec::new();
+    let mut known: HashSet<&str> = HashSet::from(MAIN_METRICS);
+    for (name, _) in slots.flat_map(|slot| &slot.metrics.0) {
+        if known.insert(name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 impl SkipRow<'_> {

@@ -3,6 +3,7 @@
   // Texts of dumps are shown with `textContent` only: whatever a name holds, it is no markup.
   const data = JSON.parse(document.getElementById("data").textContent);
   const { operators, slots, texts, details, skips } = data;
+  const numbers = Object.fromEntries(slots.numbers);
   const LEVELS = ["fail", "warn", "pass", "skip"];
   const ROW = 24;
   // Browsers cannot lay out elements of any height.
@@ -25,7 +26,7 @@
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
   const operatorName = (i) => (texts[operators.type_text[i]] + " " + operators.name[i]).trim();
   const number = (name) => {
-    const column = slots.numbers[name] || [];
+    const column = numbers[name] || [];
     return { title: name, width: 90, isNumber: true, of: (i) => column[i] };
   };
 
@@ -260,8 +261,8 @@
 
   function showSlot(k) {
     const detail = details[k] || {};
-    const main = Object.keys(slots.numbers).map((name) => [name, slots.numbers[name][k]]);
-    const numbers = detail.numbers && detail.numbers.length > 0 ? detail.numbers : main;
+    const main = slots.numbers.map(([name, column]) => [name, column[k]]);
+    const more = (detail.more || []).map((x, i) => [data.more_metrics[i], x]);
     const parts = [
       rowsOf([
         ["slot", texts[slots.slot_text[k]] + (slots.golden_text[k] ? " / " + texts[slots.golden_text[k]] : "")],
@@ -274,7 +275,7 @@
       ]),
     ];
     if (detail.histogram) parts.push(element("h2", "elements by relative difference"), histogram(detail.histogram));
-    parts.push(rowsOf(numbers.map(([name, x]) => [name, digits(x)])));
+    parts.push(rowsOf(main.concat(more).map(([name, x]) => [name, digits(x)])));
     if (detail.yardstick) {
       parts.push(element("h2", "reference against golden"), rowsOf(detail.yardstick.map(([name, x]) => [name, digits(x)])));
     }
