@@ -96,9 +96,16 @@ pub fn save(
         write(comparison, format, &mut out)?;
         out.flush()
     };
+    // A bare name has no directory to create a file in.
+    let is_bare = path.parent().is_some_and(|dir| dir.as_os_str().is_empty());
+    let place = if is_bare {
+        Path::new(".").join(path)
+    } else {
+        path.to_owned()
+    };
     if is_replacing {
-        creator.replace_with(path, write)?;
-    } else if !creator.create_with(path, write)? {
+        creator.replace_with(&place, write)?;
+    } else if !creator.create_with(&place, write)? {
         return Err(ReportError::Exists(path.to_owned()));
     }
     Ok(())

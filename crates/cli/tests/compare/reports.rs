@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::compare;
 use crate::dumps::{dump_data, file, npy};
+use crate::support::{opscope, text};
 
 /// Names that mean something to HTML, to spreadsheets, to terminals and to CSV.
 const HOSTILE: [&str; 5] = [
@@ -162,6 +163,25 @@ fn standard_output_is_the_document_alone() {
     );
     assert!(fs::read_to_string(csv).unwrap().starts_with("index,"));
     drop(dir);
+}
+
+#[test]
+fn bare_names_are_files_of_the_current_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let side = npy(&dir.path().join("side"), &[]);
+    for more in [&[][..], &["--force"]] {
+        let mut command = opscope();
+        command
+            .current_dir(dir.path())
+            .arg("compare")
+            .args([&side, &side]);
+        for form in ["json", "jsonl", "csv", "xlsx", "html"] {
+            command.arg(format!("--{form}")).arg(format!("bare.{form}"));
+        }
+        let (code, _, errors) = text(command.args(more));
+        assert_eq!((code, errors.as_str()), (0, ""));
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 5 + 1);
 }
 
 /// Rows of a CSV file, by title.
