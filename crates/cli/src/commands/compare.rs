@@ -53,8 +53,6 @@ pub(crate) struct Arguments {
     /// Limits that differ from the defaults
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
-    #[command(flatten)]
-    part: PartArguments,
     /// Also compute the Kullback-Leibler divergence
     #[arg(long, conflicts_with = "from")]
     kl: bool,
@@ -70,11 +68,14 @@ pub(crate) struct Arguments {
     /// What may stay uncompared: a regular expression for name, type, file or reason; may be repeated
     #[arg(long, value_name = "PATTERN")]
     allow_skip: Vec<String>,
-    #[command(flatten)]
-    reports: ReportArguments,
     /// Print nothing but what `-` asks for
     #[arg(short, long)]
     quiet: bool,
+    // Last, as their headings hold for all that follows.
+    #[command(flatten)]
+    part: PartArguments,
+    #[command(flatten)]
+    reports: ReportArguments,
 }
 
 /// Which part of both dumps is compared.
