@@ -13,7 +13,10 @@ fuzz_target!(|text: &str| {
                 let read = Mapping::parse(&written, again).unwrap();
                 // Likeness may be NaN, which is equal to nothing.
                 assert_eq!(read.operators.len(), mapping.operators.len());
-                assert_eq!((read.ignore, read.unmatched), (mapping.ignore.clone(), mapping.unmatched.clone()));
+                assert_eq!(
+                    (read.ignore, read.unmatched),
+                    (mapping.ignore.clone(), mapping.unmatched.clone())
+                );
             }
         }
     }

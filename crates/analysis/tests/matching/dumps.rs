@@ -91,85 +91,60 @@ fn dump_files_are_themselves() {
 const CONV: &[usize] = &[1, 8, 4, 4];
 const FC: &[usize] = &[1, 10];
 
+/// The directory of a dump, and its files with their extents.
+type Tree = (&'static str, &'static [(&'static str, &'static [usize])]);
+
 /// The same network as each dialect has it: a convolution, an activation, a product.
+const MINDSPORE: Tree = (
+    "ms/rank_0/Net/0/7",
+    &[
+        ("Conv2D.Conv2D-op1.0.0.100.output.0.DefaultFormat.npy", CONV),
+        ("ReLU.ReLU-op2.1.0.101.output.0.DefaultFormat.npy", CONV),
+        ("MatMul.MatMul-op3.2.0.102.output.0.DefaultFormat.npy", FC),
+    ],
+);
+const ASCEND: Tree = (
+    "npu/20240102030405/3/resnet/1/0",
+    &[
+        ("TransData.trans_0.0.1.10.output.0.npy", CONV),
+        ("Conv2D.net_conv1.1.1.11.output.0.npy", CONV),
+        ("Relu.net_relu1.2.1.12.output.0.npy", CONV),
+        ("MatMulV2.net_fc.3.1.13.output.0.npy", FC),
+    ],
+);
+const TORCH: Tree = (
+    "torch/20240102030405/0/graph_1/1/0",
+    &[
+        (
+            "aten_convolution_default.convolution.0.0.10.output.0.npy",
+            CONV,
+        ),
+        ("aten_relu_default.relu.1.0.11.output.0.npy", CONV),
+        ("aten_detach_default.detach.2.0.12.output.0.npy", CONV),
+        ("aten_addmm_default.addmm.3.0.13.output.0.npy", FC),
+    ],
+);
+const ARRAYS: Tree = (
+    "arrays",
+    &[
+        ("Conv_0.0.1700000000000001.npy", CONV),
+        ("Relu_1.0.1700000000000002.npy", CONV),
+        ("Gemm_2.0.1700000000000003.npy", FC),
+    ],
+);
+
+fn opened(root: &Path, (tree, files): Tree) -> Side {
+    for (file, shape) in files {
+        array(&root.join(tree).join(file), shape);
+    }
+    let top = tree.split('/').next().unwrap_or_default();
+    Side::open(&root.join(top), 2).unwrap()
+}
+
 #[test]
 fn every_dialect_against_every_other() {
     let dir = tempfile::tempdir().unwrap();
-    let trees: [(&str, &[(&str, &[usize])]); 4] = [
-        (
-            "ms",
-            &[
-                (
-                    "rank_0/Net/0/7/Conv2D.Conv2D-op1.0.0.100.output.0.DefaultFormat.npy",
-                    CONV,
-                ),
-                (
-                    "rank_0/Net/0/7/ReLU.ReLU-op2.1.0.101.output.0.DefaultFormat.npy",
-                    CONV,
-                ),
-                (
-                    "rank_0/Net/0/7/MatMul.MatMul-op3.2.0.102.output.0.DefaultFormat.npy",
-                    FC,
-                ),
-            ],
-        ),
-        (
-            "npu",
-            &[
-                (
-                    "20240102030405/3/resnet/1/0/TransData.trans_0.0.1.10.output.0.npy",
-                    CONV,
-                ),
-                (
-                    "20240102030405/3/resnet/1/0/Conv2D.net_conv1.1.1.11.output.0.npy",
-                    CONV,
-                ),
-                (
-                    "20240102030405/3/resnet/1/0/Relu.net_relu1.2.1.12.output.0.npy",
-                    CONV,
-                ),
-                (
-                    "20240102030405/3/resnet/1/0/MatMulV2.net_fc.3.1.13.output.0.npy",
-                    FC,
-                ),
-            ],
-        ),
-        (
-            "torch",
-            &[
-                (
-                    "20240102030405/0/graph_1/1/0/aten_convolution_default.convolution.0.0.10.output.0.npy",
-                    CONV,
-                ),
-                (
-                    "20240102030405/0/graph_1/1/0/aten_relu_default.relu.1.0.11.output.0.npy",
-                    CONV,
-                ),
-                (
-                    "20240102030405/0/graph_1/1/0/aten_detach_default.detach.2.0.12.output.0.npy",
-                    CONV,
-                ),
-                (
-                    "20240102030405/0/graph_1/1/0/aten_addmm_default.addmm.3.0.13.output.0.npy",
-                    FC,
-                ),
-            ],
-        ),
-        (
-            "arrays",
-            &[
-                ("Conv_0.0.1700000000000001.npy", CONV),
-                ("Relu_1.0.1700000000000002.npy", CONV),
-                ("Gemm_2.0.1700000000000003.npy", FC),
-            ],
-        ),
-    ];
-    let sides = trees.map(|(name, files)| {
-        for (file, shape) in files {
-            array(&dir.path().join(name).join(file), shape);
-        }
-        Side::open(&dir.path().join(name), 2).unwrap()
-    });
+    let sides = [MINDSPORE, ASCEND, TORCH, ARRAYS].map(|tree| opened(dir.path(), tree));
     for target in &sides {
         for golden in &sides {
             let matching = matched(target, golden);
