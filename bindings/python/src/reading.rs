@@ -1,10 +1,11 @@
-//! Reading dumps, for `opscope.open` and `opscope.convert`.
+//! Reading dumps, for `opscope.open`, `opscope.convert` and `opscope.compare`.
 //!
 //! What is in a dump, and how its elements are read, is `opscope-analysis`'s; here it becomes Python's.
 //! The interpreter's lock is given up for all of it, and nothing here keeps a thread or a lock, so that a
 //! process may fork at any time.
 
 mod array;
+mod compare;
 mod convert;
 mod error;
 mod item;
@@ -21,13 +22,15 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use array::Array;
+use compare::{Comparison, compare_dumps, judge_saved};
 use convert::convert_files;
 use error::Described;
 
 use crate::functions;
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(module, convert_files);
+    functions!(module, convert_files, compare_dumps, judge_saved);
+    module.add_class::<Comparison>()?;
     module.add_class::<Catalogue>()?;
     module.add_class::<Array>()
 }

@@ -66,6 +66,8 @@ pub struct Item {
     pub shape: Option<Vec<u64>>,
     /// Extents before the layout was changed, where the file says.
     pub original_shape: Option<Vec<u64>>,
+    /// Name and output of the operator before fusion that made it, where the file says.
+    pub original: Option<(String, u32)>,
     /// Bytes of the elements.
     pub n_bytes: Option<u64>,
     /// The file that it is in, or that its statistics are in.
@@ -145,6 +147,8 @@ impl Item {
         // Without extents it is a single element, as in `describe`.
         self.shape = Some(entry.shape.clone().unwrap_or_else(|| vec![1]));
         self.original_shape = entry.original_shape.clone();
+        let original = entry.original_op.as_ref().filter(|op| !op.name.is_empty());
+        self.original = original.map(|op| (op.name.clone(), op.output_index));
         self.n_bytes = Some(entry.size);
     }
 }

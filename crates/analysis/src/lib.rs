@@ -4,6 +4,7 @@
 //! works on a machine that has no model and no engine.
 
 pub mod catalogue;
+pub mod compare;
 pub mod convert;
 pub mod describe;
 mod element;

@@ -1,4 +1,4 @@
-//! A drop-in for `msaccucmp convert` and `msaccucmp overflow` of the vendor's toolkit.
+//! A drop-in for the vendor's `msaccucmp`: `convert`, `overflow`, `compare` and `file_compare`.
 //!
 //! Scripts that call the reference go on working: the same command line, names and bytes of the
 //! output files and exit status, the reference's mistakes included. `docs/msaccucmp.md` lists those,
@@ -15,10 +15,11 @@
 //! | [`layout`], [`mod@slice`] | conversion to another layout and cutting to the wanted shape |
 //! | [`custom`] | converters that users wrote in Python |
 //! | [`names`], [`output`] | output files |
-//! | [`convert`], [`overflow`] | the two commands |
+//! | [`convert`], [`overflow`], [`compare`] | the commands |
 
 mod arguments;
 mod array;
+mod compare;
 mod convert;
 mod custom;
 mod dtype;
@@ -59,6 +60,8 @@ pub fn run(args: &[OsString]) -> i32 {
     let result = match &command {
         Command::Convert(options) => convert::run(options),
         Command::Overflow(options) => overflow::run(options),
+        Command::Compare(options) => compare::run(options),
+        Command::FileCompare(options) => compare::run_files(options),
     };
     let status = match result {
         Ok(()) => 0,
@@ -76,6 +79,11 @@ pub fn run(args: &[OsString]) -> i32 {
         "The command was completed and took {seconds:.1} seconds."
     ));
     status
+}
+
+/// Whether a text holds fusion rules that `compare` takes.
+pub fn is_fusion_rule(text: &str) -> bool {
+    compare::is_fusion_rule(text)
 }
 
 /// Writes help to stdout. A reader that went away is no error.

@@ -1,5 +1,7 @@
 //! Small parsers for arguments.
 
+use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use opscope_store::atomic_file::Modes;
@@ -75,6 +77,54 @@ pub(crate) fn shape(text: &str) -> Result<Shape, String> {
     Shape::new(dims).map_err(|error| error.to_string())
 }
 
+/// Numbers as they are given on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Ranges(pub(crate) Vec<RangeInclusive<u64>>);
+
+impl fmt::Display for Ranges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, range) in self.0.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            match (*range.start(), *range.end()) {
+                (first, last) if first == last => write!(f, "{comma}{first}")?,
+                (first, u64::MAX) => write!(f, "{comma}{first}-")?,
+                (first, last) => write!(f, "{comma}{first}-{last}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Steps: `N`, `N-M` or `N-`, separated by commas.
+pub(crate) fn step_ranges(text: &str) -> Result<Ranges, String> {
+    ranges(text, "step")
+}
+
+/// Ranks, in the same way.
+pub(crate) fn rank_ranges(text: &str) -> Result<Ranges, String> {
+    ranges(text, "rank")
+}
+
+fn ranges(text: &str, noun: &str) -> Result<Ranges, String> {
+    let number = |part: &str| {
+        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+        let number = part.parse().ok().filter(|_| is_number);
+        number.ok_or_else(|| format!("`{part}` is not the number of a {noun}"))
+    };
+    let range = |part: &str| match part.split_once('-') {
+        None => number(part).map(|only| only..=only),
+        Some((first, "")) => Ok(number(first)?..=u64::MAX),
+        Some((first, last)) => match (number(first)?, number(last)?) {
+            (first, last) if first <= last => Ok(first..=last),
+            _ => Err(format!("`{part}` ends before it begins")),
+        },
+    };
+    text.split(',')
+        .map(range)
+        .collect::<Result<_, _>>()
+        .map(Ranges)
+}
+
 /// A layout's name in any letter case.
 pub(crate) fn layout(text: &str) -> Result<Layout, String> {
     let is_named = |layout: &&Layout| layout.name().eq_ignore_ascii_case(text);
@@ -139,5 +189,31 @@ mod tests {
         assert_eq!(mode("755"), Ok(0o755));
         assert!(mode("888").is_err());
         assert!(mode("7777").is_err());
+    }
+
+    #[test]
+    fn step_lists() {
+        let check = |text: &str, expected: Result<&[RangeInclusive<u64>], &str>| {
+            let found = step_ranges(text);
+            let found = found
+                .as_ref()
+                .map(|ranges| &*ranges.0)
+                .map_err(String::as_str);
+            assert_eq!(found, expected, "{text}");
+        };
+        check("7", Ok(&[7..=7]));
+        check("0-3,10,20-", Ok(&[0..=3, 10..=10, 20..=u64::MAX]));
+        check("5-5", Ok(&[5..=5]));
+        check("", Err("`` is not the number of a step"));
+        check("1,,2", Err("`` is not the number of a step"));
+        check("-3", Err("`` is not the number of a step"));
+        check("3-1", Err("`3-1` ends before it begins"));
+        check("1-2-3", Err("`2-3` is not the number of a step"));
+        check("+1", Err("`+1` is not the number of a step"));
+        let many = "99999999999999999999";
+        check(
+            many,
+            Err("`99999999999999999999` is not the number of a step"),
+        );
     }
 }

@@ -12,12 +12,12 @@ use std::sync::Once;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{config, convert, dump, msaccucmp, op, overflow, show};
+use crate::commands::{compare, config, convert, dump, msaccucmp, op, overflow, show};
 use crate::exit::Failure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
 ///
-/// Exit codes: 0 fine, 1 overflow found, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
+/// Exit codes: 0 fine, 1 overflow or differences found, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
 /// runnable, 4 partly done, 130 interrupted.
 #[derive(Parser)]
 #[command(name = "opscope", version, max_term_width = 100)]
@@ -32,6 +32,7 @@ enum Command {
     Op(Box<op::Arguments>),
     Config(config::Arguments),
     Convert(convert::Arguments),
+    Compare(Box<compare::Arguments>),
     Show(show::Arguments),
     Overflow(overflow::Arguments),
     Msaccucmp(msaccucmp::Arguments),
@@ -62,6 +63,7 @@ fn execute(command: &Command) -> u8 {
         Command::Op(arguments) => op::run(arguments),
         Command::Config(arguments) => config::run(arguments),
         Command::Convert(arguments) => convert::run(arguments),
+        Command::Compare(arguments) => compare::run(arguments),
         Command::Show(arguments) => show::run(arguments),
         Command::Overflow(arguments) => overflow::run(arguments),
         Command::Msaccucmp(arguments) => msaccucmp::run(arguments),

@@ -43,6 +43,18 @@ pub(crate) fn with_operator_bar<T>(
     })
 }
 
+/// Runs `work` beside a sign that something goes on.
+pub(crate) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -> T {
+    if !stderr().is_terminal() {
+        return work();
+    }
+    let spinner = ProgressBar::new_spinner().with_message(message);
+    spinner.enable_steady_tick(REFRESH);
+    let result = work();
+    spinner.finish_and_clear();
+    result
+}
+
 /// Tells something on standard error; a bar that stands in the line gives way to it.
 pub(crate) fn tell(line: &str) {
     let mut out = stderr().lock();

@@ -18,10 +18,12 @@
 //! | [`Partial`] | the same of a part of a tensor, to be put together in order |
 //! | [`sequential`] | statistics that are summed one element after the other, as MindSpore's |
 //! | [`dense_copy`] | elements that do not lie side by side, put side by side |
+//! | [`difference`] | how far two tensors are apart |
 //! | [`digest`] | MD5, SHA-1 and XXH3 of bytes |
 
 pub mod convert;
 mod cpu;
+pub mod difference;
 pub mod digest;
 mod dtype;
 mod identity;

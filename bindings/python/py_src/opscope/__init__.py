@@ -1,6 +1,7 @@
 """Where a model's computation goes wrong: dumps of every operator's inputs and outputs.
 
 `opscope.open` reads a dump, tensor by tensor, as numpy's arrays; `opscope.convert` makes files of other kinds of it.
+`opscope.compare` says where one dump stops being another.
 `opscope.acl` has the names of Huawei's pyACL and runs ONNX models on the CPU. `opscope.torch` dumps models of PyTorch
 while `torch.compile` runs them. `opscope.torchair` has the names of TorchAir, Huawei's backend for `torch.compile`.
 `opscope.mindspore` takes MindSpore's dump configurations for models of PyTorch.
@@ -14,6 +15,7 @@ from __future__ import annotations
 # Without `open`: a star import would hide Python's own.
 __all__ = [
     "AccessError",
+    "Comparison",
     "Conversion",
     "DamagedError",
     "Dump",
@@ -26,6 +28,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "acl",
+    "compare",
     "convert",
     "mindspore",
     "torch",
@@ -42,6 +45,8 @@ _NAMES = {
     "OpscopeError": "_errors",
     "UnsupportedError": "_errors",
     "UsageError": "_errors",
+    "Comparison": "_compare",
+    "compare": "_compare",
     "Conversion": "_convert",
     "convert": "_convert",
     "Dump": "_dump",

@@ -2,6 +2,8 @@ from . import acl as acl
 from . import mindspore as mindspore
 from . import torch as torch
 from . import torchair as torchair
+from ._compare import Comparison as Comparison
+from ._compare import compare as compare
 from ._convert import Conversion as Conversion
 from ._convert import convert as convert
 from ._dump import Dump as Dump

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use opscope_analysis::catalogue::{Item, ItemError};
+use opscope_analysis::compare::report::json::ReadError;
 use opscope_analysis::convert::ConvertError;
 use opscope_store::{FormatError, StoreError};
 use opscope_tensor::convert::dtype::DecodeError;
@@ -50,6 +51,30 @@ impl Described {
             place: None,
             errno: None,
         }
+    }
+
+    /// A file that is there already.
+    pub(super) fn exists(path: PathBuf) -> Described {
+        Described {
+            code: "exists",
+            message: format!("`{}` exists already", path.display()),
+            path: Some(path),
+            place: None,
+            errno: None,
+        }
+    }
+
+    /// Why a saved result could not be read.
+    pub(super) fn of_result(error: &ReadError, path: PathBuf) -> Described {
+        let (code, errno) = match error {
+            ReadError::Io(source) => (code_of(source), source.raw_os_error()),
+            _ => ("damaged", None),
+        };
+        let described = Described {
+            errno,
+            ..Described::new(code, error)
+        };
+        described.in_file(path)
     }
 
     /// Why a tensor could not be read.
@@ -99,18 +124,11 @@ impl Described {
 impl From<&StoreError> for Described {
     fn from(error: &StoreError) -> Described {
         match error {
-            StoreError::Io { path, source, .. } => {
-                let code = match source.kind() {
-                    io::ErrorKind::NotFound => "not_found",
-                    io::ErrorKind::PermissionDenied => "no_permission",
-                    _ => "io",
-                };
-                Described {
-                    path: Some(path.clone()),
-                    errno: source.raw_os_error(),
-                    ..Described::new(code, error)
-                }
-            }
+            StoreError::Io { path, source, .. } => Described {
+                path: Some(path.clone()),
+                errno: source.raw_os_error(),
+                ..Described::new(code_of(source), error)
+            },
             StoreError::Corrupt { path, source, .. } => Described {
                 path: Some(path.clone()),
                 place: Some(source.clone()),
@@ -147,8 +165,16 @@ impl From<&ConvertError> for Described {
     }
 }
 
+fn code_of(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::NotFound => "not_found",
+        io::ErrorKind::PermissionDenied => "no_permission",
+        _ => "io",
+    }
+}
+
 /// An error with its causes on one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(super) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let causes: Vec<_> = causes.map(ToString::to_string).collect();
     causes.join(": ")

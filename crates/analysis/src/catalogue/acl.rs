@@ -141,8 +141,10 @@ fn of_entry(entry: &Entry) -> Item {
         item.take_name(&result.file);
         item.slot = Some(result.slot);
     } else {
-        let stem = npy_zst::split_name(&entry.real_name).map(|(stem, _)| stem);
-        item.op_name = stem.unwrap_or(&entry.real_name).to_owned();
+        match npy_zst::split_name(&entry.real_name) {
+            Some((stem, _)) => item.take_stem(stem),
+            None => item.op_name.clone_from(&entry.real_name),
+        }
     }
     if op_debug::is_record_name(&entry.real_name) {
         item.kind = ItemKind::OverflowRecord;
@@ -151,6 +153,28 @@ fn of_entry(entry: &Entry) -> Item {
 }
 
 impl Item {
+    /// The name of an array without its suffix: `{op_name}.{output}.{timestamp}`, as golden data of the vendor's
+    /// comparison have it, or anything.
+    fn take_stem(&mut self, stem: &str) {
+        let is_digits = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let parts = || {
+            let (rest, time) = stem.rsplit_once('.')?;
+            let (op_name, output) = rest.rsplit_once('.')?;
+            let time = Some(time).filter(is_digits)?;
+            let output = Some(output).filter(is_digits)?.parse().ok()?;
+            (!op_name.is_empty()).then_some((op_name, output, time))
+        };
+        let Some((op_name, output, time)) = parts() else {
+            self.op_name = stem.to_owned();
+            return;
+        };
+        self.op_name = op_name.to_owned();
+        self.slot = Some((opscope_store::record::Side::Output, output));
+        self.timestamp = Some(time)
+            .filter(|time| time.len() <= TIMESTAMP_DIGITS_MAX)
+            .and_then(|time| time.parse().ok());
+    }
+
     fn take_name(&mut self, name: &DumpFileName) {
         self.op_type.clone_from(&name.op_type);
         self.op_name.clone_from(&name.op_name);

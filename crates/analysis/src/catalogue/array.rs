@@ -82,6 +82,24 @@ impl Item {
         })
     }
 
+    /// The elements in the dtype that the file has, in another layout if that is asked for.
+    ///
+    /// # Errors
+    /// [`ItemError`].
+    pub fn stored(&self, relayout: Option<&Relayout>) -> Result<Array, ItemError> {
+        self.with_elements(|slot, elements, tensor| {
+            let Some(relayout) = relayout else {
+                return Ok(elements.check_size().map_err(failed(slot))?);
+            };
+            let result = relayout.apply(elements, tensor.entry);
+            let failed = |source| ConvertError::Relayout {
+                slot: slot.to_owned(),
+                source,
+            };
+            Ok(result.map_err(failed)?)
+        })
+    }
+
     /// The bytes as stored, after the order of bytes and axes: with elements of one or two bytes as
     /// `uint8` or `uint16` of the tensor's shape, otherwise as one axis of `uint8`.
     ///

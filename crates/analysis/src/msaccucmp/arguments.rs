@@ -1,7 +1,7 @@
 //! Reading a command line as Python's `argparse` does, as far as the reference uses it.
 //!
-//! Options take one word each. Abbreviations, `-oVALUE`, `--option=VALUE`, negative numbers as
-//! values and `--` work as they do there.
+//! Options take one word each, none, or several numbers. Abbreviations, `-oVALUE`,
+//! `--option=VALUE`, negative numbers as values and `--` work as they do there.
 
 use super::paths::is_safe_text;
 
@@ -25,6 +25,12 @@ pub(super) enum ValueKind {
     SafeText,
     /// One of these numbers.
     Integer(&'static [i64]),
+    /// Any number.
+    AnyInteger,
+    /// One or more of these numbers, a word for each; their text has commas between them.
+    Integers(&'static [i64]),
+    /// There is none; the option's text is empty if it is given.
+    Flag,
     /// One of these words.
     Word(&'static [&'static str]),
 }
@@ -60,21 +66,7 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Sto
             Word::Option { index, attached } => (*index, attached.clone()),
         };
         let spec = &specs[index];
-        let value = match attached {
-            Some(value) => value,
-            None => {
-                if words.get(i) == Some(&Word::Separator) {
-                    i += 1;
-                }
-                match (words.get(i), args.get(i)) {
-                    (Some(Word::Value), Some(value)) => {
-                        i += 1;
-                        value.clone()
-                    }
-                    _ => return Err(wrong(spec, "expected one argument")),
-                }
-            }
-        };
+        let value = take_value(spec, attached, &words, args, &mut i)?;
         if spec.is_exclusive {
             if let Some(other) = exclusive.filter(|&other| other != index) {
                 let other = specs[other].names.join("/");
@@ -104,6 +96,42 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Sto
         )));
     }
     Ok(values)
+}
+
+/// The text that belongs to an option, `i` being the word after it.
+fn take_value(
+    spec: &OptionSpec,
+    attached: Option<String>,
+    words: &[Word],
+    args: &[String],
+    i: &mut usize,
+) -> Result<String, Stop> {
+    match (&spec.value, attached) {
+        (ValueKind::Flag, None) => return Ok(String::new()),
+        (ValueKind::Flag, Some(text)) => {
+            return Err(wrong(spec, &format!("ignored explicit argument '{text}'")));
+        }
+        (_, Some(text)) => return Ok(text),
+        (_, None) => {}
+    }
+    if words.get(*i) == Some(&Word::Separator) {
+        *i += 1;
+    }
+    let n_max = match spec.value {
+        ValueKind::Integers(_) => usize::MAX,
+        _ => 1,
+    };
+    let values = words.iter().zip(args).skip(*i).take(n_max);
+    let values: Vec<&str> = values
+        .take_while(|(word, _)| **word == Word::Value)
+        .map(|(_, arg)| arg.as_str())
+        .collect();
+    *i += values.len();
+    match (values.len(), n_max) {
+        (0, 1) => Err(wrong(spec, "expected one argument")),
+        (0, _) => Err(wrong(spec, "expected at least one argument")),
+        _ => Ok(values.join(",")),
+    }
 }
 
 /// What one word of the command line is.
@@ -245,18 +273,12 @@ fn check(spec: &OptionSpec, value: &str) -> Result<(), Stop> {
             spec,
             &format!("invalid safe_path_string value: '{value}'"),
         )),
-        ValueKind::Integer(allowed) => match value.trim().parse::<i64>() {
-            Ok(number) if allowed.contains(&number) => Ok(()),
-            Ok(number) => {
-                let allowed: Vec<String> = allowed.iter().map(i64::to_string).collect();
-                let allowed = allowed.join(", ");
-                Err(wrong(
-                    spec,
-                    &format!("invalid choice: {number} (choose from {allowed})"),
-                ))
-            }
-            Err(_) => Err(wrong(spec, &format!("invalid int value: '{value}'"))),
-        },
+        ValueKind::Integer(allowed) => check_integer(spec, value, Some(allowed)),
+        ValueKind::AnyInteger => check_integer(spec, value, None),
+        ValueKind::Integers(allowed) => value
+            .split(',')
+            .try_for_each(|value| check_integer(spec, value, Some(allowed))),
+        ValueKind::Flag => Ok(()),
         ValueKind::Word(allowed) if allowed.contains(&value) => Ok(()),
         ValueKind::Word(allowed) => {
             let allowed = allowed.join("', '");
@@ -266,6 +288,40 @@ fn check(spec: &OptionSpec, value: &str) -> Result<(), Stop> {
             ))
         }
     }
+}
+
+fn check_integer(spec: &OptionSpec, value: &str, allowed: Option<&[i64]>) -> Result<(), Stop> {
+    match (integer(value), allowed) {
+        (Some(_), None) => Ok(()),
+        (Some(number), Some(allowed)) if allowed.contains(&number) => Ok(()),
+        (Some(number), Some(allowed)) => {
+            let allowed: Vec<String> = allowed.iter().map(i64::to_string).collect();
+            let allowed = allowed.join(", ");
+            Err(wrong(
+                spec,
+                &format!("invalid choice: {number} (choose from {allowed})"),
+            ))
+        }
+        (None, _) => Err(wrong(spec, &format!("invalid int value: '{value}'"))),
+    }
+}
+
+/// A number as Python's `int` reads it. Larger ones than fit are the largest that does.
+pub(super) fn integer(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_number = digits
+        .split('_')
+        .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
+    if !is_number {
+        return None;
+    }
+    let limit = if text.starts_with('-') {
+        i64::MIN
+    } else {
+        i64::MAX
+    };
+    Some(text.replace('_', "").parse().unwrap_or(limit))
 }
 
 fn wrong(spec: &OptionSpec, what: &str) -> Stop {

@@ -81,7 +81,7 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
             .as_deref()
             .map(Custom::open)
             .transpose()?;
-        Ok(Relayout {
+        Ok::<_, Failure>(Relayout {
             target,
             wanted,
             pick,

@@ -3,7 +3,7 @@
 //! They run in a `python3` of their own, which also has to have numpy, as the reference has. One
 //! process serves one worker and is started when the first converter is needed.
 
-mod process;
+pub(super) mod process;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -46,6 +46,15 @@ pub(super) struct Call<'a, 'b> {
     pub(super) wanted: &'b [usize],
     /// The number of groups, if the tensor has several.
     pub(super) groups: Option<i32>,
+}
+
+/// Whether a directory, if one is given, holds converters at all.
+pub(super) fn has_converters(dir: &str) -> Result<bool, Failure> {
+    if dir.is_empty() {
+        return Ok(false);
+    }
+    paths::check_given(dir, Kind::Directory)?;
+    Ok(paths::resolve(dir).join(SCRIPT_DIR).is_dir())
 }
 
 impl Custom {

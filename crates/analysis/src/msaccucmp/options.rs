@@ -1,17 +1,21 @@
 //! The commands and their options.
 
+mod compare;
+
 use super::arguments::{self, OptionSpec, Stop as ParseStop, ValueKind};
-use super::{log, print};
+use super::print;
+pub(super) use compare::{AlgorithmChoice, CompareOptions, FileCompareOptions};
 
 const USAGE_STATUS: i32 = 2;
 const NO_ARGUMENTS_STATUS: i32 = 6;
-const DOCUMENT: &str = "docs/msaccucmp.md";
 
 /// What to do.
 #[derive(Debug)]
 pub(super) enum Command {
     Convert(ConvertOptions),
     Overflow(OverflowOptions),
+    Compare(Box<CompareOptions>),
+    FileCompare(FileCompareOptions),
 }
 
 /// Options of `convert`, as given.
@@ -53,8 +57,6 @@ pub(super) enum Stop {
     Help(String, i32),
     /// Print this on stderr and end with the status for usage errors.
     Usage(String),
-    /// A command of the reference that is not supported.
-    Unsupported(String),
 }
 
 impl Stop {
@@ -69,12 +71,6 @@ impl Stop {
                 use std::io::Write;
                 // Nobody is left to tell if stderr is closed.
                 let _ = std::io::stderr().lock().write_all(text.as_bytes());
-                USAGE_STATUS
-            }
-            Stop::Unsupported(command) => {
-                log::error(&format!(
-                    "The command '{command}' is not supported yet. See {DOCUMENT}."
-                ));
                 USAGE_STATUS
             }
         }
@@ -126,13 +122,13 @@ const OVERFLOW: &[OptionSpec] = &[
 ];
 
 const MAIN_HELP: &str = "\
-usage: msaccucmp [-h] {convert,overflow} ...
+usage: msaccucmp [-h] {compare,convert,overflow,file_compare} ...
 
 commands:
+  compare        compare two directories of dumps, or two array files
   convert        turn dump files into npy, bin or pt files
   overflow       list the first operators that overflowed, with their tensors
-  compare, file_compare
-                 commands of the reference that are not supported yet
+  file_compare   compare two npy files
 
 options:
   -h, --help     show this help and exit
@@ -184,7 +180,16 @@ pub(super) fn parse(args: &[String]) -> Result<Command, Stop> {
             let values = read(OVERFLOW, rest, "overflow", OVERFLOW_USAGE, OVERFLOW_HELP)?;
             Ok(Command::Overflow(overflow_options(values)))
         }
-        "compare" | "file_compare" => Err(Stop::Unsupported(command.clone())),
+        "compare" => {
+            let specs = compare::specs(rest);
+            let values = read(&specs, rest, "compare", compare::USAGE, compare::HELP)?;
+            Ok(Command::Compare(Box::new(compare::options(values, rest))))
+        }
+        "file_compare" => {
+            let (usage, help) = (compare::FILE_USAGE, compare::FILE_HELP);
+            let values = read(compare::FILE_SPECS, rest, "file_compare", usage, help)?;
+            Ok(Command::FileCompare(compare::file_options(values)))
+        }
         "-h" | "--h" | "--he" | "--hel" | "--help" => Err(Stop::Help(MAIN_HELP.to_owned(), 0)),
         other => {
             let usage = MAIN_HELP.lines().next().unwrap_or_default();

@@ -51,6 +51,10 @@ pub(super) fn resolve(text: &str) -> PathBuf {
 /// is of the right kind.
 pub(super) fn check_input(path: &Path, kind: Kind) -> Result<(), Failure> {
     check_text(path)?;
+    check_resolved(path, kind)
+}
+
+fn check_resolved(path: &Path, kind: Kind) -> Result<(), Failure> {
     let invalid = |what: &str| {
         let message = format!("The path {} {what}.", log::quoted(path));
         Failure::new(Code::InvalidPath, message)
@@ -71,6 +75,15 @@ pub(super) fn check_input(path: &Path, kind: Kind) -> Result<(), Failure> {
     } else {
         Err(invalid("cannot be read"))
     }
+}
+
+/// Checks a path as it was given: its characters first, then what it leads to.
+pub(super) fn check_given(text: &str, kind: Kind) -> Result<(), Failure> {
+    if text.is_empty() {
+        return Err(Failure::new(Code::InvalidParameter, "The path is null."));
+    }
+    check_text(Path::new(text))?;
+    check_resolved(&resolve(text), kind)
 }
 
 /// Checks the output directory and creates it.
@@ -95,7 +108,7 @@ pub(super) fn create_output(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-fn check_text(path: &Path) -> Result<(), Failure> {
+pub(super) fn check_text(path: &Path) -> Result<(), Failure> {
     let bytes = path.as_os_str().as_encoded_bytes();
     let is_allowed = |b: &u8| b.is_ascii_alphanumeric() || b"_./:()=\\-".contains(b);
     if !bytes.iter().all(is_allowed) {

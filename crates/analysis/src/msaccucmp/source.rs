@@ -14,7 +14,7 @@ use opscope_tensor::Layout;
 use super::failure::{Code, Failure};
 use super::log;
 use crate::describe::chain;
-use crate::tensor_file::{SliceError, TensorFile};
+use crate::tensor_file::{FileKind, SliceError, TensorFile};
 
 /// The smallest file that the reference looks into; smaller ones count as empty dumps.
 const FILE_BYTES_MIN: usize = 9;
@@ -53,8 +53,16 @@ impl SourceTensor<'_> {
 }
 
 impl Source {
-    /// Reads a dump file, a nano dump or an array file.
+    /// Reads a dump file, a nano dump or an array file. Slices that an FFTS+ thread wrote get their
+    /// own shapes.
     pub(super) fn open(path: &Path) -> Result<Source, Failure> {
+        let mut source = Source::open_whole(path)?;
+        source.apply_attribute()?;
+        Ok(source)
+    }
+
+    /// Reads a file; what its first attribute says has no effect.
+    pub(super) fn open_whole(path: &Path) -> Result<Source, Failure> {
         let file_name = path
             .file_name()
             .unwrap_or_default()
@@ -92,9 +100,18 @@ impl Source {
         }
         let dump = DumpFile::from_bytes(bytes).map_err(|error| parse_failure(error.to_string()))?;
         let file = TensorFile::from_dump(dump, &file_name);
-        let mut source = Source::new(path, file_name, file);
-        source.apply_attribute()?;
-        Ok(source)
+        Ok(Source::new(path, file_name, file))
+    }
+
+    /// The value of the header's first attribute.
+    pub(super) fn first_attribute(&self) -> Option<&str> {
+        let attribute = self.file.header().attrs.first();
+        attribute.map(|attribute| attribute.value.as_str())
+    }
+
+    /// Whether the file is one of the nano runtime's.
+    pub(super) fn is_nano(&self) -> bool {
+        self.file.kind() == FileKind::Nano
     }
 
     /// Whether the file holds overflow records.
@@ -189,6 +206,13 @@ fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
     let tensor = npy::read_file(path).map_err(|error| Failure::unexpected(chain(&error)))?;
     let file = TensorFile::from_array(&tensor, &file_name, Layout::Reserved);
     Ok(Source::new(path, file_name, file))
+}
+
+/// Whether a file is a nano dump whose name has fewer fields than it takes.
+pub(super) fn lacks_nano_fields(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').count() < NANO_NAME_FIELDS_MIN
+        && FileBytes::open(path).is_ok_and(|bytes| nano::is_nano(bytes.as_ref()))
 }
 
 fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<Source, Failure> {

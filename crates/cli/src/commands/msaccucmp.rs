@@ -6,10 +6,11 @@ use opscope_analysis::msaccucmp;
 
 use crate::exit::Failure;
 
-/// Convert and examine dumps with the vendor's command line (drop-in for msaccucmp.py)
+/// Convert, examine and compare dumps with the vendor's command line (drop-in for msaccucmp.py)
 ///
-/// Takes `convert` and `overflow` with the options, output names, bytes and exit codes of the
-/// vendor's `msaccucmp.py`, its mistakes included. `opscope convert` gives right results instead.
+/// Takes `convert`, `overflow`, `compare` and `file_compare` with the options, output names, bytes
+/// and exit codes of the vendor's `msaccucmp.py`, its mistakes included. `opscope convert` gives
+/// right results instead.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {

@@ -63,3 +63,34 @@ fn wrong_words_are_named() {
     check("-o 1 -h", Err("help"));
     check("--he", Err("help"));
 }
+
+#[test]
+fn flags_take_no_word_and_numbers_take_many() {
+    let spec = |names, value| OptionSpec {
+        names,
+        value,
+        is_required: false,
+        is_exclusive: false,
+    };
+    let specs = [
+        spec(&["-map"], ValueKind::Flag),
+        spec(&["-alg"], ValueKind::Integers(&[0, 1, 2])),
+        spec(&["-max"], ValueKind::AnyInteger),
+    ];
+    let read = |args: &str| {
+        let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
+        parse(&specs, &args)
+    };
+    let values = |found: [Option<&str>; 3]| Ok(found.map(|text| text.map(str::to_owned)).to_vec());
+    assert_eq!(
+        read("-map -alg 0 2 -max -7"),
+        values([Some(""), Some("0,2"), Some("-7")])
+    );
+    assert_eq!(read("-alg=1"), values([None, Some("1"), None]));
+    assert_eq!(read("-max 1_0"), values([None, None, Some("1_0")]));
+    for args in ["-map=x", "-alg", "-alg 0 3", "-alg x", "-max 1.5", "-max"] {
+        assert!(matches!(read(args), Err(Stop::Error(_))), "{args}");
+    }
+    assert_eq!(integer(" -1_0 "), Some(-10));
+    assert_eq!(integer("1__0"), None);
+}

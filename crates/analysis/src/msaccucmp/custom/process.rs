@@ -1,4 +1,4 @@
-//! A Python interpreter that runs converters.
+//! A Python interpreter that runs converters and metrics.
 
 use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -16,8 +16,19 @@ const DRIVER: &str = include_str!("driver.py");
 /// Longest answer line; errors can hold a trace.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
+/// What a script holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Loaded {
+    /// The function, and how many arguments it takes.
+    Function(usize),
+    /// No such function.
+    NoFunction,
+    /// It cannot be said, because the interpreter has no numpy.
+    NoNumpy,
+}
+
 /// A running interpreter. It ends with the value.
-pub(super) struct Process {
+pub(in super::super) struct Process {
     child: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -26,7 +37,7 @@ pub(super) struct Process {
 
 impl Process {
     /// Starts an interpreter.
-    pub(super) fn start() -> Result<Process, String> {
+    pub(in super::super) fn start() -> Result<Process, String> {
         let no_interpreter = |error: io::Error| format!("Cannot run {INTERPRETER}: {error}");
         let mut child = Command::new(INTERPRETER)
             .args(["-c", DRIVER])
@@ -46,7 +57,7 @@ impl Process {
     }
 
     /// Whether the interpreter can be asked again.
-    pub(super) fn is_usable(&self) -> bool {
+    pub(in super::super) fn is_usable(&self) -> bool {
         !self.is_broken
     }
 
@@ -56,6 +67,40 @@ impl Process {
         let answer = self.ask(&request, &[])?;
         let n = answer.get("n_arguments").and_then(Value::as_u64);
         n.and_then(|n| usize::try_from(n).ok())
+            .ok_or_else(|| "the interpreter gave no answer".to_owned())
+    }
+
+    /// Loads a script that may import what is in `search_dir`, and looks for a function.
+    pub(in super::super) fn load(
+        &mut self,
+        script: &Path,
+        function: &str,
+        search_dir: &Path,
+    ) -> Result<Loaded, String> {
+        let request = json!({
+            "path": script.to_string_lossy(),
+            "search": search_dir.to_string_lossy(),
+            "function": function,
+        });
+        let answer = self.ask(&request, &[])?;
+        if answer.get("lacks_numpy").is_some() {
+            return Ok(Loaded::NoNumpy);
+        }
+        let n = answer.get("n_arguments").and_then(Value::as_u64);
+        let n = n.and_then(|n| usize::try_from(n).ok());
+        Ok(n.map_or(Loaded::NoFunction, Loaded::Function))
+    }
+
+    /// Runs a metric on the bytes of two arrays, one after the other: its result and its message.
+    pub(in super::super) fn compare(
+        &mut self,
+        request: &Value,
+        bytes: &[u8],
+    ) -> Result<(String, String), String> {
+        let answer = self.ask(request, bytes)?;
+        let text = |key| answer.get(key).and_then(Value::as_str).map(str::to_owned);
+        text("value")
+            .zip(text("message"))
             .ok_or_else(|| "the interpreter gave no answer".to_owned())
     }
 

@@ -18,6 +18,7 @@ use signal_hook::consts::SIGUSR2;
 use super::Outcome;
 use super::findings::cause_names;
 use super::request::Target;
+use crate::arguments::{Ranges, step_ranges};
 use crate::exit::{Failure, PARTIAL, USAGE};
 use crate::format;
 
@@ -33,7 +34,7 @@ pub(crate) struct RingArguments {
     every: Option<NonZeroU64>,
     /// Dump these steps, counted from 0; of a configuration's steps, those that are among these
     #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges)]
-    iterations: Option<StepRanges>,
+    iterations: Option<Ranges>,
     /// Keep the last N dumped steps: when another begins, older ones are removed, unless something
     /// has happened
     #[arg(long, value_name = "N", conflicts_with = "stats")]
@@ -77,31 +78,6 @@ impl TriggerWord {
     }
 }
 
-/// Steps as they are given on the command line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct StepRanges(Vec<RangeInclusive<u64>>);
-
-/// `N`, `N-M` or `N-`, separated by commas.
-fn step_ranges(text: &str) -> Result<StepRanges, String> {
-    let number = |part: &str| {
-        let is_number = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-        let number = part.parse().ok().filter(|_| is_number);
-        number.ok_or_else(|| format!("`{part}` is not the number of a step"))
-    };
-    let range = |part: &str| match part.split_once('-') {
-        None => number(part).map(|step| step..=step),
-        Some((first, "")) => Ok(number(first)?..=u64::MAX),
-        Some((first, last)) => match (number(first)?, number(last)?) {
-            (first, last) if first <= last => Ok(first..=last),
-            _ => Err(format!("`{part}` ends before it begins")),
-        },
-    };
-    text.split(',')
-        .map(range)
-        .collect::<Result<_, _>>()
-        .map(StepRanges)
-}
-
 impl RingArguments {
     /// Looks whether there will be anything to remove. From here on the signal does not end the process.
     pub(super) fn prepare(&self, has_files: bool) -> Result<(), Failure> {
@@ -120,7 +96,7 @@ impl RingArguments {
         let nth = self.every.map_or_else(Steps::every, Steps::every_nth);
         match &self.iterations {
             None => nth,
-            Some(StepRanges(ranges)) => nth.intersection(Steps::in_ranges(ranges.clone())),
+            Some(Ranges(ranges)) => nth.intersection(Steps::in_ranges(ranges.clone())),
         }
     }
 
@@ -328,35 +304,4 @@ fn trigger_json(triggered: &Triggered) -> Value {
         object.extend(more);
     }
     value
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn step_lists() {
-        let check = |text: &str, expected: Result<&[RangeInclusive<u64>], &str>| {
-            let found = step_ranges(text);
-            let found = found
-                .as_ref()
-                .map(|ranges| &*ranges.0)
-                .map_err(String::as_str);
-            assert_eq!(found, expected, "{text}");
-        };
-        check("7", Ok(&[7..=7]));
-        check("0-3,10,20-", Ok(&[0..=3, 10..=10, 20..=u64::MAX]));
-        check("5-5", Ok(&[5..=5]));
-        check("", Err("`` is not the number of a step"));
-        check("1,,2", Err("`` is not the number of a step"));
-        check("-3", Err("`` is not the number of a step"));
-        check("3-1", Err("`3-1` ends before it begins"));
-        check("1-2-3", Err("`2-3` is not the number of a step"));
-        check("+1", Err("`+1` is not the number of a step"));
-        let many = "99999999999999999999";
-        check(
-            many,
-            Err("`99999999999999999999` is not the number of a step"),
-        );
-    }
 }

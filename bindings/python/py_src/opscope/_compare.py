@@ -1,0 +1,168 @@
+"""Comparing two dumps."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Union
+
+if TYPE_CHECKING:
+    from ._native import reading
+
+StrPath = Union[str, "os.PathLike[str]"]
+
+# Operators that a notebook shows.
+N_SHOWN = 20
+
+
+class Comparison:
+    """What came of comparing two dumps.
+
+    Operators, slots and skips are dictionaries, as in the JSON that `save` writes.
+    """
+
+    def __init__(self, native: reading.Comparison) -> None:
+        self._native = native
+
+    @classmethod
+    def load(
+        cls,
+        path: StrPath,
+        *,
+        thresholds: StrPath | None = None,
+        top: int = 10,
+        allow_skip: Iterable[str] = (),
+    ) -> Comparison:
+        """Reads a result that was saved as `.json` or `.jsonl`, and gives all verdicts anew.
+
+        Raises:
+            NotFoundError: There is nothing at `path`.
+            DamagedError: It is no result.
+            UsageError: The thresholds make no sense.
+        """
+        from ._native import reading
+
+        return cls(reading.judge(os.fspath(path), _judgement(thresholds, top, allow_skip)))
+
+    @property
+    def level(self) -> str:
+        """`pass`, `warn`, `fail`, or `skip` if nothing was compared."""
+        return self._native.level()
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a line, with the first divergence and its cause."""
+        return self._native.verdict()
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        document: dict[str, Any] = json.loads(self._native.json())
+        return document
+
+    @property
+    def operators(self) -> list[dict[str, Any]]:
+        """Pairs of operators, in the order in which the target ran them."""
+        return list(self._document["operators"])
+
+    @property
+    def skips(self) -> list[dict[str, Any]]:
+        """What was not compared, and why."""
+        return list(self._document["skips"])
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Counts, coverage, first divergence and ranking."""
+        return dict(self._document["summary"])
+
+    @property
+    def first_divergence(self) -> dict[str, Any] | None:
+        """The first slot beyond the limits: `operator` (of `operators`), `slot` and `cause`; `None` if all agrees."""
+        first = self.summary.get("first_divergence")
+        if first is None:
+            return None
+        return {**first, "operator": self._document["operators"][first["operator"]]}
+
+    def save(self, path: StrPath, *, force: bool = False) -> None:
+        """Writes the form that the name ends in: `.json`, `.jsonl`, `.csv`, `.xlsx` or `.html`.
+
+        Raises:
+            UsageError: The name ends in something else.
+            FileError: The file exists and `force` is not given, or it cannot be written.
+        """
+        self._native.save(os.fspath(path), force)
+
+    def __repr__(self) -> str:
+        return f"<opscope.Comparison {self.verdict}>"
+
+    def _repr_html_(self) -> str:
+        """The verdict and the operators that differ, for notebooks."""
+        rows = [_row(operator) for operator in self.operators if operator["level"] in ("warn", "fail")]
+        more = f"<p>{len(rows) - N_SHOWN} more</p>" if len(rows) > N_SHOWN else ""
+        titles = ("#", "level", "type", "name", "inputs", "outputs", "added")
+        head = "".join(f"<th>{title}</th>" for title in titles)
+        table = f"<table><tr>{head}</tr>{''.join(rows[:N_SHOWN])}</table>{more}" if rows else ""
+        return f"<p><b>{html.escape(self.verdict)}</b></p>{table}"
+
+
+def compare(
+    target: StrPath,
+    golden: StrPath,
+    *,
+    reference: StrPath | None = None,
+    thresholds: StrPath | None = None,
+    steps: Iterable[int] = (),
+    ranks: Iterable[int] = (),
+    names: Iterable[str] = (),
+    op_types: Iterable[str] = (),
+    outputs_only: bool = False,
+    kl: bool = False,
+    jobs: int | None = None,
+    top: int = 10,
+    allow_skip: Iterable[str] = (),
+) -> Comparison:
+    """Compares two dumps operator by operator, as `opscope compare` does.
+
+    `golden` is the one that is taken for right. `reference` is a dump whose distance from it is natural. Of both sides
+    the `steps`, `ranks`, `names` and `op_types` (with `*` and `?`) are compared, everything if none is given. `allow_skip`
+    says what may stay uncompared; it changes `is_allowed` of the skips and nothing else.
+
+    Raises:
+        UsageError: The thresholds make no sense, or nothing is chosen.
+        NotFoundError: There is nothing at one of the paths.
+        OpscopeError: A dump has no tensors.
+    """
+    from ._native import reading
+
+    request = {
+        "target": os.fspath(target),
+        "golden": os.fspath(golden),
+        "reference": None if reference is None else os.fspath(reference),
+        "steps": list(steps),
+        "ranks": list(ranks),
+        "names": list(names),
+        "op_types": list(op_types),
+        "outputs_only": outputs_only,
+        "kl": kl,
+        "jobs": jobs,
+    }
+    return Comparison(reading.compare(request, _judgement(thresholds, top, allow_skip)))
+
+
+def _judgement(thresholds: StrPath | None, top: int, allow_skip: Iterable[str]) -> dict[str, Any]:
+    return {
+        "thresholds": None if thresholds is None else os.fspath(thresholds),
+        "top": top,
+        "allow_skip": list(allow_skip),
+    }
+
+
+def _row(operator: dict[str, Any]) -> str:
+    name = (operator["target"] or operator["golden"])[-1]
+    error = operator.get("error", {})
+    cells = [operator["index"], operator["level"], name["op_type"], name["op_name"]]
+    cells += [error.get(part, "") for part in ("inputs", "outputs", "added")]
+    texts = [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells]
+    return f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in texts)}</tr>"

@@ -1,0 +1,159 @@
+//! Comparing two dumps.
+
+use std::path::PathBuf;
+
+use opscope_analysis::compare::report::{self, Format, ReportError, json, words};
+use opscope_analysis::compare::result;
+use opscope_analysis::compare::run::{self, CompareError, Judging};
+use opscope_analysis::compare::verdict::Thresholds;
+use opscope_analysis::compare::{Selection, SkipPattern, matching};
+use opscope_analysis::default_jobs;
+use opscope_tensor::difference;
+use pyo3::prelude::*;
+
+use super::error::Described;
+use super::work;
+
+/// What is asked for, as Python gives it.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct Request {
+    target: PathBuf,
+    golden: PathBuf,
+    reference: Option<PathBuf>,
+    steps: Vec<u64>,
+    ranks: Vec<u64>,
+    names: Vec<String>,
+    op_types: Vec<String>,
+    outputs_only: bool,
+    kl: bool,
+    jobs: Option<usize>,
+}
+
+/// How it is judged.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct Judgement {
+    thresholds: Option<PathBuf>,
+    top: usize,
+    allow_skip: Vec<String>,
+}
+
+/// What came of a comparison.
+#[pyclass(frozen, module = "opscope._native.reading")]
+pub(super) struct Comparison {
+    comparison: result::Comparison,
+}
+
+/// Compares two dumps.
+#[pyfunction]
+#[pyo3(name = "compare")]
+pub(super) fn compare_dumps(
+    py: Python<'_>,
+    request: Request,
+    judgement: Judgement,
+) -> PyResult<Comparison> {
+    let one = |numbers: Vec<u64>| numbers.into_iter().map(|n| n..=n).collect();
+    let request = run::Request {
+        target: request.target,
+        golden: request.golden,
+        reference: request.reference,
+        selection: Selection {
+            steps: one(request.steps),
+            ranks: one(request.ranks),
+            names: request.names,
+            op_types: request.op_types,
+            is_outputs_only: request.outputs_only,
+        },
+        matching: matching::Options::default(),
+        n_threads: request.jobs.unwrap_or_else(default_jobs).max(1),
+        difference: difference::Options { has_kl: request.kl },
+        judging: judging(py, judgement)?,
+        program: format!("opscope {}", env!("CARGO_PKG_VERSION")),
+        options: Vec::new(),
+    };
+    match work(py, || run::run(&request))? {
+        Ok(comparison) => Ok(Comparison { comparison }),
+        Err(error) => Err(described(error).raise(py)),
+    }
+}
+
+/// Judges a saved result anew.
+#[pyfunction]
+#[pyo3(name = "judge")]
+pub(super) fn judge_saved(
+    py: Python<'_>,
+    path: PathBuf,
+    judgement: Judgement,
+) -> PyResult<Comparison> {
+    let judging = judging(py, judgement)?;
+    let comparison = work(py, || {
+        let mut comparison = json::read(&path)?;
+        run::rejudge(&mut comparison, &judging);
+        Ok(comparison)
+    })?;
+    let comparison = comparison
+        .map_err(|error: json::ReadError| Described::of_result(&error, path).raise(py))?;
+    Ok(Comparison { comparison })
+}
+
+fn judging(py: Python<'_>, judgement: Judgement) -> PyResult<Judging> {
+    let thresholds = match &judgement.thresholds {
+        Some(path) => Thresholds::read(path)
+            .map_err(|error| Described::usage(super::error::chain(&error)).raise(py))?,
+        None => Thresholds::default(),
+    };
+    let allowed = judgement.allow_skip.iter();
+    Ok(Judging {
+        thresholds,
+        n_ranked: judgement.top,
+        allowed: allowed.map(|text| SkipPattern::new(text)).collect(),
+    })
+}
+
+fn described(error: CompareError) -> Described {
+    let message = error.to_string();
+    match error {
+        CompareError::Open { source, .. } => Described::from(&source),
+        CompareError::Empty { path, .. } => Described::nothing(message, path),
+        CompareError::NothingChosen { .. } => Described::usage(message),
+    }
+}
+
+#[pymethods]
+impl Comparison {
+    /// `pass`, `warn`, `fail` or `skip`.
+    fn level(&self) -> &'static str {
+        words::level(self.comparison.summary.level)
+    }
+
+    /// The verdict in a line.
+    fn verdict(&self) -> String {
+        words::verdict(&self.comparison)
+    }
+
+    /// All of it as one JSON document.
+    fn json(&self, py: Python<'_>) -> PyResult<String> {
+        let mut text = Vec::new();
+        work(py, || {
+            report::write(&self.comparison, Format::Json, &mut text)
+        })??;
+        Ok(String::from_utf8(text)?)
+    }
+
+    /// Writes it in the form that the name's ending stands for.
+    fn save(&self, py: Python<'_>, path: PathBuf, force: bool) -> PyResult<()> {
+        let Some(format) = Format::of_path(&path) else {
+            let message = "expected a name that ends in .json, .jsonl, .csv, .xlsx or .html";
+            return Err(Described::usage(message).raise(py));
+        };
+        let done = work(py, || report::save(&self.comparison, format, &path, force))?;
+        done.map_err(|error| {
+            let described = match error {
+                ReportError::Exists(path) => Described::exists(path),
+                ReportError::Store(error) => Described::from(&error),
+            };
+            described.raise(py)
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! Comparing two dumps: where do they part, and whose fault is it?
+//!
+//! | module | job |
+//! | --- | --- |
+//! | [`side`] | a dump as operators with slots |
+//! | [`matching`] | which operator and slot of one side is which of the other |
+//! | [`measure`] | the numbers of every pair of slots |
+//! | [`verdict`] | what the numbers mean |
+//! | [`attribution`] | first divergence, what each operator added, where NaN comes from |
+//! | [`run`] | all of these, from two paths to a result |
+//! | [`report`] | the result as files for people and programs |
+//! | [`result`] | everything a comparison found, to be saved and read again |
+
+mod allow;
+pub mod attribution;
+mod coverage;
+pub mod document;
+mod flow;
+pub mod matching;
+pub mod measure;
+mod metrics;
+mod nearest;
+pub mod report;
+pub mod result;
+pub mod run;
+mod selection;
+pub mod side;
+mod skips;
+mod statistics;
+pub mod verdict;
+
+pub use allow::SkipPattern;
+pub use selection::Selection;

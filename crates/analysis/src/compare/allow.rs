@@ -1,0 +1,78 @@
+//! Skips that the user expects.
+
+use std::fmt;
+
+use regress::Regex;
+
+use super::result::Skip;
+use super::verdict::is_match;
+
+/// What may stay uncompared: a regular expression that is looked for in the name or type of the operator, in the
+/// path of the file and in the reason. A text that is no regular expression, such as `*/Dropout*`, has to fit one
+/// of them from beginning to end, with `*` and `?`.
+pub struct SkipPattern {
+    text: String,
+    regex: Option<Regex>,
+}
+
+impl SkipPattern {
+    /// A pattern.
+    pub fn new(text: &str) -> SkipPattern {
+        SkipPattern {
+            text: text.to_owned(),
+            regex: Regex::new(text).ok(),
+        }
+    }
+
+    /// Whether it allows a skip.
+    pub fn allows(&self, skip: &Skip) -> bool {
+        let of_operator = skip
+            .operator
+            .iter()
+            .flat_map(|operator| [&operator.op_name, &operator.op_type]);
+        let mut texts = of_operator.chain(&skip.path).chain([&skip.reason]);
+        texts.any(|text| match &self.regex {
+            Some(regex) => regex.find(text).is_some(),
+            None => is_match(&self.text, text),
+        })
+    }
+}
+
+impl fmt::Debug for SkipPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SkipPattern;
+    use crate::compare::result::{OperatorName, Skip};
+
+    #[test]
+    fn names_types_paths_and_reasons() {
+        let skip = Skip {
+            operator: Some(OperatorName {
+                op_type: "Dropout".to_owned(),
+                op_name: "net/drop_1".to_owned(),
+                ..OperatorName::default()
+            }),
+            path: Some("dump/Dropout.net_drop_1.1.2.3".to_owned()),
+            reason: "missing".to_owned(),
+            ..Skip::default()
+        };
+        let cases = [
+            ("drop_\\d", true),
+            ("^drop", false),
+            ("^Dropout$", true),
+            ("*/drop_?", true),
+            ("*/drop", false),
+            ("^missing$", true),
+            ("\\.3$", true),
+            ("damaged", false),
+        ];
+        for (text, is_allowed) in cases {
+            assert_eq!(SkipPattern::new(text).allows(&skip), is_allowed, "{text}");
+        }
+    }
+}

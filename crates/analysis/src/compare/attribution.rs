@@ -1,0 +1,107 @@
+//! Whose fault is it?
+//!
+//! Operators are looked at in the order of execution. One whose inputs agree and whose output does not is at
+//! fault itself; one whose inputs part already may only pass on what it got. Nothing is accused of what may have
+//! come from something that was not compared. `docs/compare.md` has the rules.
+
+mod cause;
+pub(super) mod distance;
+mod first;
+pub(super) mod kinds;
+mod non_finite;
+
+use super::flow::Flow;
+use super::result::{Cause, Comparison, Level, NonFiniteRole, OperatorResult, SlotResult, Summary};
+use super::verdict::is_output_slot;
+
+/// Fills in errors, causes, roles and the summary. Levels have to be there.
+pub fn attribute(comparison: &mut Comparison, n_ranked: usize) {
+    let flow = Flow::of(comparison);
+    distance::fill_in(&mut comparison.operators);
+    let is_hidden = cause::has_hidden_inputs(comparison);
+    let causes: Vec<Option<Cause>> = comparison
+        .operators
+        .iter()
+        .enumerate()
+        .map(|(i, operator)| cause::of(operator, is_hidden[i], |slot| flow.source(i, slot)))
+        .collect();
+    for (operator, cause) in comparison.operators.iter_mut().zip(causes) {
+        operator.cause = cause;
+    }
+    non_finite::fill_in(&mut comparison.operators, &flow, &is_hidden);
+    comparison.summary = Summary {
+        n_bytes: comparison.summary.n_bytes,
+        target_coverage: comparison.summary.target_coverage,
+        golden_coverage: comparison.summary.golden_coverage,
+        ..summary(comparison, &flow, n_ranked)
+    };
+}
+
+/// Why the outputs of an operator are as they are; unknown where they are as they should be.
+pub fn cause_of(operator: &OperatorResult) -> Cause {
+    operator.cause.unwrap_or(Cause::Unknown)
+}
+
+/// The inputs or outputs that were judged.
+fn slots(operator: &OperatorResult, is_output: bool) -> impl Iterator<Item = &SlotResult> {
+    let slots = operator.slots.iter();
+    slots.filter(move |slot| is_output_slot(slot) == is_output && slot.level != Level::Skip)
+}
+
+/// Whether a slot was judged and did not pass.
+fn is_apart(slot: &SlotResult) -> bool {
+    slot.level >= Level::Warn && slot.level != Level::Skip
+}
+
+fn summary(comparison: &Comparison, flow: &Flow, n_ranked: usize) -> Summary {
+    let operators = &comparison.operators;
+    let mut summary = Summary::default();
+    for operator in operators {
+        summary.operators[operator.level as usize] += 1;
+        for slot in &operator.slots {
+            summary.slots[slot.level as usize] += 1;
+        }
+    }
+    let levels = operators
+        .iter()
+        .flat_map(|operator| operator.slots.iter().map(|slot| slot.level));
+    let worst = levels.filter(|level| *level != Level::Skip).max();
+    summary.level = worst.unwrap_or(Level::Skip);
+    let found = first::of(comparison, flow);
+    summary.first_divergence = found.divergence;
+    summary.first_failure = found.failure;
+    summary.first_by_rank = found.by_rank;
+    summary.non_finite_chain = non_finite::chain(operators, &found.order);
+    summary.first_non_finite = summary.non_finite_chain.first().copied();
+    summary.ranking = ranking(operators, n_ranked);
+    summary
+}
+
+/// Operators by what they added, most first: before all those that are at fault themselves, and last those that
+/// pass on what they got, whose own part is a guess.
+fn ranking(operators: &[OperatorResult], n_ranked: usize) -> Vec<usize> {
+    let added = |operator: &OperatorResult| operator.error.map_or(0.0, |error| error.added);
+    // Of an operator without inputs: something before it is as bad.
+    let is_like_before = |operator: &OperatorResult| {
+        let error = operator.error.unwrap_or_default();
+        !error.has_inputs && error.outputs <= cause::AMPLIFICATION_MAX * error.inputs
+    };
+    let class = |operator: &OperatorResult| match operator.cause {
+        Some(Cause::Own) => 0,
+        Some(Cause::Inherited) => 2,
+        _ if is_like_before(operator) => 2,
+        _ => 1,
+    };
+    let mut ranking: Vec<&OperatorResult> = operators
+        .iter()
+        .filter(|operator| slots(operator, true).any(is_apart) && added(operator) > 0.0)
+        .collect();
+    ranking.sort_by(|a, b| {
+        let by_class = class(a).cmp(&class(b));
+        by_class
+            .then(added(b).total_cmp(&added(a)))
+            .then(a.index.cmp(&b.index))
+    });
+    let ranking = ranking.into_iter().take(n_ranked);
+    ranking.map(|operator| operator.index).collect()
+}

@@ -1,0 +1,46 @@
+//! How much of both sides was compared.
+
+use std::collections::BTreeSet;
+
+use opscope_store::record::Side as SlotSide;
+
+use super::matching::SlotRef;
+use super::measure::Sides;
+use super::result::Comparison;
+use super::selection::Selection;
+use super::side::Side;
+
+/// Counts the slots of both sides that were chosen, and those of them that were compared.
+pub(super) fn count(comparison: &mut Comparison, sides: Sides<'_>, selection: &Selection) {
+    let pairs = &sides.matching.pairs;
+    let mut compared: [BTreeSet<SlotRef>; 2] = Default::default();
+    for (pair, operator) in pairs.iter().zip(&comparison.operators) {
+        for (slots, result) in pair.slots.iter().zip(&operator.slots) {
+            if result.evidence != "none" {
+                compared[0].insert(slots.target);
+                compared[1].insert(slots.golden);
+            }
+        }
+    }
+    let of_side = |is_target: bool, side: &Side| {
+        let of_pairs = pairs.iter().flat_map(|pair| {
+            if is_target {
+                &pair.target
+            } else {
+                &pair.golden
+            }
+        });
+        let unmatched = sides.matching.unmatched.iter();
+        let unmatched = unmatched
+            .filter(|one| one.is_of_target == is_target)
+            .map(|one| &one.run);
+        let runs: BTreeSet<usize> = of_pairs.chain(unmatched).copied().collect();
+        let is_wanted = |side: SlotSide| !selection.is_outputs_only || side == SlotSide::Output;
+        let runs = runs.iter().filter_map(|&run| side.runs.get(run));
+        runs.flat_map(|run| &run.slots)
+            .filter(|slot| is_wanted(slot.side))
+            .count()
+    };
+    comparison.summary.target_coverage = [of_side(true, sides.target), compared[0].len()];
+    comparison.summary.golden_coverage = [of_side(false, sides.golden), compared[1].len()];
+}

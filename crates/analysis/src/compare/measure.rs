@@ -1,0 +1,350 @@
+//! Measuring matched slots: elements, or what a dump has instead of them.
+
+use opscope_tensor::Layout;
+use opscope_tensor::difference::{self, Difference};
+
+use super::matching::{How, Matching, RunPair, SlotPair, SlotRef};
+use super::result::{
+    Comparison, Config, Level, Metrics, OperatorName, OperatorResult, RuleHit, Skip, SlotResult,
+    TensorInfo, VERSION,
+};
+use super::side::{LoadError, Run, Side, Slot};
+use super::statistics;
+use crate::describe::chain;
+use crate::job;
+
+/// How slots are measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Threads that work on slots.
+    pub n_threads: usize,
+    /// What else is computed of each pair of tensors.
+    pub difference: difference::Options,
+}
+
+/// Name of the rule that extents have to agree.
+pub const SHAPE_RULE: &str = "shape";
+
+/// Two sides and what belongs together.
+#[derive(Clone, Copy, Debug)]
+pub struct Sides<'a> {
+    /// The dump that is examined.
+    pub target: &'a Side,
+    /// The dump that is taken for right.
+    pub golden: &'a Side,
+    /// Which of their slots belong together.
+    pub matching: &'a Matching,
+    /// A dump whose distance from the golden one is the yardstick, matched with the golden one.
+    pub reference: Option<(&'a Side, &'a Matching)>,
+}
+
+/// Measures every pair of slots. Verdicts are not given yet, apart from those on extents.
+///
+/// The result does not depend on the number of threads.
+pub fn measure(sides: Sides<'_>, config: Config, options: Options) -> Comparison {
+    let pairs = &sides.matching.pairs;
+    let work: Vec<(usize, SlotPair)> = pairs
+        .iter()
+        .enumerate()
+        .flat_map(|(i, pair)| pair.slots.iter().map(move |slot| (i, *slot)))
+        .collect();
+    let measured = job::map(&work, options.n_threads, |(_, pair)| {
+        slot(sides, *pair, options.difference)
+    });
+    let mut comparison = Comparison {
+        version: VERSION,
+        config,
+        operators: pairs
+            .iter()
+            .enumerate()
+            .map(|(index, pair)| operator(sides, index, pair))
+            .collect(),
+        ..Comparison::default()
+    };
+    for ((operator, pair), outcome) in work.iter().zip(measured) {
+        match outcome {
+            Ok((result, n_bytes)) => {
+                comparison.operators[*operator].slots.push(result);
+                comparison.summary.n_bytes += n_bytes;
+            }
+            Err(skip) => {
+                let info = |side: &Side, place: SlotRef| tensor_info(slot_of(side, place));
+                comparison.operators[*operator].slots.push(SlotResult {
+                    slot: slot_of(sides.target, pair.target).name(),
+                    target: info(sides.target, pair.target),
+                    golden: info(sides.golden, pair.golden),
+                    evidence: "none".to_owned(),
+                    level: Level::Skip,
+                    ..SlotResult::default()
+                });
+                comparison.skips.push(*skip);
+            }
+        }
+    }
+    comparison.skips.extend(super::skips::of_matching(sides));
+    comparison
+}
+
+fn operator(sides: Sides<'_>, index: usize, pair: &RunPair) -> OperatorResult {
+    let names = |side: &Side, runs: &[usize]| {
+        let runs = runs.iter().filter_map(|&run| side.runs.get(run));
+        runs.map(OperatorName::of).collect()
+    };
+    OperatorResult {
+        index,
+        target: names(sides.target, &pair.target),
+        golden: names(sides.golden, &pair.golden),
+        how: pair.how.name().to_owned(),
+        likeness: match pair.how {
+            How::Fuzzy(likeness) => Some(likeness),
+            _ => None,
+        },
+        ..OperatorResult::default()
+    }
+}
+
+fn slot_of(side: &Side, place: SlotRef) -> &Slot {
+    &side.runs[place.run].slots[place.slot]
+}
+
+/// What came of a pair, with the bytes that were read; or why there is nothing.
+type Outcome = Result<(SlotResult, u64), Box<Skip>>;
+
+fn slot(sides: Sides<'_>, pair: SlotPair, options: difference::Options) -> Outcome {
+    let target = slot_of(sides.target, pair.target);
+    let golden = slot_of(sides.golden, pair.golden);
+    let mut result = SlotResult {
+        slot: target.name(),
+        golden_slot: Some(golden.name()).filter(|name| *name != target.name()),
+        target: tensor_info(target),
+        golden: tensor_info(golden),
+        layout: pair.layout.map(|layout| layout.name().to_owned()),
+        ..SlotResult::default()
+    };
+    if !(target.has_elements && golden.has_elements) {
+        return without_elements(sides, pair, result);
+    }
+    let (found, n_bytes) = match tensors((target, golden), pair.layout, options) {
+        Ok(found) => found,
+        Err(Fault::Shape) => return Ok((of_shapes(result), 0)),
+        Err(fault) => return Err(Box::new(skip_of(sides, pair, fault))),
+    };
+    result.evidence = "tensor".to_owned();
+    result.metrics = Metrics::of(&found);
+    if found.n_equal < found.n {
+        result.histogram = found.histogram.to_vec();
+    }
+    if let Some((side, matching)) = sides.reference {
+        result.yardstick = yardstick(side, matching, golden, pair, options);
+    }
+    Ok((result, n_bytes))
+}
+
+/// Compares what dumps have instead of elements.
+fn without_elements(sides: Sides<'_>, pair: SlotPair, result: SlotResult) -> Outcome {
+    let target = slot_of(sides.target, pair.target);
+    let golden = slot_of(sides.golden, pair.golden);
+    let all = [
+        ("target", pair.target, target),
+        ("golden", pair.golden, golden),
+    ];
+    let damaged = all.into_iter().find_map(|(side, place, slot)| {
+        let message = slot.problem.clone()?;
+        Some(skip(sides, side, place, slot, ("damaged", message)))
+    });
+    if let Some(skip) = damaged {
+        return Err(Box::new(skip));
+    }
+    match statistics::compare(target, golden) {
+        statistics::Outcome::Measured(found) => Ok((
+            SlotResult {
+                evidence: found.evidence.to_owned(),
+                metrics: found.metrics,
+                ..result
+            },
+            found.n_bytes,
+        )),
+        statistics::Outcome::Shape => Ok((of_shapes(result), 0)),
+        statistics::Outcome::Nothing(message) => {
+            let reason = ("no_evidence", message);
+            Err(Box::new(skip(sides, "both", pair.target, target, reason)))
+        }
+        statistics::Outcome::Unreadable(is_of_target, error) => Err(Box::new(skip_of(
+            sides,
+            pair,
+            Fault::Read(is_of_target, error),
+        ))),
+    }
+}
+
+/// The result of slots whose extents differ.
+fn of_shapes(mut result: SlotResult) -> SlotResult {
+    result.evidence = "shape".to_owned();
+    result.level = Level::Fail;
+    result.rules.push(RuleHit {
+        metric: SHAPE_RULE.to_owned(),
+        level: Level::Fail,
+        ..RuleHit::default()
+    });
+    result
+}
+
+fn skip_of(sides: Sides<'_>, pair: SlotPair, fault: Fault) -> Skip {
+    let target = slot_of(sides.target, pair.target);
+    match fault {
+        Fault::Read(is_of_target, error) => {
+            let golden = slot_of(sides.golden, pair.golden);
+            let (side, place, slot) = if is_of_target {
+                ("target", pair.target, target)
+            } else {
+                ("golden", pair.golden, golden)
+            };
+            let reason = match error {
+                LoadError::Item(_) | LoadError::Damaged(_) => "damaged",
+                LoadError::NoElements => "no_evidence",
+            };
+            skip(sides, side, place, slot, (reason, chain(&error)))
+        }
+        Fault::Difference(message) => skip(
+            sides,
+            "both",
+            pair.target,
+            target,
+            ("not_comparable", message),
+        ),
+        Fault::Shape => skip(sides, "both", pair.target, target, ("shape", String::new())),
+    }
+}
+
+fn yardstick(
+    reference: &Side,
+    matching: &Matching,
+    golden: &Slot,
+    pair: SlotPair,
+    options: difference::Options,
+) -> Option<Metrics> {
+    // The golden side is the second of the reference's matching.
+    let partner = matching.partner_of_golden(pair.golden)?;
+    let slot = slot_of(reference, partner.target);
+    let (found, _) = tensors((slot, golden), partner.layout, options).ok()?;
+    Some(Metrics::of(&found))
+}
+
+enum Fault {
+    /// The extents differ by more than axes of 1.
+    Shape,
+    /// The elements of the target, or of the golden side, cannot be read.
+    Read(bool, LoadError),
+    /// They have no values to compare.
+    Difference(String),
+}
+
+fn tensors(
+    (target, golden): (&Slot, &Slot),
+    layout: Option<Layout>,
+    options: difference::Options,
+) -> Result<(Difference, u64), Fault> {
+    let a = target
+        .load(layout_for(target, layout))
+        .map_err(|error| Fault::Read(true, error))?;
+    let b = golden
+        .load(layout_for(golden, layout))
+        .map_err(|error| Fault::Read(false, error))?;
+    if !has_same_extents(a.shape().dims(), b.shape().dims()) {
+        return Err(Fault::Shape);
+    }
+    let n_bytes = (a.view().bytes.len() + b.view().bytes.len()) as u64;
+    let found = difference::difference(a.view(), b.view(), options);
+    let found = found.map_err(|error| Fault::Difference(chain(&error)))?;
+    Ok((found, n_bytes))
+}
+
+/// The layout that a slot has to be brought to, if it is not there already.
+fn layout_for(slot: &Slot, wanted: Option<Layout>) -> Option<Layout> {
+    wanted.filter(|&wanted| slot.layout != Some(wanted))
+}
+
+/// Whether extents are the same, apart from axes of 1.
+pub(super) fn has_same_extents<T: Copy + PartialEq + From<u8>>(a: &[T], b: &[T]) -> bool {
+    let squeezed = |dims: &[T]| {
+        dims.iter()
+            .copied()
+            .filter(|&dim| dim != T::from(1))
+            .collect::<Vec<_>>()
+    };
+    squeezed(a) == squeezed(b)
+}
+
+fn skip(
+    sides: Sides<'_>,
+    side: &str,
+    place: SlotRef,
+    slot: &Slot,
+    (reason, message): (&str, String),
+) -> Skip {
+    let runs = if side == "golden" {
+        &sides.golden.runs
+    } else {
+        &sides.target.runs
+    };
+    Skip {
+        side: side.to_owned(),
+        operator: Some(OperatorName::of(&runs[place.run])),
+        slot: Some(slot.name()),
+        path: Some(slot.path.display().to_string()),
+        reason: reason.to_owned(),
+        message,
+        ..Skip::default()
+    }
+}
+
+fn tensor_info(slot: &Slot) -> TensorInfo {
+    TensorInfo {
+        dtype: slot.dtype_name.clone(),
+        layout: slot
+            .layout
+            .filter(|&l| l != Layout::Nd)
+            .map(|layout| layout.name().to_owned()),
+        shape: slot.shape.clone().unwrap_or_default(),
+        path: Some(slot.path.display().to_string()),
+    }
+}
+
+impl OperatorName {
+    /// The name of a run.
+    pub(crate) fn of(run: &Run) -> OperatorName {
+        OperatorName {
+            op_type: run.op_type.clone(),
+            op_name: run.op_name.clone(),
+            rank: run.place.rank,
+            model: run.place.model.clone(),
+            step: run.place.step,
+            repeat: run.repeat,
+        }
+    }
+}
+
+impl How {
+    /// The name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            How::Name => "name",
+            How::Order => "order",
+            How::Fusion => "fusion",
+            How::Mapping => "mapping",
+            How::Fuzzy(_) => "fuzzy",
+        }
+    }
+}
+
+impl Matching {
+    /// The pair that a slot of the golden side is in.
+    pub fn partner_of_golden(&self, slot: SlotRef) -> Option<SlotPair> {
+        let pairs = self
+            .pairs
+            .iter()
+            .filter(|pair| pair.golden.contains(&slot.run));
+        let mut slots = pairs.flat_map(|pair| pair.slots.iter());
+        slots.find(|pair| pair.golden == slot).copied()
+    }
+}

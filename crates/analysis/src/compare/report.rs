@@ -1,0 +1,128 @@
+//! A comparison's result for people and programs.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | [`words`] | verdict, causes and numbers in words |
+//! | [`chain`] | how NaN and infinities spread |
+//! | [`json`] | one JSON document, or typed records line by line; and back |
+//! | `columns` | what tables say of a slot |
+//! | `csv`, `xlsx`, `html` | tables for spreadsheets, and a page |
+
+pub mod chain;
+mod columns;
+mod csv;
+mod html;
+pub mod json;
+pub mod words;
+mod xlsx;
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use opscope_store::StoreError;
+use opscope_store::atomic_file::Creator;
+use thiserror::Error;
+
+use super::result::Comparison;
+
+/// Kinds of files that a result can be written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One JSON document, which can be read again.
+    Json,
+    /// Typed records, one JSON document in each line, which can be read again.
+    Jsonl,
+    /// A row for each slot.
+    Csv,
+    /// A workbook.
+    Xlsx,
+    /// A page that needs no network.
+    Html,
+}
+
+/// Why a report was not written.
+#[derive(Debug, Error)]
+pub enum ReportError {
+    /// The file exists.
+    #[error("`{}` exists already", .0.display())]
+    Exists(PathBuf),
+    /// The file cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Format {
+    /// The format that a file name's ending stands for.
+    pub fn of_path(path: &Path) -> Option<Format> {
+        let ending = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match ending.as_str() {
+            "json" => Format::Json,
+            "jsonl" => Format::Jsonl,
+            "csv" => Format::Csv,
+            "xlsx" => Format::Xlsx,
+            "html" | "htm" => Format::Html,
+            _ => return None,
+        })
+    }
+}
+
+/// Writes a result to `out`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(comparison: &Comparison, format: Format, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Json => json::write(comparison, out),
+        Format::Jsonl => json::write_lines(comparison, out),
+        Format::Csv => csv::write(comparison, out),
+        Format::Xlsx => xlsx::write(comparison, out),
+        Format::Html => html::write(comparison, out),
+    }
+}
+
+/// Writes a result as a file that only its owner may read. The file appears whole or not at all.
+///
+/// # Errors
+/// [`ReportError`]; a file that exists is left alone unless `is_replacing`.
+pub fn save(
+    comparison: &Comparison,
+    format: Format,
+    path: &Path,
+    is_replacing: bool,
+) -> Result<(), ReportError> {
+    save_as(path, is_replacing, |out| write(comparison, format, out))
+}
+
+/// [`save`] of a text.
+///
+/// # Errors
+/// As [`save`].
+pub fn save_text(text: &str, path: &Path, is_replacing: bool) -> Result<(), ReportError> {
+    save_as(path, is_replacing, |out| out.write_all(text.as_bytes()))
+}
+
+fn save_as(
+    path: &Path,
+    is_replacing: bool,
+    write: impl FnOnce(&mut BufWriter<&mut std::fs::File>) -> io::Result<()>,
+) -> Result<(), ReportError> {
+    let creator = Creator::default();
+    let write = |file: &mut std::fs::File| {
+        let mut out = BufWriter::new(file);
+        write(&mut out)?;
+        out.flush()
+    };
+    // A bare name has no directory to create a file in.
+    let is_bare = path.parent().is_some_and(|dir| dir.as_os_str().is_empty());
+    let place = if is_bare {
+        Path::new(".").join(path)
+    } else {
+        path.to_owned()
+    };
+    if is_replacing {
+        creator.replace_with(&place, write)?;
+    } else if !creator.create_with(&place, write)? {
+        return Err(ReportError::Exists(path.to_owned()));
+    }
+    Ok(())
+}

@@ -1,0 +1,287 @@
+//! What tables say of a slot, an operator and a skip.
+
+use super::words;
+use crate::compare::result::{
+    Comparison, NonFiniteRole, OperatorName, OperatorResult, Skip, SlotResult,
+};
+
+/// A cell.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Cell {
+    Nothing,
+    Text(String),
+    Number(f64),
+}
+
+/// Columns of a slot before its numbers.
+pub(super) const SLOT_COLUMNS: [&str; 30] = [
+    "index",
+    "op_type",
+    "op_name",
+    "golden_op_type",
+    "golden_op_name",
+    "rank",
+    "model",
+    "step",
+    "repeat",
+    "how",
+    "likeness",
+    "operator_level",
+    "inputs_error",
+    "outputs_error",
+    "added_error",
+    "non_finite",
+    "slot",
+    "golden_slot",
+    "level",
+    "rules",
+    "evidence",
+    "target_dtype",
+    "golden_dtype",
+    "target_layout",
+    "golden_layout",
+    "target_shape",
+    "golden_shape",
+    "layout",
+    "reason",
+    "message",
+];
+
+/// Numbers that have a column whether or not a slot has them. Others follow these, in the order in which they appear.
+const METRICS: [&str; 45] = [
+    "cosine",
+    "rel_l2",
+    "max_abs",
+    "mean_abs",
+    "rmse",
+    "max_rel",
+    "mean_rel",
+    "accumulated_rel",
+    "kl",
+    "max_ulp",
+    "p99_ulp",
+    "snr_db",
+    "psnr_db",
+    "share_1_1000",
+    "share_5_1000",
+    "n",
+    "n_finite",
+    "n_equal",
+    "is_identical",
+    "n_nan_mismatches",
+    "n_inf_mismatches",
+    "n_sign_flips",
+    "worst_index",
+    "worst_target",
+    "worst_golden",
+    "first_bad",
+    "target_min",
+    "target_max",
+    "target_mean",
+    "target_std",
+    "target_l2_norm",
+    "target_n_nan",
+    "target_n_positive_inf",
+    "target_n_negative_inf",
+    "target_n_zero",
+    "golden_min",
+    "golden_max",
+    "golden_mean",
+    "golden_std",
+    "golden_l2_norm",
+    "golden_n_nan",
+    "golden_n_positive_inf",
+    "golden_n_negative_inf",
+    "golden_n_zero",
+    "digest_mismatch",
+];
+
+/// Columns after the numbers.
+pub(super) const PATH_COLUMNS: [&str; 2] = ["target_path", "golden_path"];
+
+/// Names of all numbers of slots, and of those of yardsticks if there are any.
+pub(super) struct MetricColumns {
+    pub(super) metrics: Vec<String>,
+    pub(super) yardsticks: Vec<String>,
+}
+
+impl MetricColumns {
+    pub(super) fn of(comparison: &Comparison) -> MetricColumns {
+        let mut metrics: Vec<String> = METRICS.map(str::to_owned).to_vec();
+        let mut yardsticks = Vec::new();
+        for slot in comparison
+            .operators
+            .iter()
+            .flat_map(|operator| &operator.slots)
+        {
+            add(&mut metrics, slot.metrics.0.iter().map(|(name, _)| name));
+            let natural = slot.yardstick.iter().flat_map(|natural| &natural.0);
+            add(&mut yardsticks, natural.map(|(name, _)| name));
+        }
+        MetricColumns {
+            metrics,
+            yardsticks,
+        }
+    }
+
+    /// The titles.
+    pub(super) fn titles(&self) -> impl Iterator<Item = String> {
+        let yardsticks = self
+            .yardsticks
+            .iter()
+            .map(|name| format!("yardstick_{name}"));
+        self.metrics.iter().cloned().chain(yardsticks)
+    }
+
+    /// The numbers of a slot.
+    pub(super) fn cells(&self, slot: &SlotResult) -> impl Iterator<Item = Cell> {
+        let own = self
+            .metrics
+            .iter()
+            .map(|name| number(slot.metrics.get(name)));
+        let natural = slot.yardstick.as_ref();
+        let of_yardstick = self
+            .yardsticks
+            .iter()
+            .map(move |name| number(natural.and_then(|natural| natural.get(name))));
+        own.chain(of_yardstick)
+    }
+}
+
+fn add<'a>(known: &mut Vec<String>, names: impl Iterator<Item = &'a String>) {
+    for name in names {
+        if !known.contains(name) {
+            known.push(name.clone());
+        }
+    }
+}
+
+/// The cells of [`SLOT_COLUMNS`].
+pub(super) fn of_slot(operator: &OperatorResult, slot: &SlotResult) -> Vec<Cell> {
+    let mut cells = of_operator(operator);
+    let rules: Vec<String> = slot.rules.iter().map(words::rule_words).collect();
+    let shape = |shape: &[u64]| {
+        let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
+        text(&dims.join("x"))
+    };
+    cells.extend([
+        text(&slot.slot),
+        text(slot.golden_slot.as_ref().unwrap_or(&slot.slot)),
+        text(words::level(slot.level)),
+        text(&rules.join("; ")),
+        text(&slot.evidence),
+        text(&slot.target.dtype),
+        text(&slot.golden.dtype),
+        optional(slot.target.layout.as_ref()),
+        optional(slot.golden.layout.as_ref()),
+        shape(&slot.target.shape),
+        shape(&slot.golden.shape),
+        optional(slot.layout.as_ref()),
+        Cell::Nothing,
+        Cell::Nothing,
+    ]);
+    cells
+}
+
+/// The cells of [`SLOT_COLUMNS`] up to `non_finite`.
+pub(super) fn of_operator(operator: &OperatorResult) -> Vec<Cell> {
+    let name = words::name_of(operator);
+    let golden = operator.golden.last().cloned().unwrap_or_default();
+    let error = operator.error;
+    let mut cells = vec![
+        Cell::Number(operator.index as f64),
+        text(&name.op_type),
+        text(&joined(&operator.target)),
+        text(&golden.op_type),
+        text(&joined(&operator.golden)),
+    ];
+    cells.extend(of_place(&name));
+    cells.extend([
+        text(&operator.how),
+        number(operator.likeness),
+        text(words::level(operator.level)),
+        number(error.filter(|e| e.has_inputs).map(|error| error.inputs)),
+        number(error.map(|error| error.outputs)),
+        number(error.map(|error| error.added)),
+        operator
+            .non_finite
+            .as_ref()
+            .map_or(Cell::Nothing, |role| text(&role_words(role))),
+    ]);
+    cells
+}
+
+fn role_words(role: &NonFiniteRole) -> String {
+    match role {
+        NonFiniteRole::Propagator { from: Some(from) } => {
+            format!("{} from {from}", words::role(role))
+        }
+        role => words::role(role).to_owned(),
+    }
+}
+
+/// The cells of [`SLOT_COLUMNS`], and of [`PATH_COLUMNS`], of something that was not compared.
+pub(super) fn of_skip(skip: &Skip) -> (Vec<Cell>, [Cell; 2]) {
+    let name = skip.operator.clone().unwrap_or_default();
+    let (op_type, op_name) = (text(&name.op_type), text(&name.op_name));
+    let nothing = || Cell::Nothing;
+    let is_of_golden = skip.side == "golden";
+    let (of_target, of_golden) = if is_of_golden {
+        ([nothing(), nothing()], [op_type, op_name])
+    } else {
+        ([op_type, op_name], [nothing(), nothing()])
+    };
+    let mut cells = vec![nothing()];
+    cells.extend(of_target.into_iter().chain(of_golden));
+    cells.extend(of_place(&name));
+    cells.resize_with(16, nothing);
+    let slot = optional(skip.slot.as_ref());
+    cells.extend(if is_of_golden {
+        [nothing(), slot]
+    } else {
+        [slot, nothing()]
+    });
+    cells.push(text("skip"));
+    cells.resize_with(SLOT_COLUMNS.len() - 2, nothing);
+    cells.extend([text(&skip.reason), text(&skip.message)]);
+    let path = optional(skip.path.as_ref());
+    let paths = if is_of_golden {
+        [nothing(), path]
+    } else {
+        [path, nothing()]
+    };
+    (cells, paths)
+}
+
+fn of_place(name: &OperatorName) -> [Cell; 4] {
+    [
+        name.rank
+            .map_or(Cell::Nothing, |rank| Cell::Number(f64::from(rank))),
+        optional(name.model.as_ref()),
+        name.step
+            .map_or(Cell::Nothing, |step| Cell::Number(step as f64)),
+        Cell::Number(name.repeat as f64),
+    ]
+}
+
+/// Names of operators that were fused.
+pub(super) fn joined(names: &[OperatorName]) -> String {
+    let names: Vec<&str> = names.iter().map(|name| name.op_name.as_str()).collect();
+    names.join(" + ")
+}
+
+pub(super) fn text(text: &str) -> Cell {
+    if text.is_empty() {
+        Cell::Nothing
+    } else {
+        Cell::Text(text.to_owned())
+    }
+}
+
+fn optional(value: Option<&String>) -> Cell {
+    value.map_or(Cell::Nothing, |value| text(value))
+}
+
+pub(super) fn number(value: Option<f64>) -> Cell {
+    value.map_or(Cell::Nothing, Cell::Number)
+}

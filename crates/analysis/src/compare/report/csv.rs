@@ -1,0 +1,95 @@
+//! A row for each slot that was compared, then one for everything that was not.
+
+use std::io::{self, Write};
+
+use super::columns::{self, Cell, MetricColumns, PATH_COLUMNS, SLOT_COLUMNS};
+use crate::compare::result::Comparison;
+
+/// What was not compared is a row of its own kind.
+const NO_EVIDENCE: &str = "none";
+
+pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
+    let metrics = MetricColumns::of(comparison);
+    let n_metrics = metrics.titles().count();
+    let titles = SLOT_COLUMNS.map(str::to_owned).into_iter();
+    let titles = titles
+        .chain(metrics.titles())
+        .chain(PATH_COLUMNS.map(str::to_owned));
+    line(titles.map(Cell::Text), out)?;
+    for operator in &comparison.operators {
+        for slot in operator
+            .slots
+            .iter()
+            .filter(|slot| slot.evidence != NO_EVIDENCE)
+        {
+            let paths = [&slot.target.path, &slot.golden.path];
+            let paths = paths.map(|path| columns::text(path.as_deref().unwrap_or_default()));
+            let cells = columns::of_slot(operator, slot).into_iter();
+            line(cells.chain(metrics.cells(slot)).chain(paths), out)?;
+        }
+    }
+    for skip in &comparison.skips {
+        let (cells, paths) = columns::of_skip(skip);
+        let none = std::iter::repeat_n(Cell::Nothing, n_metrics);
+        line(cells.into_iter().chain(none).chain(paths), out)?;
+    }
+    Ok(())
+}
+
+fn line(cells: impl Iterator<Item = Cell>, out: &mut dyn Write) -> io::Result<()> {
+    let mut is_first = true;
+    for cell in cells {
+        if !std::mem::take(&mut is_first) {
+            out.write_all(b",")?;
+        }
+        match cell {
+            Cell::Nothing => {}
+            Cell::Text(text) => out.write_all(quoted(&text).as_bytes())?,
+            Cell::Number(value) if value.is_finite() => write!(out, "{value}")?,
+            Cell::Number(value) => out.write_all(super::words::number(value).as_bytes())?,
+        }
+    }
+    out.write_all(b"\r\n")
+}
+
+/// A text as a cell. One that a spreadsheet would take for a formula gets an apostrophe before it.
+fn quoted(text: &str) -> String {
+    let guard = if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        "'"
+    } else {
+        ""
+    };
+    let has_special = text.contains(['"', ',', '\n', '\r']);
+    if has_special {
+        format!("\"{guard}{}\"", text.replace('"', "\"\""))
+    } else {
+        format!("{guard}{text}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_and_are_no_formulas() {
+        let cases = [
+            ("a", "a"),
+            ("a,b", "\"a,b\""),
+            ("say \"x\"", "\"say \"\"x\"\"\""),
+            ("=1+1", "'=1+1"),
+            ("@a,\nb", "\"'@a,\nb\""),
+        ];
+        for (text, cell) in cases {
+            assert_eq!(quoted(text), cell);
+        }
+    }
+
+    #[test]
+    fn numbers_are_whole() {
+        let mut out = Vec::new();
+        let cells = [0.1, 1e-7, f64::INFINITY, f64::NAN].map(Cell::Number);
+        line(cells.into_iter().chain([Cell::Nothing]), &mut out).unwrap();
+        assert_eq!(out, b"0.1,0.0000001,inf,nan,\r\n");
+    }
+}

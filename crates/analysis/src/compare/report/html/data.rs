@@ -1,0 +1,341 @@
+//! What the page knows, small enough for 100,000 slots: a list for each column, texts that repeat once, numbers with
+//! six digits, and of slots that agree only the main numbers.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::{Serialize, Serializer};
+
+use crate::compare::report::{chain, columns, words};
+use crate::compare::result::{Comparison, Level, NonFiniteRole, OperatorResult, Skip, SlotResult};
+
+/// Numbers that every slot shows.
+const MAIN_METRICS: [&str; 14] = [
+    "cosine",
+    "rel_l2",
+    "max_abs",
+    "max_rel",
+    "max_ulp",
+    "snr_db",
+    "share_1_1000",
+    "n",
+    "n_nan_mismatches",
+    "n_inf_mismatches",
+    "target_min",
+    "target_max",
+    "golden_min",
+    "golden_max",
+];
+
+/// Operators of the chain of NaN that are shown.
+const N_CHAIN_MAX: usize = 50;
+
+/// All that the page shows.
+#[derive(Serialize)]
+pub(super) struct Data<'a> {
+    version: u32,
+    level: &'static str,
+    verdict: String,
+    facts: Vec<(&'a str, String)>,
+    operators: Operators,
+    slots: Slots,
+    /// Names of further numbers, in the order in which details have them.
+    more_metrics: Vec<&'a str>,
+    /// By number of the slot, of those that do not simply agree.
+    details: BTreeMap<usize, Detail<'a>>,
+    /// Texts, to which some columns have numbers; the first is empty.
+    texts: Vec<String>,
+    skips: Vec<SkipRow<'a>>,
+    ranking: &'a [usize],
+    chain: Vec<usize>,
+    first: Option<(usize, &'a str)>,
+}
+
+/// Columns of operators. Names ending with `_text` are numbers of texts.
+#[derive(Default, Serialize)]
+struct Operators {
+    level: Vec<&'static str>,
+    type_text: Vec<usize>,
+    name: Vec<String>,
+    golden: Vec<String>,
+    place_text: Vec<usize>,
+    how_text: Vec<usize>,
+    likeness: Vec<Option<Number>>,
+    inputs: Vec<Option<Number>>,
+    outputs: Vec<Option<Number>>,
+    added: Vec<Option<Number>>,
+    role: Vec<Option<&'static str>>,
+    /// The operator that bad values came from.
+    from: Vec<Option<usize>>,
+    /// The first of its slots; they stand together.
+    slot: Vec<usize>,
+}
+
+/// Columns of slots.
+#[derive(Default, Serialize)]
+struct Slots {
+    operator: Vec<usize>,
+    slot_text: Vec<usize>,
+    golden_text: Vec<usize>,
+    level: Vec<&'static str>,
+    evidence_text: Vec<usize>,
+    dtype_text: Vec<usize>,
+    shape_text: Vec<usize>,
+    /// Metrics with their columns.
+    numbers: Vec<(&'static str, Vec<Option<Number>>)>,
+}
+
+/// What else there is of a slot.
+#[derive(Serialize)]
+struct Detail<'a> {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rules: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worst: Option<String>,
+    #[serde(skip_serializing_if = "<[u64]>::is_empty")]
+    histogram: &'a [u64],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    more: Vec<Option<Number>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    yardstick: Vec<(&'static str, Number)>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct SkipRow<'a> {
+    side: &'a str,
+    op_type: &'a str,
+    name: &'a str,
+    place: String,
+    slot: &'a str,
+    reason: &'a str,
+    message: &'a str,
+    is_allowed: bool,
+    path: &'a str,
+}
+
+/// A number with six significant digits; those that JSON lacks are texts.
+#[derive(Clone, Copy)]
+struct Number(f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let value = self.0;
+        if !value.is_finite() {
+            return to.serialize_str(&words::number(value));
+        }
+        if value == value.trunc() && value.abs() < 1e15 {
+            return to.serialize_i64(value as i64);
+        }
+        let rounded = format!("{value:.5e}").parse();
+        to.serialize_f64(rounded.unwrap_or(value))
+    }
+}
+
+/// Texts by number.
+#[derive(Default)]
+struct Texts {
+    all: Vec<String>,
+    of: HashMap<String, usize>,
+}
+
+impl Texts {
+    fn put(&mut self, text: impl Into<String>) -> usize {
+        let text = text.into();
+        if let Some(&number) = self.of.get(&text) {
+            return number;
+        }
+        self.all.push(text.clone());
+        self.of.insert(text, self.all.len() - 1);
+        self.all.len() - 1
+    }
+}
+
+pub(super) fn of(comparison: &Comparison) -> Data<'_> {
+    let mut texts = Texts::default();
+    texts.put("");
+    let mut operators = Operators::default();
+    let mut slots = Slots {
+        numbers: MAIN_METRICS.map(|name| (name, Vec::new())).to_vec(),
+        ..Slots::default()
+    };
+    let mut details = BTreeMap::new();
+    let more_metrics = more_metrics(comparison);
+    for operator in &comparison.operators {
+        operators.push(operator, slots.level.len(), &mut texts);
+        for slot in &operator.slots {
+            if let Some(detail) = Detail::of(slot, &more_metrics) {
+                details.insert(slots.level.len(), detail);
+            }
+            slots.push(operators.level.len() - 1, slot, &mut texts);
+        }
+    }
+    slots
+        .numbers
+        .retain(|(_, column)| column.iter().any(Option::is_some));
+    let summary = &comparison.summary;
+    let first = summary
+        .first_failure
+        .as_ref()
+        .or(summary.first_divergence.as_ref());
+    Data {
+        version: comparison.version,
+        level: words::level(summary.level),
+        verdict: words::verdict(comparison),
+        facts: facts(comparison),
+        operators,
+        slots,
+        more_metrics,
+        details,
+        texts: texts.all,
+        skips: comparison.skips.iter().map(SkipRow::of).collect(),
+        ranking: &summary.ranking,
+        chain: chain::of_first(comparison, N_CHAIN_MAX),
+        first: first.map(|first| (first.operator, first.slot.as_str())),
+    }
+}
+
+impl Operators {
+    fn push(&mut self, operator: &OperatorResult, first_slot: usize, texts: &mut Texts) {
+        let name = words::name_of(operator);
+        let target = columns::joined(&operator.target);
+        let golden = columns::joined(&operator.golden);
+        let error = operator.error;
+        self.level.push(words::level(operator.level));
+        self.place_text.push(texts.put(words::place(&name)));
+        self.type_text.push(texts.put(name.op_type));
+        // Most often both sides have the same name.
+        self.golden.push(if golden == target {
+            String::new()
+        } else {
+            golden
+        });
+        self.name.push(target);
+        self.how_text.push(texts.put(operator.how.as_str()));
+        self.likeness.push(operator.likeness.map(Number));
+        let inputs = error.filter(|error| error.has_inputs);
+        self.inputs.push(inputs.map(|error| Number(error.inputs)));
+        self.outputs.push(error.map(|error| Number(error.outputs)));
+        self.added.push(error.map(|error| Number(error.added)));
+        self.role
+            .push(operator.non_finite.as_ref().map(words::role));
+        self.from.push(match operator.non_finite {
+            Some(NonFiniteRole::Propagator { from }) => from,
+            _ => None,
+        });
+        self.slot.push(first_slot);
+    }
+}
+
+impl Slots {
+    fn push(&mut self, operator: usize, slot: &SlotResult, texts: &mut Texts) {
+        let shape = |shape: &[u64]| {
+            let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
+            dims.join("x")
+        };
+        let both = |a: String, b: String| if a == b { a } else { format!("{a} / {b}") };
+        let golden = slot.golden_slot.as_deref().unwrap_or_default();
+        self.operator.push(operator);
+        self.slot_text.push(texts.put(slot.slot.as_str()));
+        self.golden_text.push(texts.put(golden));
+        self.level.push(words::level(slot.level));
+        self.evidence_text.push(texts.put(slot.evidence.as_str()));
+        let dtype = both(slot.target.dtype.clone(), slot.golden.dtype.clone());
+        self.dtype_text.push(texts.put(dtype));
+        let shape = both(shape(&slot.target.shape), shape(&slot.golden.shape));
+        self.shape_text.push(texts.put(shape));
+        for (name, column) in &mut self.numbers {
+            column.push(slot.metrics.get(name).map(Number));
+        }
+    }
+}
+
+impl<'a> Detail<'a> {
+    /// None of a slot that simply agrees.
+    fn of(slot: &'a SlotResult, more_metrics: &[&str]) -> Option<Detail<'a>> {
+        let is_plain = slot.level == Level::Pass;
+        if is_plain && slot.histogram.is_empty() {
+            return None;
+        }
+        let mut detail = Detail {
+            rules: slot.rules.iter().map(words::rule_words).collect(),
+            worst: words::worst_element(slot),
+            histogram: &slot.histogram,
+            more: Vec::new(),
+            yardstick: Vec::new(),
+            files: Vec::new(),
+        };
+        if !is_plain {
+            let more = more_metrics.iter();
+            detail.more = more
+                .map(|name| slot.metrics.get(name).map(Number))
+                .collect();
+            let natural = MAIN_METRICS.into_iter().filter_map(|name| {
+                let value = slot.yardstick.as_ref()?.get(name)?;
+                Some((name, Number(value)))
+            });
+            detail.yardstick = natural.collect();
+            let files = [&slot.target.path, &slot.golden.path];
+            detail.files = files.into_iter().flatten().map(String::as_str).collect();
+        }
+        Some(detail)
+    }
+}
+
+/// Names of numbers beside the main ones.
+fn more_metrics(comparison: &Comparison) -> Vec<&str> {
+    let slots = comparison
+        .operators
+        .iter()
+        .flat_map(|operator| &operator.slots);
+    let mut names: Vec<&str> = Vec::new();
+    let mut known: HashSet<&str> = HashSet::from(MAIN_METRICS);
+    for (name, _) in slots.flat_map(|slot| &slot.metrics.0) {
+        if known.insert(name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+impl SkipRow<'_> {
+    fn of(skip: &Skip) -> SkipRow<'_> {
+        let operator = skip.operator.as_ref();
+        SkipRow {
+            side: &skip.side,
+            op_type: operator.map_or("", |name| &name.op_type),
+            name: operator.map_or("", |name| &name.op_name),
+            place: operator.map(words::place).unwrap_or_default(),
+            slot: skip.slot.as_deref().unwrap_or_default(),
+            reason: &skip.reason,
+            message: &skip.message,
+            is_allowed: skip.is_allowed,
+            path: skip.path.as_deref().unwrap_or_default(),
+        }
+    }
+}
+
+/// What stands above the tables.
+fn facts(comparison: &Comparison) -> Vec<(&str, String)> {
+    let config = &comparison.config;
+    let summary = &comparison.summary;
+    let counts = |[pass, warn, fail, skip]: [usize; 4]| {
+        format!("{pass} pass, {warn} warn, {fail} fail, {skip} skip")
+    };
+    let coverage = |[n, n_compared]: [usize; 2]| format!("{n_compared} of {n} slots compared");
+    let mut facts = vec![
+        ("target", config.target.clone()),
+        ("golden", config.golden.clone()),
+    ];
+    facts.extend(config.reference.clone().map(|path| ("reference", path)));
+    facts.extend([
+        ("operators", counts(summary.operators)),
+        ("slots", counts(summary.slots)),
+        ("target coverage", coverage(summary.target_coverage)),
+        ("golden coverage", coverage(summary.golden_coverage)),
+        ("program", config.program.clone()),
+    ]);
+    let options = config.options.iter();
+    facts.extend(options.map(|(name, value)| (name.as_str(), value.clone())));
+    facts
+}

@@ -1,0 +1,337 @@
+//! Verdicts, causes and numbers in words.
+
+use crate::compare::result::{
+    Cause, Comparison, Level, NonFiniteRole, OperatorName, OperatorResult, RuleHit, Skip,
+    SlotResult,
+};
+use crate::compare::verdict::is_output_slot;
+
+/// Numbers of a verdict's line.
+const N_WORST: usize = 2;
+
+/// The verdict in one line: level, where the sides part, why, and the two worst numbers.
+pub fn verdict(comparison: &Comparison) -> String {
+    let summary = &comparison.summary;
+    let level = level(summary.level).to_uppercase();
+    let divergence = match summary.level {
+        Level::Skip => return format!("{level}: nothing was compared"),
+        Level::Fail => summary.first_failure.as_ref(),
+        Level::Pass | Level::Warn => None,
+    };
+    let divergence = divergence.or(summary.first_divergence.as_ref());
+    let found = divergence.and_then(|divergence| {
+        let operator = comparison.operators.get(divergence.operator)?;
+        let slot = operator.slots.iter().find(|s| s.slot == divergence.slot)?;
+        Some((divergence.cause, operator, slot))
+    });
+    let Some((cause, operator, slot)) = found else {
+        let [n, ..] = summary.slots;
+        return format!("{level}: all {n} compared slots agree");
+    };
+    let at = format!("{} {}", of_operator(operator), slot.slot);
+    let numbers = worst_numbers(slot).join(", ");
+    let why = cause_words(cause);
+    let first = format!("{level}: first at {at}: {why}");
+    if numbers.is_empty() {
+        first
+    } else {
+        format!("{first}; {numbers}")
+    }
+}
+
+/// A level as results have it.
+pub fn level(level: Level) -> &'static str {
+    match level {
+        Level::Pass => "pass",
+        Level::Warn => "warn",
+        Level::Fail => "fail",
+        Level::Skip => "skip",
+    }
+}
+
+/// A cause in words.
+pub fn cause_words(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Own => "the operator itself, its inputs agree far better than this",
+        Cause::Outside => {
+            "an input that no compared operator made: a weight or an input of the model"
+        }
+        Cause::Inherited => "its inputs differ already",
+        Cause::Gradual => {
+            "small differences of its inputs, no larger than the operator may make of them"
+        }
+        Cause::Unknown => "not all of its inputs, or not all before it, were compared",
+    }
+}
+
+/// Type and name of the target's operator; of several that were fused, the last.
+pub fn of_operator(operator: &OperatorResult) -> String {
+    let name = name_of(operator);
+    match (name.op_type.is_empty(), name.op_name.is_empty()) {
+        (true, _) => format!("`{}`", name.op_name),
+        (false, true) => name.op_type,
+        (false, false) => format!("{} `{}`", name.op_type, name.op_name),
+    }
+}
+
+/// The name by which an operator is shown: that of the target's last.
+pub fn name_of(operator: &OperatorResult) -> OperatorName {
+    let names = operator.target.last().or(operator.golden.last());
+    names.cloned().unwrap_or_default()
+}
+
+/// Rank, model, step and repetition, as far as they say anything.
+pub fn place(name: &OperatorName) -> String {
+    let rank = name.rank.map(|rank| format!("rank {rank}"));
+    let model = name.model.clone();
+    let step = name.step.map(|step| format!("step {step}"));
+    let repeat = (name.repeat > 0).then(|| format!("repeat {}", name.repeat));
+    let parts = [rank, model, step, repeat].into_iter().flatten();
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// The part of an operator in the spreading of NaN, in a word.
+pub fn role(role: &NonFiniteRole) -> &'static str {
+    match role {
+        NonFiniteRole::Producer => "producer",
+        NonFiniteRole::Propagator { .. } => "propagator",
+        NonFiniteRole::Absorber => "absorber",
+    }
+}
+
+/// The slot by which an operator is shown: the worst output, or the worst input if there is no output.
+pub fn worst_slot(operator: &OperatorResult) -> Option<&SlotResult> {
+    let key = |slot: &SlotResult| {
+        let distance = slot.metrics.get("rel_l2").filter(|d| !d.is_nan());
+        (
+            slot.level != Level::Skip,
+            is_output_slot(slot),
+            slot.level,
+            distance.unwrap_or(f64::NEG_INFINITY),
+        )
+    };
+    let is_worse = |a: &SlotResult, b: &SlotResult| {
+        let (a, b) = (key(a), key(b));
+        let by_kind = (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2));
+        by_kind.then(a.3.total_cmp(&b.3)).is_gt()
+    };
+    let worse = |best, slot| if is_worse(slot, best) { slot } else { best };
+    operator.slots.iter().reduce(worse)
+}
+
+/// `rel_l2 0.2 (limit 0.01)` of the rules that were broken worst.
+pub fn worst_numbers(slot: &SlotResult) -> Vec<String> {
+    let mut rules: Vec<&RuleHit> = slot.rules.iter().collect();
+    rules.sort_by(|a, b| b.level.cmp(&a.level).then(excess(b).total_cmp(&excess(a))));
+    rules.into_iter().take(N_WORST).map(rule_words).collect()
+}
+
+/// A broken rule in words.
+pub fn rule_words(rule: &RuleHit) -> String {
+    if rule.metric == crate::compare::measure::SHAPE_RULE {
+        return "the extents differ".to_owned();
+    }
+    let (value, limit) = (number(rule.value), number(rule.threshold));
+    format!("{} {value} (limit {limit})", rule.metric)
+}
+
+/// How many times a value is beyond its threshold, whichever direction is the bad one.
+fn excess(rule: &RuleHit) -> f64 {
+    let ratio = rule.value / rule.threshold;
+    match ratio {
+        0.0..1.0 => 1.0 / ratio,
+        1.0.. => ratio,
+        // No number, or of the other sign, as no threshold allows.
+        _ => f64::INFINITY,
+    }
+}
+
+/// A number with four significant digits.
+pub fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    if value.is_nan() {
+        "nan".to_owned()
+    } else if value.is_infinite() {
+        if value > 0.0 { "inf" } else { "-inf" }.to_owned()
+    } else if value == value.trunc() && magnitude < 1e7 {
+        // Without the sign of zero.
+        format!("{}", value + 0.0)
+    } else if (1e-3..1e7).contains(&magnitude) {
+        let n_decimals = match magnitude {
+            m if m >= 1e3 => 1,
+            m if m >= 1e2 => 2,
+            m if m >= 1e1 => 3,
+            m if m >= 1.01 => 3,
+            // Cosines.
+            m if m >= 0.99 => 6,
+            m if m >= 1e-1 => 4,
+            m if m >= 1e-2 => 5,
+            _ => 6,
+        };
+        let text = format!("{value:.n_decimals$}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        format!("{value:.3e}")
+    }
+}
+
+/// An element's value with the digits that tell floats of 32 bits apart.
+fn element(value: f64) -> String {
+    let magnitude = value.abs();
+    if !value.is_finite() || value == value.trunc() && magnitude < 1e15 {
+        return number(value);
+    }
+    let text = format!("{value:.8e}");
+    let rounded: f64 = text.parse().unwrap_or(value);
+    if (1e-4..1e9).contains(&magnitude) {
+        rounded.to_string()
+    } else {
+        format!("{rounded:e}")
+    }
+}
+
+/// The largest difference: where it is, with both values.
+pub fn worst_element(slot: &SlotResult) -> Option<String> {
+    let get = |name: &str| slot.metrics.get(name);
+    let (target, golden) = (get("worst_target")?, get("worst_golden")?);
+    let index = position(slot, get("worst_index")?);
+    Some(format!(
+        "[{index}] {} / {}",
+        element(target),
+        element(golden)
+    ))
+}
+
+/// An element's index along each axis; its number in row-major order where the extents are not those that were
+/// compared.
+fn position(slot: &SlotResult, flat: f64) -> String {
+    let shape = &slot.target.shape;
+    let n = shape.iter().try_fold(1_u64, |n, &dim| n.checked_mul(dim));
+    let is_same = slot.layout.is_none() && slot.metrics.get("n") == n.map(|n| n as f64);
+    let mut rest = flat as u64;
+    if !is_same || n.is_none_or(|n| rest >= n) {
+        return format!("{flat}");
+    }
+    let mut indices: Vec<String> = Vec::with_capacity(shape.len());
+    for &dim in shape.iter().rev() {
+        indices.push((rest % dim).to_string());
+        rest /= dim;
+    }
+    indices.reverse();
+    indices.join(", ")
+}
+
+/// What was not compared, in one line.
+pub fn skip(skip: &Skip) -> String {
+    let operator = skip.operator.as_ref().map(|operator| {
+        let place = place(operator);
+        let name = format!("{} `{}`", operator.op_type, operator.op_name);
+        let name = name.trim_start().to_owned();
+        if place.is_empty() {
+            name
+        } else {
+            format!("{name} ({place})")
+        }
+    });
+    let what: Vec<String> = operator.into_iter().chain(skip.slot.clone()).collect();
+    let what = if what.is_empty() {
+        String::new()
+    } else {
+        format!(" {},", what.join(" "))
+    };
+    format!("{}:{what} {}: {}", skip.side, skip.reason, skip.message)
+}
+
+/// A text from a dump for a line: without control characters, which terminals might obey.
+pub fn plain(text: &str) -> String {
+    let is_odd = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let mut all = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_odd(c) {
+            all.extend(c.escape_unicode());
+        } else {
+            all.push(c);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::result::{Metrics, TensorInfo};
+
+    #[test]
+    fn numbers_have_four_digits() {
+        let cases = [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (3.0, "3"),
+            (0.25, "0.25"),
+            (0.999_912_34, "0.999912"),
+            (1.809_224, "1.809"),
+            (1.5e-5, "1.500e-5"),
+            (-12.3456, "-12.346"),
+            (1e9, "1.000e9"),
+            (f64::NAN, "nan"),
+            (f64::NEG_INFINITY, "-inf"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn elements_keep_what_floats_of_32_bits_have() {
+        let cases = [
+            (1.0, "1"),
+            (f64::from(0.1_f32), "0.100000001"),
+            (1.25e-9, "1.25e-9"),
+            (f64::INFINITY, "inf"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(element(value), text);
+        }
+    }
+
+    #[test]
+    fn the_worst_element_has_its_place() {
+        let numbers = [
+            ("n", 6.0),
+            ("worst_index", 5.0),
+            ("worst_target", 1.0),
+            ("worst_golden", 2.5),
+        ];
+        let mut slot = SlotResult {
+            target: TensorInfo {
+                shape: vec![2, 3],
+                ..TensorInfo::default()
+            },
+            metrics: Metrics(
+                numbers
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .to_vec(),
+            ),
+            ..SlotResult::default()
+        };
+        assert_eq!(worst_element(&slot).unwrap(), "[1, 2] 1 / 2.5");
+        slot.layout = Some("NCHW".to_owned());
+        assert_eq!(worst_element(&slot).unwrap(), "[5] 1 / 2.5");
+        slot.layout = None;
+        slot.target.shape = vec![0, 3];
+        assert_eq!(worst_element(&slot).unwrap(), "[5] 1 / 2.5");
+        slot.metrics = Metrics::default();
+        assert_eq!(worst_element(&slot), None);
+    }
+
+    #[test]
+    fn terminals_get_no_orders() {
+        assert_eq!(
+            plain("a\u{1b}[31m\nb\u{202e}é"),
+            "a\\u{1b}[31m\\u{a}b\\u{202e}é"
+        );
+    }
+}

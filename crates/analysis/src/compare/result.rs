@@ -1,0 +1,396 @@
+//! Everything that a comparison found, as it is saved: reports are made from it, and verdicts are given anew.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the schema.
+pub const VERSION: u32 = 1;
+
+/// A comparison of two dumps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// Version of the schema.
+    pub version: u32,
+    /// What was asked for.
+    pub config: Config,
+    /// Pairs of operators, in the order in which the target ran them.
+    pub operators: Vec<OperatorResult>,
+    /// What was not compared, and why.
+    pub skips: Vec<Skip>,
+    /// What came of it.
+    pub summary: Summary,
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// Version of the program.
+    pub program: String,
+    /// The dump that is examined.
+    pub target: String,
+    /// The dump that is taken for right.
+    pub golden: String,
+    /// The dump whose distance from the golden one is the yardstick.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+    /// Further options, as the command line has them.
+    pub options: Vec<(String, String)>,
+}
+
+/// Operators that belong together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OperatorResult {
+    /// Position in the list, from 0: the order of execution of the target.
+    pub index: usize,
+    /// The target's operators: one, or several that were fused on the other side.
+    pub target: Vec<OperatorName>,
+    /// The golden side's operators.
+    pub golden: Vec<OperatorName>,
+    /// What brought them together: `name`, `order`, `fusion`, `mapping` or `fuzzy`.
+    pub how: String,
+    /// How sure that is, from 0 to 1, where it is a guess.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<f64>,
+    /// Inputs, then outputs.
+    pub slots: Vec<SlotResult>,
+    /// The verdict on the operator: the worst of its outputs'; of its inputs' if no output was judged.
+    pub level: Level,
+    /// Why its outputs are not what they should be, if they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
+    /// Error of the inputs, of the outputs, and what the operator added.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<OwnError>,
+    /// Its part in the spreading of NaN and infinities.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub non_finite: Option<NonFiniteRole>,
+}
+
+/// An operator of a dump.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct OperatorName {
+    /// Its type.
+    pub op_type: String,
+    /// Its name.
+    pub op_name: String,
+    /// The process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// The model or graph.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The execution of the model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<u64>,
+    /// Which execution of the operator within the step.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub repeat: usize,
+}
+
+/// What came of two slots.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SlotResult {
+    /// The target's slot, `input.0` or `output.1`.
+    pub slot: String,
+    /// The golden side's, where it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub golden_slot: Option<String>,
+    /// The target's dtype, layout and extents.
+    pub target: TensorInfo,
+    /// The golden side's.
+    pub golden: TensorInfo,
+    /// What was compared: `tensor`, `statistics` or `digest`.
+    pub evidence: String,
+    /// The layout in which they were compared, where it is none of theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
+    /// The numbers; those that do not exist are left out. Infinities and NaN are the texts `inf`, `-inf` and `nan`.
+    pub metrics: Metrics,
+    /// The numbers of the golden side against the reference, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub yardstick: Option<Metrics>,
+    /// The dtype whose limits applied, where the values went through a coarser one than both sides have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_as: Option<String>,
+    /// The verdict.
+    pub level: Level,
+    /// The rules that led to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleHit>,
+    /// Elements by the decimal exponent of their relative difference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<u64>,
+}
+
+/// A tensor, described.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TensorInfo {
+    /// Name of the dtype.
+    pub dtype: String,
+    /// Name of the layout, if it says anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
+    /// Extents as stored.
+    pub shape: Vec<u64>,
+    /// The file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+
+/// Names of metrics with their values, in the order of `docs/compare.md`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Metrics(pub Vec<(String, f64)>);
+
+/// How good or bad something is.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Within the thresholds.
+    #[default]
+    Pass,
+    /// Beyond the lower threshold.
+    Warn,
+    /// Beyond the upper threshold.
+    Fail,
+    /// Not compared.
+    Skip,
+}
+
+/// A threshold that was passed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RuleHit {
+    /// Name of the metric.
+    pub metric: String,
+    /// Its value; NaN and infinities as text.
+    #[serde(with = "number")]
+    pub value: f64,
+    /// The threshold.
+    #[serde(with = "number")]
+    pub threshold: f64,
+    /// What passing it means.
+    pub level: Level,
+}
+
+/// An operator's error in parts; each the largest relative distance ([`Metrics`] `rel_l2`) of its slots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnError {
+    /// Of its inputs; 0 if none was compared.
+    #[serde(with = "number")]
+    pub inputs: f64,
+    /// Of its outputs.
+    #[serde(with = "number")]
+    pub outputs: f64,
+    /// What it added, by the rule of `docs/compare.md`.
+    #[serde(with = "number")]
+    pub added: f64,
+    /// Whether its inputs were compared, so that the part it inherited is known.
+    pub has_inputs: bool,
+}
+
+/// An operator's part in the spreading of NaN and infinities.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NonFiniteRole {
+    /// Its inputs are finite, its outputs are not, and the golden side's are.
+    Producer,
+    /// It got them from an operator, whose index in [`Comparison::operators`] is given where it is known.
+    Propagator {
+        /// The operator before it in the chain.
+        from: Option<usize>,
+    },
+    /// Its inputs have them and its outputs have none.
+    Absorber,
+}
+
+/// Something that was not compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Skip {
+    /// `target`, `golden` or `both`.
+    pub side: String,
+    /// The operator; none for a file that belongs to none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operator: Option<OperatorName>,
+    /// The slot, where it is one alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<String>,
+    /// The file, if it is about one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// One of the reasons that `docs/compare.md` lists, such as `missing`, `damaged`, `shape`.
+    pub reason: String,
+    /// The reason in words, with place and cause.
+    pub message: String,
+    /// Whether the user allowed it.
+    #[serde(default)]
+    pub is_allowed: bool,
+    /// Of an operator without a partner, the first of [`Comparison::operators`] that its side ran after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<usize>,
+}
+
+/// What came of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// The verdict: the worst level of all operators.
+    pub level: Level,
+    /// Operators by level: pass, warn, fail, skip.
+    pub operators: [usize; 4],
+    /// Slots by level: pass, warn, fail, skip.
+    pub slots: [usize; 4],
+    /// Slots of the target, and how many of them were compared.
+    pub target_coverage: [usize; 2],
+    /// Slots of the golden side, and how many of them were compared.
+    pub golden_coverage: [usize; 2],
+    /// The first slot beyond the limits of a warning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_divergence: Option<Divergence>,
+    /// The first slot beyond the limits of a failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_failure: Option<Divergence>,
+    /// The first divergence of each rank, where there are several ranks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_by_rank: Vec<Divergence>,
+    /// The first operator that made a NaN or an infinity, or the first that shows one if none is known to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_non_finite: Option<usize>,
+    /// The way of the bad values from that operator to the last one that is known to pass them on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub non_finite_chain: Vec<usize>,
+    /// Operators by what they added, most first; at most as many as were asked for.
+    pub ranking: Vec<usize>,
+    /// Bytes that were compared, both sides together.
+    pub n_bytes: u64,
+}
+
+/// Where two runs part.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Divergence {
+    /// The operator, as an index into [`Comparison::operators`].
+    pub operator: usize,
+    /// The target's slot.
+    pub slot: String,
+    /// What is known of the reason.
+    pub cause: Cause,
+    /// Operators that were not compared and stand between what agrees and this slot, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspects: Vec<Suspect>,
+}
+
+/// An operator that was not compared and may be the reason of a divergence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspect {
+    /// `target`, `golden` or `both`.
+    pub side: String,
+    /// Which one.
+    pub operator: OperatorName,
+    /// Why it was not compared: a reason of [`Skip`], or `not_judged`.
+    pub reason: String,
+}
+
+/// Why an output is not what it should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The inputs agree and the output does not: the operator itself.
+    Own,
+    /// It is an input that no compared operator made: a weight or an input of the model.
+    Outside,
+    /// The inputs differ already.
+    Inherited,
+    /// The inputs agree, though not exactly, and the output differs by no more than the operator may make of that.
+    Gradual,
+    /// Not all inputs were compared, or something before it was not.
+    Unknown,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+/// Numbers in JSON, which has neither NaN nor infinities: those are texts.
+pub(crate) mod number {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Number {
+        Finite(f64),
+        Text(String),
+    }
+
+    pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+        match value {
+            value if value.is_nan() => to.serialize_str("nan"),
+            value if value.is_infinite() && *value > 0.0 => to.serialize_str("inf"),
+            value if value.is_infinite() => to.serialize_str("-inf"),
+            value => to.serialize_f64(*value),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        match Number::deserialize(from)? {
+            Number::Finite(value) => Ok(value),
+            Number::Text(text) => match text.as_str() {
+                "nan" => Ok(f64::NAN),
+                "inf" => Ok(f64::INFINITY),
+                "-inf" => Ok(f64::NEG_INFINITY),
+                _ => Err(D::Error::custom(format!("`{text}` is no number"))),
+            },
+        }
+    }
+}
+
+mod metrics_map {
+    use std::fmt;
+
+    use serde::de::{MapAccess, Visitor};
+    use serde::ser::SerializeMap;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Metrics;
+
+    #[derive(Serialize, Deserialize)]
+    struct Value(#[serde(with = "super::number")] f64);
+
+    impl Serialize for Metrics {
+        fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+            let mut map = to.serialize_map(Some(self.0.len()))?;
+            for (name, value) in &self.0 {
+                map.serialize_entry(name, &Value(*value))?;
+            }
+            map.end()
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Metrics {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Metrics, D::Error> {
+            struct Entries;
+            impl<'de> Visitor<'de> for Entries {
+                type Value = Metrics;
+
+                fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    f.write_str("names of metrics with numbers")
+                }
+
+                fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Metrics, A::Error> {
+                    let mut metrics = Metrics::default();
+                    while let Some((name, Value(value))) = map.next_entry()? {
+                        metrics.0.push((name, value));
+                    }
+                    Ok(metrics)
+                }
+            }
+            from.deserialize_map(Entries)
+        }
+    }
+}
+
+impl Metrics {
+    /// The value of a metric, if there is one.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        let mut found = self.0.iter().filter(|(known, _)| known == name);
+        found.next().map(|(_, value)| *value)
+    }
+}

@@ -1,0 +1,186 @@
+//! A whole comparison: from two paths to a result.
+
+use std::path::{Path, PathBuf};
+
+use opscope_store::StoreError;
+use opscope_tensor::difference;
+use thiserror::Error;
+
+use super::allow::SkipPattern;
+use super::attribution::attribute;
+use super::coverage;
+use super::matching::{self, Mapping, MappingError, Matching};
+use super::measure::{self, Sides, measure};
+use super::result::{Comparison, Config};
+use super::selection::Selection;
+use super::side::Side;
+use super::verdict::{Thresholds, judge};
+
+/// What is compared, and how.
+#[derive(Debug)]
+pub struct Request {
+    /// The dump that is examined.
+    pub target: PathBuf,
+    /// The dump that is taken for right.
+    pub golden: PathBuf,
+    /// A dump whose distance from the golden one is the yardstick.
+    pub reference: Option<PathBuf>,
+    /// Which part of both sides.
+    pub selection: Selection,
+    /// How partners are looked for.
+    pub matching: matching::Options,
+    /// Threads that read headers and work on slots.
+    pub n_threads: usize,
+    /// What else is computed of each pair of tensors.
+    pub difference: difference::Options,
+    /// How the numbers are judged.
+    pub judging: Judging,
+    /// Version of the program, for the result.
+    pub program: String,
+    /// Further options, for the result.
+    pub options: Vec<(String, String)>,
+}
+
+/// How numbers are judged; a saved result can be judged anew.
+#[derive(Debug)]
+pub struct Judging {
+    /// How far is too far.
+    pub thresholds: Thresholds,
+    /// How many operators are ranked.
+    pub n_ranked: usize,
+    /// What may stay uncompared.
+    pub allowed: Vec<SkipPattern>,
+}
+
+/// Why nothing could be compared.
+#[derive(Debug, Error)]
+pub enum CompareError {
+    /// A side cannot be opened.
+    #[error("the {side} side cannot be read")]
+    Open {
+        /// `target`, `golden` or `reference`.
+        side: &'static str,
+        /// Why.
+        source: StoreError,
+    },
+    /// A side has no operators.
+    #[error("the {side} side, `{}`, has no tensors{}", path.display(), because(problems))]
+    Empty {
+        /// `target`, `golden` or `reference`.
+        side: &'static str,
+        /// What was opened.
+        path: PathBuf,
+        /// What could not be read.
+        problems: Vec<String>,
+    },
+    /// The mapping does not fit the dumps.
+    #[error("the mapping")]
+    Mapping(#[from] MappingError),
+    /// The selection leaves nothing of a side.
+    #[error("nothing of the {side} side is chosen")]
+    NothingChosen {
+        /// `target`, `golden`, or `target and golden`.
+        side: &'static str,
+    },
+}
+
+/// Opens, matches, measures and judges two dumps.
+///
+/// # Errors
+/// [`CompareError`] if a side cannot be opened, or nothing of it is left to compare. Everything less than that is
+/// a skip of the result.
+pub fn run(request: &Request) -> Result<Comparison, CompareError> {
+    let open = |name, path: &Path| open(name, path, request);
+    let target = open("target", &request.target)?;
+    let golden = open("golden", &request.golden)?;
+    let reference = match &request.reference {
+        Some(path) => Some(open("reference", path)?),
+        None => None,
+    };
+    let mut matching = Matching::of(&target, &golden, &request.matching)?;
+    request.selection.narrow(&mut matching, &target, &golden);
+    if matching.pairs.is_empty() && matching.unmatched.is_empty() {
+        return Err(CompareError::NothingChosen {
+            side: "target and golden",
+        });
+    }
+    // What the user says is of the target's names.
+    let of_reference = matching::Options {
+        mapping: None,
+        target_fusion: None,
+        ..request.matching.clone()
+    };
+    let yardstick = match &reference {
+        Some(reference) => Some(Matching::of(reference, &golden, &of_reference)?),
+        None => None,
+    };
+    let sides = Sides {
+        target: &target,
+        golden: &golden,
+        matching: &matching,
+        reference: reference.as_ref().zip(yardstick.as_ref()),
+    };
+    let options = measure::Options {
+        n_threads: request.n_threads,
+        difference: request.difference,
+    };
+    let mut comparison = measure(sides, config(request), options);
+    coverage::count(&mut comparison, sides, &request.selection);
+    rejudge(&mut comparison, &request.judging);
+    Ok(comparison)
+}
+
+/// What belongs together, as a mapping that can be edited and given back; no tensor is read.
+///
+/// # Errors
+/// As [`run`].
+pub fn mapping(request: &Request) -> Result<Mapping, CompareError> {
+    let target = open("target", &request.target, request)?;
+    let golden = open("golden", &request.golden, request)?;
+    let matching = Matching::of(&target, &golden, &request.matching)?;
+    Ok(matching.to_mapping(&target, &golden))
+}
+
+/// Gives all verdicts anew, from the numbers of a result.
+pub fn rejudge(comparison: &mut Comparison, judging: &Judging) {
+    judge(comparison, &judging.thresholds);
+    attribute(comparison, judging.n_ranked);
+    for skip in &mut comparison.skips {
+        skip.is_allowed = judging.allowed.iter().any(|pattern| pattern.allows(skip));
+    }
+}
+
+fn open(name: &'static str, path: &Path, request: &Request) -> Result<Side, CompareError> {
+    let mut side = Side::open(path, request.n_threads)
+        .map_err(|source| CompareError::Open { side: name, source })?;
+    if side.runs.is_empty() {
+        return Err(CompareError::Empty {
+            side: name,
+            path: path.to_owned(),
+            problems: side.problems,
+        });
+    }
+    request.selection.narrow_side(&mut side);
+    if side.runs.is_empty() {
+        return Err(CompareError::NothingChosen { side: name });
+    }
+    Ok(side)
+}
+
+/// The first of several problems, behind a colon.
+fn because(problems: &[String]) -> String {
+    problems
+        .first()
+        .map_or_else(String::new, |first| format!(": {first}"))
+}
+
+fn config(request: &Request) -> Config {
+    let text = |path: &Path| path.display().to_string();
+    Config {
+        program: request.program.clone(),
+        target: text(&request.target),
+        golden: text(&request.golden),
+        reference: request.reference.as_deref().map(text),
+        options: request.options.clone(),
+    }
+}

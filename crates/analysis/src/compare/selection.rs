@@ -1,0 +1,79 @@
+//! Comparing a part of two dumps.
+
+use std::ops::RangeInclusive;
+
+use opscope_store::record::Side as SlotSide;
+
+use super::matching::Matching;
+use super::side::{Run, Side};
+use super::verdict::is_match;
+
+/// Which part of both sides is compared. The default is everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Steps; what belongs to no step is always part of it. Empty for all.
+    pub steps: Vec<RangeInclusive<u64>>,
+    /// Ranks; what belongs to no rank is always part of it. Empty for all.
+    pub ranks: Vec<RangeInclusive<u64>>,
+    /// Names of operators, with `*` and `?`. Empty for all.
+    pub names: Vec<String>,
+    /// Types of operators, with `*` and `?`. Empty for all.
+    pub op_types: Vec<String>,
+    /// Whether inputs are left out.
+    pub is_outputs_only: bool,
+}
+
+impl Selection {
+    /// Leaves out executions of other steps and ranks.
+    pub(super) fn narrow_side(&self, side: &mut Side) {
+        let is_in = |ranges: &[RangeInclusive<u64>], number: Option<u64>| {
+            let is_one = |number| {
+                ranges.is_empty()
+                    || ranges
+                        .iter()
+                        .any(|range: &RangeInclusive<u64>| range.contains(&number))
+            };
+            number.is_none_or(is_one)
+        };
+        side.runs.retain(|run| {
+            let rank = run.place.rank.map(u64::from);
+            is_in(&self.steps, run.place.step) && is_in(&self.ranks, rank)
+        });
+    }
+
+    /// Leaves out operators of which neither side has a chosen name and type, and inputs if they are not wanted.
+    pub(super) fn narrow(&self, matching: &mut Matching, target: &Side, golden: &Side) {
+        let is_wanted =
+            |side: &Side, run: &usize| side.runs.get(*run).is_some_and(|run| self.is_wanted(run));
+        matching.pairs.retain(|pair| {
+            pair.target.iter().any(|run| is_wanted(target, run))
+                || pair.golden.iter().any(|run| is_wanted(golden, run))
+        });
+        matching.unmatched.retain(|unmatched| {
+            let side = if unmatched.is_of_target {
+                target
+            } else {
+                golden
+            };
+            is_wanted(side, &unmatched.run)
+        });
+        if !self.is_outputs_only {
+            return;
+        }
+        for pair in &mut matching.pairs {
+            pair.missing.retain(|slot| slot.side == SlotSide::Output);
+            pair.slots.retain(|slot| {
+                let run = target.runs.get(slot.target.run);
+                let slot = run.and_then(|run| run.slots.get(slot.target.slot));
+                slot.is_some_and(|slot| slot.side == SlotSide::Output)
+            });
+        }
+    }
+
+    fn is_wanted(&self, run: &Run) -> bool {
+        let is_one_of = |patterns: &[String], text: &str| {
+            patterns.is_empty() || patterns.iter().any(|pattern| is_match(pattern, text))
+        };
+        is_one_of(&self.names, &run.op_name) && is_one_of(&self.op_types, &run.op_type)
+    }
+}

@@ -1,0 +1,262 @@
+//! A dump, as far as comparing needs it: executions of operators with their slots.
+
+mod load;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use opscope_store::StoreError;
+use opscope_store::record;
+use opscope_store::record::graph::Graph;
+use opscope_tensor::{DType, Layout};
+
+use crate::catalogue::{self, Item, ItemKind};
+use crate::describe::chain;
+
+pub use load::{LoadError, Loaded};
+
+/// One of the dumps that are compared.
+#[derive(Debug, Default)]
+pub struct Side {
+    /// What was opened.
+    pub root: PathBuf,
+    /// Executions of operators, in order.
+    pub runs: Vec<Run>,
+    /// Graphs that lie beside the tensors, with their ranks.
+    pub graphs: Vec<(Option<u32>, Graph)>,
+    /// What could not be read and belongs to no run.
+    pub problems: Vec<String>,
+}
+
+/// Which rank, model and step an execution belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunPlace {
+    /// The process among those that ran together, or the device where there are no ranks.
+    pub rank: Option<u32>,
+    /// The model, graph or network.
+    pub model: Option<String>,
+    /// The number of the model's load, or of the graph.
+    pub model_id: Option<u32>,
+    /// The execution of the model.
+    pub step: Option<u64>,
+}
+
+/// One execution of an operator, or the value of a parameter.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// Rank, model and step.
+    pub place: RunPlace,
+    /// What it is.
+    pub kind: ItemKind,
+    /// The operator's type; empty where nothing says it.
+    pub op_type: String,
+    /// The operator's name, before characters were replaced where the dump has it.
+    pub op_name: String,
+    /// Position in execution order, where the dump says.
+    pub task_id: Option<u32>,
+    /// Which execution of the operator within its step, counted from 0.
+    pub repeat: usize,
+    /// When it was written, in microseconds since 1970-01-01 UTC.
+    pub timestamp_us: Option<u64>,
+    /// Its tensors: inputs, then outputs, in position.
+    pub slots: Vec<Slot>,
+    /// Names of the operators that it was fused from, where the dump says.
+    pub original_names: Vec<String>,
+}
+
+/// A tensor of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slot {
+    /// Input or output; an array of which nothing is known is an output.
+    pub side: record::Side,
+    /// Which one.
+    pub index: u32,
+    /// Element type; none if it is unknown.
+    pub dtype: Option<DType>,
+    /// Name of the element type as the dump has it.
+    pub dtype_name: String,
+    /// What the axes mean; none if it is unknown.
+    pub layout: Option<Layout>,
+    /// Extents as stored; none of a damaged file.
+    pub shape: Option<Vec<u64>>,
+    /// Extents before the layout was changed, where the dump says.
+    pub original_shape: Option<Vec<u64>>,
+    /// Name and output of the operator before fusion, where the dump says.
+    pub original: Option<(String, u32)>,
+    /// Bytes of the tensor.
+    pub n_bytes: u64,
+    /// The file.
+    pub path: PathBuf,
+    /// Whether the dump has the elements.
+    pub has_elements: bool,
+    /// Statistics and digests that the dump has: title of the column, and the text if there is a value.
+    pub statistics: Vec<(String, Option<String>)>,
+    /// Why it cannot be read, if so.
+    pub problem: Option<String>,
+    item: Item,
+}
+
+impl Slot {
+    /// A slot of which dtype and extents are known and nothing else: the dump has neither elements nor statistics
+    /// of it.
+    pub fn described(side: record::Side, index: u32, dtype: DType, shape: &[u64]) -> Slot {
+        Slot {
+            side,
+            index,
+            dtype: Some(dtype),
+            dtype_name: dtype.to_string(),
+            layout: None,
+            shape: Some(shape.to_vec()),
+            original_shape: None,
+            original: None,
+            n_bytes: 0,
+            path: PathBuf::new(),
+            has_elements: false,
+            statistics: Vec::new(),
+            problem: None,
+            item: Item::default(),
+        }
+    }
+
+    /// `input.0`, `output.1`, …
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.side.name(), self.index)
+    }
+}
+
+impl Run {
+    /// The slot of this side and position.
+    pub fn slot(&self, side: record::Side, index: u32) -> Option<&Slot> {
+        let is_it = |slot: &&Slot| (slot.side, slot.index) == (side, index);
+        self.slots.iter().find(is_it)
+    }
+}
+
+/// Which items belong to one execution.
+type Key = (
+    RunPlace,
+    String,
+    String,
+    Option<u32>,
+    usize,
+    Option<PathBuf>,
+);
+
+impl Side {
+    /// Lists a dump, reading headers on `n_threads` threads.
+    ///
+    /// # Errors
+    /// [`StoreError`] if there is nothing at `path`; what else cannot be read is noted.
+    pub fn open(path: &Path, n_threads: usize) -> Result<Side, StoreError> {
+        let catalogue = catalogue::open(path, n_threads)?;
+        let mut side = Side {
+            root: path.to_owned(),
+            ..Side::default()
+        };
+        let mut problems: HashMap<PathBuf, String> = HashMap::new();
+        for error in &catalogue.errors {
+            match error {
+                StoreError::Io { path, .. } | StoreError::Corrupt { path, .. } => {
+                    problems.insert(path.clone(), chain(error));
+                }
+            }
+        }
+        let mut of_key: HashMap<Key, usize> = HashMap::new();
+        for item in catalogue.items {
+            if item.kind == ItemKind::OverflowRecord {
+                continue;
+            }
+            let problem = problems.remove(&item.path);
+            side.add(item, problem, &mut of_key);
+        }
+        side.problems = problems.into_values().collect();
+        side.problems.sort();
+        for run in &mut side.runs {
+            run.slots.sort_by_key(|slot| (slot.side, slot.index));
+        }
+        Ok(side)
+    }
+
+    fn add(&mut self, item: Item, problem: Option<String>, of_key: &mut HashMap<Key, usize>) {
+        let place = RunPlace {
+            rank: item.rank,
+            model: item.model.clone(),
+            model_id: item.model_id,
+            step: item.step,
+        };
+        // A file of the runtime is one execution; arrays of one execution are files of their own.
+        let file = item
+            .elements
+            .as_ref()
+            .filter(|place| place.tensor.is_some() && item.task_id.is_some())
+            .and_then(|_| item.timestamp.is_some().then(|| item.path.clone()))
+            .filter(|path| path.extension().is_none_or(|e| e != "npy" && e != "zst"));
+        let key = (
+            place.clone(),
+            item.op_type.clone(),
+            item.op_name.clone(),
+            item.task_id,
+            item.run,
+            file,
+        );
+        let run = *of_key.entry(key).or_insert_with(|| {
+            self.runs.push(Run {
+                place,
+                kind: item.kind,
+                op_type: item.op_type.clone(),
+                op_name: item.op_name.clone(),
+                task_id: item.task_id,
+                repeat: item.run,
+                timestamp_us: item.timestamp,
+                slots: Vec::new(),
+                original_names: Vec::new(),
+            });
+            self.runs.len() - 1
+        });
+        let slot = Slot::of(item, problem);
+        let run = &mut self.runs[run];
+        if let Some((name, _)) = &slot.original
+            && !run.original_names.contains(name)
+        {
+            run.original_names.push(name.clone());
+        }
+        run.slots.push(slot);
+    }
+
+    /// Number of slots.
+    pub fn n_slots(&self) -> usize {
+        self.runs.iter().map(|run| run.slots.len()).sum()
+    }
+}
+
+impl Slot {
+    fn of(item: Item, problem: Option<String>) -> Slot {
+        let (side, index) = item.slot.unwrap_or((record::Side::Output, 0));
+        let name = item.dtype.clone().unwrap_or_default();
+        let has_tensor = |place: &catalogue::ElementsPlace| place.tensor.is_some();
+        Slot {
+            side,
+            index,
+            dtype: name.parse().ok(),
+            dtype_name: name,
+            layout: item.layout.as_deref().and_then(layout_of),
+            shape: item.shape.clone(),
+            original_shape: item.original_shape.clone().filter(|dims| !dims.is_empty()),
+            original: item.original.clone(),
+            n_bytes: item.n_bytes.unwrap_or(0),
+            path: item.path.clone(),
+            has_elements: item.elements.as_ref().is_some_and(has_tensor),
+            statistics: item.statistics.clone(),
+            problem,
+            item,
+        }
+    }
+}
+
+/// A layout by its name; MindSpore's `DefaultFormat` says nothing of the axes.
+fn layout_of(name: &str) -> Option<Layout> {
+    match name {
+        "DefaultFormat" => Some(Layout::Nd),
+        name => name.parse().ok(),
+    }
+}

@@ -1,0 +1,73 @@
+//! The elements of a slot.
+
+use opscope_tensor::{DType, Layout, Shape, TensorView};
+use thiserror::Error;
+
+use super::Slot;
+use crate::catalogue::{Array, ItemError};
+use crate::convert::Relayout;
+
+/// The elements of a slot as they are stored, most often in a memory map of the file.
+pub struct Loaded {
+    array: Array,
+    layout: Layout,
+}
+
+/// Why there are no elements.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The dump has statistics of it only.
+    #[error("the dump has no elements of it")]
+    NoElements,
+    /// The file cannot be read, or is damaged.
+    #[error("{0}")]
+    Damaged(String),
+    /// The elements cannot be read.
+    #[error(transparent)]
+    Item(#[from] ItemError),
+}
+
+impl Loaded {
+    /// The elements in their own dtype.
+    pub fn view(&self) -> TensorView<'_> {
+        TensorView {
+            dtype: self.array.dtype,
+            shape: &self.array.shape,
+            layout: self.layout,
+            bytes: self.array.bytes(),
+        }
+    }
+
+    /// Element type.
+    pub fn dtype(&self) -> DType {
+        self.array.dtype
+    }
+
+    /// Extents.
+    pub fn shape(&self) -> &Shape {
+        &self.array.shape
+    }
+}
+
+impl Slot {
+    /// The elements as they are stored, or in another layout, cut to their original extents.
+    ///
+    /// # Errors
+    /// [`LoadError`].
+    pub fn load(&self, layout: Option<Layout>) -> Result<Loaded, LoadError> {
+        if let Some(problem) = &self.problem {
+            return Err(LoadError::Damaged(problem.clone()));
+        }
+        if !self.has_elements {
+            return Err(LoadError::NoElements);
+        }
+        let relayout = layout.map(|target| Relayout {
+            target,
+            shape: None,
+        });
+        Ok(Loaded {
+            array: self.item.stored(relayout.as_ref())?,
+            layout: layout.or(self.layout).unwrap_or(Layout::Nd),
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! What was not compared because nothing belongs to it.
+
+use super::matching::{MissingSlot, Reason, RunPair, Unmatched};
+use super::measure::Sides;
+use super::result::{OperatorName, Skip};
+
+/// Reason of a slot that only one side has.
+pub(super) const MISSING_SLOT: &str = "missing_slot";
+
+/// The skips that a matching leads to: operators and slots without a partner, and files that could not be
+/// read at all.
+pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
+    let orders = [true, false].map(|is_target| order_of(sides, is_target));
+    let unmatched = sides.matching.unmatched.iter().map(|one| {
+        let order = &orders[usize::from(!one.is_of_target)];
+        of_unmatched(sides, one, order)
+    });
+    let missing = sides.matching.pairs.iter().flat_map(|pair| {
+        let slots = pair.missing.iter();
+        slots.map(move |slot| of_slot(sides, pair, *slot))
+    });
+    let problems = [("target", sides.target), ("golden", sides.golden)];
+    let problems = problems.into_iter().flat_map(|(name, side)| {
+        side.problems.iter().map(move |message| Skip {
+            side: name.to_owned(),
+            reason: "damaged".to_owned(),
+            message: message.clone(),
+            ..Skip::default()
+        })
+    });
+    unmatched.chain(missing).chain(problems).collect()
+}
+
+/// The pairs of a matching by the first of their executions on a side.
+fn order_of(sides: Sides<'_>, is_target: bool) -> Vec<(usize, usize)> {
+    let pairs = sides.matching.pairs.iter().enumerate();
+    let first = |pair: &RunPair| {
+        let runs = if is_target {
+            &pair.target
+        } else {
+            &pair.golden
+        };
+        runs.iter().min().copied()
+    };
+    let mut order: Vec<(usize, usize)> = pairs
+        .filter_map(|(i, pair)| Some((first(pair)?, i)))
+        .collect();
+    order.sort_unstable();
+    order
+}
+
+fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &[(usize, usize)]) -> Skip {
+    let (name, side) = if unmatched.is_of_target {
+        ("target", sides.target)
+    } else {
+        ("golden", sides.golden)
+    };
+    let run = &side.runs[unmatched.run];
+    let damage = run.slots.iter().find_map(|slot| slot.problem.as_ref());
+    let (reason, message) = match (damage, &unmatched.reason) {
+        (Some(problem), _) => ("damaged", problem.clone()),
+        (None, reason) => (reason.name(), reason.message(unmatched.is_of_target)),
+    };
+    let is_here = |other: usize| {
+        let place = &side.runs[other].place;
+        (place.rank, place.step) == (run.place.rank, run.place.step)
+    };
+    let after = order.partition_point(|&(other, _)| other <= unmatched.run);
+    let next = order[after..].iter().find(|&&(other, _)| is_here(other));
+    Skip {
+        side: name.to_owned(),
+        before: next.map(|&(_, pair)| pair),
+        operator: Some(OperatorName::of(run)),
+        slot: None,
+        path: run
+            .slots
+            .first()
+            .map(|slot| slot.path.display().to_string()),
+        reason: reason.to_owned(),
+        message,
+        is_allowed: false,
+    }
+}
+
+fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
+    let (name, other, side, others, partners) = if slot.is_of_target {
+        ("target", "golden", sides.target, sides.golden, &pair.golden)
+    } else {
+        ("golden", "target", sides.golden, sides.target, &pair.target)
+    };
+    let run = side.runs.get(slot.run);
+    let slot_name = format!("{}.{}", slot.side.name(), slot.index);
+    let (reason, message) = if slot.is_inner {
+        let partners: Vec<&str> = partners
+            .iter()
+            .map(|&run| others.runs[run].op_name.as_str())
+            .collect();
+        let reason = Reason::InsideFusion(partners.join("+"));
+        (reason.name(), reason.message(slot.is_of_target))
+    } else {
+        (
+            MISSING_SLOT,
+            format!("the {other} side has no {slot_name} of it"),
+        )
+    };
+    Skip {
+        side: name.to_owned(),
+        operator: run.map(OperatorName::of),
+        message,
+        slot: Some(slot_name),
+        path: None,
+        reason: reason.to_owned(),
+        ..Skip::default()
+    }
+}
+
+impl Reason {
+    /// The name in results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Reason::NoSuchName => "missing",
+            Reason::NoSuchPlace => "missing_place",
+            Reason::NoSuchRepeat => "missing_repeat",
+            Reason::OtherType(_) => "other_type",
+            Reason::Ambiguous(..) => "ambiguous",
+            Reason::InsideFusion(_) => "inside_fusion",
+            Reason::LeftOut => "left_out",
+        }
+    }
+
+    fn message(&self, is_of_target: bool) -> String {
+        let other = if is_of_target { "golden" } else { "target" };
+        match self {
+            Reason::NoSuchName => format!("the {other} side has no such operator"),
+            Reason::NoSuchPlace => format!("the {other} side has no such rank, model or step"),
+            Reason::NoSuchRepeat => format!("the {other} side has it less often in this step"),
+            Reason::InsideFusion(name) => {
+                format!("it is inside `{name}` on the {other} side, which shows no value of it")
+            }
+            Reason::OtherType(op_type) => {
+                format!("what has its name on the {other} side is of type `{op_type}`")
+            }
+            Reason::Ambiguous(first, second) => {
+                format!("`{first}` and `{second}` of the {other} side are about equally like it")
+            }
+            Reason::LeftOut => "a mapping or choice leaves it out".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Pass, warn or fail: what metrics mean.
+//!
+//! A verdict is a function of saved numbers and thresholds, so that it can be given anew without reading a
+//! tensor again. `docs/compare.md` gives the rules and the reasons of every default.
+
+mod bounds;
+mod defaults;
+mod derived;
+mod exactness;
+mod glob;
+mod thresholds;
+
+use std::collections::HashSet;
+
+use super::attribution::{distance::absolute, kinds::is_additive};
+use super::flow::Flow;
+use super::measure::SHAPE_RULE;
+use super::result::{Comparison, Level, OperatorResult, RuleHit, SlotResult};
+
+pub use bounds::Bounds;
+pub use exactness::dtype_of;
+pub(super) use glob::is_match;
+pub use thresholds::{Limits, Thresholds, ThresholdsError, YardstickUse};
+
+/// Name of the rule that outputs without a defined value are not judged.
+pub const NOT_JUDGED_RULE: &str = "not_judged";
+
+/// How many times the absolute errors of its inputs a sum may have.
+const CANCELLATION_MAX: f64 = 4.0;
+
+/// Judges every slot anew, and each operator by its outputs.
+pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
+    let flow = Flow::of(comparison);
+    let exactness = exactness::of(comparison, &flow);
+    let mut softened: HashSet<(usize, usize)> = HashSet::new();
+    let operators = comparison.operators.iter_mut().zip(exactness);
+    for (i, (operator, dtypes)) in operators.enumerate() {
+        let (op_type, op_name) = names_of(operator);
+        let is_judged = thresholds.is_judged(&op_type, &op_name);
+        for (k, (slot, dtype)) in operator.slots.iter_mut().zip(dtypes).enumerate() {
+            let own = dtype_of(slot);
+            slot.judged_as = dtype
+                .filter(|_| dtype != own)
+                .map(|dtype| dtype.name().to_owned());
+            let limits = thresholds.bounds(dtype, &op_type, &op_name);
+            judge_slot(slot, &limits, thresholds);
+            let source = flow.source(i, k);
+            let maker = source.target.filter(|_| source.is_same);
+            if maker.is_some_and(|at| softened.contains(&(at.operator, at.slot))) {
+                soften(slot);
+                softened.insert((i, k));
+            }
+            if !is_judged && is_output_slot(slot) && slot.level > Level::Pass {
+                set_aside(slot);
+            }
+        }
+        if is_additive(&op_type) {
+            let cancelled = cancelled(&operator.slots);
+            for &k in &cancelled {
+                soften(&mut operator.slots[k]);
+            }
+            softened.extend(cancelled.into_iter().map(|k| (i, k)));
+        }
+        operator.level = level_of(operator);
+    }
+}
+
+/// Takes the verdict off an output that has no value on which two runs must agree.
+fn set_aside(slot: &mut SlotResult) {
+    slot.level = Level::Skip;
+    slot.rules = vec![RuleHit {
+        metric: NOT_JUDGED_RULE.to_owned(),
+        level: Level::Skip,
+        ..RuleHit::default()
+    }];
+}
+
+/// The failed outputs of a sum or difference that are no farther off than its inputs are, which pass: large values
+/// that cancel leave their errors behind, and nothing is wrong but the network's choice.
+fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
+    let inputs = || slots.iter().filter(|slot| !is_output_slot(slot));
+    if inputs().any(|slot| slot.level != Level::Pass) {
+        return Vec::new();
+    }
+    let Some(of_inputs) = inputs().map(absolute).sum::<Option<f64>>() else {
+        return Vec::new();
+    };
+    let is_it = |slot: &SlotResult| {
+        let is_kept = absolute(slot).is_some_and(|of| of <= CANCELLATION_MAX * of_inputs);
+        let has_bad = value_of(slot, "n_non_finite_mismatches") != Some(0.0);
+        is_output_slot(slot) && slot.level == Level::Fail && is_kept && !has_bad
+    };
+    (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
+}
+
+/// Makes a warning of a failure.
+fn soften(slot: &mut SlotResult) {
+    if slot.level == Level::Fail {
+        slot.level = Level::Warn;
+        slot.rules
+            .iter_mut()
+            .for_each(|rule| rule.level = Level::Warn);
+    }
+}
+
+/// A metric of a slot that is saved, or one that follows from those.
+pub(super) fn value_of(slot: &SlotResult, metric: &str) -> Option<f64> {
+    derived::value(&slot.metrics, metric)
+}
+
+/// Whether a slot is judged by limits of floats.
+pub(super) fn is_float_slot(slot: &SlotResult) -> bool {
+    dtype_of(slot).is_none_or(exactness::is_float)
+}
+
+/// Whether a dtype of this name is one of floats; one that is unknown counts for one.
+pub(super) fn is_float_name(dtype: &str) -> bool {
+    dtype.parse().map_or(true, exactness::is_float)
+}
+
+/// Type and name by which thresholds are chosen: the target's last operator.
+fn names_of(operator: &OperatorResult) -> (String, String) {
+    let name = operator.target.last().or(operator.golden.last());
+    name.map(|name| (name.op_type.clone(), name.op_name.clone()))
+        .unwrap_or_default()
+}
+
+/// The worst of the outputs; of the inputs if no output was judged.
+fn level_of(operator: &OperatorResult) -> Level {
+    let levels = |is_output: bool| {
+        let slots = operator
+            .slots
+            .iter()
+            .filter(move |slot| is_output_slot(slot) == is_output);
+        slots
+            .map(|slot| slot.level)
+            .filter(|level| *level != Level::Skip)
+            .max()
+    };
+    levels(true)
+        .or_else(|| levels(false))
+        .unwrap_or(Level::Skip)
+}
+
+/// Whether a slot is an output.
+pub fn is_output_slot(slot: &SlotResult) -> bool {
+    slot.slot.starts_with("output")
+}
+
+fn judge_slot(slot: &mut SlotResult, limits: &[(String, Bounds)], thresholds: &Thresholds) {
+    let is_measured = ["tensor", "statistics", "digest"].contains(&slot.evidence.as_str());
+    slot.rules = match (is_measured, slot.evidence.as_str()) {
+        (true, _) => hits(slot, limits, thresholds),
+        (false, "shape") => vec![RuleHit {
+            metric: SHAPE_RULE.to_owned(),
+            level: Level::Fail,
+            ..RuleHit::default()
+        }],
+        (false, _) => Vec::new(),
+    };
+    slot.level = match (is_measured, slot.rules.iter().map(|rule| rule.level).max()) {
+        (_, Some(level)) => level,
+        (true, None) => Level::Pass,
+        (false, None) => Level::Skip,
+    };
+}
+
+fn hits(slot: &SlotResult, limits: &[(String, Bounds)], thresholds: &Thresholds) -> Vec<RuleHit> {
+    let mut hits = Vec::new();
+    // Smaller than anything that the dtype has in full: no sum keeps it.
+    let is_nothing = derived::is_below_range(slot);
+    for (metric, bounds) in limits {
+        let value = derived::value(&slot.metrics, metric).filter(|_| {
+            let is_count = metric.starts_with("n_") || metric == "digest_mismatch";
+            (is_count || !is_nothing) && is_asked(slot, metric)
+        });
+        let Some(value) = value else {
+            continue;
+        };
+        let natural = slot.yardstick.as_ref();
+        let natural = natural.and_then(|natural| derived::value(natural, metric));
+        let hit = |bound: Option<f64>, level: Level| {
+            let threshold = thresholds.with_yardstick(metric, bound?, natural);
+            derived::is_beyond(metric, value, threshold).then(|| RuleHit {
+                metric: metric.clone(),
+                value,
+                threshold,
+                level,
+            })
+        };
+        hits.extend(hit(bounds.fail, Level::Fail).or_else(|| hit(bounds.warn, Level::Warn)));
+    }
+    hits
+}
+
+/// Whether a metric says anything about a slot. Signs do where more than rounding is between both. Floats that agree to within a rounding have other digests, so
+/// those count where there is nothing else.
+fn is_asked(slot: &SlotResult, metric: &str) -> bool {
+    if metric == "sign_flip_share" {
+        return !derived::is_rounding(slot);
+    }
+    metric != "digest_mismatch" || slot.evidence == "digest" || !is_float_slot(slot)
+}

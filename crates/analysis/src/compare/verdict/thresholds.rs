@@ -1,0 +1,258 @@
+//! How far is too far.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
+
+use opscope_tensor::DType;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use thiserror::Error;
+
+use super::bounds::Bounds;
+use super::derived::{METRICS, is_beyond, is_statistic, of_natural_loss};
+use super::{defaults, exactness, glob::is_match};
+use crate::compare::document::{DocumentError, read_document};
+use crate::compare::nearest;
+
+/// Limits of metrics.
+pub type Limits = BTreeMap<String, Bounds>;
+
+/// All limits: the defaults, and what a file says beside them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Thresholds {
+    /// By name of the dtype; `float` and `integer` for all of their kind.
+    pub dtypes: BTreeMap<String, Limits>,
+    /// By type of the operator, before those of the dtype.
+    pub op_types: BTreeMap<String, Limits>,
+    /// By name of the operator, with `*` and `?`; before everything else, later ones first.
+    #[serde(deserialize_with = "in_order")]
+    pub names: Vec<(String, Limits)>,
+    /// Types of operators, with `*` and `?` and in any letter case, whose outputs are not judged.
+    pub not_judged: Vec<String>,
+    /// How many times the reference's own distance is allowed.
+    pub yardstick_factor: f64,
+    /// What the reference's distance does to limits.
+    pub yardstick: YardstickUse,
+}
+
+/// What the distance of the reference does to limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum YardstickUse {
+    /// A limit becomes wider where the reference itself is farther away, and never narrower.
+    #[default]
+    Widen,
+    /// The reference's distance takes the place of the limit of a failure.
+    Replace,
+}
+
+/// What is wrong with thresholds.
+#[derive(Debug, Error)]
+pub enum ThresholdsError {
+    /// The file cannot be read, or is no such file.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
+    /// A dtype that does not exist.
+    #[error(
+        "`dtypes`: there is no dtype `{name}`{hint}; `float` and `integer` stand for all of their kind"
+    )]
+    Dtype {
+        /// The name.
+        name: String,
+        /// What may be meant.
+        hint: String,
+    },
+    /// A metric that no slot has.
+    #[error("`{place}`: there is no metric `{metric}`{hint}")]
+    Metric {
+        /// Where in the file.
+        place: String,
+        /// The name.
+        metric: String,
+        /// What may be meant.
+        hint: String,
+    },
+    /// A factor that is none.
+    #[error("`yardstick_factor`: expected a number from 1 on, found {0}")]
+    Factor(f64),
+}
+
+impl Default for Thresholds {
+    fn default() -> Thresholds {
+        Thresholds {
+            dtypes: defaults::dtypes(),
+            op_types: BTreeMap::new(),
+            names: Vec::new(),
+            not_judged: defaults::NOT_JUDGED.map(str::to_owned).to_vec(),
+            yardstick_factor: defaults::YARDSTICK_FACTOR,
+            yardstick: YardstickUse::default(),
+        }
+    }
+}
+
+impl Thresholds {
+    /// The defaults with what a file says laid over them, metric by metric. A file whose name ends in `.json` is
+    /// JSON, any other YAML.
+    ///
+    /// # Errors
+    /// [`ThresholdsError`].
+    pub fn read(path: &Path) -> Result<Thresholds, ThresholdsError> {
+        let file: Thresholds = read_document(path)?;
+        file.check()?;
+        Ok(file.over_defaults())
+    }
+
+    /// The limits for slots of a dtype of an operator, by metric.
+    pub fn bounds(
+        &self,
+        dtype: Option<DType>,
+        op_type: &str,
+        op_name: &str,
+    ) -> Vec<(String, Bounds)> {
+        let own = dtype.and_then(|dtype| self.dtypes.get(dtype.name()));
+        let of_names = self.names.iter();
+        let of_names = of_names.filter(|(pattern, _)| is_match(pattern, op_name));
+        let layers = [
+            self.dtypes.get(kind_of(dtype)),
+            own,
+            self.op_types.get(op_type),
+        ];
+        let layers = layers.into_iter().flatten();
+        let mut limits = Limits::new();
+        for layer in layers.chain(of_names.map(|(_, more)| more)) {
+            limits.extend(layer.iter().map(|(name, bounds)| (name.clone(), *bounds)));
+        }
+        limits.into_iter().collect()
+    }
+
+    /// Whether the outputs of operators of a type have values to judge, or limits of their own say so.
+    pub fn is_judged(&self, op_type: &str, op_name: &str) -> bool {
+        let has_own = self.op_types.contains_key(op_type)
+            || self.names.iter().any(|(name, _)| is_match(name, op_name));
+        let plain = plain_type(op_type);
+        let mut patterns = self.not_judged.iter().map(|pattern| pattern.to_lowercase());
+        has_own || !patterns.any(|pattern| is_match(&pattern, &plain))
+    }
+
+    /// The limit that holds where the reference's own distance is known.
+    pub(super) fn with_yardstick(&self, metric: &str, bound: f64, natural: Option<f64>) -> f64 {
+        let natural = natural.and_then(|n| of_natural_loss(metric, n, self.yardstick_factor));
+        match (natural, self.yardstick) {
+            (Some(natural), YardstickUse::Replace) => natural,
+            (Some(natural), YardstickUse::Widen) if is_beyond(metric, natural, bound) => natural,
+            _ => bound,
+        }
+    }
+
+    /// The defaults with these laid over them, metric by metric.
+    #[must_use]
+    pub fn over_defaults(self) -> Thresholds {
+        let mut dtypes = defaults::dtypes();
+        for kind in ["float", "integer"] {
+            let Some(limits) = self.dtypes.get(kind) else {
+                continue;
+            };
+            // Said of a kind, it goes for all of it, whatever the defaults of one dtype are.
+            for (name, known) in &mut dtypes {
+                if name == kind || kind_of(name.parse().ok()) == kind && name != "integer" {
+                    known.extend(limits.clone());
+                }
+            }
+        }
+        for (dtype, limits) in self.dtypes {
+            let is_kind = ["float", "integer"].contains(&dtype.as_str());
+            if !is_kind {
+                dtypes.entry(dtype).or_default().extend(limits);
+            }
+        }
+        Thresholds { dtypes, ..self }
+    }
+
+    /// Whether every name is one that exists.
+    ///
+    /// # Errors
+    /// [`ThresholdsError`] for the first that is not.
+    pub fn check(&self) -> Result<(), ThresholdsError> {
+        for name in self.dtypes.keys() {
+            let is_kind = ["float", "integer"].contains(&name.as_str());
+            if !is_kind && name.parse::<DType>().is_err() {
+                let known = DType::ALL.iter().map(|dtype| dtype.name());
+                return Err(ThresholdsError::Dtype {
+                    name: name.clone(),
+                    hint: nearest::hint(name, known),
+                });
+            }
+        }
+        if self.yardstick_factor.is_nan() || self.yardstick_factor < 1.0 {
+            return Err(ThresholdsError::Factor(self.yardstick_factor));
+        }
+        let dtypes = self
+            .dtypes
+            .iter()
+            .map(|(name, limits)| ("dtypes", name, limits));
+        let types = self
+            .op_types
+            .iter()
+            .map(|(name, limits)| ("op_types", name, limits));
+        let names = self
+            .names
+            .iter()
+            .map(|(name, limits)| ("names", name, limits));
+        for (part, name, limits) in dtypes.chain(types).chain(names) {
+            let is_known = |metric: &str| METRICS.contains(&metric) || is_statistic(metric);
+            if let Some(metric) = limits.keys().find(|metric| !is_known(metric)) {
+                return Err(ThresholdsError::Metric {
+                    place: format!("{part}.{name}"),
+                    metric: metric.clone(),
+                    hint: nearest::hint(metric, METRICS.into_iter().chain(["statistic_rel"])),
+                });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a dtype falls back on: `float`, also where it is unknown, or `integer`.
+fn kind_of(dtype: Option<DType>) -> &'static str {
+    if dtype.is_none_or(exactness::is_float) {
+        "float"
+    } else {
+        "integer"
+    }
+}
+
+/// The type of an operator in lower case, without PyTorch's namespace and overload: `aten::rand.names` is `rand`.
+fn plain_type(op_type: &str) -> String {
+    let lower = op_type.to_lowercase();
+    let inner = ["aten::", "aten.", "prims.", "prims::"]
+        .into_iter()
+        .find_map(|start| lower.strip_prefix(start));
+    let name = inner.unwrap_or(&lower);
+    name.split('.').next().unwrap_or(name).to_owned()
+}
+
+/// The entries of a map in the order of the file.
+fn in_order<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Limits)>, D::Error> {
+    struct Entries;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = Vec<(String, Limits)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("patterns of names with limits of metrics")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(entry) = map.next_entry()? {
+                all.push(entry);
+            }
+            Ok(all)
+        }
+    }
+    from.deserialize_map(Entries)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,246 @@
+//! `compare` and `file_compare`.
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`file_name`], [`dump_dir`] | which files belong to which operator |
+//! | [`dump`], [`ffts`] | what is in them |
+//! | [`rule`], [`range`] | fusion rules, and which operators are picked |
+//! | [`align`], [`restore`] | bringing tensors to one layout |
+//! | [`values`], [`metrics`], [`algorithms`] | what is computed |
+//! | [`inputs`], [`fused`], [`group`], [`devices`], [`outcome`] | comparing the operators of a model, and of two devices |
+//! | [`row`], [`table`], [`mapping`], [`advisor`] | what is written |
+//! | [`network`], [`batch`], [`files`], [`detail`] | the ways in which the commands run |
+
+mod advisor;
+mod algorithms;
+mod align;
+mod batch;
+mod detail;
+mod devices;
+mod dump;
+mod dump_dir;
+mod ffts;
+mod file_name;
+mod files;
+mod fused;
+mod group;
+mod inputs;
+mod mapping;
+mod metrics;
+mod network;
+mod outcome;
+mod overflow;
+mod range;
+mod restore;
+mod row;
+mod rule;
+mod stop;
+mod table;
+mod values;
+
+use super::failure::{Code, Failure};
+use super::log;
+use super::options::{CompareOptions, FileCompareOptions};
+use super::output::Output;
+use super::paths::{self, Kind};
+use algorithms::Algorithms;
+use network::Job;
+use stop::Stop;
+
+/// What stands where there is no value.
+const NAN: &str = "NaN";
+const H5_SUFFIX: &str = ".h5";
+const NPY_SUFFIX: &str = ".npy";
+
+/// Runs `compare`.
+pub(super) fn run(options: &CompareOptions) -> Result<(), Failure> {
+    check_ranges(options)?;
+    if options.is_version_1 {
+        log::warning("The option -v has no effect.");
+    }
+    let status = if options.is_mapping {
+        check_mapping(options)?;
+        network::run(&job(options, options.is_advised, options.finds_overflow))
+    } else {
+        check_detail(options)?;
+        paths::check_given(&options.my_path, Kind::Any)?;
+        paths::check_given(&options.golden_path, Kind::Any)?;
+        start(options)
+    };
+    match status {
+        Ok(None) => Ok(()),
+        Ok(Some(code)) => Err(Failure::Logged(code)),
+        Err(stop) => Err(stop.into()),
+    }
+}
+
+/// Runs `file_compare`.
+pub(super) fn run_files(options: &FileCompareOptions) -> Result<(), Failure> {
+    for path in [&options.my_path, &options.golden_path] {
+        if !path.ends_with(NPY_SUFFIX) {
+            let message =
+                format!("[file_compare] The file '{path}' is invalid.Only support .npy file.");
+            return Err(Failure::new(Code::FileType, message));
+        }
+        paths::check_given(path, Kind::File)?;
+    }
+    let invalid = |failure: Failure| {
+        failure.log();
+        let message = format!(
+            "[file_compare] The -out parameter: \"'{}'\" is invalid!",
+            options.out_dir
+        );
+        Failure::new(Code::InvalidPath, message)
+    };
+    let out_dir = paths::resolve(&options.out_dir);
+    let created = paths::create_output(&out_dir)
+        .and_then(|()| paths::check_given(&options.out_dir, Kind::Directory));
+    created.map_err(invalid)?;
+    let algorithms = Algorithms::of_files();
+    let output = Output::new(out_dir);
+    files::run(
+        &options.my_path,
+        &options.golden_path,
+        &algorithms,
+        Some(&output),
+    )?;
+    Ok(())
+}
+
+/// Whether a text holds rules.
+pub(super) fn is_fusion_rule(text: &str) -> bool {
+    rule::Rule::parse(text).is_ok()
+}
+
+fn job(options: &CompareOptions, is_advised: bool, finds_overflow: bool) -> Job<'_> {
+    Job {
+        options,
+        my_path: &options.my_path,
+        fusion_rule: &options.fusion_rule,
+        name_start: String::new(),
+        is_advised,
+        finds_overflow,
+    }
+}
+
+/// Files, a directory of rules, or two directories of dumps.
+fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
+    let (mine, golden) = (
+        paths::resolve(&options.my_path),
+        paths::resolve(&options.golden_path),
+    );
+    let are_files = mine.is_file() && golden.is_file();
+    let are_h5 = [&options.my_path, &options.golden_path]
+        .iter()
+        .all(|path| path.ends_with(H5_SUFFIX));
+    if are_files && are_h5 {
+        let message = "Comparing h5 files is not supported.";
+        return Err(Stop::coded(Code::NoDumpFile, message));
+    }
+    if options.has_post_process {
+        let message = "param -p only used in pytorch session.";
+        return Err(Stop::coded(Code::InvalidParameter, message));
+    }
+    if are_files {
+        let algorithms = Algorithms::choose(
+            &options.algorithms,
+            &options.custom_dir,
+            &options.algorithm_options,
+        )?;
+        return files::run(&options.my_path, &options.golden_path, &algorithms, None)
+            .map(|()| None);
+    }
+    if !options.fusion_rule.is_empty() && !paths::resolve(&options.fusion_rule).is_file() {
+        paths::check_given(&options.fusion_rule, Kind::Directory)?;
+        return batch::run(options);
+    }
+    let takes_advice =
+        options.range.is_none() && options.select.is_none() && options.op_name.is_none();
+    if options.is_advised && !takes_advice {
+        log::warning("The option -advisor has no effect with -r, -s and -op.");
+    }
+    let is_advised = options.is_advised && takes_advice;
+    network::run(&job(
+        options,
+        is_advised,
+        options.finds_overflow || is_advised,
+    ))
+}
+
+fn invalid(message: &str) -> Failure {
+    Failure::new(Code::InvalidParameter, message)
+}
+
+fn check_ranges(options: &CompareOptions) -> Result<(), Failure> {
+    let has_op = options
+        .op_name
+        .as_deref()
+        .is_some_and(|name| !name.is_empty());
+    let has_range = options
+        .range
+        .as_deref()
+        .is_some_and(|range| !range.is_empty());
+    for (name, value) in [("-r", &options.range), ("-s", &options.select)] {
+        if value.is_some() && options.fusion_rule.is_empty() {
+            let message =
+                format!("The argument \"{name}\" takes effect only when the \"-f\" exists.");
+            return Err(invalid(&message));
+        }
+        if value.is_some() && has_op {
+            let message =
+                format!("The argument \"{name}\" exists, the \"-op\" parameter is invalid.");
+            return Err(invalid(&message));
+        }
+    }
+    if has_range && options.select.is_some() {
+        return Err(invalid(
+            "The argument \"-r\" and \"-s\" can not be used at the same time",
+        ));
+    }
+    if options.n_elements_max < 0 {
+        return Err(invalid("Please enter a number of at least 0 for -max."));
+    }
+    Ok(())
+}
+
+/// Options that do not go with `-map`, and those that it needs.
+fn check_mapping(options: &CompareOptions) -> Result<(), Failure> {
+    let is_given = |text: &Option<String>| text.as_deref().is_some_and(|text| !text.is_empty());
+    if is_given(&options.op_name) {
+        return Err(invalid("When -map exists, the -op parameter is invalid."));
+    }
+    if is_given(&options.output_index) || is_given(&options.input_index) {
+        return Err(invalid(
+            "When -map exists, the -i or -o parameter is invalid.",
+        ));
+    }
+    if options.fusion_rule.is_empty() && options.quant_rule.is_empty() {
+        return Err(invalid(
+            "When -map exists, the -f or -q parameter is needed.",
+        ));
+    }
+    Ok(())
+}
+
+/// Options that mean nothing without `-op`.
+fn check_detail(options: &CompareOptions) -> Result<(), Failure> {
+    if options.op_name.is_some() {
+        return Ok(());
+    }
+    let indices = [
+        ("-o", options.output_index.is_some()),
+        ("-i", options.input_index.is_some()),
+    ];
+    let given = indices.into_iter().filter(|(_, is_given)| *is_given);
+    let mut names = given
+        .map(|(name, _)| name)
+        .chain(options.detail_words.iter().copied());
+    match names.next() {
+        None => Ok(()),
+        Some(name) => {
+            let message =
+                format!("The argument \"{name}\" takes effect only when the \"-op\" exists.");
+            Err(invalid(&message))
+        }
+    }
+}

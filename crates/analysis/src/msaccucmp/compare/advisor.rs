@@ -1,0 +1,178 @@
+//! What a result says on the whole.
+
+use super::super::log;
+use super::stop::Stop;
+
+/// The file with the advice.
+pub(super) const FILE_NAME: &str = "advisor_summary.txt";
+/// Smaller similarities are inaccurate.
+const ACCURATE_MIN: f64 = 0.99;
+/// What the reference's table reader takes for a missing value.
+const MISSING: [&str; 18] = [
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
+    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
+];
+const NULL: &str = "null";
+
+const OVERFLOWED: &str =
+    "Float16 data overflow occurs. Rectify the fault and perform comparison again.";
+const OTHER_INPUT: &str = "The input data of NPUDump is inconsistent with that of GroundTruth. Use \
+    the same data or check the data preprocessing process.";
+const ACCURATE: &str = "All data in the comparison result meets the accuracy requirements. If data \
+    accuracy of the model is still not up to standard in practical application, please check the \
+    post-processing process of model outputs.";
+const INACCURATE: &str = "The accuracy of some tensors is low, resulting in an unqualified final \
+    accuracy. This may be caused by quantization. Calibrate the data or contact Huawei for further \
+    diagnosis. ";
+const DEVIATING: &str = "The accuracy of some tensors is low, while the final accuracy is \
+    qualified. This may be caused by Ascend internal optimization. Ignore or contact Huawei for \
+    further diagnosis. ";
+
+/// What to say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Advice {
+    kind: &'static str,
+    index: String,
+    message: &'static str,
+}
+
+impl Advice {
+    fn new(kind: &'static str, index: &str, message: &'static str) -> Advice {
+        let index = index.to_owned();
+        Advice {
+            kind,
+            index,
+            message,
+        }
+    }
+
+    /// The text of the file.
+    pub(super) fn text(&self) -> String {
+        let lines = [
+            format!("Detection Type: {}", self.kind),
+            format!("Operator Index: {}", self.index),
+            format!("Expert Advice: {}", self.message),
+        ];
+        for line in &lines {
+            log::info(line);
+        }
+        lines.join("\n") + "\n"
+    }
+}
+
+/// Looks at a table: for overflows, then for inputs that differ, then for similarity on the whole.
+///
+/// # Errors
+/// Similarities that are no numbers, as a user's metric of that name may give.
+pub(super) fn advise(
+    header: &[String],
+    rows: &[&Vec<String>],
+    input_nodes: &[String],
+) -> Result<Advice, Stop> {
+    let column = |name: &str| header.iter().position(|title| title == name);
+    let cell = |row: &'_ Vec<String>, at: usize| row.get(at).cloned().unwrap_or_default();
+    let index_of = |row: &Vec<String>| cell(row, 0);
+    if let Some(at) = column("OverFlow")
+        && let Some(row) = rows.iter().find(|row| cell(row, at) == "YES")
+    {
+        return Ok(Advice::new("FP16 Overflow", &index_of(row), OVERFLOWED));
+    }
+    let none = Advice::new("NA", "NA", "NA");
+    let (Some(cosine), Some(name)) = (column("CosineSimilarity"), column("NPUDump")) else {
+        return Ok(none);
+    };
+    let mut known = Vec::new();
+    for row in rows {
+        let text = cell(row, cosine);
+        if text == NULL || MISSING.contains(&text.as_str()) {
+            continue;
+        }
+        let Ok(value) = text.parse::<f64>() else {
+            let message = "'<' not supported between instances of 'str' and 'float'";
+            return Err(Stop::Fatal(message.to_owned()));
+        };
+        known.push((value, *row));
+    }
+    let Some((last, _)) = known.last().copied() else {
+        return Ok(none);
+    };
+    let is_inaccurate = |value: f64| value < ACCURATE_MIN;
+    let inaccurate: Vec<_> = known
+        .iter()
+        .filter(|(value, _)| is_inaccurate(*value))
+        .collect();
+    for node in input_nodes {
+        if let Some((_, row)) = inaccurate.iter().find(|(_, row)| cell(row, name) == *node) {
+            return Ok(Advice::new(
+                "Input Inconsistent",
+                &index_of(row),
+                OTHER_INPUT,
+            ));
+        }
+    }
+    let kind = "Global Consistency";
+    Ok(match inaccurate.first() {
+        None => Advice::new(kind, "NA", ACCURATE),
+        Some((_, row)) if is_inaccurate(last) => Advice::new(kind, &index_of(row), INACCURATE),
+        Some((_, row)) => Advice::new(kind, &index_of(row), DEVIATING),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Name, overflow and similarity of each row; then the advice's kind and index.
+    fn check(rows: &[[&str; 3]], inputs: &[&str], expected: Option<(&str, &str)>) {
+        let header = ["Index", "NPUDump", "OverFlow", "CosineSimilarity"].map(str::to_owned);
+        let rows: Vec<Vec<String>> = rows
+            .iter()
+            .enumerate()
+            .map(|(i, row)| {
+                let cells = row.iter().map(|&cell| cell.to_owned());
+                std::iter::once(i.to_string()).chain(cells).collect()
+            })
+            .collect();
+        let rows: Vec<&Vec<String>> = rows.iter().collect();
+        let inputs: Vec<String> = inputs.iter().map(|&name| name.to_owned()).collect();
+        let found = advise(&header, &rows, &inputs).ok();
+        let found = found
+            .as_ref()
+            .map(|advice| (advice.kind, advice.index.as_str()));
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_first_that_fits_counts() {
+        let good = ["a", "NO", "1.000000"];
+        let bad = ["b", "NaN", "0.500000"];
+        check(&[], &[], Some(("NA", "NA")));
+        check(&[["a", "NO", "nan"]], &[], Some(("NA", "NA")));
+        check(
+            &[bad, ["c", "YES", "1.0"]],
+            &["b"],
+            Some(("FP16 Overflow", "1")),
+        );
+        check(&[good, bad], &["x", "b"], Some(("Input Inconsistent", "1")));
+        check(
+            &[good, ["c", "NO", "NaN"]],
+            &["a"],
+            Some(("Global Consistency", "NA")),
+        );
+        check(
+            &[good, bad, good],
+            &["a"],
+            Some(("Global Consistency", "1")),
+        );
+        check(&[good, ["c", "NO", "custom"]], &[], None);
+        let message = |rows: &[Vec<String>]| {
+            let header = ["Index", "NPUDump", "CosineSimilarity"].map(str::to_owned);
+            advise(&header, &rows.iter().collect::<Vec<_>>(), &[])
+                .unwrap()
+                .message
+        };
+        let row = |cosine: &str| ["0", "a", cosine].map(str::to_owned).to_vec();
+        assert_eq!(message(&[row("0.1"), row("1.0")]), DEVIATING);
+        assert_eq!(message(&[row("1.0"), row("0.1")]), INACCURATE);
+    }
+}

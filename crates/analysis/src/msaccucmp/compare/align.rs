@@ -1,0 +1,351 @@
+//! Bringing two tensors to one layout and shape.
+
+use opscope_store::file_format::dump_data::{layout_code, layout_from_code};
+use opscope_tensor::Layout;
+
+use super::super::array::{Array, count};
+use super::super::custom::{Call, Custom};
+use super::super::failure::Code;
+use super::super::formats;
+use super::super::layout::{self, Converted, Request};
+use super::super::log;
+use super::super::slice::{self, Cut};
+use super::dump::Tensor;
+use super::stop::Stop;
+
+/// Groups are handed to converters from this number on.
+const GROUPS_MIN: i32 = 2;
+/// More padding than this is taken for a mistake.
+const PADDING_MAX: i64 = 15;
+/// Axes of the layouts of images.
+pub(super) const IMAGE_AXES: usize = 4;
+/// Fewest axes that cutting works with.
+const CUT_AXES_MIN: usize = 4;
+
+/// The golden tensor, and what the rules say of it.
+pub(super) struct Golden<'a> {
+    pub(super) tensor: &'a Tensor,
+    pub(super) format: String,
+    pub(super) shape: Vec<i64>,
+}
+
+/// What two tensors are aligned for.
+pub(super) struct Alignment<'a> {
+    pub(super) op_name: &'a str,
+    pub(super) custom: Option<&'a Custom>,
+    /// Whether both sides are originals, one of them quantised.
+    pub(super) is_between_originals: bool,
+    /// Whether elements are to be listed, by their place in a plain layout.
+    pub(super) is_listing: bool,
+}
+
+/// Two tensors with as many elements, in the same order.
+pub(super) struct Aligned<'a> {
+    pub(super) mine: Array<'a>,
+    pub(super) golden: Array<'a>,
+    /// The shape that the result shows.
+    pub(super) dims: Vec<usize>,
+}
+
+impl Alignment<'_> {
+    /// Aligns a tensor with the golden one.
+    pub(super) fn align<'a>(
+        &self,
+        mine: &'a Tensor,
+        golden: &mut Golden<'a>,
+    ) -> Result<Aligned<'a>, Stop> {
+        let golden_format = if golden.format.is_empty() {
+            mine.format
+        } else {
+            golden.resolve_format()?
+        };
+        if self.is_between_originals {
+            self.check_same(&mine.dims, &golden.tensor.dims)?;
+            return Ok(Aligned {
+                mine: mine.decode()?,
+                golden: golden.tensor.decode()?,
+                dims: mine.dims.clone(),
+            });
+        }
+        formats::from_code(mine.format)?;
+        let (to_mine, to_golden) = self.destinations(mine.format, golden_format);
+        let (mut to_mine_array, golden_array) =
+            if (is(to_mine, Layout::Nd) && !needs_conversion(mine.format)) || mine.is_scalar() {
+                let golden_array = golden.tensor.decode()?;
+                (Converted::from(mine.decode()?), golden_array)
+            } else {
+                let wanted = &golden.shape;
+                let converted = self.convert(mine, mine.format, to_mine, wanted, mine.groups)?;
+                let own: Vec<i64> = golden.tensor.dims.iter().map(|&d| d as i64).collect();
+                let other =
+                    self.convert(golden.tensor, golden_format, to_golden, &own, mine.groups)?;
+                (converted, other.into_array().map_err(Stop::Exception)?)
+            };
+        let n_mine = count(to_mine_array.dims()).unwrap_or(usize::MAX);
+        let is_other_size = !mine.is_scalar() && n_mine != golden_array.n_elements();
+        if !is(mine.format, Layout::Nd) || is_other_size {
+            to_mine_array = self.cut(to_mine_array, golden_array.dims())?;
+        }
+        let array = to_mine_array.into_array().map_err(Stop::Exception)?;
+        if array.n_elements() != golden_array.n_elements() {
+            let (a, b) = (array.n_elements(), golden_array.n_elements());
+            return Err(self.mismatch(&format!("({a})"), &format!("({b})")));
+        }
+        Ok(Aligned {
+            dims: array.dims().to_vec(),
+            mine: array,
+            golden: golden_array,
+        })
+    }
+
+    /// The layouts to bring both sides to.
+    fn destinations(&self, mine: u32, golden: u32) -> (u32, u32) {
+        if !self.is_listing {
+            return (golden, golden);
+        }
+        let to = if has_depth(mine) {
+            layout_code(Layout::Ncdhw)
+        } else if is(mine, Layout::FractalZ) {
+            golden
+        } else {
+            layout_code(Layout::Nchw)
+        };
+        (to, to)
+    }
+
+    fn convert<'a>(
+        &self,
+        tensor: &'a Tensor,
+        from: u32,
+        to: u32,
+        wanted: &[i64],
+        groups: i32,
+    ) -> Result<Converted<'a>, Stop> {
+        let array = tensor.decode()?;
+        let dims = &tensor.dims;
+        let is_image = [Layout::Nchw, Layout::Nhwc, Layout::Hwcn]
+            .iter()
+            .any(|&layout| is(from, layout));
+        let is_plain = is(from, Layout::Nd) || (is_image && dims.len() != IMAGE_AXES) || from == to;
+        if is_plain {
+            return Ok(reshape(array, dims)?.into());
+        }
+        if is(from, Layout::FractalNz) {
+            if is(to, Layout::Nd) && wanted.len() > 2 {
+                let blocks = dims.last_chunk::<4>().ok_or_else(Stop::index)?;
+                let lead = wanted[..wanted.len() - 2].iter().map(|&d| i128::from(d));
+                let n = lead.product::<i128>() * count(blocks).unwrap_or(0) as i128;
+                if n != array.n_elements() as i128 {
+                    log::warning(
+                        "Cannot convert FRACTAL_NZ to ND, the reason is the length of array is not \
+                         equal to the length of dest shape.",
+                    );
+                    return Ok(reshape(array, dims)?.into());
+                }
+            }
+            check_blocks(dims, wanted)?;
+        }
+        let (from, _) = formats::from_code(from)?;
+        let (to, _) = formats::from_code(to)?;
+        let wanted: Vec<usize> = wanted
+            .iter()
+            .map(|&d| usize::try_from(d).unwrap_or(usize::MAX))
+            .collect();
+        self.run(from, to, array, dims, &wanted, groups)
+    }
+
+    /// The user's converter, or else the reference's own.
+    pub(super) fn run<'a>(
+        &self,
+        from: Layout,
+        to: Layout,
+        array: Array<'a>,
+        dims: &[usize],
+        wanted: &[usize],
+        groups: i32,
+    ) -> Result<Converted<'a>, Stop> {
+        let call = Call {
+            array: &array,
+            dims,
+            wanted,
+            groups: (groups >= GROUPS_MIN).then_some(groups),
+        };
+        let custom = self
+            .custom
+            .and_then(|custom| custom.convert(from, to, &call));
+        let result = match custom {
+            Some(result) => result.map(Converted::from),
+            None => {
+                let request = Request {
+                    array,
+                    dims,
+                    wanted,
+                    groups,
+                };
+                layout::convert(from, to, request).ok_or_else(|| {
+                    log::warning(&format!("Not supported from {from} to {to}."));
+                    Stop::bare(Code::Format)
+                })?
+            }
+        };
+        result.map_err(|reason| {
+            log::error(&format!(
+                "Failed to execute 'convert' in 'convert_{from}_to_{to}'. {reason}"
+            ));
+            Stop::bare(Code::Conversion)
+        })
+    }
+
+    fn cut<'a>(&self, converted: Converted<'a>, wanted: &[usize]) -> Result<Converted<'a>, Stop> {
+        match slice::plan(converted.dims(), wanted) {
+            Cut::Keep => Ok(converted),
+            Cut::To { dims, ends } => converted.cut(&dims, &ends).map_err(Stop::Exception),
+            Cut::Impossible => {
+                let (mine, golden) = uncuttable(converted.dims(), wanted);
+                Err(self.mismatch(&shape_text(&mine), &shape_text(&golden)))
+            }
+        }
+    }
+
+    fn check_same(&self, mine: &[usize], golden: &[usize]) -> Result<(), Stop> {
+        if mine == golden {
+            return Ok(());
+        }
+        Err(self.mismatch(&shape_text(mine), &shape_text(golden)))
+    }
+
+    fn mismatch(&self, mine: &str, golden: &str) -> Stop {
+        let message = format!(
+            "[{}] Due to the different shapes on the left and right,the left dump data{mine} can \
+             not be compared to the right dump data{golden}. Please check the batch of the dump \
+             data or the shape may be changed due to optimization.",
+            self.op_name
+        );
+        log::warning(&message);
+        Stop::coded(Code::Shape, message)
+    }
+}
+
+impl Golden<'_> {
+    /// The number of the layout. `NHWC` and `NCHW` change places if the shape says so.
+    fn resolve_format(&mut self) -> Result<u32, Stop> {
+        let unknown = |format: &str| {
+            let message = format!("The format \" {format} \" is not supported.");
+            log::warning(&message);
+            Stop::coded(Code::Format, message)
+        };
+        if formats::from_name(&self.format).is_none() {
+            return Err(unknown(&self.format));
+        }
+        let dims: Vec<i64> = self.tensor.dims.iter().map(|&d| d as i64).collect();
+        if let ([s0, s1, s2, s3], [o0, o1, o2, o3]) = (&self.shape[..], &dims[..])
+            && self.shape != dims
+        {
+            if self.format == "NHWC" && [s0, s1, s2, s3] == [o0, o2, o3, o1] {
+                self.format = "NCHW".to_owned();
+            }
+            if self.format == "NCHW" && [s0, s1, s2, s3] == [o0, o3, o1, o2] {
+                self.format = "NHWC".to_owned();
+            }
+        }
+        let layout = formats::from_name(&self.format).ok_or_else(|| unknown(&self.format))?;
+        Ok(layout_code(layout))
+    }
+}
+
+/// The array with the dump's shape.
+pub(super) fn reshape<'a>(array: Array<'a>, dims: &[usize]) -> Result<Array<'a>, Stop> {
+    if !array.dims().contains(&0) && count(dims) != Some(array.n_elements()) {
+        log::error(&format!(
+            "The length({}) is not match with the shape {}.",
+            array.n_elements(),
+            shape_text(dims)
+        ));
+        return Err(Stop::bare(Code::InvalidDumpData));
+    }
+    array.reshape(dims).map_err(Stop::Exception)
+}
+
+/// Whether `FRACTAL_NZ` blocks of extents `dims` can be cut to `wanted`.
+fn check_blocks(dims: &[usize], wanted: &[i64]) -> Result<(), Stop> {
+    let refuse = |message: String| Err(Stop::coded(Code::FractalNz, message));
+    let Some(last) = wanted.last() else {
+        let message = "The format before transfer is FRACTAL_NZ. Please enter a valid shape.";
+        return refuse(message.to_owned());
+    };
+    let [lead @ .., n1, m1, m0, c0] = dims else {
+        return Err(Stop::index());
+    };
+    let extent = |a: usize, b: usize| i64::try_from(a.saturating_mul(b)).unwrap_or(i64::MAX);
+    let (m, n) = (extent(*m1, *m0), extent(*n1, *c0));
+    let lead: Vec<i64> = lead.iter().map(|&d| d as i64).collect();
+    let recommended: Vec<i64> = lead.iter().copied().chain([m, n]).collect();
+    let texts = (shape_text(wanted), shape_text(&recommended));
+    let misfits = |wanted: i64, padded: i64| wanted > padded || wanted < padded - PADDING_MAX;
+    let is_misfit = misfits(*last, n) || {
+        let at = wanted.len().checked_sub(2).ok_or_else(Stop::index)?;
+        misfits(wanted[at], m)
+    };
+    if wanted.len() != recommended.len() || is_misfit {
+        return refuse(format!(
+            "The target shape {} is invalid. The recommended shape is {}.",
+            texts.0, texts.1
+        ));
+    }
+    if wanted[..lead.len()] != lead {
+        return refuse(format!(
+            "The target shape {} is invalid, the recommended shape is {}.",
+            texts.0, texts.1
+        ));
+    }
+    Ok(())
+}
+
+/// The shapes that a message shows for a tensor that cannot be cut.
+fn uncuttable(mine: &[usize], golden: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    if mine.len() < golden.len() {
+        let without_ones = |dims: &[usize]| -> Vec<usize> {
+            let others: Vec<usize> = dims.iter().copied().filter(|&d| d != 1).collect();
+            if others.is_empty() {
+                dims.to_vec()
+            } else {
+                others
+            }
+        };
+        return (without_ones(mine), without_ones(golden));
+    }
+    let padded = |dims: &[usize], n: usize| -> Vec<usize> {
+        let ones = std::iter::repeat_n(1, n.saturating_sub(dims.len()));
+        dims.iter().copied().chain(ones).collect()
+    };
+    let mine = padded(mine, CUT_AXES_MIN);
+    let golden = padded(golden, mine.len());
+    (mine, golden)
+}
+
+/// `(2, 3)`.
+pub(super) fn shape_text<T: ToString>(dims: &[T]) -> String {
+    let dims: Vec<String> = dims.iter().map(T::to_string).collect();
+    format!("({})", dims.join(", "))
+}
+
+/// Whether a number is that of a layout.
+pub(super) fn is(code: u32, layout: Layout) -> bool {
+    layout_from_code(code) == Some(layout)
+}
+
+fn needs_conversion(code: u32) -> bool {
+    is(code, Layout::FractalNz) || is(code, Layout::Ndc1hwc0)
+}
+
+/// Layouts with an axis for depth.
+pub(super) fn has_depth(code: u32) -> bool {
+    [
+        Layout::Ndhwc,
+        Layout::Ncdhw,
+        Layout::Dhwcn,
+        Layout::Ndc1hwc0,
+    ]
+    .iter()
+    .any(|&layout| is(code, layout))
+}

@@ -1,0 +1,306 @@
+//! Comparing the dumps of two devices, operator by operator.
+
+use opscope_store::record::Side;
+
+use super::super::failure::Code;
+use super::super::log;
+use super::NAN;
+use super::align::shape_text;
+use super::dump::{Dump, Tensor};
+use super::dump_dir::{DumpDir, load_files};
+use super::file_name::{TaskMode, op_type};
+use super::metrics::About;
+use super::outcome::Outcome;
+use super::overflow;
+use super::restore::restore;
+use super::row::{Form, Subject, TensorResult};
+use super::stop::Stop;
+use super::values::Values;
+
+/// An operator of either device.
+pub(super) struct DeviceOp {
+    index: usize,
+    key: String,
+    mine: Option<Files>,
+    golden: Option<Files>,
+}
+
+/// Its files, the newest last.
+struct Files {
+    paths: Vec<std::path::PathBuf>,
+    mode: TaskMode,
+}
+
+/// The operators of both sides: those of my side by time, then those of the golden side only.
+pub(super) fn operators(mine: &DumpDir, golden: &DumpDir) -> Result<Vec<DeviceOp>, Stop> {
+    let mut ops: Vec<DeviceOp> = Vec::new();
+    for (key, mode, paths) in by_time(mine)? {
+        ops.push(DeviceOp {
+            index: ops.len(),
+            key,
+            mine: Some(Files { paths, mode }),
+            golden: None,
+        });
+    }
+    let n_mine = ops.len();
+    let positions: std::collections::HashMap<String, usize> = ops
+        .iter()
+        .enumerate()
+        .map(|(i, op)| (op.key.clone(), i))
+        .collect();
+    for (key, mode, paths) in by_time(golden)? {
+        let files = Some(Files { paths, mode });
+        match positions.get(&key).filter(|&&i| i < n_mine) {
+            Some(&i) => ops[i].golden = files,
+            None => ops.push(DeviceOp {
+                index: ops.len(),
+                key,
+                mine: None,
+                golden: files,
+            }),
+        }
+    }
+    Ok(ops)
+}
+
+type Timed = (String, TaskMode, Vec<std::path::PathBuf>);
+
+fn by_time(dir: &DumpDir) -> Result<Vec<Timed>, Stop> {
+    let mut found = Vec::new();
+    for operator in &dir.operators {
+        let files = dir.sorted(operator)?;
+        let time = dir.newest(&files, operator.mode)?;
+        found.push((time, (operator.key.clone(), operator.mode, files)));
+    }
+    found.sort_by_key(|(time, _)| *time);
+    Ok(found.into_iter().map(|(_, operator)| operator).collect())
+}
+
+/// What operators are compared with.
+pub(super) struct Devices<'a> {
+    /// The form of rows. Its columns for addresses are always filled.
+    pub(super) form: Form<'a>,
+}
+
+/// One operator's dump on one side.
+struct Loaded {
+    path: String,
+    dump: Dump,
+    name: String,
+}
+
+impl Devices<'_> {
+    /// Compares an operator. Exceptions that the reference expects cost its rows.
+    pub(super) fn compare(&self, op: &DeviceOp) -> Result<Outcome, Stop> {
+        match self.try_compare(op) {
+            Err(Stop::Exception(message)) => {
+                log::error(&format!("Failed to compare {}. {message}", op.key));
+                Ok(Outcome {
+                    status: Some(Code::Unknown),
+                    ..Outcome::default()
+                })
+            }
+            other => other,
+        }
+    }
+
+    fn try_compare(&self, op: &DeviceOp) -> Result<Outcome, Stop> {
+        let (Some(mine), Some(golden)) = (&op.mine, &op.golden) else {
+            return Ok(self.one_sided(op));
+        };
+        let mine = match load(&op.key, mine) {
+            Ok(loaded) => loaded,
+            Err(Stop::Coded(code, message)) => {
+                let mut outcome = self.without_results(op, &op.key, &[message], false);
+                outcome.status = Some(code);
+                return Ok(outcome);
+            }
+            Err(other) => return Err(other),
+        };
+        let golden = load(&op.key, golden)?;
+        let mut results = Vec::new();
+        let mut failures = Vec::new();
+        for side in [Side::Input, Side::Output] {
+            match check_side(&op.key, &mine.dump, &golden.dump, side) {
+                Ok(()) => results.extend(self.compare_side(&op.key, &mine, &golden, side)?),
+                Err(message) => failures.push(message),
+            }
+        }
+        let mut reasons = Vec::new();
+        if !mine.dump.is_complete {
+            let reason = "This is a FFTS+ mode dump data, The number of files does not match the \
+                          number of thread";
+            reasons.push(reason.to_owned());
+        }
+        if failures.len() == 2 {
+            reasons.extend(failures);
+            let mut outcome = self.without_results(op, &mine.name, &reasons, false);
+            outcome.status = Some(Code::InvalidDumpData);
+            return Ok(outcome);
+        }
+        let rows = self.form.rows(
+            &mine.name,
+            &subject(op, &mine.name, &mine.name),
+            Some(&results),
+            &reasons,
+        );
+        Ok(Outcome {
+            is_matched: true,
+            rows: vec![rows],
+            ..Outcome::default()
+        })
+    }
+
+    /// An operator that one device has not got.
+    fn one_sided(&self, op: &DeviceOp) -> Outcome {
+        let missing = match op.mine {
+            Some(_) => "ground truth",
+            None => "my output",
+        };
+        let reason = format!(
+            "[{0}] There is no the {missing} dump file for the op \"{0}\".",
+            op.key
+        );
+        log::warning(&reason);
+        let (mine, golden) = match op.mine {
+            Some(_) => (op.key.as_str(), "*"),
+            None => ("*", op.key.as_str()),
+        };
+        let subject = subject(op, mine, golden);
+        let rows = self.form.rows(&op.key, &subject, None, &[reason]);
+        Outcome {
+            status: Some(Code::NoDumpFile),
+            rows: vec![rows],
+            ..Outcome::default()
+        }
+    }
+
+    fn without_results(
+        &self,
+        op: &DeviceOp,
+        name: &str,
+        reasons: &[String],
+        finds_overflow: bool,
+    ) -> Outcome {
+        // The reference leaves the cell for overflow out here.
+        let form = Form {
+            finds_overflow,
+            ..self.form
+        };
+        let rows = form.rows(name, &subject(op, name, name), None, reasons);
+        Outcome {
+            is_matched: true,
+            rows: vec![rows],
+            ..Outcome::default()
+        }
+    }
+
+    fn compare_side(
+        &self,
+        key: &str,
+        mine: &Loaded,
+        golden: &Loaded,
+        side: Side,
+    ) -> Result<Vec<TensorResult>, Stop> {
+        let pairs = mine.dump.side(side).iter().zip(golden.dump.side(side));
+        let results = pairs.enumerate().map(|(i, (my_tensor, golden_tensor))| {
+            super::super::formats::from_code(my_tensor.format)?;
+            self.compare_tensors(key, (mine, my_tensor), (golden, golden_tensor), side, i)
+        });
+        results.collect()
+    }
+
+    fn compare_tensors(
+        &self,
+        key: &str,
+        (mine, my_tensor): (&Loaded, &Tensor),
+        (golden, golden_tensor): (&Loaded, &Tensor),
+        side: Side,
+        index: usize,
+    ) -> Result<TensorResult, Stop> {
+        let my_values = Values::of(&restore(my_tensor)?).into_floats();
+        let golden_values = Values::of(&restore(golden_tensor)?).into_floats();
+        if my_values.len() != golden_values.len() {
+            let message = format!(
+                "[{key}_TENSOR] Shape mismatch after restore: ({},) vs ({},)",
+                my_values.len(),
+                golden_values.len()
+            );
+            log::warning(&message);
+            return Err(Stop::bare(Code::Shape));
+        }
+        let about = About {
+            my_file: &mine.path,
+            golden_file: &golden.path,
+            is_scalar: my_tensor.is_scalar(),
+        };
+        let results = self.form.algorithms.compare(
+            Values::Floats(my_values),
+            Values::Floats(golden_values),
+            &about,
+            None,
+        )?;
+        let overflow = self.form.finds_overflow.then(|| overflow::of(my_tensor));
+        Ok(TensorResult {
+            id: format!("{}:{}:{index}", mine.name, side.name()),
+            op_type: op_type(&mine.path).to_owned(),
+            dims: my_tensor.dims.clone(),
+            my_dtype: my_tensor.dtype_name().to_owned(),
+            golden_dtype: golden_tensor.dtype_name().to_owned(),
+            my_address: my_tensor.address.clone(),
+            golden_address: golden_tensor.address.clone(),
+            overflow: overflow.transpose()?,
+            texts: results.texts,
+            reasons: results.reasons,
+            is_ffts: my_tensor.is_ffts,
+        })
+    }
+}
+
+fn subject<'a>(op: &DeviceOp, mine: &'a str, golden: &'a str) -> Subject<'a> {
+    Subject {
+        index: op.index,
+        op_type: NAN,
+        mine,
+        golden,
+        sequence: 0,
+    }
+}
+
+fn load(key: &str, files: &Files) -> Result<Loaded, Stop> {
+    let (path, dump) = load_files(&files.paths, files.mode)?;
+    log::info(&format!("[{key}] {path}"));
+    let name = match (&dump.attribute, dump.op_name.as_str()) {
+        (Some(_), name) if !name.is_empty() => name.to_owned(),
+        _ => key.to_owned(),
+    };
+    Ok(Loaded { path, dump, name })
+}
+
+/// Why the tensors of a side cannot be compared: all of them or none.
+fn check_side(op: &str, mine: &Dump, golden: &Dump, side: Side) -> Result<(), String> {
+    let (mine, golden) = (mine.side(side), golden.side(side));
+    let kind = side.name();
+    if mine.len() != golden.len() {
+        let (a, b) = (mine.len(), golden.len());
+        let message = format!("[{op}] The number of {kind} does not match ({a} vs {b}).");
+        log::warning(&message);
+        return Err(message);
+    }
+    if mine.is_empty() {
+        let message = format!("[{op}] There is no {kind}. Skip the {op}:{kind}.");
+        log::info(&message);
+        return Err(message);
+    }
+    let pairs = mine.iter().zip(golden).enumerate();
+    for (i, (mine, golden)) in pairs {
+        if mine.dims != golden.dims {
+            let (a, b) = (shape_text(&mine.dims), shape_text(&golden.dims));
+            let message =
+                format!("[{op}] The shape does not match ({a} vs {b}) for {op}:{kind}:{i}.");
+            log::error(&message);
+            return Err(message);
+        }
+    }
+    Ok(())
+}

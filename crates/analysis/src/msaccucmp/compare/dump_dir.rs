@@ -1,0 +1,267 @@
+//! A directory of dumps: which files belong to which operator.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use opscope_store::atomic_file::TEMPORARY_PREFIX;
+use opscope_store::dump::read_mapping;
+use opscope_store::file_format::mapping_csv;
+use opscope_store::tree::run::RUN_DIR;
+
+use super::super::failure::Code;
+use super::super::log;
+use super::super::paths::{self, Kind as PathKind};
+use super::dump::Dump;
+use super::ffts;
+use super::file_name::{self, Kind, SortBy, TaskMode, is_number};
+use super::stop::Stop;
+
+const FAILED_LIST: &str = "convert_failed_file_list.txt";
+/// Parts of names of operators that quantise, and of those that undo it.
+pub(super) const QUANT_MARKS: [&str; 8] = [
+    "_quant_layer",
+    "_anti_quant_layer",
+    "AscendQuant",
+    "AscendWeightQuant",
+    "AntiQuant",
+    "_quant",
+    "_weight_quant",
+    "_anti_quant",
+];
+pub(super) const DEQUANT_MARKS: [&str; 3] = ["_dequant_layer", "AscendDequant", "_dequant"];
+
+/// The files of a directory by operator.
+pub(super) struct DumpDir {
+    pub(super) path: PathBuf,
+    /// Never [`Kind::Numpy`]: arrays count as quantised originals or plain ones.
+    pub(super) kind: Kind,
+    pub(super) is_quantised: bool,
+    /// In the order in which they were found: names of files.
+    pub(super) operators: Vec<OperatorFiles>,
+    by_key: HashMap<String, usize>,
+    pub(super) mapping: HashMap<String, String>,
+    /// Real names of files that go by numbers, as far as sorting knows them.
+    sort_mapping: HashMap<String, String>,
+}
+
+/// The files of one operator, or of one output of an original.
+pub(super) struct OperatorFiles {
+    pub(super) key: String,
+    pub(super) files: Vec<PathBuf>,
+    pub(super) mode: TaskMode,
+}
+
+/// How keys are made.
+#[derive(Clone, Copy)]
+pub(super) struct Naming {
+    /// Whether slices stay apart.
+    pub(super) keeps_slices: bool,
+    /// Whether there is a fusion rule.
+    pub(super) has_rule: bool,
+}
+
+impl DumpDir {
+    /// Reads a directory. Names that no pattern fits are passed over.
+    pub(super) fn open(path: &Path, naming: Naming) -> Result<DumpDir, Stop> {
+        paths::check_input(path, PathKind::Directory)?;
+        let mut dir = DumpDir {
+            path: path.to_owned(),
+            kind: Kind::Offline,
+            is_quantised: false,
+            operators: Vec::new(),
+            by_key: HashMap::new(),
+            mapping: read_mapping(path),
+            sort_mapping: HashMap::new(),
+        };
+        let mut kind = None;
+        for name in file_names(path)? {
+            dir.add(&name, naming, &mut kind)?;
+        }
+        dir.kind = match kind {
+            None => {
+                let path = log::quoted(path);
+                let message = format!("No valid dump files in the path {path}.");
+                return Err(Stop::coded(Code::DumpFile, message));
+            }
+            Some(Kind::Numpy) if dir.is_quantised => Kind::Quant,
+            Some(Kind::Numpy) => Kind::Standard,
+            Some(kind) => kind,
+        };
+        Ok(dir)
+    }
+
+    fn add(&mut self, name: &str, naming: Naming, kind: &mut Option<Kind>) -> Result<(), Stop> {
+        let mut real = name;
+        if is_number(name.strip_suffix(".npy").unwrap_or(name)) {
+            let table = self.path.join(mapping_csv::FILE_NAME);
+            match self.mapping.get(name) {
+                Some(found) => real = found,
+                None if table.exists() && self.mapping.is_empty() => {
+                    return Err(Stop::Fatal(format!("{} is empty", log::quoted(&table))));
+                }
+                None => {
+                    log::warning(&format!(
+                        "The name \"{name}\" is not in {}.",
+                        log::quoted(&table)
+                    ));
+                    return Ok(());
+                }
+            }
+        }
+        let Some((found, key)) = file_name::parse(real) else {
+            log::warning(&format!("The file name \"{real}\" is passed over."));
+            return Ok(());
+        };
+        let key = if naming.keeps_slices {
+            key
+        } else {
+            match file_name::without_marks(&key, naming.has_rule)? {
+                Some(key) => key,
+                None => return Ok(()),
+            }
+        };
+        let Some(mode) = file_name::task_mode(real) else {
+            return Err(Stop::bare(Code::TaskType));
+        };
+        let mut marks = QUANT_MARKS.iter().chain(&DEQUANT_MARKS);
+        if matches!(found, Kind::Offline | Kind::Numpy) && marks.any(|mark| key.contains(mark)) {
+            self.is_quantised = true;
+        }
+        if *kind.get_or_insert(found) != found {
+            let path = log::quoted(&self.path);
+            let message = format!(
+                "Not all files in the path {path} are of the same type, such as \"{real}\"."
+            );
+            return Err(Stop::coded(Code::DumpFile, message));
+        }
+        let at = *self.by_key.entry(key).or_insert_with_key(|key| {
+            self.operators.push(OperatorFiles {
+                key: key.clone(),
+                files: Vec::new(),
+                mode,
+            });
+            self.operators.len() - 1
+        });
+        let operator = &mut self.operators[at];
+        operator.files.push(self.path.join(name));
+        operator.mode = mode;
+        Ok(())
+    }
+
+    /// Lets sorting know real names; the reference does so without fusion rules only.
+    pub(super) fn sort_with(&mut self, mapping: HashMap<String, String>) {
+        self.sort_mapping = mapping;
+    }
+
+    /// The operator that `op_name` means, or output `index` of it.
+    fn find(&self, op_name: &str, index: Option<i64>) -> Result<&OperatorFiles, Stop> {
+        let mut key = op_name.replace(['/', '.'], "_");
+        if let Some(index) = index {
+            key = format!("{key}.{index}");
+        }
+        match self.by_key.get(&key) {
+            Some(&at) => Ok(&self.operators[at]),
+            None => Err(Stop::bare(Code::NoDumpFile)),
+        }
+    }
+
+    /// The files of an operator, the newest last.
+    pub(super) fn files(
+        &self,
+        op_name: &str,
+        index: Option<i64>,
+    ) -> Result<(Vec<PathBuf>, TaskMode), Stop> {
+        let operator = self.find(op_name, index)?;
+        Ok((self.sorted(operator)?, operator.mode))
+    }
+
+    /// The files of an operator, the newest last.
+    pub(super) fn sorted(&self, operator: &OperatorFiles) -> Result<Vec<PathBuf>, Stop> {
+        let mut files = operator.files.clone();
+        if files.len() > 1 {
+            let orders: &[SortBy] = match operator.mode {
+                TaskMode::Normal => &[SortBy::Time],
+                TaskMode::Automatic => &[SortBy::SliceTime, SortBy::Thread],
+                TaskMode::Manual => &[SortBy::SliceTime, SortBy::Slice],
+            };
+            for &by in orders {
+                files = self.sort(files, by)?;
+            }
+        }
+        Ok(files)
+    }
+
+    fn sort(&self, files: Vec<PathBuf>, by: SortBy) -> Result<Vec<PathBuf>, Stop> {
+        let keyed = files
+            .into_iter()
+            .map(|path| Ok((file_name::sort_key(&path, by, &self.sort_mapping)?, path)));
+        let mut keyed = keyed.collect::<Result<Vec<_>, Stop>>()?;
+        keyed.sort_by_key(|(key, _)| *key);
+        Ok(keyed.into_iter().map(|(_, path)| path).collect())
+    }
+
+    /// When the newest file of an operator was written.
+    pub(super) fn newest(&self, files: &[PathBuf], mode: TaskMode) -> Result<u64, Stop> {
+        let by = match mode {
+            TaskMode::Normal => SortBy::Time,
+            TaskMode::Automatic | TaskMode::Manual => SortBy::SliceTime,
+        };
+        let last = files.last().ok_or_else(Stop::index)?;
+        file_name::sort_key(last, by, &self.sort_mapping)
+    }
+
+    /// The operator's dump: its newest file, or its slices put together. Every file is looked into.
+    pub(super) fn load(&self, op_name: &str, index: Option<i64>) -> Result<(String, Dump), Stop> {
+        let index = match (self.kind, index) {
+            (Kind::Quant, None) => Some(0),
+            (_, index) => index,
+        };
+        let (files, mode) = self.files(op_name, index)?;
+        load_files(&files, mode)
+    }
+}
+
+/// The dump that files of one operator hold together, and the path that stands for them.
+pub(super) fn load_files(files: &[PathBuf], mode: TaskMode) -> Result<(String, Dump), Stop> {
+    let mut dumps = files
+        .iter()
+        .map(|path| Dump::open(path))
+        .collect::<Result<Vec<_>, _>>()?;
+    let paths: Vec<String> = files.iter().map(|p| p.display().to_string()).collect();
+    if mode != TaskMode::Normal {
+        return ffts::merge(paths, dumps);
+    }
+    match (paths.into_iter().next_back(), dumps.pop()) {
+        (Some(path), Some(dump)) => Ok((path, dump)),
+        _ => Err(Stop::bare(Code::NoDumpFile)),
+    }
+}
+
+/// Names of the files of a directory that may be dumps, in order.
+fn file_names(dir: &Path) -> Result<Vec<String>, Stop> {
+    let unreadable = |error: std::io::Error| Stop::Fatal(error.to_string());
+    let mut names = Vec::new();
+    for entry in fs::read_dir(dir).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_ours = name == RUN_DIR || name.starts_with(TEMPORARY_PREFIX);
+        let is_other = name == mapping_csv::FILE_NAME || name == FAILED_LIST;
+        if !is_ours && !is_other && entry.path().is_file() {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Whether a path, as it was given, is an array file or a directory with one.
+pub(super) fn has_arrays(path: &str) -> bool {
+    let path = Path::new(path);
+    if path.is_file() {
+        return path.to_string_lossy().ends_with(".npy");
+    }
+    let entries = fs::read_dir(path).into_iter().flatten().flatten();
+    let mut names = entries.map(|entry| entry.file_name());
+    names.any(|name| name.to_string_lossy().ends_with(".npy"))
+}

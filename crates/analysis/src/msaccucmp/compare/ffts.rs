@@ -1,0 +1,247 @@
+//! Putting the slices of FFTS+ operators together.
+
+use opscope_tensor::DType;
+use serde_json::Value;
+
+use super::super::array::{Order, count, width};
+use super::super::failure::Code;
+use super::super::log;
+use super::dump::{Content, Dump, Tensor};
+use super::file_name::without_slice;
+use super::stop::Stop;
+
+/// Field of a file name by which slices that cannot be put together are sorted.
+const TIME_FIELD: usize = 4;
+/// Fields of the path that stays for slices that were put together.
+const PATH_FIELDS: usize = 4;
+
+/// One slice of an output.
+struct Slice {
+    dtype: DType,
+    dims: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+/// The dump that `dumps`, sorted by slice, are together, and a path for it.
+pub(super) fn merge(paths: Vec<String>, mut dumps: Vec<Dump>) -> Result<(String, Dump), Stop> {
+    if dumps.len() == 1
+        && let (Some(path), Some(mut dump)) = (paths.first(), dumps.pop())
+    {
+        dump.is_complete = true;
+        return Ok((path.clone(), dump));
+    }
+    let n_dumps = dumps.len();
+    let base = dumps.first_mut().ok_or_else(Stop::index)?;
+    let Some(attribute) = base.attribute.clone() else {
+        return Err(Stop::Exception("there is no FFTS+ attribute".to_owned()));
+    };
+    let n_slices = attribute.get("slice_instance_num").and_then(Value::as_u64);
+    if n_slices != Some(n_dumps as u64) {
+        base.is_complete = false;
+        log::warning(&format!(
+            "This is a FFTS+ mode dump data {}, The number of files does not match the number of \
+             thread (instance slice num).",
+            base.op_name
+        ));
+    }
+    let axes = cut_axes(&attribute)?;
+    if axes.iter().all(Option::is_none) {
+        return newest(paths, dumps);
+    }
+    let is_auto = is_true(attribute.get("threadMode"));
+    let outputs = dumps
+        .iter()
+        .enumerate()
+        .map(|(thread, dump)| slices(dump, is_auto.then_some(thread)))
+        .collect::<Result<Vec<_>, _>>()?;
+    if outputs
+        .iter()
+        .any(|slices| slices.len() != outputs[0].len())
+    {
+        return Err(Stop::bare(Code::InvalidDumpData));
+    }
+    let path = paths.first().cloned().unwrap_or_default();
+    let fields: Vec<&str> = path.split('.').take(PATH_FIELDS).chain(["*"]).collect();
+    Ok((
+        fields.join("."),
+        joined(dumps.swap_remove(0), &outputs, &axes)?,
+    ))
+}
+
+/// For each output the first axis that is cut.
+fn cut_axes(attribute: &Value) -> Result<Vec<Option<usize>>, Stop> {
+    let cuts = attribute
+        .get("outputCutList")
+        .ok_or_else(|| Stop::Fatal("'outputCutList'".to_owned()))?;
+    if !is_true(Some(cuts)) {
+        return Ok(Vec::new());
+    }
+    let not_a_list = || Stop::Exception("the cuts are no list".to_owned());
+    let axes = cuts.as_array().ok_or_else(not_a_list)?.iter().map(|cuts| {
+        let cuts = cuts.as_array().ok_or_else(not_a_list)?;
+        Ok(cuts.iter().position(|cut| cut.as_f64() != Some(1.0)))
+    });
+    axes.collect()
+}
+
+/// Slices that are not to be joined: the file with the latest time stands for all.
+fn newest(paths: Vec<String>, dumps: Vec<Dump>) -> Result<(String, Dump), Stop> {
+    let mut last: Option<(String, String, Dump)> = None;
+    for (path, dump) in paths.into_iter().zip(dumps) {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let time = name.split('.').nth(TIME_FIELD).ok_or_else(Stop::index)?;
+        let time = time.to_owned();
+        if last.as_ref().is_none_or(|(latest, _, _)| *latest <= time) {
+            last = Some((time, path, dump));
+        }
+    }
+    let (_, path, dump) = last.ok_or_else(Stop::index)?;
+    log::warning(&format!(
+        "The cut axis of Dump data is invalid. The current compare dump file is {path}."
+    ));
+    Ok((path, dump))
+}
+
+/// The outputs of one file with the shapes of its slices.
+fn slices(dump: &Dump, thread: Option<usize>) -> Result<Vec<Slice>, Stop> {
+    let shapes = match thread {
+        Some(thread) => thread_shapes(dump, thread)?,
+        None => dump
+            .outputs
+            .iter()
+            .map(|output| output.dims.clone())
+            .collect(),
+    };
+    let mut slices = Vec::new();
+    for (i, output) in dump.outputs.iter().enumerate() {
+        let dims = shapes.get(i).ok_or_else(Stop::index)?.clone();
+        if dims.is_empty() {
+            return Err(Stop::Exception("reduce() of empty iterable".to_owned()));
+        }
+        let array = output.decode()?;
+        if array.dims().last().copied() != count(&dims) {
+            log::error(
+                "The number of elements of an output does not match the shape of its slice.",
+            );
+            return Err(Stop::bare(Code::SliceShape));
+        }
+        let (dtype, array) = (
+            array.dtype(),
+            array.reshape(&dims).map_err(Stop::Exception)?,
+        );
+        let bytes = array.bytes_in_order(Order::C).into_owned();
+        slices.push(Slice { dtype, dims, bytes });
+    }
+    Ok(slices)
+}
+
+fn thread_shapes(dump: &Dump, thread: usize) -> Result<Vec<Vec<usize>>, Stop> {
+    let missing = || Stop::Fatal("'output_tensor_slice'".to_owned());
+    let Some(attribute) = &dump.attribute else {
+        return Ok(Vec::new());
+    };
+    let threads = attribute.get("output_tensor_slice").ok_or_else(missing)?;
+    if !is_true(Some(threads)) {
+        return Ok(Vec::new());
+    }
+    let outputs = threads.get(thread).and_then(Value::as_array);
+    let outputs = outputs.ok_or_else(Stop::index)?.iter();
+    let extent = |part: &Value| {
+        let bound = |key| part.get(key).and_then(Value::as_u64);
+        let n = bound("higher").zip(bound("lower"));
+        n.and_then(|(higher, lower)| usize::try_from(higher.checked_sub(lower)?).ok())
+            .ok_or_else(|| Stop::Exception("a part of an axis has no bounds".to_owned()))
+    };
+    outputs
+        .map(|axes| axes.as_array().into_iter().flatten().map(extent).collect())
+        .collect()
+}
+
+/// The first dump with its outputs replaced.
+fn joined(base: Dump, outputs: &[Vec<Slice>], axes: &[Option<usize>]) -> Result<Dump, Stop> {
+    let mut merged = Vec::new();
+    for (i, axis) in axes.iter().enumerate() {
+        let parts = outputs
+            .iter()
+            .map(|slices| slices.get(i).ok_or_else(Stop::index))
+            .collect::<Result<Vec<_>, _>>()?;
+        let (dims, bytes) = match axis {
+            None => (parts[0].dims.clone(), parts[0].bytes.clone()),
+            Some(axis) => concatenate(&parts, *axis)?,
+        };
+        let tensor = base.outputs.get(i).ok_or_else(Stop::index)?;
+        merged.push(Tensor {
+            dims,
+            groups: 0,
+            is_ffts: true,
+            content: Content::Elements(parts[0].dtype, bytes),
+            ..tensor.clone()
+        });
+    }
+    Ok(Dump {
+        op_name: without_slice(&base.op_name),
+        attribute: None,
+        inputs: base.inputs,
+        outputs: merged,
+        is_complete: base.is_complete,
+    })
+}
+
+fn concatenate(parts: &[&Slice], axis: usize) -> Result<(Vec<usize>, Vec<u8>), Stop> {
+    let first = parts[0];
+    let fits = |part: &&Slice| {
+        part.dtype == first.dtype
+            && part.dims.len() == first.dims.len()
+            && (0..part.dims.len()).all(|i| i == axis || part.dims[i] == first.dims[i])
+    };
+    if axis >= first.dims.len() || !parts.iter().all(fits) {
+        return Err(Stop::Exception(
+            "the slices do not fit each other".to_owned(),
+        ));
+    }
+    let mut dims = first.dims.clone();
+    dims[axis] = parts.iter().map(|part| part.dims[axis]).sum();
+    let n_outer = count(&dims[..axis]).unwrap_or(0);
+    let inner = count(&dims[axis + 1..]).unwrap_or(0) * width(first.dtype);
+    let mut bytes = Vec::new();
+    for outer in 0..n_outer {
+        for part in parts {
+            let n = part.dims[axis] * inner;
+            bytes.extend_from_slice(&part.bytes[outer * n..][..n]);
+        }
+    }
+    Ok((dims, bytes))
+}
+
+fn is_true(value: Option<&Value>) -> bool {
+    match value {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(flag)) => *flag,
+        Some(Value::Number(number)) => number.as_f64() != Some(0.0),
+        Some(Value::String(text)) => !text.is_empty(),
+        Some(Value::Array(items)) => !items.is_empty(),
+        Some(Value::Object(map)) => !map.is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slices_are_joined_along_their_axis() {
+        let slice = |dims: &[usize], bytes: &[u8]| Slice {
+            dtype: DType::U8,
+            dims: dims.to_vec(),
+            bytes: bytes.to_vec(),
+        };
+        let (a, b) = (slice(&[2, 1], &[1, 2]), slice(&[2, 2], &[3, 4, 5, 6]));
+        let (dims, bytes) = concatenate(&[&a, &b], 1).unwrap();
+        assert_eq!(
+            (dims.as_slice(), bytes.as_slice()),
+            (&[2, 3][..], &[1, 3, 4, 2, 5, 6][..])
+        );
+        assert!(concatenate(&[&a, &b], 0).is_err());
+        assert!(concatenate(&[&a], 2).is_err());
+    }
+}

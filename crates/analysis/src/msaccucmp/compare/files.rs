@@ -1,0 +1,165 @@
+//! Comparing two array files.
+
+use std::path::Path;
+
+use opscope_store::file_format::npy;
+use opscope_tensor::{DType, Tensor};
+
+use super::super::array::Array;
+use super::super::failure::Code;
+use super::super::log;
+use super::super::output::Output;
+use super::super::paths::{self, Kind};
+use super::algorithms::{Algorithms, Results};
+use super::dump::is_scalar;
+use super::metrics::About;
+use super::stop::Stop;
+use super::table;
+use super::values::Values;
+
+/// Numbers of a text file that are read as a table.
+const TEXT_SUFFIX: &str = ".txt";
+
+/// Compares two files; writes the result if there is an output.
+pub(super) fn run(
+    my_path: &str,
+    golden_path: &str,
+    algorithms: &Algorithms,
+    output: Option<&Output>,
+) -> Result<(), Stop> {
+    let (mine, golden) = (paths::resolve(my_path), paths::resolve(golden_path));
+    paths::check_input(&mine, Kind::File)?;
+    paths::check_input(&golden, Kind::File)?;
+    log::info(&format!("The my output dump file is '{}'.", mine.display()));
+    log::info(&format!("The ground truth file is '{}'.", golden.display()));
+    let (my_array, golden_array) = (read(&mine)?, read(&golden)?);
+    if my_array.dims != golden_array.dims {
+        log::error(&format!(
+            "My output shape {:?} in '{}' does not match the ground truth shape {:?} in '{}'.",
+            my_array.dims,
+            mine.display(),
+            golden_array.dims,
+            golden.display()
+        ));
+        return Err(Stop::bare(Code::Shape));
+    }
+    let about = About {
+        my_file: &mine.display().to_string(),
+        golden_file: &golden.display().to_string(),
+        is_scalar: is_scalar(&my_array.dims),
+    };
+    let results = algorithms.compare(my_array.values, golden_array.values, &about, None)?;
+    show(algorithms, &results);
+    let Some(output) = output else {
+        return Ok(());
+    };
+    let lines = algorithms.titles().zip(&results.texts);
+    let text: String = lines
+        .map(|(title, text)| format!("{title}: {text}\n"))
+        .collect();
+    let path = output.text(&format!("file_result_{}.txt", table::time()), &text)?;
+    log::info(&format!(
+        "The file compare result have been written to \"{}\".",
+        log::quoted(&path)
+    ));
+    Ok(())
+}
+
+/// Titles and results, one above the other.
+fn show(algorithms: &Algorithms, results: &Results) {
+    let (mut titles, mut texts) = (String::new(), String::new());
+    for (title, text) in algorithms.titles().zip(&results.texts) {
+        let width = titles.len().max(texts.len());
+        titles = format!("{titles:width$}{title} ");
+        texts = format!("{texts:width$}{text} ");
+    }
+    log::info(&titles);
+    log::info(&texts);
+    if !results.reasons.is_empty() {
+        log::info(&format!("{:?}", results.reasons));
+    }
+}
+
+/// The elements of a file and their shape.
+struct FileArray {
+    values: Values,
+    dims: Vec<usize>,
+}
+
+fn read(path: &Path) -> Result<FileArray, Stop> {
+    let invalid = |reason: String| {
+        log::error(&format!(
+            "Failed to parse dump file {}. Only data of the numpy format is supported. {reason}",
+            log::quoted(path)
+        ));
+        Stop::bare(Code::InvalidDumpData)
+    };
+    let bytes = std::fs::read(path).map_err(|error| invalid(error.to_string()))?;
+    if bytes.is_empty() {
+        return Err(invalid("It is empty.".to_owned()));
+    }
+    if path.to_string_lossy().ends_with(TEXT_SUFFIX) {
+        let text = String::from_utf8(bytes).map_err(|error| invalid(error.to_string()))?;
+        let (values, dims) = parse_text(&text).ok_or_else(|| invalid("It is no table.".into()))?;
+        let values = Values::Floats(values.into_iter().map(|value| value as f32).collect());
+        return Ok(FileArray { values, dims });
+    }
+    let array: Tensor = npy::from_bytes(bytes).map_err(|error| invalid(error.to_string()))?;
+    let dims = array.shape().dims().to_vec();
+    if array.dtype() == DType::BF16 {
+        return Err(invalid("numpy has no bfloat16.".to_owned()));
+    }
+    let flat = Array::flat(array.dtype(), array.bytes().into());
+    Ok(FileArray {
+        values: Values::of(&flat),
+        dims,
+    })
+}
+
+/// Rows of numbers; `None` if a word is no number or rows differ in length. Axes with one entry are
+/// left out.
+fn parse_text(text: &str) -> Option<(Vec<f64>, Vec<usize>)> {
+    let mut values = Vec::new();
+    let (mut n_rows, mut n_columns) = (0, 0);
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default();
+        let row = line.split_whitespace().map(|word| word.parse::<f64>().ok());
+        let row: Vec<f64> = row.collect::<Option<_>>()?;
+        if row.is_empty() {
+            continue;
+        }
+        if n_rows > 0 && row.len() != n_columns {
+            return None;
+        }
+        n_rows += 1;
+        n_columns = row.len();
+        values.extend(row);
+    }
+    let dims = match (n_rows, n_columns) {
+        (0, _) => vec![0],
+        (1, 1) => Vec::new(),
+        (1, n) | (n, 1) => vec![n],
+        (rows, columns) => vec![rows, columns],
+    };
+    Some((values, dims))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_read_as_numpy_does() {
+        for (text, expected) in [
+            ("1 2 3\n", Some(vec![3])),
+            ("1\n2\n", Some(vec![2])),
+            ("1 2 # x\n\n3 nan\n", Some(vec![2, 2])),
+            ("7", Some(vec![])),
+            ("# nothing\n", Some(vec![0])),
+            ("1 2\n3\n", None),
+            ("1 x\n", None),
+        ] {
+            assert_eq!(parse_text(text).map(|(_, dims)| dims), expected, "{text}");
+        }
+    }
+}

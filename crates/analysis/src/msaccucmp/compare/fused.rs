@@ -1,0 +1,258 @@
+//! Comparing operators of a device with the operators of a model that fusion rules name.
+
+use std::collections::HashMap;
+
+use opscope_store::record::Side;
+
+use super::super::failure::Code;
+use super::super::{formats, log};
+use super::NAN;
+use super::align::{Aligned, Alignment, Golden};
+use super::dump::{Dump, Tensor, is_scalar};
+use super::dump_dir::DEQUANT_MARKS;
+use super::file_name::Kind;
+use super::inputs::Network;
+use super::metrics::About;
+use super::outcome::Producer;
+use super::overflow;
+use super::row::{Form, TensorResult};
+use super::rule::{Op, Origin, Rule};
+use super::stop::Stop;
+use super::values::Values;
+
+const QUANT_TYPE: &str = "AscendQuant";
+const DEQUANT_TYPE: &str = "AscendDequant";
+
+/// What the operators of a group are compared with.
+pub(super) struct Fused<'a> {
+    pub(super) network: &'a Network,
+    pub(super) rule: &'a Rule,
+    pub(super) form: Form<'a>,
+}
+
+/// The golden tensor of one of the device, and where it is.
+pub(super) struct Found {
+    pub(super) origin: Origin,
+    pub(super) path: String,
+    pub(super) dump: Dump,
+    /// Which of the dump's outputs.
+    pub(super) index: usize,
+}
+
+impl Fused<'_> {
+    /// The golden tensor for a tensor of an operator.
+    pub(super) fn find_golden(
+        &self,
+        op: usize,
+        side: Side,
+        index: usize,
+    ) -> Result<(Origin, Producer), Stop> {
+        let (producer, output) = self.rule.compared(op, index, side == Side::Input)?;
+        let origin = self.rule.origin(producer, output)?;
+        let op = &self.rule.ops[op].name;
+        log::info(&format!(
+            "[{op}] Left({op}:{}:{index}) <======> Right({}:output:{})",
+            side.name(),
+            origin.name,
+            origin.index
+        ));
+        let name = self.rule.ops[producer].name.clone();
+        Ok((origin, Producer { name, output }))
+    }
+
+    /// Loads a golden tensor.
+    pub(super) fn load_golden(&self, op: usize, mut origin: Origin) -> Result<Found, Stop> {
+        let golden = &self.network.golden;
+        if golden.kind != Kind::Offline {
+            let (path, dump) = golden.load(&origin.name, Some(origin.index))?;
+            if dump.outputs.is_empty() {
+                return Err(Stop::index());
+            }
+            return Ok(Found {
+                origin,
+                path,
+                dump,
+                index: 0,
+            });
+        }
+        let (path, dump) = golden.load(&origin.name, None)?;
+        let n = dump.outputs.len() as i64;
+        if origin.index >= n {
+            log::error(&format!(
+                "[{}] The output index ({}) is out of range [0, {n}). Please check the index.",
+                self.rule.ops[op].name, origin.index
+            ));
+            return Err(Stop::bare(Code::IndexOutOfBounds));
+        }
+        // Counted from the end if negative.
+        let index = if origin.index < 0 {
+            origin.index + n
+        } else {
+            origin.index
+        };
+        let index = usize::try_from(index).map_err(|_| Stop::index())?;
+        let tensor = dump.outputs.get(index).ok_or_else(Stop::index)?;
+        origin.format = formats::from_code(tensor.format)?.1.to_owned();
+        origin.shape = tensor.dims.iter().map(|&d| d as i64).collect();
+        Ok(Found {
+            origin,
+            path,
+            dump,
+            index,
+        })
+    }
+
+    /// Compares the tensors of an operator, and notes where its inputs come from.
+    pub(super) fn compare_operator(
+        &self,
+        op: usize,
+        producers: &mut HashMap<String, Producer>,
+    ) -> Result<Vec<TensorResult>, Stop> {
+        let rule = &self.rule.ops[op];
+        log::info(&format!("[{0}] Start to compare op \"{0}\".", rule.name));
+        let (path, dump) = match self.network.mine.load(&rule.name, None) {
+            Ok(found) => found,
+            Err(Stop::Coded(code, _)) => {
+                let message = format!(
+                    "[{0}] There is no dump file for my output operator \"{0}\". The type is {1}.",
+                    rule.name, rule.op_type
+                );
+                log::warning(&message);
+                return Err(Stop::coded(code, message));
+            }
+            Err(other) => return Err(other),
+        };
+        let mut results = Vec::new();
+        for side in compared_sides(rule) {
+            for (index, tensor) in dump.side(side).iter().enumerate() {
+                let slot = Slot { op, side, index };
+                results.push(self.compare_tensor(slot, tensor, &path, producers)?);
+            }
+        }
+        Ok(results)
+    }
+
+    fn compare_tensor(
+        &self,
+        slot: Slot,
+        tensor: &Tensor,
+        path: &str,
+        producers: &mut HashMap<String, Producer>,
+    ) -> Result<TensorResult, Stop> {
+        let op = &self.rule.ops[slot.op];
+        let id = format!("{}:{}:{}", op.name, slot.side.name(), slot.index);
+        let overflow = self.form.finds_overflow.then(|| overflow::of(tensor));
+        let mut result = TensorResult {
+            id,
+            op_type: op.op_type.clone(),
+            dims: tensor.dims.clone(),
+            my_dtype: NAN.to_owned(),
+            golden_dtype: NAN.to_owned(),
+            my_address: tensor.address.clone(),
+            golden_address: NAN.to_owned(),
+            overflow: None,
+            texts: self.form.algorithms.none(),
+            reasons: Vec::new(),
+            is_ffts: tensor.is_ffts,
+        };
+        match self.measure(slot, tensor, path, producers, &mut result) {
+            Ok(()) => {}
+            Err(Stop::Coded(code, message)) => {
+                let reason = match code {
+                    Code::NoDumpFile => format!(
+                        "[{}] There is no the ground truth dump file for {}.",
+                        op.name, result.id
+                    ),
+                    Code::FractalNz => format!("[{}] {message}", op.name),
+                    _ => message,
+                };
+                log::warning(&reason);
+                result.reasons.push(reason);
+            }
+            Err(other) => return Err(other),
+        }
+        result.overflow = overflow.transpose()?;
+        Ok(result)
+    }
+
+    fn measure(
+        &self,
+        slot: Slot,
+        tensor: &Tensor,
+        path: &str,
+        producers: &mut HashMap<String, Producer>,
+        result: &mut TensorResult,
+    ) -> Result<(), Stop> {
+        let (origin, producer) = self.find_golden(slot.op, slot.side, slot.index)?;
+        if slot.side == Side::Input {
+            producers.insert(result.id.clone(), producer);
+        }
+        let mut found = self.load_golden(slot.op, origin)?;
+        if !tensor.original.is_empty() {
+            found.origin.shape = tensor.original.iter().map(|&d| d as i64).collect();
+        }
+        let alignment = self.alignment(slot.op, false);
+        let mut golden = found.golden()?;
+        let aligned = alignment.align(tensor, &mut golden)?;
+        let Aligned { mine, golden, dims } = aligned;
+        let about = About {
+            my_file: path,
+            golden_file: &found.path,
+            is_scalar: is_scalar(&dims),
+        };
+        let dtypes = (mine.dtype(), golden.dtype());
+        let results = self.form.algorithms.compare(
+            Values::of(&mine),
+            Values::of(&golden),
+            &about,
+            self.network.n_elements_max,
+        )?;
+        result.my_dtype = dtypes.0.name().to_owned();
+        result.golden_dtype = dtypes.1.name().to_owned();
+        result.dims = dims;
+        result.texts = results.texts;
+        result.reasons = results.reasons;
+        Ok(())
+    }
+
+    /// How tensors of an operator are aligned.
+    pub(super) fn alignment(&self, op: usize, is_listing: bool) -> Alignment<'_> {
+        let (mine, golden) = (self.network.mine.kind, self.network.golden.kind);
+        Alignment {
+            op_name: &self.rule.ops[op].name,
+            custom: self.network.custom.as_ref(),
+            is_between_originals: (mine, golden) == (Kind::Quant, Kind::Standard),
+            is_listing,
+        }
+    }
+}
+
+impl Found {
+    /// The tensor with what is said of it.
+    pub(super) fn golden(&self) -> Result<Golden<'_>, Stop> {
+        Ok(Golden {
+            tensor: self.dump.outputs.get(self.index).ok_or_else(Stop::index)?,
+            format: self.origin.format.clone(),
+            shape: self.origin.shape.clone(),
+        })
+    }
+}
+
+/// A tensor of an operator.
+#[derive(Clone, Copy)]
+struct Slot {
+    op: usize,
+    side: Side,
+    index: usize,
+}
+
+/// Inputs of operators that undo quantising have nothing to be compared with, nor have outputs of
+/// those that quantise.
+pub(super) fn compared_sides(op: &Op) -> impl Iterator<Item = Side> + use<> {
+    let restores = op.op_type == DEQUANT_TYPE || DEQUANT_MARKS.iter().any(|m| op.name.ends_with(m));
+    let quantises = op.op_type == QUANT_TYPE;
+    let sides = [(Side::Input, !restores), (Side::Output, !quantises)];
+    sides
+        .into_iter()
+        .filter_map(|(side, is_compared)| is_compared.then_some(side))
+}

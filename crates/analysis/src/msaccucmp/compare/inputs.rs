@@ -1,0 +1,162 @@
+//! The two sides of a comparison, and the rules that belong to it.
+
+use std::path::{Path, PathBuf};
+
+use super::super::custom::{Custom, has_converters};
+use super::super::failure::Code;
+use super::super::paths::{self, Kind as PathKind};
+use super::dump_dir::{DumpDir, Naming};
+use super::file_name::Kind;
+use super::network::Job;
+use super::rule::{Rule, merge_close, merge_quant};
+use super::stop::Stop;
+
+/// Both sides, and what is to be done with them.
+pub(super) struct Network {
+    pub(super) mine: DumpDir,
+    pub(super) golden: DumpDir,
+    pub(super) custom: Option<Custom>,
+    pub(super) n_elements_max: Option<usize>,
+}
+
+/// Files with rules; missing ones are `None`.
+pub(super) struct RulePaths {
+    pub(super) fusion: Option<PathBuf>,
+    pub(super) quant: Option<PathBuf>,
+    pub(super) close: Option<PathBuf>,
+}
+
+fn rule_path(text: &str) -> Option<PathBuf> {
+    (!text.is_empty()).then(|| paths::resolve(text))
+}
+
+impl RulePaths {
+    /// The files that the options name.
+    pub(super) fn new(fusion: &str, quant: &str, close: &str) -> RulePaths {
+        RulePaths {
+            fusion: rule_path(fusion),
+            quant: rule_path(quant),
+            close: rule_path(close),
+        }
+    }
+
+    /// Checks that they are there.
+    pub(super) fn check(&self) -> Result<(), Stop> {
+        let given = [&self.fusion, &self.quant, &self.close];
+        for path in given.into_iter().flatten() {
+            paths::check_input(path, PathKind::File)?;
+        }
+        Ok(())
+    }
+
+    /// The rules, one put on top of the other; `None` if two devices are compared directly.
+    pub(super) fn load(&self) -> Result<Option<Rule>, Stop> {
+        let open = |path: &Path| Rule::open(path);
+        let rule = match (&self.fusion, &self.quant, &self.close) {
+            (Some(fusion), Some(quant), _) => merge_quant(open(fusion)?, &open(quant)?),
+            (Some(fusion), None, Some(close)) => merge_close(open(fusion)?, &open(close)?)?,
+            (Some(fusion), None, None) => open(fusion)?,
+            (None, Some(quant), _) => open(quant)?,
+            (None, None, _) => return Ok(None),
+        };
+        Ok(Some(rule))
+    }
+}
+
+impl Network {
+    /// Reads the directories, and checks that they are compared with such rules.
+    pub(super) fn open(job: &Job<'_>, rules: &RulePaths) -> Result<Network, Stop> {
+        let options = job.options;
+        let naming = Naming {
+            keeps_slices: options.keeps_slices,
+            has_rule: rules.fusion.is_some(),
+        };
+        let mine = DumpDir::open(&paths::resolve(job.my_path), naming)?;
+        let golden = DumpDir::open(&paths::resolve(&options.golden_path), naming)?;
+        check_kinds(&mine, &golden, rules)?;
+        let custom = if has_converters(&options.custom_dir)? {
+            Some(Custom::open(&options.custom_dir)?)
+        } else {
+            None
+        };
+        Ok(Network {
+            mine,
+            golden,
+            custom,
+            n_elements_max: usize::try_from(options.n_elements_max)
+                .ok()
+                .filter(|&n| n > 0),
+        })
+    }
+}
+
+impl DumpDir {
+    /// Whether the first operator's first file is an array, which cannot have overflowed.
+    pub(super) fn begins_with_array(&self) -> bool {
+        let first = self
+            .operators
+            .first()
+            .and_then(|operator| operator.files.first());
+        first.is_some_and(|path| path.to_string_lossy().ends_with(".npy"))
+    }
+}
+
+/// Which kinds of dumps are compared, and with which rules.
+fn check_kinds(mine: &DumpDir, golden: &DumpDir, rules: &RulePaths) -> Result<(), Stop> {
+    let refuse = |code, what: &str| {
+        let message = format!(
+            "When the left side is {} and the right side is {}, {what}",
+            describe(mine),
+            describe(golden)
+        );
+        Err(Stop::coded(code, message))
+    };
+    let (has_f, has_q, has_cf) = (
+        rules.fusion.is_some(),
+        rules.quant.is_some(),
+        rules.close.is_some(),
+    );
+    let cannot = "this scenario cannot be compared.";
+    let (parameter, kind) = (Code::InvalidParameter, Code::DumpType);
+    match (mine.kind, golden.kind) {
+        (Kind::Offline, Kind::Offline) if mine.is_quantised != golden.is_quantised => {
+            refuse(kind, cannot)
+        }
+        (Kind::Offline, Kind::Offline) => match (has_f, has_cf, has_q) {
+            (true, false, _) => refuse(parameter, "the -cf parameter is required."),
+            (false, true, _) => refuse(parameter, "the -f parameter is required."),
+            (_, _, true) => refuse(parameter, "there is no need to enter the -q parameter."),
+            _ => Ok(()),
+        },
+        (Kind::Offline, Kind::Standard) => match (has_f, has_cf, mine.is_quantised, has_q) {
+            (false, ..) => refuse(parameter, "the -f parameter is required."),
+            (_, true, ..) => refuse(parameter, "there is no need to enter the -cf parameter."),
+            (_, _, true, false) => refuse(parameter, "the -q parameter is required."),
+            (_, _, false, true) => refuse(parameter, "there is no need to enter the -q parameter."),
+            _ => Ok(()),
+        },
+        (Kind::Offline, _) if !mine.is_quantised => refuse(kind, cannot),
+        (Kind::Offline, _) if !has_f => refuse(parameter, "the -f parameter is required."),
+        (Kind::Offline, _) if has_q || has_cf => refuse(
+            parameter,
+            "there is no need to enter the -q or -cf parameter.",
+        ),
+        (Kind::Offline, _) => Ok(()),
+        (Kind::Quant, _) if has_cf => refuse(kind, "there is no need to enter the -cf parameter."),
+        (Kind::Quant, Kind::Standard) if !has_q => refuse(kind, "the -q parameter is required."),
+        (Kind::Quant, Kind::Standard) if has_f => {
+            refuse(kind, "there is no need to enter the -f parameter.")
+        }
+        (Kind::Quant, Kind::Standard) => Ok(()),
+        _ => refuse(kind, cannot),
+    }
+}
+
+fn describe(dir: &DumpDir) -> &'static str {
+    match (dir.kind, dir.is_quantised) {
+        (Kind::Offline, true) => "a dump of the quantised model on the device",
+        (Kind::Offline, false) => "a dump of the model on the device",
+        (Kind::Quant, _) => "the quantised original model",
+        (Kind::Standard | Kind::Numpy, _) => "the original model",
+    }
+}

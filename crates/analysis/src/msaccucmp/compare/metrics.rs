@@ -1,0 +1,349 @@
+//! The reference's ten metrics, with its numbers to the last digit.
+//!
+//! It computes with numpy on `float32` arrays. So each step is rounded to `float32` here too, sums
+//! are taken in numpy's order, and logarithms are numpy's. What NaN, infinities, zeros and constants
+//! come to follows from that; the few special cases are at each metric. Booleans on both sides are
+//! compared as they are, and only by two of the metrics.
+
+mod log;
+mod sum;
+
+use std::hint::black_box;
+
+use sum::{LANES, pairwise, pairwise_f64, pairwise_lanes, sum_of_f32_as_f64};
+
+/// Below this numbers count as zero: the distance from 1 to the next `float64`.
+const DOUBLE_EPSILON: f64 = f64::EPSILON;
+/// Smaller means and deviations are shown as zero.
+const DEVIATION_MIN: f64 = 0.001;
+const NO_MAXIMUM: &str = "zero-size array to reduction operation maximum which has no identity";
+const NO_BOOL_SUBTRACT: &str = "numpy boolean subtract, the `-` operator, is not supported, use \
+    the bitwise_xor, the `^` operator, or the logical_xor function instead.";
+
+/// One metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Metric {
+    CosineSimilarity,
+    MaxAbsoluteError,
+    AccumulatedRelativeError,
+    RelativeEuclideanDistance,
+    KullbackLeiblerDivergence,
+    StandardDeviation,
+    MeanAbsoluteError,
+    RootMeanSquareError,
+    MaxRelativeError,
+    MeanRelativeError,
+}
+
+/// Elements of both sides; as many on either.
+#[derive(Clone, Copy)]
+pub(super) enum Pair<'a> {
+    Floats(&'a [f32], &'a [f32]),
+    /// Zero or one each.
+    Bools(&'a [u8], &'a [u8]),
+}
+
+/// What metrics have to know of the tensors.
+#[derive(Clone, Copy)]
+pub(super) struct About<'a> {
+    pub(super) my_file: &'a str,
+    pub(super) golden_file: &'a str,
+    pub(super) is_scalar: bool,
+}
+
+/// The text of a result, and a reason that may be empty.
+pub(super) type Outcome = (String, String);
+
+impl Metric {
+    /// All of them, by number.
+    pub(super) const ALL: [Metric; 10] = [
+        Metric::CosineSimilarity,
+        Metric::MaxAbsoluteError,
+        Metric::AccumulatedRelativeError,
+        Metric::RelativeEuclideanDistance,
+        Metric::KullbackLeiblerDivergence,
+        Metric::StandardDeviation,
+        Metric::MeanAbsoluteError,
+        Metric::RootMeanSquareError,
+        Metric::MaxRelativeError,
+        Metric::MeanRelativeError,
+    ];
+
+    /// The name, which is the column's.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Metric::CosineSimilarity => "CosineSimilarity",
+            Metric::MaxAbsoluteError => "MaxAbsoluteError",
+            Metric::AccumulatedRelativeError => "AccumulatedRelativeError",
+            Metric::RelativeEuclideanDistance => "RelativeEuclideanDistance",
+            Metric::KullbackLeiblerDivergence => "KullbackLeiblerDivergence",
+            Metric::StandardDeviation => "StandardDeviation",
+            Metric::MeanAbsoluteError => "MeanAbsoluteError",
+            Metric::RootMeanSquareError => "RootMeanSquareError",
+            Metric::MaxRelativeError => "MaxRelativeError",
+            Metric::MeanRelativeError => "MeanRelativeError",
+        }
+    }
+
+    /// Whether booleans can be compared by it.
+    pub(super) fn takes_bools(self) -> bool {
+        matches!(
+            self,
+            Metric::CosineSimilarity | Metric::RelativeEuclideanDistance
+        )
+    }
+
+    /// The result; an error holds the text of the exception in the reference.
+    pub(super) fn run(self, pair: Pair<'_>, about: &About<'_>) -> Result<Outcome, String> {
+        let (a, b) = match pair {
+            Pair::Floats(a, b) => (a, b),
+            Pair::Bools(a, b) => return self.run_bools(a, b, about),
+        };
+        let value = match self {
+            Metric::CosineSimilarity => return Ok(cosine(a, b, about)),
+            Metric::KullbackLeiblerDivergence => return divergence(a, b, about),
+            Metric::StandardDeviation => return Ok((deviations(a, b), String::new())),
+            Metric::MaxAbsoluteError => {
+                maximum(a.len(), |i| (a[i] - b[i]).abs()).ok_or(NO_MAXIMUM)?
+            }
+            Metric::MaxRelativeError => {
+                maximum(a.len(), |i| relative(a[i], b[i])).ok_or(NO_MAXIMUM)?
+            }
+            Metric::AccumulatedRelativeError => pairwise(a.len(), |i| relative(a[i], b[i])),
+            Metric::MeanRelativeError => mean(a.len(), |i| relative(a[i], b[i])),
+            Metric::MeanAbsoluteError => mean(a.len(), |i| (a[i] - b[i]).abs()),
+            Metric::RootMeanSquareError => mean(a.len(), |i| square(a[i] - b[i])).sqrt(),
+            Metric::RelativeEuclideanDistance => distance(a, b),
+        };
+        Ok((six_places(value.into()), String::new()))
+    }
+
+    fn run_bools(self, a: &[u8], b: &[u8], about: &About<'_>) -> Result<Outcome, String> {
+        match self {
+            Metric::CosineSimilarity => Ok(cosine_of_bools(a, b, about)),
+            Metric::RelativeEuclideanDistance if b.contains(&1) => Err(NO_BOOL_SUBTRACT.to_owned()),
+            _ => Ok((six_places(0.0), String::new())),
+        }
+    }
+}
+
+/// A number with six places, as Python writes it.
+pub(super) fn six_places(value: f64) -> String {
+    places(value, 6)
+}
+
+fn places(value: f64, n: usize) -> String {
+    if value.is_nan() {
+        return "nan".to_owned();
+    }
+    format!("{value:.n$}")
+}
+
+fn square(x: f32) -> f32 {
+    x * x
+}
+
+/// The relative error of an element; nothing where the golden one is zero or NaN.
+fn relative(a: f32, b: f32) -> f32 {
+    if f64::from(b.abs()) > DOUBLE_EPSILON {
+        (a / b - 1.0).abs()
+    } else {
+        0.0
+    }
+}
+
+/// numpy's mean: the sum in `float32`, the quotient in `float64`, rounded.
+fn mean(n: usize, value: impl Fn(usize) -> f32) -> f32 {
+    (f64::from(pairwise(n, value)) / n as f64) as f32
+}
+
+/// The largest value, NaN if there is one; `None` if there is none at all.
+fn maximum(n: usize, value: impl Fn(usize) -> f32) -> Option<f32> {
+    let mut max = f32::NEG_INFINITY;
+    let mut has_nan = false;
+    for i in 0..n {
+        let value = value(i);
+        has_nan |= value.is_nan();
+        max = max.max(value);
+    }
+    match n {
+        0 => None,
+        _ if has_nan => Some(f32::NAN),
+        _ => Some(max),
+    }
+}
+
+/// `x ** 0.5` of one number, for which numpy calls the C library's power and not its square root.
+fn half_power(x: f32) -> f32 {
+    x.powf(black_box(0.5))
+}
+
+/// 1 for scalars; a constant and a reason where one side is zero.
+fn cosine(a: &[f32], b: &[f32], about: &About<'_>) -> Outcome {
+    if about.is_scalar {
+        return scalar();
+    }
+    let norm = |x: &[f32]| pairwise(x.len(), |i| square(x[i])).sqrt();
+    let (norm_a, norm_b) = (norm(a), norm(b));
+    let zero = zero_side(
+        norm_a.into(),
+        norm_b.into(),
+        [norm_a, norm_b].map(|n| n.sqrt().into()),
+    );
+    if let Some(zero) = zero {
+        return zero.outcome(about);
+    }
+    let value = pairwise(a.len(), |i| (a[i] / norm_a) * (b[i] / norm_b));
+    (six_places(at_most_one(value.into())), String::new())
+}
+
+fn cosine_of_bools(a: &[u8], b: &[u8], about: &About<'_>) -> Outcome {
+    if about.is_scalar {
+        return scalar();
+    }
+    let norm = |x: &[u8]| pairwise_f64(x.len(), |i| f64::from(x[i])).sqrt();
+    let (norm_a, norm_b) = (norm(a), norm(b));
+    if let Some(zero) = zero_side(norm_a, norm_b, [norm_a.sqrt(), norm_b.sqrt()]) {
+        return zero.outcome(about);
+    }
+    let value = |i| (f64::from(a[i]) / norm_a) * (f64::from(b[i]) / norm_b);
+    let value = pairwise_f64(a.len(), value);
+    (six_places(at_most_one(value)), String::new())
+}
+
+fn scalar() -> Outcome {
+    (six_places(1.0), "This tensor is scalar.".to_owned())
+}
+
+/// Python's `min` with 1, which keeps NaN.
+fn at_most_one(value: f64) -> f64 {
+    if 1.0 < value { 1.0 } else { value }
+}
+
+/// Which side counts as zero.
+enum Zero {
+    Both,
+    Mine,
+    Golden,
+}
+
+fn zero_side(norm_a: f64, norm_b: f64, roots: [f64; 2]) -> Option<Zero> {
+    if norm_a <= DOUBLE_EPSILON && norm_b < DOUBLE_EPSILON {
+        return Some(Zero::Both);
+    }
+    if roots[0] <= DOUBLE_EPSILON {
+        return Some(Zero::Mine);
+    }
+    (roots[1] <= DOUBLE_EPSILON).then_some(Zero::Golden)
+}
+
+impl Zero {
+    fn outcome(&self, about: &About<'_>) -> Outcome {
+        let file = match self {
+            Zero::Both => return ("1.0".to_owned(), String::new()),
+            Zero::Mine => about.my_file,
+            Zero::Golden => about.golden_file,
+        };
+        let reason =
+            format!("Cannot compare by Cosine Similarity. All the data is zero in {file}.");
+        (super::NAN.to_owned(), reason)
+    }
+}
+
+/// 0 where the golden side is zero.
+fn distance(a: &[f32], b: &[f32]) -> f32 {
+    let golden = pairwise(b.len(), |i| square(b[i]));
+    if f64::from(half_power(golden)) <= DOUBLE_EPSILON {
+        return 0.0;
+    }
+    half_power(pairwise(a.len(), |i| square(a[i] - b[i])) / golden)
+}
+
+/// Both sides as distributions: brought to 0…1 unless they are constant, at least `float32`'s
+/// epsilon, then divided by their sum.
+fn divergence(a: &[f32], b: &[f32], about: &About<'_>) -> Result<Outcome, String> {
+    let (p, q) = (Distribution::new(a)?, Distribution::new(b)?);
+    let one = |i: usize| {
+        let (p, q) = (p.at(a[i]), q.at(b[i]));
+        p * log::ln(p / q)
+    };
+    let eight = |i: usize| {
+        let my: [f32; LANES] = std::array::from_fn(|lane| p.at(a[i + lane]));
+        let quotients: [f32; LANES] = std::array::from_fn(|lane| my[lane] / q.at(b[i + lane]));
+        let logs = log::ln_of_all(quotients);
+        std::array::from_fn(|lane| my[lane] * logs[lane])
+    };
+    let value = pairwise_lanes(a.len(), one, eight);
+    let value = if f64::from(value.abs()) < DOUBLE_EPSILON {
+        0.0
+    } else {
+        value
+    };
+    let mut reason = String::new();
+    if value == f32::INFINITY {
+        let file = about.golden_file;
+        reason = format!("Cannot compare by KL Divergence. The data contains 0 in '{file}'.");
+    }
+    Ok((six_places(value.into()), reason))
+}
+
+struct Distribution {
+    min: f32,
+    /// Zero if all elements are the same.
+    range: f32,
+    sum: f32,
+}
+
+impl Distribution {
+    fn new(x: &[f32]) -> Result<Distribution, String> {
+        let max = maximum(x.len(), |i| x[i]).ok_or(NO_MAXIMUM)?;
+        let min = -maximum(x.len(), |i| -x[i]).ok_or(NO_MAXIMUM)?;
+        let range = max - min;
+        let unsummed = Distribution {
+            min,
+            range,
+            sum: 1.0,
+        };
+        let sum = pairwise(x.len(), |i| unsummed.normal(x[i]));
+        Ok(Distribution { sum, ..unsummed })
+    }
+
+    fn normal(&self, x: f32) -> f32 {
+        let x = if self.range == 0.0 {
+            x
+        } else {
+            (x - self.min) / self.range
+        };
+        // Keeps NaN, as numpy's maximum does.
+        if x < f32::EPSILON { f32::EPSILON } else { x }
+    }
+
+    fn at(&self, x: f32) -> f32 {
+        self.normal(x) / self.sum
+    }
+}
+
+fn deviations(a: &[f32], b: &[f32]) -> String {
+    let describe = |x: &[f32]| {
+        let n = x.len() as f64;
+        let mean = sum_of_f32_as_f64(x) / n;
+        let squares = |i: usize| {
+            let difference: f64 = f64::from(x[i]) - mean;
+            difference * difference
+        };
+        let deviation = (pairwise_f64(x.len(), squares) / n).sqrt();
+        let shown = |value: f64| {
+            let value = if value.abs() < DEVIATION_MIN {
+                0.0
+            } else {
+                value
+            };
+            places(value, 3)
+        };
+        format!("({};{})", shown(mean), shown(deviation))
+    };
+    format!("{},{}", describe(a), describe(b))
+}
+
+#[cfg(test)]
+mod tests;

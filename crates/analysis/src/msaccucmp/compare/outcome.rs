@@ -1,0 +1,89 @@
+//! What comes out of comparing a group of operators, and how the outcomes of all become one.
+
+use std::collections::HashMap;
+
+use super::super::failure::Code;
+use super::super::log;
+use super::row::Rows;
+use super::stop::Stop;
+
+/// The outcome of one group.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// Why the last operator that failed did.
+    pub(super) status: Option<Code>,
+    /// Whether anything could be compared.
+    pub(super) is_matched: bool,
+    pub(super) rows: Vec<Rows>,
+    /// The operators that made the inputs, by tensor. Empty where two devices are compared.
+    pub(super) producers: HashMap<String, Producer>,
+}
+
+/// An output of an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Producer {
+    pub(super) name: String,
+    pub(super) output: usize,
+}
+
+/// The first failure in the order of the groups, and whether anything could be compared at all.
+pub(super) fn summary(outcomes: &[Outcome]) -> (Option<Code>, bool) {
+    (
+        outcomes.iter().find_map(|outcome| outcome.status),
+        outcomes.iter().any(|outcome| outcome.is_matched),
+    )
+}
+
+/// Gives inputs of operators that ran in slices the results of the outputs that they come from: a
+/// slice of an input has no golden tensor, but all of the output has. Not for two devices.
+pub(super) fn take_over_results(outcomes: &mut [Outcome]) -> Result<(), Stop> {
+    let mut sliced: HashMap<String, (usize, usize)> = HashMap::new();
+    for (i, outcome) in outcomes.iter().enumerate() {
+        for (j, rows) in outcome.rows.iter().enumerate() {
+            if rows.is_ffts {
+                sliced.insert(rows.op_name.clone(), (i, j));
+            }
+        }
+    }
+    for i in 0..outcomes.len() {
+        for j in 0..outcomes[i].rows.len() {
+            if outcomes[i].rows[j].is_ffts && !outcomes[i].producers.is_empty() {
+                take_over(outcomes, (i, j), &sliced)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn take_over(
+    outcomes: &mut [Outcome],
+    (i, j): (usize, usize),
+    sliced: &HashMap<String, (usize, usize)>,
+) -> Result<(), Stop> {
+    for (at, row) in outcomes[i].rows[j].inputs.clone().into_iter().enumerate() {
+        let Some(tensor) = outcomes[i].rows[j].tensor_of(row) else {
+            continue;
+        };
+        let Some(producer) = outcomes[i].producers.get(tensor) else {
+            log::error(&format!(
+                "The tensor index '{tensor}' is invalid, no input mapping information"
+            ));
+            return Err(Stop::bare(Code::InputMapping));
+        };
+        let Some(&(from, op)) = sliced.get(&producer.name) else {
+            log::warning(&format!(
+                "The result of '{}' is not in result mapping",
+                producer.name
+            ));
+            continue;
+        };
+        let source = &outcomes[from].rows[op];
+        let output = source
+            .outputs
+            .get(producer.output)
+            .ok_or_else(Stop::index)?;
+        let results = source.rows.get(*output).ok_or_else(Stop::index)?.clone();
+        outcomes[i].rows[j].replace_results(at, &results);
+    }
+    Ok(())
+}

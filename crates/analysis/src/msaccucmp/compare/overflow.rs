@@ -1,0 +1,34 @@
+//! Whether a tensor of a device overflowed.
+
+use half::f16;
+use opscope_store::file_format::dump_data::dtype_from_code;
+use opscope_tensor::DType;
+
+use super::super::array::Order;
+use super::NAN;
+use super::dump::Tensor;
+use super::stop::Stop;
+
+/// `YES` if a `float16` element is as large as that type goes, or infinite; NaN anywhere makes it
+/// `NO`, as in the reference. Nothing is said of other types.
+pub(super) fn of(tensor: &Tensor) -> Result<&'static str, Stop> {
+    if dtype_from_code(tensor.data_type) != Some(DType::F16) {
+        return Ok(NAN);
+    }
+    let array = tensor.decode()?;
+    let bytes = array.bytes_in_order(Order::C);
+    let (elements, _) = bytes.as_chunks::<2>();
+    if array.n_elements() == 0 {
+        let message = "zero-size array to reduction operation maximum which has no identity";
+        return Err(Stop::Exception(message.to_owned()));
+    }
+    let mut has_large = false;
+    for &element in elements {
+        let element = f16::from_le_bytes(element);
+        if element.is_nan() {
+            return Ok("NO");
+        }
+        has_large |= element.to_f32().abs() >= f16::MAX.to_f32();
+    }
+    Ok(if has_large { "YES" } else { "NO" })
+}

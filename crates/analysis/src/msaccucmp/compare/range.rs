@@ -1,0 +1,174 @@
+//! Which operators `-r` and `-s` pick.
+
+use super::super::arguments::integer;
+use super::super::failure::Code;
+use super::super::log;
+use super::file_name::is_number;
+use super::rule::Rule;
+use super::stop::Stop;
+
+/// What to compare of a model.
+#[derive(Debug)]
+pub(super) enum Choice {
+    /// Every `step`th operator from `start` to `end`, and these two.
+    Range { start: i64, end: i64, step: i64 },
+    /// Operators by number.
+    Listed(Vec<i64>),
+}
+
+const TO_THE_END: i64 = -1;
+
+impl Choice {
+    /// Reads `start,end,step`; what is blank is 1, -1 and 1.
+    pub(super) fn range(text: &str) -> Result<Choice, Stop> {
+        let invalid = || {
+            let message =
+                format!("The range ({text}) is invalid, just supports \"start,end,step\".");
+            Stop::coded(Code::InvalidParameter, message)
+        };
+        let parts: Vec<&str> = text.split(',').map(str::trim).collect();
+        let [start, end, step] = parts[..] else {
+            return Err(invalid());
+        };
+        let number = |text: &str, default| match text {
+            "" => Ok(default),
+            text if is_number(text) => Ok(integer(text).unwrap_or(i64::MAX)),
+            _ => Err(invalid()),
+        };
+        let start = number(start, 1)?;
+        let end = if end == "-1" {
+            TO_THE_END
+        } else {
+            number(end, TO_THE_END)?
+        };
+        let step = number(step, 1)?;
+        Ok(Choice::Range { start, end, step })
+    }
+
+    /// Reads numbers with commas between them.
+    pub(super) fn listed(text: &str) -> Result<Choice, Stop> {
+        let mut numbers = Vec::new();
+        for part in text
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+        {
+            if !is_number(part) {
+                let message = format!(
+                    "The index ({text}) is invalid, just supports \"index_1, index_2, ...\", the \
+                     value is zero or a positive number."
+                );
+                return Err(Stop::coded(Code::InvalidParameter, message));
+            }
+            numbers.push(integer(part).unwrap_or(i64::MAX));
+        }
+        numbers.sort_unstable();
+        numbers.dedup();
+        Ok(Choice::Listed(numbers))
+    }
+
+    /// Checks the choice against the number of the last operator, and drops what is beyond it.
+    pub(super) fn check(&mut self, last: i64) -> Result<(), Stop> {
+        match self {
+            Choice::Range { start, end, step } => {
+                let out_of_range = |what: &str, value: i64, range: &str| {
+                    let message = format!(
+                        "The {what} index ({value}) is out of range {range}. Please check the index."
+                    );
+                    Err(Stop::coded(Code::IndexOutOfBounds, message))
+                };
+                if *start < 1 || *start > last {
+                    return out_of_range("start", *start, &format!("[1, {last}]"));
+                }
+                if *end == TO_THE_END {
+                    *end = last;
+                }
+                if *end < *start || *end > last {
+                    return out_of_range("end", *end, &format!("[1, {last}]"));
+                }
+                if *step < 1 || *step >= last {
+                    return out_of_range("step", *step, &format!("[1, {last})"));
+                }
+                Ok(())
+            }
+            Choice::Listed(numbers) => {
+                let n = numbers.len();
+                numbers.retain(|&number| number <= last);
+                if numbers.len() == n {
+                    return Ok(());
+                }
+                let message = format!("An index is out of range [1,{last}].");
+                if numbers.is_empty() {
+                    return Err(Stop::coded(Code::InvalidParameter, message));
+                }
+                log::warning(&message);
+                Ok(())
+            }
+        }
+    }
+
+    /// Positions in [`Rule::groups`] of the groups to compare, in order. An operator of which no
+    /// group is known cannot be compared.
+    pub(super) fn groups(&self, rule: &Rule) -> Result<Vec<usize>, Stop> {
+        let mut groups = Vec::new();
+        for &op in &rule.sequence {
+            let number = rule.ops[op].sequence;
+            let is_chosen = match self {
+                Choice::Range { end, .. } if number > *end => break,
+                Choice::Range { start, end, step } => {
+                    number >= *start
+                        && (number == *start || number == *end || (number - start) % step == 0)
+                }
+                Choice::Listed(numbers) => numbers.contains(&number),
+            };
+            if is_chosen {
+                let group = rule.position_of(&rule.ops[op].name);
+                let group = group.ok_or_else(|| Stop::Fatal("None".to_owned()))?;
+                if !groups.contains(&group) {
+                    groups.push(group);
+                }
+            }
+        }
+        Ok(groups)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_read_and_checked() {
+        for (text, last, expected) in [
+            (",,", 27, Some((1, 27, 1))),
+            (" 3 , 9 , 2", 27, Some((3, 9, 2))),
+            ("3,-1,", 27, Some((3, 27, 1))),
+            ("0,3,1", 27, None),
+            ("1,28,1", 27, None),
+            ("9,3,1", 27, None),
+            ("1,3,27", 27, None),
+            ("1,3", 27, None),
+            ("1,-2,1", 27, None),
+            ("a,3,1", 27, None),
+        ] {
+            let found = Choice::range(text).and_then(|mut choice| {
+                choice.check(last)?;
+                Ok(choice)
+            });
+            let found = match found {
+                Ok(Choice::Range { start, end, step }) => Some((start, end, step)),
+                _ => None,
+            };
+            assert_eq!(found, expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn lists_lose_what_is_beyond() {
+        let mut choice = Choice::listed("5, 3,,99,3").unwrap();
+        choice.check(10).unwrap();
+        assert!(matches!(choice, Choice::Listed(numbers) if numbers == [3, 5]));
+        assert!(Choice::listed("11").unwrap().check(10).is_err());
+        assert!(Choice::listed("x").is_err());
+    }
+}

@@ -1,0 +1,63 @@
+//! Undoing the layout of a device.
+
+use opscope_store::file_format::dump_data::layout_code;
+use opscope_tensor::Layout;
+
+use super::super::array::Array;
+use super::super::formats;
+use super::super::layout::Converted;
+use super::super::slice::{self, Cut};
+use super::align::{Alignment, IMAGE_AXES, is, reshape};
+use super::dump::Tensor;
+use super::stop::Stop;
+
+/// A tensor of a device as it was before the device's layout. What cannot be converted stays as it
+/// is, as in the reference.
+pub(super) fn restore(tensor: &Tensor) -> Result<Array<'_>, Stop> {
+    match try_restore(tensor)? {
+        Some(array) => Ok(array),
+        None => tensor.decode(),
+    }
+}
+
+fn try_restore(tensor: &Tensor) -> Result<Option<Array<'_>>, Stop> {
+    let plain = |dims| Ok(reshape(tensor.decode()?, dims).ok());
+    let is_image = [Layout::Nchw, Layout::Nhwc, Layout::Hwcn]
+        .iter()
+        .any(|&layout| is(tensor.format, layout));
+    let nd = layout_code(Layout::Nd);
+    let from = if is_image && tensor.dims.len() != IMAGE_AXES {
+        nd
+    } else {
+        tensor.format
+    };
+    let to = match tensor.original.len() {
+        4 => layout_code(Layout::Nchw),
+        2 | 3 => nd,
+        _ => from,
+    };
+    if from == to {
+        return plain(&tensor.dims);
+    }
+    let alignment = Alignment {
+        op_name: "",
+        custom: None,
+        is_between_originals: false,
+        is_listing: false,
+    };
+    let converted = formats::from_code(from)
+        .and_then(|(from, _)| Ok((from, formats::from_code(to)?.0)))
+        .map_err(Stop::from)
+        .and_then(|(from, to)| {
+            let (dims, wanted) = (&tensor.dims, &tensor.original);
+            alignment.run(from, to, tensor.decode()?, dims, wanted, tensor.groups)
+        });
+    let Ok(converted) = converted else {
+        return plain(&tensor.dims);
+    };
+    let restored = match slice::plan(converted.dims(), &tensor.original) {
+        Cut::To { dims, ends } => converted.cut(&dims, &ends),
+        Cut::Keep | Cut::Impossible => Ok(converted),
+    };
+    Ok(restored.and_then(Converted::into_array).ok())
+}

@@ -1,0 +1,309 @@
+//! Fusion rules: which operators of the original model an operator of the device stands for.
+
+mod filter;
+mod json;
+mod merge;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use uuid::Uuid;
+
+use super::super::failure::Code;
+use super::super::log;
+use super::file_name::is_number;
+use super::stop::Stop;
+
+pub(super) use json::{graph_names, load_value};
+pub(super) use merge::{merge_close, merge_quant};
+
+/// Operators that only change form; their input is looked up instead.
+const PASS_THROUGH: [&str; 2] = ["Cast", "TransData"];
+
+/// The rules of a model.
+#[derive(Debug, Default)]
+pub(super) struct Rule {
+    pub(super) ops: Vec<Op>,
+    pub(super) outputs: Vec<OutputRule>,
+    /// Operators that stand for the same originals, in the order of their first members.
+    pub(super) groups: Vec<(GroupKey, Vec<usize>)>,
+    group_index: HashMap<GroupKey, usize>,
+    /// The group of each name, in the order in which names came up.
+    names: Vec<(String, GroupKey)>,
+    name_index: HashMap<String, usize>,
+    /// Operators by `id`.
+    pub(super) sequence: Vec<usize>,
+    /// Names of the model's inputs.
+    pub(super) input_nodes: Vec<String>,
+}
+
+/// What a group is known by: a name, or a hash of several. A name that looks like a hash is none.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum GroupKey {
+    Name(String),
+    Hash(Uuid),
+}
+
+/// One operator of the device.
+#[derive(Clone, Debug)]
+pub(super) struct Op {
+    /// Number of its group.
+    pub(super) index: usize,
+    pub(super) name: String,
+    pub(super) inputs: Vec<String>,
+    pub(super) op_type: String,
+    /// Positions in [`Rule::outputs`].
+    pub(super) outputs: Vec<usize>,
+    pub(super) originals: Vec<String>,
+    pub(super) l1_number: String,
+    pub(super) is_multi: bool,
+    pub(super) sequence: i64,
+    /// Whether it lies between quantising and its undoing.
+    pub(super) is_filtered: bool,
+}
+
+/// Where an output comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OutputRule {
+    pub(super) origin: String,
+    pub(super) origin_index: Option<i64>,
+    pub(super) format: String,
+    pub(super) shape: Vec<i64>,
+    pub(super) dtype: String,
+}
+
+/// The tensor of the original model that belongs to one of the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Origin {
+    pub(super) name: String,
+    pub(super) index: i64,
+    pub(super) format: String,
+    pub(super) shape: Vec<i64>,
+}
+
+/// How many operators stand for how many originals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Relation {
+    ToOne,
+    ToMany,
+    L1,
+}
+
+impl Rule {
+    /// Reads a file.
+    pub(super) fn open(path: &Path) -> Result<Rule, Stop> {
+        let mut rule = Rule::default();
+        json::load(&mut rule, path)?;
+        filter::mark(&mut rule);
+        Ok(rule)
+    }
+
+    /// Reads rules from the text of a file.
+    pub(super) fn parse(text: &str) -> Result<Rule, Stop> {
+        let mut rule = Rule::default();
+        json::read(&mut rule, text, Path::new("rule.json"))?;
+        filter::mark(&mut rule);
+        Ok(rule)
+    }
+
+    /// Says which group a name belongs to, by the number of an L1 group, else by the originals.
+    pub(super) fn name_group(
+        &mut self,
+        name: &str,
+        l1_number: &str,
+        originals: &[String],
+    ) -> GroupKey {
+        let key = match originals {
+            _ if !l1_number.is_empty() => GroupKey::Name(l1_number.to_owned()),
+            [] => GroupKey::Name(name.to_owned()),
+            [only] if only.is_empty() => GroupKey::Name(name.to_owned()),
+            [only] => GroupKey::Name(only.clone()),
+            several => {
+                let joined = several.concat();
+                GroupKey::Hash(Uuid::new_v3(&Uuid::NAMESPACE_DNS, joined.as_bytes()))
+            }
+        };
+        self.set_group(name, key.clone());
+        key
+    }
+
+    fn set_group(&mut self, name: &str, key: GroupKey) {
+        match self.name_index.get(name) {
+            Some(&at) => self.names[at].1 = key,
+            None => {
+                self.name_index.insert(name.to_owned(), self.names.len());
+                self.names.push((name.to_owned(), key));
+            }
+        }
+    }
+
+    /// The group of a name.
+    pub(super) fn group_of(&self, name: &str) -> Option<&GroupKey> {
+        self.name_index.get(name).map(|&at| &self.names[at].1)
+    }
+
+    /// The operators of a group.
+    pub(super) fn group(&self, key: &GroupKey) -> Option<&[usize]> {
+        self.group_index
+            .get(key)
+            .map(|&at| self.groups[at].1.as_slice())
+    }
+
+    /// Where the group of a name is in [`Rule::groups`].
+    pub(super) fn position_of(&self, name: &str) -> Option<usize> {
+        self.group_index.get(self.group_of(name)?).copied()
+    }
+
+    /// Adds an operator to a group, which may be new.
+    fn join(&mut self, key: &GroupKey, op: usize) {
+        match self.group_index.get(key) {
+            Some(&at) => self.groups[at].1.push(op),
+            None => {
+                self.group_index.insert(key.clone(), self.groups.len());
+                self.groups.push((key.clone(), vec![op]));
+            }
+        }
+    }
+
+    /// The operator called `name`, which has to be the last of its name in its group's table.
+    pub(super) fn find(&self, name: &str) -> Result<(&[usize], usize), Stop> {
+        let group = self
+            .group_of(name)
+            .map(|key| self.group(key).unwrap_or(&[]));
+        let found = group.and_then(|group| {
+            let op = group.iter().find(|&&op| self.ops[op].name == name)?;
+            Some((group, *op))
+        });
+        found.ok_or_else(|| {
+            let message = format!("There is no \"{name}\" in the fusion rule file.");
+            log::warning(&message);
+            Stop::coded(Code::InvalidParameter, message)
+        })
+    }
+
+    /// The producer of an operator's input, and which of its outputs.
+    fn producer(&self, op: usize, index: usize) -> Result<(usize, usize), Stop> {
+        let op = &self.ops[op];
+        let Some(text) = op.inputs.get(index) else {
+            log::error(&format!(
+                "The input index ({index}) is out of range ({}) for the operator list.",
+                op.inputs.len()
+            ));
+            return Err(Stop::bare(Code::IndexOutOfBounds));
+        };
+        let invalid = |what: &str| {
+            let message = format!("The input information ({text}) is invalid. {what}");
+            log::error(&message);
+            Stop::coded(Code::JsonFile, message)
+        };
+        let parts: Vec<&str> = text.split(':').collect();
+        let [name, output] = parts[..] else {
+            return Err(invalid("It only supports op_name:index."));
+        };
+        let (name, output) = (name.trim(), output.trim());
+        if name.is_empty() {
+            return Err(invalid("The input operator name is empty."));
+        }
+        if !is_number(output) {
+            return Err(invalid("The input index only supports numbers."));
+        }
+        let (_, producer) = self.find(name)?;
+        Ok((producer, output.parse().unwrap_or(usize::MAX)))
+    }
+
+    /// The operator and output whose original a tensor is compared with. Operators that only change
+    /// form are passed over.
+    pub(super) fn compared(
+        &self,
+        op: usize,
+        index: usize,
+        is_input: bool,
+    ) -> Result<(usize, usize), Stop> {
+        let (mut op, mut index) = if is_input {
+            self.producer(op, index)?
+        } else {
+            (op, index)
+        };
+        let mut n_steps = 0;
+        while PASS_THROUGH.contains(&self.ops[op].op_type.as_str()) {
+            (op, index) = self.producer(op, index)?;
+            n_steps += 1;
+            if n_steps > self.ops.len() {
+                return Err(Stop::Fatal(
+                    "the operators of the rule run in a circle".to_owned(),
+                ));
+            }
+        }
+        Ok((op, index))
+    }
+
+    /// Where output `index` of an operator comes from.
+    pub(super) fn origin(&self, op: usize, index: usize) -> Result<Origin, Stop> {
+        let op = &self.ops[op];
+        let missing = |message: String| {
+            log::warning(&message);
+            Stop::coded(Code::NoDumpFile, message)
+        };
+        let first = op.outputs.get(index).or_else(|| op.outputs.first());
+        let Some(&output) = first else {
+            return Err(missing(format!(
+                "The output description of the fusion operator \"{}\" is empty.",
+                op.name
+            )));
+        };
+        let output = &self.outputs[output];
+        if output.origin.is_empty() {
+            return Err(missing(format!(
+                "The origin name of the {}:{index} is empty.",
+                op.name
+            )));
+        }
+        Ok(Origin {
+            name: output.origin.clone(),
+            index: output.origin_index.unwrap_or(index as i64),
+            format: output.format.clone(),
+            shape: output.shape.clone(),
+        })
+    }
+
+    /// How the operators of a group stand to their originals.
+    pub(super) fn relation(&self, group: &[usize]) -> Relation {
+        match group {
+            [first, _, ..] if !self.ops[*first].l1_number.is_empty() => Relation::L1,
+            [_, _, ..] => Relation::ToMany,
+            _ => Relation::ToOne,
+        }
+    }
+
+    /// Names of the group's operators, and of its originals, with commas between them.
+    pub(super) fn joined_names(&self, group: &[usize]) -> (String, String) {
+        let mut by_originals: Vec<(String, Vec<&str>)> = Vec::new();
+        for &op in group {
+            let op = &self.ops[op];
+            let originals = op.originals.join(",");
+            match by_originals.iter_mut().find(|(key, _)| *key == originals) {
+                Some((_, names)) => names.push(&op.name),
+                None => by_originals.push((originals, vec![&op.name])),
+            }
+        }
+        let names: Vec<&str> = by_originals
+            .iter()
+            .flat_map(|(_, names)| names.clone())
+            .collect();
+        let originals: Vec<&str> = by_originals.iter().map(|(key, _)| key.as_str()).collect();
+        (names.join(","), originals.join(","))
+    }
+
+    /// Whether an operator is a step inside a group that no original stands for.
+    pub(super) fn is_inner(&self, op: usize) -> bool {
+        let op = &self.ops[op];
+        op.is_multi
+            && op
+                .outputs
+                .iter()
+                .all(|&output| self.outputs[output].origin.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! Finding operators between quantising and its undoing, which have no original to compare with.
+
+use std::collections::HashMap;
+
+use super::super::file_name::is_number;
+use super::{Op, Rule};
+
+const QUANT: [&str; 5] = [
+    "_quant_layer",
+    "/AscendQuant",
+    "/AscendWeightQuant",
+    ".quant",
+    ".weight_quant",
+];
+const DEQUANT: [&str; 6] = [
+    "_dequant_layer",
+    "_anti_quant_layer",
+    "/AscendDequant",
+    "/AntiQuant",
+    ".dequant",
+    ".anti_quant",
+];
+const QUANTISED: &str = "DT_INT8";
+const RESTORED: &str = "DT_FLOAT16";
+
+/// Where an output stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Outside,
+    Inside,
+    Opening,
+    Closing,
+}
+
+/// Marks the operators, looking at them by `id`.
+pub(super) fn mark(rule: &mut Rule) {
+    let mut places: HashMap<String, Vec<Place>> = HashMap::new();
+    for &op in &rule.sequence {
+        let is_inside = reads_inside(&rule.ops[op], &places);
+        let (quantises, restores) = classes(&rule.ops[op]);
+        let outputs = rule.ops[op].outputs.iter();
+        let own: Vec<Place> = outputs
+            .map(|&output| match rule.outputs[output].dtype.as_str() {
+                QUANTISED if quantises => Place::Opening,
+                RESTORED if restores => Place::Closing,
+                _ if is_inside => Place::Inside,
+                _ => Place::Outside,
+            })
+            .collect();
+        let is_closing = own.iter().all(|&place| place == Place::Closing);
+        rule.ops[op].is_filtered = is_inside && !is_closing;
+        places.insert(rule.ops[op].name.clone(), own);
+    }
+}
+
+fn reads_inside(op: &Op, places: &HashMap<String, Vec<Place>>) -> bool {
+    op.inputs.iter().any(|input| {
+        let Some((name, index)) = input.rsplit_once(':') else {
+            return false;
+        };
+        let index = is_number(index)
+            .then(|| index.parse::<usize>().ok())
+            .flatten();
+        let place = index.and_then(|index| places.get(name)?.get(index));
+        matches!(place, Some(Place::Opening | Place::Inside))
+    })
+}
+
+/// Whether an operator quantises, and whether it undoes that, by its name or its originals'.
+fn classes(op: &Op) -> (bool, bool) {
+    let originals = op.originals.concat();
+    let has = |marks: &[&str]| {
+        marks
+            .iter()
+            .any(|mark| op.name.contains(mark) || originals.contains(mark))
+    };
+    (has(&QUANT), has(&DEQUANT))
+}

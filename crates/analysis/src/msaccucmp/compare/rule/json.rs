@@ -1,0 +1,391 @@
+//! Reading fusion rules from JSON.
+//!
+//! Wrong types end in the reference's error 13 or in an exception, depending on where they are.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::super::super::failure::Code;
+use super::super::super::log;
+use super::super::super::paths::{self, Kind};
+use super::super::file_name::without_slice;
+use super::super::stop::Stop;
+use super::{GroupKey, Op, OutputRule, Rule};
+
+/// Largest file that is read.
+const FILE_BYTES_MAX: u64 = 4 << 30;
+
+/// Reads a file into a rule.
+pub(super) fn load(rule: &mut Rule, path: &Path) -> Result<(), Stop> {
+    let value = load_value(path)?;
+    read_value(rule, &value, path)
+}
+
+/// The JSON in a file.
+pub(in super::super) fn load_value(path: &Path) -> Result<Value, Stop> {
+    paths::check_input(path, Kind::File)?;
+    let invalid = |reason: String| {
+        log::error(&format!(
+            "Failed to load json object. The content of the json file {} is invalid. {reason}",
+            log::quoted(path)
+        ));
+        Stop::bare(Code::Json)
+    };
+    let n_bytes = path.metadata().map_or(0, |metadata| metadata.len());
+    if n_bytes > FILE_BYTES_MAX {
+        return Err(invalid(format!("It has {n_bytes} bytes.")));
+    }
+    let bytes = std::fs::read(path).map_err(|error| invalid(error.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))
+}
+
+/// Reads the text of a file into a rule.
+pub(super) fn read(rule: &mut Rule, text: &str, path: &Path) -> Result<(), Stop> {
+    let value = serde_json::from_str(text).map_err(|_| Stop::bare(Code::Json))?;
+    read_value(rule, &value, path)
+}
+
+fn read_value(rule: &mut Rule, value: &Value, path: &Path) -> Result<(), Stop> {
+    let reader = Reader {
+        path,
+        has_bad_name: Cell::default(),
+    };
+    for graph in reader.list(value, "graph")? {
+        for op in reader.list(graph, "op")? {
+            reader.op(rule, op)?;
+        }
+        name_renamed(rule);
+    }
+    if reader.has_bad_name.get() {
+        return Err(Stop::Fatal("a name is no text".to_owned()));
+    }
+    rule.sequence.sort_by_key(|&op| rule.ops[op].sequence);
+    Ok(())
+}
+
+/// The names of graphs in a file.
+pub(in super::super) fn graph_names(value: &Value, path: &Path) -> Result<Vec<String>, Stop> {
+    let reader = Reader {
+        path,
+        has_bad_name: Cell::default(),
+    };
+    let graphs = reader.list(value, "graph")?.iter();
+    graphs
+        .map(|graph| reader.text(graph, "name").map(str::to_owned))
+        .collect()
+}
+
+/// An operator that is alone with one original, by whose name its group goes, has that original's
+/// outputs.
+fn name_renamed(rule: &mut Rule) {
+    for (_, group) in rule.groups.clone() {
+        let [op] = group[..] else { continue };
+        let [original] = &rule.ops[op].originals[..] else {
+            continue;
+        };
+        let original = original.clone();
+        let is_group = matches!(rule.group_of(&rule.ops[op].name), Some(GroupKey::Name(key)) if *key == original);
+        if is_group {
+            let mut outputs = std::mem::take(&mut rule.ops[op].outputs);
+            name_outputs(rule, &mut outputs, &original);
+            rule.ops[op].outputs = outputs;
+        }
+    }
+}
+
+/// Fills in the origin of outputs that have none.
+fn name_outputs(rule: &mut Rule, outputs: &mut Vec<usize>, name: &str) {
+    if outputs.is_empty() {
+        outputs.push(rule.outputs.len());
+        rule.outputs.push(OutputRule {
+            origin: name.to_owned(),
+            ..OutputRule::default()
+        });
+    }
+    for &output in outputs.iter() {
+        let output = &mut rule.outputs[output];
+        if output.origin.is_empty() {
+            name.clone_into(&mut output.origin);
+        }
+    }
+}
+
+/// Reads values, and knows which file to blame.
+struct Reader<'a> {
+    path: &'a Path,
+    has_bad_name: Cell<bool>,
+}
+
+impl Reader<'_> {
+    fn op(&self, rule: &mut Rule, value: &Value) -> Result<(), Stop> {
+        let own_name = self.text(value, "name")?;
+        let name = without_slice(own_name);
+        let op_type = self.text(value, "type")?;
+        let Value::Object(map) = value else {
+            return Err(Stop::Fatal("an operator is no object".to_owned()));
+        };
+        if op_type == "Data" && !own_name.is_empty() {
+            rule.input_nodes.push(own_name.to_owned());
+        }
+        let inputs = self.inputs(map)?;
+        let mut outputs = self.outputs(rule, map)?;
+        let none = Vec::new();
+        let attrs = match map.get("attr") {
+            Some(_) => self.list(value, "attr")?,
+            None => &none,
+        };
+        let is_multi = self.flag_attr(attrs, "_datadump_is_multiop")?;
+        let l1_number = self.text_attr(attrs, "_L1_fusion_sub_graph_no")?;
+        let named = self.originals(attrs)?;
+        let sequence = match map.get("id") {
+            Some(_) => self.integer(value, "id")?,
+            None => 0,
+        };
+        let has_originals = named.is_some();
+        let originals = named.unwrap_or_else(|| vec![name.clone()]);
+        if !has_originals {
+            name_outputs(rule, &mut outputs, &name);
+        }
+        let key = rule.name_group(&name, &l1_number, &originals);
+        let group = rule.group(&key).map(<[usize]>::to_vec);
+        let index = match &group {
+            Some(group) => rule.ops[group[0]].index,
+            None => rule.groups.len(),
+        };
+        if group.is_some_and(|group| group.iter().any(|&op| rule.ops[op].name == name)) {
+            return Ok(());
+        }
+        let op = rule.ops.len();
+        rule.ops.push(Op {
+            index,
+            name,
+            inputs,
+            op_type: op_type.to_owned(),
+            outputs,
+            originals,
+            l1_number,
+            is_multi,
+            sequence,
+            is_filtered: false,
+        });
+        rule.join(&key, op);
+        rule.sequence.push(op);
+        Ok(())
+    }
+
+    /// `op:output` of each producer. What only orders execution is left out.
+    fn inputs(&self, map: &Map<String, Value>) -> Result<Vec<String>, Stop> {
+        let Some(value) = map.get("input") else {
+            return Ok(Vec::new());
+        };
+        let Value::Array(items) = value else {
+            return Err(self.wrong("input", "an array"));
+        };
+        let mut inputs = Vec::new();
+        for item in items {
+            let text = as_text(item)?;
+            if text.is_empty() && items.len() == 1 {
+                break;
+            }
+            if !text.is_empty() && !text.ends_with(":-1") {
+                inputs.push(without_slice(text));
+            }
+        }
+        Ok(inputs)
+    }
+
+    fn outputs(&self, rule: &mut Rule, map: &Map<String, Value>) -> Result<Vec<usize>, Stop> {
+        let mut outputs = Vec::new();
+        let values = match map.get("output_desc") {
+            // Letters and most keys are outputs without anything in them.
+            Some(Value::String(_)) => &[],
+            Some(Value::Object(keys)) if !keys.keys().any(|key| looks_like_output(key)) => &[],
+            Some(Value::Object(_)) => {
+                return Err(Stop::Fatal("an output is no object".to_owned()));
+            }
+            values => iterate(values)?,
+        };
+        for (index, value) in values.iter().enumerate() {
+            let (has_dtype, has_attrs) = (has(value, "dtype")?, has(value, "attr")?);
+            if !has_dtype && !has_attrs {
+                continue;
+            }
+            let Value::Object(map) = value else {
+                return Err(Stop::Fatal("an output is no object".to_owned()));
+            };
+            let Some(attrs) = map.get("attr") else {
+                continue;
+            };
+            let attrs = iterate(Some(attrs))?;
+            let origin = self.text_attr(attrs, "_datadump_origin_name")?;
+            let origin_index = self.integer_attr(attrs, "_datadump_origin_output_index")?;
+            let mut format = self.text_attr(attrs, "_datadump_origin_format")?;
+            if format.is_empty() {
+                format = self.text_attr(attrs, "origin_format")?;
+            }
+            let dtype = map.get("dtype").and_then(Value::as_str).unwrap_or_default();
+            outputs.push(rule.outputs.len());
+            rule.outputs.push(OutputRule {
+                origin,
+                origin_index: Some(origin_index.unwrap_or(index as i64)),
+                format,
+                shape: self.shape_attr(attrs)?,
+                dtype: dtype.to_owned(),
+            });
+        }
+        Ok(outputs)
+    }
+
+    /// The value of an attribute. Those before it have to be attributes too.
+    fn attr<'v>(&self, attrs: &'v [Value], key: &str) -> Result<Option<&'v Value>, Stop> {
+        for attr in attrs {
+            if self.text(attr, "key")? == key {
+                return self.member(attr, "value").map(Some);
+            }
+        }
+        Ok(None)
+    }
+
+    fn text_attr(&self, attrs: &[Value], key: &str) -> Result<String, Stop> {
+        let value = self.attr(attrs, key)?;
+        let text = value.map(|value| self.text(value, "s")).transpose()?;
+        Ok(text.unwrap_or_default().to_owned())
+    }
+
+    fn integer_attr(&self, attrs: &[Value], key: &str) -> Result<Option<i64>, Stop> {
+        let value = self.attr(attrs, key)?;
+        value.map(|value| self.integer(value, "i")).transpose()
+    }
+
+    fn flag_attr(&self, attrs: &[Value], key: &str) -> Result<bool, Stop> {
+        let Some(value) = self.attr(attrs, key)? else {
+            return Ok(false);
+        };
+        match self.member(value, "b")? {
+            Value::Bool(flag) => Ok(*flag),
+            _ => Err(self.wrong("b", "a bool")),
+        }
+    }
+
+    fn shape_attr(&self, attrs: &[Value]) -> Result<Vec<i64>, Stop> {
+        let Some(value) = self.attr(attrs, "origin_shape")? else {
+            return Ok(Vec::new());
+        };
+        let list = self.member(value, "list")?;
+        if !has(list, "i")? {
+            return Ok(Vec::new());
+        }
+        // What is no number is no extent of anything.
+        let extents = self.list(list, "i")?.iter();
+        Ok(extents
+            .map(|extent| extent.as_i64().unwrap_or(i64::MIN))
+            .collect())
+    }
+
+    /// The originals' names; `None` if there is no such attribute.
+    fn originals(&self, attrs: &[Value]) -> Result<Option<Vec<String>>, Stop> {
+        let Some(value) = self.attr(attrs, "_datadump_original_op_names")? else {
+            return Ok(None);
+        };
+        let list = self.member(value, "list")?;
+        if !has(list, "s")? {
+            return Ok(Some(vec![String::new()]));
+        }
+        let names = self.list(list, "s")?.iter();
+        let is_alone = names.len() == 1;
+        let names: Result<_, Stop> = names
+            .map(|name| match name {
+                // The reference stumbles over it when it has read everything.
+                Value::Null | Value::Bool(_) | Value::Number(_) if is_alone => {
+                    self.has_bad_name.set(true);
+                    Ok(name.to_string())
+                }
+                name => as_text(name).map(str::to_owned),
+            })
+            .collect();
+        names.map(Some)
+    }
+
+    fn member<'v>(&self, value: &'v Value, key: &str) -> Result<&'v Value, Stop> {
+        if !has(value, key)? {
+            log::warning(&format!(
+                "There is no \"{key}\" element in fusion rule file."
+            ));
+            return Err(Stop::bare(Code::Json));
+        }
+        value
+            .get(key)
+            .ok_or_else(|| Stop::Fatal(format!("'{key}' is no key")))
+    }
+
+    fn list<'v>(&self, value: &'v Value, key: &str) -> Result<&'v Vec<Value>, Stop> {
+        match self.member(value, key)? {
+            Value::Array(items) => Ok(items),
+            _ => Err(self.wrong(key, "an array")),
+        }
+    }
+
+    fn text<'v>(&self, value: &'v Value, key: &str) -> Result<&'v str, Stop> {
+        match self.member(value, key)? {
+            Value::String(text) => Ok(text),
+            _ => Err(self.wrong(key, "a string")),
+        }
+    }
+
+    /// A number; booleans are numbers too.
+    fn integer(&self, value: &Value, key: &str) -> Result<i64, Stop> {
+        match self.member(value, key)? {
+            Value::Bool(flag) => Ok(i64::from(*flag)),
+            Value::Number(number) if number.is_i64() => Ok(number.as_i64().unwrap_or(i64::MAX)),
+            Value::Number(number) if number.is_u64() => Ok(i64::MAX),
+            _ => Err(self.wrong(key, "a integer")),
+        }
+    }
+
+    fn wrong(&self, key: &str, expected: &str) -> Stop {
+        log::error(&format!(
+            "The content of the json file {} is invalid. The \"{key}\" element is not {expected}.",
+            log::quoted(self.path)
+        ));
+        Stop::bare(Code::Json)
+    }
+}
+
+/// Python's `in`: keys of objects, items of lists, parts of texts.
+fn has(value: &Value, key: &str) -> Result<bool, Stop> {
+    match value {
+        Value::Object(map) => Ok(map.contains_key(key)),
+        Value::Array(items) => Ok(items.iter().any(|item| item.as_str() == Some(key))),
+        Value::String(text) => Ok(text.contains(key)),
+        _ => Err(Stop::Fatal("argument is not iterable".to_owned())),
+    }
+}
+
+/// Whether a text holds a key of outputs.
+fn looks_like_output(text: &str) -> bool {
+    ["dtype", "attr"].iter().any(|key| text.contains(key))
+}
+
+fn as_text(value: &Value) -> Result<&str, Stop> {
+    value
+        .as_str()
+        .ok_or_else(|| Stop::Fatal("a name is no text".to_owned()))
+}
+
+/// The items of a list; nothing in other containers that are empty.
+fn iterate(value: Option<&Value>) -> Result<&[Value], Stop> {
+    match value {
+        None => Ok(&[]),
+        Some(Value::Array(items)) => Ok(items),
+        Some(Value::Object(map)) if map.is_empty() => Ok(&[]),
+        Some(Value::String(text)) if text.is_empty() => Ok(&[]),
+        // Their keys and letters are no objects; a key may look as if it had what is looked for.
+        Some(Value::Object(map)) if map.keys().next().is_some_and(|key| key.contains("key")) => {
+            Err(Stop::Fatal("string indices must be integers".to_owned()))
+        }
+        Some(Value::Object(_) | Value::String(_)) => Err(Stop::bare(Code::Json)),
+        Some(_) => Err(Stop::Fatal("an element is not iterable".to_owned())),
+    }
+}

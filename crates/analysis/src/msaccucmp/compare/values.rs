@@ -1,0 +1,103 @@
+//! Elements as metrics take them.
+
+use half::f16;
+use opscope_tensor::DType;
+
+use super::super::array::{Array, Order};
+use super::metrics::Pair;
+
+/// The elements of one side.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Values {
+    Floats(Vec<f32>),
+    /// Zero or one each.
+    Bools(Vec<u8>),
+}
+
+impl Values {
+    /// The elements in C order. All but booleans become `float32`: 64-bit numbers lose digits, and
+    /// complex ones their imaginary part.
+    pub(super) fn of(array: &Array<'_>) -> Values {
+        let bytes = array.bytes_in_order(Order::C);
+        if array.dtype() == DType::Bool {
+            return Values::Bools(bytes.iter().map(|&b| u8::from(b != 0)).collect());
+        }
+        Values::Floats(floats(array.dtype(), &bytes))
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Values::Floats(elements) => elements.len(),
+            Values::Bools(elements) => elements.len(),
+        }
+    }
+
+    /// Without booleans.
+    pub(super) fn into_floats(self) -> Vec<f32> {
+        match self {
+            Values::Floats(elements) => elements,
+            Values::Bools(elements) => elements.into_iter().map(f32::from).collect(),
+        }
+    }
+
+    /// The first `n`.
+    pub(super) fn truncate(&mut self, n: usize) {
+        match self {
+            Values::Floats(elements) => elements.truncate(n),
+            Values::Bools(elements) => elements.truncate(n),
+        }
+    }
+}
+
+/// Both sides with elements of the same kind.
+#[derive(Debug)]
+pub(super) struct Sides(Values, Values);
+
+impl Sides {
+    /// Booleans stay what they are if they are on both sides.
+    pub(super) fn new(mine: Values, golden: Values) -> Sides {
+        match (mine, golden) {
+            (mine @ Values::Bools(_), golden @ Values::Bools(_)) => Sides(mine, golden),
+            (mine, golden) => Sides(
+                Values::Floats(mine.into_floats()),
+                Values::Floats(golden.into_floats()),
+            ),
+        }
+    }
+
+    pub(super) fn pair(&self) -> Pair<'_> {
+        match (&self.0, &self.1) {
+            (Values::Bools(a), Values::Bools(b)) => Pair::Bools(a, b),
+            (Values::Floats(a), Values::Floats(b)) => Pair::Floats(a, b),
+            // `new` makes both sides the same.
+            _ => Pair::Floats(&[], &[]),
+        }
+    }
+}
+
+fn floats(dtype: DType, bytes: &[u8]) -> Vec<f32> {
+    fn each<const N: usize>(bytes: &[u8], value: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+        bytes.as_chunks::<N>().0.iter().map(|&b| value(b)).collect()
+    }
+    match dtype {
+        DType::F32 => each(bytes, f32::from_le_bytes),
+        DType::F64 => each(bytes, |b| f64::from_le_bytes(b) as f32),
+        DType::F16 => each(bytes, |b| f16::from_le_bytes(b).to_f32()),
+        DType::I8 => each(bytes, |b| i8::from_le_bytes(b).into()),
+        DType::U8 => each(bytes, |b: [u8; 1]| b[0].into()),
+        DType::I16 => each(bytes, |b| i16::from_le_bytes(b).into()),
+        DType::U16 => each(bytes, |b| u16::from_le_bytes(b).into()),
+        DType::I32 => each(bytes, |b| i32::from_le_bytes(b) as f32),
+        DType::U32 => each(bytes, |b| u32::from_le_bytes(b) as f32),
+        DType::I64 => each(bytes, |b| i64::from_le_bytes(b) as f32),
+        DType::U64 => each(bytes, |b| u64::from_le_bytes(b) as f32),
+        DType::C64 => each(bytes, |[a, b, c, d, ..]: [u8; 8]| {
+            f32::from_le_bytes([a, b, c, d])
+        }),
+        DType::C128 => each(bytes, |[a, b, c, d, e, f, g, h, ..]: [u8; 16]| {
+            f64::from_le_bytes([a, b, c, d, e, f, g, h]) as f32
+        }),
+        // Decoding gives numpy's dtypes only.
+        _ => Vec::new(),
+    }
+}

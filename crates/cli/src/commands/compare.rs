@@ -1,0 +1,263 @@
+//! `opscope compare`.
+
+mod colour;
+mod outcome;
+mod partners;
+mod reports;
+mod terminal;
+
+use std::path::{Path, PathBuf};
+
+use opscope_analysis::compare::report::json;
+use opscope_analysis::compare::result::Comparison;
+use opscope_analysis::compare::run::{self, CompareError, Judging, Request};
+use opscope_analysis::compare::verdict::Thresholds;
+use opscope_analysis::compare::{Selection, SkipPattern};
+use opscope_analysis::default_jobs;
+use opscope_tensor::difference;
+
+use self::outcome::FailOn;
+use self::reports::ReportArguments;
+use crate::arguments::{Ranges, rank_ranges, step_ranges};
+use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::progress;
+
+/// Compare two dumps operator by operator, and say where they part
+///
+/// TARGET is the dump that is examined, GOLDEN the one that is taken for right. Operators are paired, every pair of
+/// their inputs and outputs is measured, and the first operator that adds an error of its own is named. Dumps of any
+/// kind that `show` reads can be compared with each other.
+///
+/// Ends with 0 if everything agrees, 1 if something differs too much, 3 if one side cannot be read at all, and 4 if
+/// a file is damaged (whatever else there is), or if nothing differs but something could not be compared.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope compare npu/20240102030405 cpu/20240102030405
+  opscope compare fp16 fp32 --reference fp16_cpu --html report.html
+  opscope compare npu cpu --filter '*/layer_3/*' --outputs-only --json - | jq .summary
+  opscope compare npu cpu --json result.json
+  opscope compare --from result.json --thresholds strict.json")]
+pub(crate) struct Arguments {
+    /// The dump that is examined: a directory or a file
+    #[arg(required_unless_present = "from", conflicts_with = "from")]
+    target: Option<PathBuf>,
+    /// The dump that is taken for right
+    #[arg(required_unless_present = "from", conflicts_with = "from")]
+    golden: Option<PathBuf>,
+    /// Judge a result that `--json` or `--jsonl` saved anew; no tensor is read
+    #[arg(long, value_name = "RESULT")]
+    from: Option<PathBuf>,
+    /// A dump that shows how far from GOLDEN is natural, such as one of the same dtype as TARGET
+    #[arg(long, value_name = "DIR", conflicts_with = "from")]
+    reference: Option<PathBuf>,
+    /// Limits that differ from the defaults
+    #[arg(long, value_name = "FILE")]
+    thresholds: Option<PathBuf>,
+    /// Which operators belong together, in YAML or JSON; the rest is looked for as without it
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    mapping: Option<PathBuf>,
+    /// Write which operators were taken for partners, to be edited and given back with `--mapping`, and compare nothing
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    export_mapping: Option<PathBuf>,
+    /// What the compiler fused in TARGET: the vendor's fusion rules, in JSON
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    fusion: Option<PathBuf>,
+    /// What the compiler fused in GOLDEN
+    #[arg(long, value_name = "FILE", conflicts_with = "from")]
+    golden_fusion: Option<PathBuf>,
+    /// Pair operators by mapping, fusion rules and name only, never by their order or likeness
+    #[arg(long, conflicts_with = "from")]
+    no_guesses: bool,
+    /// Also compute the Kullback-Leibler divergence
+    #[arg(long, conflicts_with = "from")]
+    kl: bool,
+    /// Number of threads [default: one for each processor]
+    #[arg(long, value_name = "N", conflicts_with = "from")]
+    jobs: Option<usize>,
+    /// How many operators and skips to show
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
+    top: usize,
+    /// What ends with 1: a failure, also a warning, or also what was not compared
+    #[arg(long, value_enum, value_name = "LEVEL", default_value = "fail")]
+    fail_on: FailOn,
+    /// What may stay uncompared: a regular expression for name, type, file or reason; may be repeated
+    #[arg(long, value_name = "PATTERN")]
+    allow_skip: Vec<String>,
+    /// Print nothing but what `-` asks for
+    #[arg(short, long)]
+    quiet: bool,
+    // Last, as their headings hold for all that follows.
+    #[command(flatten)]
+    part: PartArguments,
+    #[command(flatten)]
+    reports: ReportArguments,
+}
+
+/// Which part of both dumps is compared.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Part")]
+struct PartArguments {
+    /// Compare these steps; what belongs to no step always is
+    #[arg(long, value_name = "0-3,10,20-", value_parser = step_ranges, conflicts_with = "from")]
+    steps: Option<Ranges>,
+    /// Compare these ranks; what belongs to no rank always is
+    #[arg(long, value_name = "0-3,7", value_parser = rank_ranges, conflicts_with = "from")]
+    ranks: Option<Ranges>,
+    /// Compare operators with such a name, with `*` and `?`; may be repeated
+    #[arg(long, value_name = "PATTERN", conflicts_with = "from")]
+    filter: Vec<String>,
+    /// Compare operators of such a type, with `*` and `?`; may be repeated
+    #[arg(long, value_name = "PATTERN", conflicts_with = "from")]
+    op_type: Vec<String>,
+    /// Leave inputs out; what an operator inherited is not known then
+    #[arg(long, conflicts_with = "from")]
+    outputs_only: bool,
+}
+
+/// The option that judging anew replaces.
+const THRESHOLDS: &str = "thresholds";
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.reports.check()?;
+    let judging = Judging {
+        thresholds: thresholds(arguments.thresholds.as_deref())?,
+        n_ranked: arguments.top,
+        allowed: arguments
+            .allow_skip
+            .iter()
+            .map(|text| SkipPattern::new(text))
+            .collect(),
+    };
+    let comparison = match (&arguments.from, &arguments.target, &arguments.golden) {
+        (Some(saved), ..) => judged_anew(arguments, saved, &judging)?,
+        (None, Some(target), Some(golden)) => {
+            let request = request(arguments, (target, golden), judging)?;
+            if let Some(path) = &arguments.export_mapping {
+                let mapping = run::mapping(&request).map_err(failure)?;
+                return partners::export(&mapping, path, arguments.reports.is_replacing());
+            }
+            progress::with_spinner("comparing", || run::run(&request)).map_err(failure)?
+        }
+        // clap has seen to it.
+        (None, ..) => return Err(Failure::message(USAGE, "TARGET and GOLDEN are needed")),
+    };
+    if !arguments.quiet && !arguments.reports.is_stdout_taken() {
+        terminal::print(&comparison, arguments.top)?;
+    }
+    arguments.reports.write(&comparison)?;
+    match outcome::code(&comparison, arguments.fail_on) {
+        0 => Ok(()),
+        code => Err(Failure::silent(code)),
+    }
+}
+
+fn thresholds(path: Option<&Path>) -> Result<Thresholds, Failure> {
+    let Some(path) = path else {
+        return Ok(Thresholds::default());
+    };
+    Thresholds::read(path).map_err(|error| Failure::new(USAGE, error))
+}
+
+fn judged_anew(
+    arguments: &Arguments,
+    saved: &Path,
+    judging: &Judging,
+) -> Result<Comparison, Failure> {
+    let mut comparison = json::read(saved).map_err(|error| {
+        let error = anyhow::Error::new(error);
+        Failure::new(UNREADABLE, error.context(format!("`{}`", saved.display())))
+    })?;
+    // What was measured stays as it was; how it is judged is new.
+    let options = &mut comparison.config.options;
+    options.retain(|(name, _)| name != THRESHOLDS);
+    options.extend(thresholds_option(arguments));
+    run::rejudge(&mut comparison, judging);
+    Ok(comparison)
+}
+
+fn request(
+    arguments: &Arguments,
+    (target, golden): (&Path, &Path),
+    judging: Judging,
+) -> Result<Request, Failure> {
+    let part = &arguments.part;
+    let ranges = |given: &Option<Ranges>| given.clone().map(|ranges| ranges.0).unwrap_or_default();
+    Ok(Request {
+        target: target.to_owned(),
+        golden: golden.to_owned(),
+        reference: arguments.reference.clone(),
+        selection: Selection {
+            steps: ranges(&part.steps),
+            ranks: ranges(&part.ranks),
+            names: part.filter.clone(),
+            op_types: part.op_type.clone(),
+            is_outputs_only: part.outputs_only,
+        },
+        matching: partners::options(
+            arguments.mapping.as_deref(),
+            [
+                arguments.fusion.as_deref(),
+                arguments.golden_fusion.as_deref(),
+            ],
+            arguments.no_guesses,
+        )?,
+        n_threads: arguments.jobs.unwrap_or_else(default_jobs).max(1),
+        difference: difference::Options {
+            has_kl: arguments.kl,
+        },
+        judging,
+        program: format!("opscope {}", env!("CARGO_PKG_VERSION")),
+        options: options(arguments),
+    })
+}
+
+fn failure(error: CompareError) -> Failure {
+    let code = match &error {
+        CompareError::Open { .. } | CompareError::Empty { .. } => UNREADABLE,
+        CompareError::NothingChosen { .. } | CompareError::Mapping(_) => USAGE,
+    };
+    Failure::new(code, error)
+}
+
+fn thresholds_option(arguments: &Arguments) -> Option<(String, String)> {
+    let path = arguments.thresholds.as_ref()?;
+    Some((THRESHOLDS.to_owned(), path.display().to_string()))
+}
+
+/// Options that change the result, for the result.
+fn options(arguments: &Arguments) -> Vec<(String, String)> {
+    let part = &arguments.part;
+    let mut options: Vec<(String, String)> = thresholds_option(arguments).into_iter().collect();
+    let mut put = |name: &str, value: String| options.push((name.to_owned(), value));
+    for (name, given) in [("steps", &part.steps), ("ranks", &part.ranks)] {
+        if let Some(ranges) = given {
+            put(name, ranges.to_string());
+        }
+    }
+    for (name, patterns) in [("filter", &part.filter), ("op-type", &part.op_type)] {
+        for pattern in patterns {
+            put(name, pattern.clone());
+        }
+    }
+    let files = [
+        ("mapping", &arguments.mapping),
+        ("fusion", &arguments.fusion),
+        ("golden-fusion", &arguments.golden_fusion),
+    ];
+    for (name, path) in files {
+        if let Some(path) = path {
+            put(name, path.display().to_string());
+        }
+    }
+    let flags = [
+        ("outputs-only", part.outputs_only),
+        ("no-guesses", arguments.no_guesses),
+        ("kl", arguments.kl),
+    ];
+    for (name, is_set) in flags {
+        if is_set {
+            put(name, "true".to_owned());
+        }
+    }
+    options
+}

@@ -1,0 +1,41 @@
+//! Colours of levels on terminals.
+
+use std::env::var_os;
+use std::ffi::OsStr;
+use std::io::{IsTerminal, stdout};
+
+use opscope_analysis::compare::result::Level;
+
+const RESET: &str = "\x1b[0m";
+
+/// Whether standard output takes colours: `NO_COLOR` forbids them, `CLICOLOR_FORCE` forces them, else a terminal
+/// that can show them has them.
+pub(super) fn is_wanted() -> bool {
+    let get = |name: &str| var_os(name).filter(|value| !value.is_empty());
+    let is_zero = |value: &OsStr| value == "0";
+    if get("NO_COLOR").is_some() {
+        return false;
+    }
+    if let Some(value) = get("CLICOLOR_FORCE")
+        && !is_zero(&value)
+    {
+        return true;
+    }
+    let is_refused = get("CLICOLOR").is_some_and(|value| is_zero(&value));
+    let is_dumb = get("TERM").is_none_or(|term| term == "dumb");
+    stdout().is_terminal() && !is_refused && !is_dumb
+}
+
+/// A text in the colour of a level.
+pub(super) fn painted(text: &str, level: Level, is_coloured: bool) -> String {
+    if !is_coloured {
+        return text.to_owned();
+    }
+    let code = match level {
+        Level::Pass => "\x1b[32m",
+        Level::Warn => "\x1b[33m",
+        Level::Fail => "\x1b[1;31m",
+        Level::Skip => "\x1b[2m",
+    };
+    format!("{code}{text}{RESET}")
+}

@@ -1,0 +1,91 @@
+//! What a comparison ends with.
+
+use opscope_analysis::compare::result::{Comparison, Level};
+
+use crate::exit::{FOUND, PARTIAL, UNREADABLE};
+
+/// The reason of skips that are the files' fault.
+const DAMAGED: &str = "damaged";
+
+/// What counts as a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum FailOn {
+    /// A failure
+    #[value(alias = "error")]
+    Fail,
+    /// A warning or a failure
+    Warn,
+    /// A warning, a failure, or something that was not compared
+    Skip,
+}
+
+/// The exit code. Damage comes before differences: the verdict is about what was left.
+pub(super) fn code(comparison: &Comparison, fail_on: FailOn) -> u8 {
+    let open = || comparison.skips.iter().filter(|skip| !skip.is_allowed);
+    let has_damage = open().any(|skip| skip.reason == DAMAGED);
+    let level = comparison.summary.level;
+    let has_nothing = level == Level::Skip;
+    let is_found = match fail_on {
+        FailOn::Fail => level == Level::Fail,
+        FailOn::Warn => matches!(level, Level::Warn | Level::Fail),
+        FailOn::Skip => level != Level::Pass || open().next().is_some(),
+    };
+    if has_damage {
+        if has_nothing { UNREADABLE } else { PARTIAL }
+    } else if is_found {
+        FOUND
+    } else if has_nothing || open().next().is_some() {
+        PARTIAL
+    } else {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_analysis::compare::result::{Skip, Summary};
+
+    use super::*;
+
+    #[test]
+    fn damage_before_differences_before_gaps() {
+        use FailOn::{Fail, Warn};
+        let check = |level, skips: &[(&str, bool)], fail_on, expected| {
+            let skip = |&(reason, is_allowed): &(&str, bool)| Skip {
+                reason: reason.to_owned(),
+                is_allowed,
+                ..Skip::default()
+            };
+            let comparison = Comparison {
+                summary: Summary {
+                    level,
+                    ..Summary::default()
+                },
+                skips: skips.iter().map(skip).collect(),
+                ..Comparison::default()
+            };
+            let found = code(&comparison, fail_on);
+            assert_eq!(found, expected, "{level:?} {skips:?} {fail_on:?}");
+        };
+        let (damaged, missing) = (("damaged", false), ("missing", false));
+        check(Level::Pass, &[], Fail, 0);
+        check(Level::Warn, &[], Fail, 0);
+        check(Level::Warn, &[], Warn, FOUND);
+        check(Level::Fail, &[], Fail, FOUND);
+        check(Level::Fail, &[missing], Fail, FOUND);
+        check(Level::Fail, &[missing, damaged], Fail, PARTIAL);
+        check(Level::Pass, &[missing], Fail, PARTIAL);
+        check(Level::Pass, &[missing], Warn, PARTIAL);
+        check(Level::Pass, &[missing], FailOn::Skip, FOUND);
+        check(Level::Pass, &[damaged], FailOn::Skip, PARTIAL);
+        check(
+            Level::Pass,
+            &[("missing", true), ("damaged", true)],
+            FailOn::Skip,
+            0,
+        );
+        check(Level::Skip, &[missing], Fail, PARTIAL);
+        check(Level::Skip, &[("missing", true)], Fail, PARTIAL);
+        check(Level::Skip, &[damaged], Fail, UNREADABLE);
+    }
+}

@@ -1,0 +1,50 @@
+//! What the user knows of partners.
+
+use std::path::Path;
+
+use opscope_analysis::compare::document::read_document;
+use opscope_analysis::compare::matching::{Form, FusionRules, Mapping, Options};
+
+use super::reports;
+use crate::exit::{Failure, USAGE};
+
+/// How partners are looked for: a mapping, the fusion rules of target and golden side, and whether guesses are left
+/// out.
+pub(super) fn options(
+    mapping: Option<&Path>,
+    fusion: [Option<&Path>; 2],
+    no_guesses: bool,
+) -> Result<Options, Failure> {
+    let mapping = match mapping {
+        Some(path) => {
+            let read = read_document::<Mapping>(path);
+            Some(read.map_err(|error| Failure::new(USAGE, error))?)
+        }
+        None => None,
+    };
+    let rules = |path: Option<&Path>| match path {
+        Some(path) => match FusionRules::open(path) {
+            Ok(rules) => Ok(Some(rules)),
+            Err(error) => {
+                let error = anyhow::Error::new(error).context(format!("`{}`", path.display()));
+                Err(Failure::new(USAGE, error))
+            }
+        },
+        None => Ok(None),
+    };
+    Ok(Options {
+        mapping,
+        target_fusion: rules(fusion[0])?,
+        golden_fusion: rules(fusion[1])?,
+        no_guesses,
+        ..Options::default()
+    })
+}
+
+/// Writes a mapping in the form that the file's name asks for, YAML unless it ends with `.json`.
+pub(super) fn export(mapping: &Mapping, path: &Path, is_replacing: bool) -> Result<(), Failure> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let text = mapping.to_text(Form::of(&name, ""));
+    let text = text.map_err(|error| Failure::new(USAGE, error))?;
+    reports::save_text(&text, path, is_replacing)
+}

@@ -1,0 +1,119 @@
+//! Where results are written.
+
+use std::io::{BufWriter, Write, stdout};
+use std::path::{Path, PathBuf};
+
+use opscope_analysis::compare::report::{self, Format, ReportError};
+use opscope_analysis::compare::result::Comparison;
+
+use crate::exit::{Failure, USAGE};
+
+/// Standard output, as a file's name.
+const STDOUT: &str = "-";
+
+/// Files of a result. Only their owner may read them; they appear whole or not at all.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Reports")]
+pub(super) struct ReportArguments {
+    /// Write the whole result as one JSON document; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the whole result as typed records, one to a line; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    jsonl: Option<PathBuf>,
+    /// Write a row for each slot
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Write a workbook
+    #[arg(long, value_name = "FILE")]
+    xlsx: Option<PathBuf>,
+    /// Write a page that needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
+}
+
+impl ReportArguments {
+    fn all(&self) -> impl Iterator<Item = (&Path, Format)> {
+        let all = [
+            (&self.json, Format::Json),
+            (&self.jsonl, Format::Jsonl),
+            (&self.csv, Format::Csv),
+            (&self.xlsx, Format::Xlsx),
+            (&self.html, Format::Html),
+        ];
+        all.into_iter()
+            .filter_map(|(path, format)| Some((path.as_deref()?, format)))
+    }
+
+    /// Whether files that exist are replaced.
+    pub(super) fn is_replacing(&self) -> bool {
+        self.force
+    }
+
+    /// Whether standard output belongs to a result.
+    pub(super) fn is_stdout_taken(&self) -> bool {
+        self.all().any(|(path, _)| path == Path::new(STDOUT))
+    }
+
+    /// Looks before the work whether its result could be written.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let mut taken: Vec<&Path> = Vec::new();
+        for (path, format) in self.all() {
+            let is_stdout = path == Path::new(STDOUT);
+            if is_stdout && !matches!(format, Format::Json | Format::Jsonl) {
+                let message = "only `--json` and `--jsonl` can be written to standard output";
+                return Err(Failure::message(USAGE, message));
+            }
+            if taken.contains(&path) {
+                let message = format!("`{}` cannot hold two reports", path.display());
+                return Err(Failure::message(USAGE, message));
+            }
+            taken.push(path);
+            if is_stdout {
+                continue;
+            }
+            if !self.force && path.symlink_metadata().is_ok() {
+                return Err(refused(&ReportError::Exists(path.to_owned())));
+            }
+            let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+            if let Some(dir) = dir.filter(|dir| dir.exists() && !dir.is_dir()) {
+                let message = format!("`{}` is no directory", dir.display());
+                return Err(Failure::message(USAGE, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what was asked for.
+    pub(super) fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
+        for (path, format) in self.all() {
+            if path == Path::new(STDOUT) {
+                let mut out = BufWriter::new(stdout().lock());
+                report::write(comparison, format, &mut out)?;
+                out.flush()?;
+                continue;
+            }
+            report::save(comparison, format, path, self.force).map_err(failure)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a text like a report.
+pub(super) fn save_text(text: &str, path: &Path, is_replacing: bool) -> Result<(), Failure> {
+    report::save_text(text, path, is_replacing).map_err(failure)
+}
+
+fn failure(error: ReportError) -> Failure {
+    match error {
+        ReportError::Exists(_) => refused(&error),
+        ReportError::Store(error) => Failure::new(USAGE, error),
+    }
+}
+
+fn refused(error: &ReportError) -> Failure {
+    Failure::message(USAGE, error.to_string()).with_hint("`--force` replaces it")
+}
