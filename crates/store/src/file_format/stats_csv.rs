@@ -204,7 +204,7 @@ impl Cells {
             Column::NanCount => self.n_nan.to_string(),
             Column::NegativeInfCount => self.n_neg_inf.to_string(),
             Column::PositiveInfCount => self.n_pos_inf.to_string(),
-            Column::L2Norm => general(self.sum_of_squares.sqrt()),
+            Column::L2Norm => general(self.l2),
         }
     }
 }
