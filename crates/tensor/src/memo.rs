@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::stats::sequential::{SequentialStats, sequential_stats};
 use crate::{
-    DType, NonFinite, Stats, StatsError, Tensor, TensorView, WeighedStats, non_finite, weighed_stats,
+    DType, NonFinite, Stats, StatsError, Tensor, TensorView, WeighedStats, non_finite,
+    weighed_stats,
 };
 
 /// Numbers that were computed from a tensor, shared by its clones.

@@ -8,6 +8,7 @@ mod cells;
 mod names;
 mod number;
 mod parse;
+pub mod step_table;
 mod subject;
 
 use std::fmt::Write;

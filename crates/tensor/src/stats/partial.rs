@@ -95,7 +95,8 @@ impl Partial {
             lost: 0.0,
         };
         self.deviation = self.joint_deviation(block.n_finite(), sum, block.deviation);
-        self.prefix_weight += block.n as f64 * block.sum_of_magnitudes + self.weight_before(block.n);
+        self.prefix_weight +=
+            block.n as f64 * block.sum_of_magnitudes + self.weight_before(block.n);
         self.count(block);
         self.sum.add(block.sum);
         self.sum_of_magnitudes.add(block.sum_of_magnitudes);
