@@ -160,21 +160,38 @@ class Dumped:
             return
         (graph,) = self.path.glob("*/*/.opscope/graphs/*.json")
         operators = json.loads(graph.read_text(encoding="utf-8"))["operators"]
+        if self.options["data"] == "table":
+            self.check_table(operators, report, expected)
+            return
         files = list(self.folders()[-1].iterdir())
         if len(files) != len(operators) or report["n_operators_written"] != len(operators) * report["n_steps_active"]:
             raise SystemExit(f"{len(files)} records of {len(operators)} operators")
         # The last operators of both models are an `addmm` and perhaps views of it.
         (last,) = [path for path in files if path.name.split(".")[2] == str(len(operators) - 1)]
         if self.options["data"] == "stats":
-            row = list(csv.DictReader(last.read_text(encoding="utf-8").splitlines()))[-1]
-            found = [float(row[f"{name} Value"]) for name in ("Max", "Min", "Avg")]
-            wanted = [float(f(expected)) for f in (torch.max, torch.min, torch.mean)]
-            is_right = all(math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-5) for a, b in zip(found, wanted))
-            is_right &= int(row["Count"]) == expected.numel()
+            is_right = is_of(list(csv.DictReader(last.read_text(encoding="utf-8").splitlines()))[-1], expected)
         else:
             is_right = last.read_bytes().endswith(expected.contiguous().numpy().tobytes())
         if not is_right:
             raise SystemExit(f"`{last.name}` does not hold what the model gives")
+
+    def check_table(self, operators: list, report: dict, expected: Tensor) -> None:
+        """The same where a step is one table."""
+        (file,) = self.folders()[-1].iterdir()
+        rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+        tasks = {int(row["Task ID"]) for row in rows}
+        if len(tasks) != len(operators) or report["n_operators_written"] != len(operators) * report["n_steps_active"]:
+            raise SystemExit(f"{len(tasks)} operators of {len(operators)}")
+        if not is_of([row for row in rows if int(row["Task ID"]) == len(operators) - 1][-1], expected):
+            raise SystemExit(f"`{file}` does not hold what the model gives")
+
+
+def is_of(row: dict[str, str], expected: Tensor) -> bool:
+    """Whether a row has the statistics of a tensor."""
+    found = [float(row[f"{name} Value"]) for name in ("Max", "Min", "Avg")]
+    wanted = [float(f(expected)) for f in (torch.max, torch.min, torch.mean)]
+    is_right = all(math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-5) for a, b in zip(found, wanted))
+    return is_right and int(row["Count"]) == expected.numel()
 
 
 class Saving(TorchDispatchMode):
@@ -263,6 +280,8 @@ DUMPS = [
     ("not among the steps", {"data": "stats", "steps": 10**9}),
     ("statistics of outputs", {"data": "stats", "mode": "output"}),
     ("statistics of inputs and outputs", {"data": "stats", "mode": "all"}),
+    ("one table a step, outputs", {"data": "table", "mode": "output"}),
+    ("one table a step, inputs and outputs", {"data": "table", "mode": "all"}),
     ("tensors of outputs, to disk", {"data": "tensor", "mode": "output"}),
     ("tensors of inputs and outputs, to disk", {"data": "tensor", "mode": "all"}),
 ]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use opscope_store::StoreError;
-use opscope_store::dump::Listing;
+use opscope_store::dump::{Listing, of_step_tables};
 use opscope_store::file_format::stats_csv::{self, Table};
 use opscope_store::tree::acl::DumpFileName;
 
@@ -19,7 +19,7 @@ pub struct OperatorStatistics {
 }
 
 /// Reads the statistics files of a listing, in its order, and notes those that cannot be read.
-pub fn of_listing(listing: &Listing) -> (Vec<OperatorStatistics>, Vec<StoreError>) {
+pub fn of_listing(listing: &mut Listing) -> (Vec<OperatorStatistics>, Vec<StoreError>) {
     let (mut tables, mut errors) = (Vec::new(), Vec::new());
     for entry in &listing.tables {
         let table = match stats_csv::read_file(&entry.path) {
@@ -29,11 +29,24 @@ pub fn of_listing(listing: &Listing) -> (Vec<OperatorStatistics>, Vec<StoreError
                 continue;
             }
         };
-        let dir = entry.path.parent().and_then(Path::file_name);
         if let (Some(table), Some(name)) = (table, entry.name.clone()) {
-            let step = dir.and_then(|dir| dir.to_str()?.parse().ok());
+            let step = step(&entry.path);
             tables.push(OperatorStatistics { step, name, table });
         }
     }
+    let n_errors = listing.errors.len();
+    for (entry, table) in of_step_tables(listing) {
+        let step = step(&entry.path);
+        tables.extend(
+            entry
+                .name
+                .map(|name| OperatorStatistics { step, name, table }),
+        );
+    }
+    errors.extend(listing.errors.drain(n_errors..));
     (tables, errors)
+}
+
+fn step(path: &Path) -> Option<u64> {
+    path.parent()?.file_name()?.to_str()?.parse().ok()
 }

@@ -63,6 +63,8 @@ struct State {
     n_waiting_for_room: usize,
     /// Likewise for work.
     n_waiting_for_work: usize,
+    /// How many records writers take at once.
+    n_at_once: usize,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -111,7 +113,10 @@ impl Queue {
         }
         state.bytes += bytes;
         state.items.push_back(job);
-        let is_awaited = state.n_waiting_for_work > 0;
+        // The first record makes a writer wait for more; until there are enough of them it sleeps on.
+        let n_there = state.items.len();
+        let is_due = n_there == 1 || n_there >= state.n_at_once || state.bytes > self.bytes_max / 2;
+        let is_awaited = is_due && state.n_waiting_for_work > 0;
         drop(state);
         if is_awaited {
             self.has_work.notify_one();
@@ -124,13 +129,18 @@ impl Queue {
     /// the queue has ended, and none when it is empty then.
     pub(crate) fn pop(&self, n: usize) -> Vec<Job> {
         let mut state = self.lock();
+        state.n_at_once = state.n_at_once.max(n);
         let mut is_late = false;
         loop {
             let n_there = state.items.len();
             let is_full = state.bytes > self.bytes_max / 2 || state.n_waiting_for_room > 0;
             let is_enough = n_there >= n || ((is_full || is_late) && n_there > 0);
             if is_enough || state.end != End::Open {
-                return state.items.drain(..n_there.min(n)).collect();
+                let taken = state.items.drain(..n_there.min(n)).collect();
+                if !state.items.is_empty() && state.n_waiting_for_work > 0 {
+                    self.has_work.notify_one();
+                }
+                return taken;
             }
             state.n_waiting_for_work += 1;
             if n_there > 0 {

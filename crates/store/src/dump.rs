@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use crate::StoreError;
-use crate::file_format::{mapping_csv, stats_csv};
+use crate::file_format::mapping_csv;
+use crate::file_format::stats_csv::{self, Table, step_table};
 use crate::tree::acl::{DumpFileName, OVERWRITES_FILE, TRACE_SUFFIX};
 
 /// Deepest nesting of directories that is followed.
@@ -47,6 +48,8 @@ pub struct Listing {
     pub entries: Vec<Entry>,
     /// Files of statistics, in the same order.
     pub tables: Vec<Entry>,
+    /// Tables of whole steps.
+    pub step_tables: Vec<Entry>,
     /// Directories that could not be read.
     pub errors: Vec<StoreError>,
 }
@@ -60,7 +63,38 @@ pub fn list(dir: &Path) -> Listing {
     walk(dir, 0, &mut listing);
     listing.entries.sort_by_cached_key(sort_key);
     listing.tables.sort_by_cached_key(sort_key);
+    listing.step_tables.sort_by_cached_key(sort_key);
     listing
+}
+
+/// The rows of the tables of whole steps, as if each execution of an operator had a file of its own. Notes
+/// what cannot be read.
+pub fn of_step_tables(listing: &mut Listing) -> Vec<(Entry, Table)> {
+    let mut found = Vec::new();
+    for entry in &listing.step_tables {
+        match step_table::read_file(&entry.path) {
+            Ok(operators) => found.extend(operators.into_iter().map(|one| as_file(entry, one))),
+            Err(error) => listing.errors.push(error),
+        }
+    }
+    found
+}
+
+fn as_file(entry: &Entry, operator: step_table::OperatorTable) -> (Entry, Table) {
+    let name = DumpFileName {
+        op_type: operator.op_type,
+        op_name: operator.op_name,
+        task_id: operator.task_id,
+        stream_id: Some(operator.stream_id),
+        timestamp: operator.timestamp.to_string(),
+        sub_task: None,
+    };
+    let entry = Entry {
+        real_name: format!("{name}{}", stats_csv::FILE_NAME_SUFFIX),
+        name: Some(name),
+        ..entry.clone()
+    };
+    (entry, operator.table)
 }
 
 /// [`list`] of a single file. Its real name is looked up in the `mapping.csv` beside it.
@@ -126,11 +160,12 @@ impl Listing {
         }
         let table = named(stats_csv::FILE_NAME_SUFFIX);
         let is_table = table.is_some();
+        let is_step_table = real_name == step_table::FILE_NAME;
         let name = table.or_else(|| DumpFileName::parse(&real_name));
-        let list = if is_table {
-            &mut self.tables
-        } else {
-            &mut self.entries
+        let list = match (is_table, is_step_table) {
+            (true, _) => &mut self.tables,
+            (false, true) => &mut self.step_tables,
+            (false, false) => &mut self.entries,
         };
         list.push(Entry {
             path,

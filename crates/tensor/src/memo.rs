@@ -4,12 +4,15 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::stats::sequential::{SequentialStats, sequential_stats};
-use crate::{DType, NonFinite, Stats, StatsError, Tensor, TensorView, non_finite, stats};
+use crate::{
+    DType, NonFinite, Stats, StatsError, Tensor, TensorView, WeighedStats, non_finite,
+    weighed_stats,
+};
 
 /// Numbers that were computed from a tensor, shared by its clones.
 #[derive(Default)]
 pub struct Memo {
-    stats: OnceLock<Result<Stats, StatsError>>,
+    stats: OnceLock<Result<WeighedStats, StatsError>>,
     sequential: OnceLock<Result<SequentialStats, StatsError>>,
     non_finite: OnceLock<NonFinite>,
     others: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
@@ -46,9 +49,17 @@ impl<'a> Observed<'a> {
     /// # Errors
     /// As for [`stats`](crate::stats()).
     pub fn stats(self) -> Result<&'a Stats, StatsError> {
+        Ok(&self.weighed_stats()?.stats)
+    }
+
+    /// [`weighed_stats`] of the tensor.
+    ///
+    /// # Errors
+    /// As for [`stats`](crate::stats()).
+    pub fn weighed_stats(self) -> Result<&'a WeighedStats, StatsError> {
         let computed = self.memo.stats.get_or_init(|| {
-            let computed = stats(self.view);
-            if let Ok(stats) = &computed {
+            let computed = weighed_stats(self.view);
+            if let Ok(WeighedStats { stats, .. }) = &computed {
                 self.memo
                     .note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
             }
@@ -137,7 +148,7 @@ impl Memo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Shape;
+    use crate::{Shape, stats};
 
     fn tensor(values: &[f32]) -> Tensor {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();

@@ -112,9 +112,29 @@ pub enum StatsError {
 /// # Errors
 /// [`StatsError::Dtype`] if the elements are text, complex or of a type without a numeric value.
 pub fn stats(tensor: TensorView<'_>) -> Result<Stats, StatsError> {
+    Ok(weighed_stats(tensor)?.stats)
+}
+
+/// Statistics, and what bounds the rounding of a sum that is taken element after element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WeighedStats {
+    /// The statistics.
+    pub stats: Stats,
+    /// [`Partial::prefix_weight`].
+    pub prefix_weight: f64,
+}
+
+/// [`stats`](crate::stats()) together with the weight.
+///
+/// # Errors
+/// As for [`stats`](crate::stats()).
+pub fn weighed_stats(tensor: TensorView<'_>) -> Result<WeighedStats, StatsError> {
     let mut total = Partial::default();
     for chunk in chunks(tensor.dtype, tensor.shape.n_elements(), tensor.bytes)? {
         total.append(&chunk.look(Options::default()));
     }
-    Ok(total.finish())
+    Ok(WeighedStats {
+        stats: total.finish(),
+        prefix_weight: total.prefix_weight(),
+    })
 }

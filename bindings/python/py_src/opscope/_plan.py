@@ -55,7 +55,7 @@ class DumpPlan:
     # Names of operators, modules or kinds of operators, each once, in the order given. Empty is every operator. What
     # `scope.data_dump()` marks is dumped besides them.
     layers: tuple[str, ...] = ()
-    # `tensor` or `stats`.
+    # `tensor`, `stats`, or `table`: statistics too, in one table for each step.
     data: str = "tensor"
     # Whether records of what quantises have both sides, and are there for every chosen operator next to it.
     quant_dumpable: bool = False

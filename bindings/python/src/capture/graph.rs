@@ -42,6 +42,8 @@ pub(super) struct OperatorPart {
     pub(super) inputs: Vec<(usize, usize)>,
     /// Values by number, for each result in turn.
     pub(super) outputs: Vec<Option<usize>>,
+    /// All values that it reads, by number.
+    pub(super) reads: Vec<usize>,
     /// Whether it has a record.
     pub(super) is_kept: bool,
     /// Values that nobody needs after it.
@@ -235,6 +237,7 @@ impl Parts {
             operator,
             inputs: Vec::new(),
             outputs: described.outputs.clone(),
+            reads: described.inputs.clone(),
             is_kept: kept.is_some(),
             last_uses: Vec::new(),
             body: None,

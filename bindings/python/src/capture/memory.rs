@@ -202,6 +202,28 @@ impl<'a, 'py> Lent<'a, 'py> {
         Tensor::new(dtype, shape, bytes).map_err(|_| Reason::Shape)
     }
 
+    /// Whether elements lie side by side in another order than row-major, each of them once.
+    pub(super) fn is_permuted(&self) -> bool {
+        let Some(strides) = &self.strides else {
+            return false;
+        };
+        let dims = self.shape.iter().copied();
+        let mut axes: Vec<_> = strides.iter().copied().zip(dims).collect();
+        axes.retain(|&(_, dim)| dim != 1);
+        axes.sort_unstable();
+        let mut expected = 1;
+        axes.into_iter().all(|(stride, dim)| {
+            let is_next = stride == expected;
+            expected = expected.saturating_mul(dim.cast_signed());
+            is_next
+        })
+    }
+
+    /// Where the memory is.
+    pub(super) fn place(&self) -> (usize, usize) {
+        (self.address, self.n_bytes)
+    }
+
     /// Whether several values share an element.
     pub(super) fn is_packed(&self) -> bool {
         self.packed.is_some()

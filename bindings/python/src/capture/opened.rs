@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use opscope_capture::sink::{AclSink, Content, MindSporeSink};
-use opscope_capture::{Plan, Sink};
+use opscope_capture::{Plan, Purpose, Sink};
 use opscope_config::dialect::mindspore;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
@@ -28,6 +28,8 @@ pub(super) struct Opened {
     pub(super) run: Arc<RunFile>,
     /// Whether the sink keeps no elements once it has seen them.
     pub(super) is_reducing: bool,
+    /// Whether all operators of a step share a table of statistics.
+    pub(super) has_step_tables: bool,
     /// The sink, if it writes a tree of MindSpore's.
     pub(super) mindspore: Option<Arc<MindSporeSink>>,
     /// The device that graphs are said to run on, whatever they say themselves.
@@ -48,12 +50,16 @@ impl Opened {
         let Request {
             plan,
             content,
+            has_step_tables,
             places,
             has_single_operators,
         } = request;
         let is_reducing = matches!(content, Content::Statistics(_));
         let (sink, place) = create_sink(places, &times, is_lazy).map_err(refused)?;
-        let sink = sink.with_content(content);
+        let sink = match has_step_tables && plan.purpose == Purpose::Values {
+            true => sink.with_content(content).with_step_tables(),
+            false => sink.with_content(content),
+        };
         let root = sink.tree().root().to_owned();
         let failure_dir = sink.tree().failure_dir(CPU);
         let at = (place.as_path(), root.as_path());
@@ -66,6 +72,7 @@ impl Opened {
             failure_dir,
             run,
             is_reducing,
+            has_step_tables,
             mindspore: None,
             device: None,
             has_single_operators,
@@ -94,6 +101,7 @@ impl Opened {
             run,
             // Rows of samples and digests need elements after the operator as well.
             is_reducing: false,
+            has_step_tables: false,
             mindspore: Some(sink),
             device: Some(device),
             has_single_operators: false,

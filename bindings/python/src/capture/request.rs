@@ -14,6 +14,8 @@ use pyo3::prelude::*;
 pub(super) struct Request {
     pub(super) plan: Plan,
     pub(super) content: Content,
+    /// Whether all operators of a step share a table of statistics.
+    pub(super) has_step_tables: bool,
     /// Directories above that of the time; the first that can be written to is taken.
     pub(super) places: Vec<PathBuf>,
     /// Whether an `acl.json` asks for operators that belong to no model.
@@ -46,6 +48,7 @@ impl Request {
                 ..Plan::everything()
             },
             content: content(data)?,
+            has_step_tables: data == "table",
             places: vec![place],
             has_single_operators: false,
         })
@@ -71,6 +74,7 @@ impl Request {
         Ok(Some(Request {
             plan: dump.plan,
             content: dump.content,
+            has_step_tables: false,
             places: dump.places,
             has_single_operators: dump.has_single_operators,
         }))
@@ -129,9 +133,9 @@ pub(super) fn name_of(purpose: Purpose) -> &'static str {
 fn content(data: &str) -> PyResult<Content> {
     match data {
         "tensor" => Ok(Content::Tensors),
-        "stats" => Ok(Content::Statistics(Columns::Plain)),
+        "stats" | "table" => Ok(Content::Statistics(Columns::Plain)),
         _ => Err(PyValueError::new_err(format!(
-            "data `{data}` is neither `tensor` nor `stats`"
+            "data `{data}` is neither `tensor` nor `stats` nor `table`"
         ))),
     }
 }

@@ -17,7 +17,7 @@ use super::graph::{Home, Parts};
 use super::reason::Reason;
 use super::shared::{Shared, tidy};
 use super::shown::{Shown, Slots};
-use super::take::detached;
+use super::take::{Eye, Known, detached};
 
 /// One execution of a graph, which is shown what operators produce. Nothing here raises: the model goes on
 /// whatever happens to its dump.
@@ -30,6 +30,8 @@ pub(super) struct Run {
     home: Home,
     /// What was shown and is still needed.
     values: Vec<Option<Shown>>,
+    /// What is known of them where they lie, for operators that give views of what they read.
+    known: Vec<Option<Known>>,
     calls: Calls,
     /// The operator that runs, where failures are told.
     running: Option<usize>,
@@ -46,6 +48,8 @@ impl Run {
     ) -> Run {
         let mut values = Vec::new();
         values.resize_with(parts.values.len(), || None);
+        let mut known = Vec::new();
+        known.resize_with(parts.values.len(), || None);
         Run {
             calls: Calls::new(&parts),
             shared,
@@ -53,6 +57,7 @@ impl Run {
             tap: Some(tap),
             home,
             values,
+            known,
             running: None,
             position,
         }
@@ -85,7 +90,7 @@ impl Run {
     fn give(&mut self, values: &Bound<'_, PyTuple>, tensors: &Bound<'_, PyTuple>) {
         self.guard(|run| {
             for (value, tensor) in values.iter().zip(tensors.iter()) {
-                run.see(value.extract()?, &tensor);
+                run.see(value.extract()?, &tensor, &[]);
             }
             Ok(())
         });
@@ -99,7 +104,7 @@ impl Run {
             let parts = run.parts.clone();
             if let Some(part) = parts.operators.get(operator) {
                 let mut outputs = part.outputs.iter();
-                run.see_results(&mut outputs, result)?;
+                run.see_results(&mut outputs, result, &part.reads)?;
                 for value in outputs.flatten() {
                     run.miss(*value, &Reason::Missing);
                 }
@@ -247,33 +252,43 @@ impl Run {
         &mut self,
         outputs: &mut std::slice::Iter<'_, Option<usize>>,
         result: &Bound<'_, PyAny>,
+        reads: &[usize],
     ) -> PyResult<()> {
         if let Ok(results) = result.cast::<PyTuple>() {
             for result in results.iter() {
-                self.see_results(outputs, &result)?;
+                self.see_results(outputs, &result, reads)?;
             }
         } else if let Ok(results) = result.cast::<PyList>() {
             for result in results.iter() {
-                self.see_results(outputs, &result)?;
+                self.see_results(outputs, &result, reads)?;
             }
         } else if let Some(Some(value)) = outputs.next() {
-            self.see(*value, result);
+            self.see(*value, result, reads);
         } else if self.shared.lender.knows(result) {
             self.shared.note_unseen(&Reason::Undescribed);
         }
         Ok(())
     }
 
-    fn see(&mut self, value: usize, object: &Bound<'_, PyAny>) {
+    fn see(&mut self, value: usize, object: &Bound<'_, PyAny>, reads: &[usize]) {
         let Some(part) = self.parts.values.get(value).filter(|part| part.is_wanted) else {
             return;
         };
         let taken = match &part.reason {
             Some(reason) => Err(reason.clone()),
-            None => self.shared.show(part.stability, object, self.tap.as_ref()),
+            None => {
+                let known = reads.iter().filter_map(|&read| self.known[read].as_ref());
+                let known: Vec<&Known> = known.collect();
+                let (tap, known) = (self.tap.as_ref(), known.as_slice());
+                (self.shared).show_knowing(part.stability, object, &Eye { tap, known })
+            }
         };
+        self.known[value] = None;
         match taken {
-            Ok(shown) => self.values[value] = Some(shown),
+            Ok((shown, known)) => {
+                self.values[value] = Some(shown);
+                self.known[value] = known;
+            }
             Err(reason) => self.shared.note_unseen(&reason),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use opscope_capture::Tap;
-use opscope_tensor::{Identity, SharedBytes, Tensor, dense_copy};
+use opscope_tensor::{DType, Identity, Layout, Memo, SharedBytes, Tensor, TensorView, dense_copy};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -29,6 +29,20 @@ pub(super) fn detached<T: Send>(
     py.detach(work)
 }
 
+/// What is known of a tensor that was looked at in place, and where that is.
+pub(super) struct Known {
+    place: (usize, usize),
+    dtype: DType,
+    memo: Arc<Memo>,
+}
+
+/// What numbers are taken with while an operator is shown.
+pub(super) struct Eye<'a> {
+    pub(super) tap: Option<&'a Tap>,
+    /// Of the values that the operator has read.
+    pub(super) known: &'a [&'a Known],
+}
+
 /// Tensors that stand for another one: what each of them is, the tensor, and whether nobody else has it.
 type Parts<'py> = Vec<(String, Bound<'py, PyAny>, bool)>;
 
@@ -40,9 +54,20 @@ impl Shared {
         object: &Bound<'_, PyAny>,
         tap: Option<&Tap>,
     ) -> Result<Shown, Reason> {
-        match self.take(stability, object, tap) {
-            Ok(tensor) => Ok(Shown::Whole(tensor)),
-            Err(reason) => self.show_parts(object, reason, tap),
+        let (shown, _) = self.show_knowing(stability, object, &Eye { tap, known: &[] })?;
+        Ok(shown)
+    }
+
+    /// The same, and what may be known of other tensors in the same memory now.
+    pub(super) fn show_knowing(
+        &self,
+        stability: Stability,
+        object: &Bound<'_, PyAny>,
+        eye: &Eye<'_>,
+    ) -> Result<(Shown, Option<Known>), Reason> {
+        match self.take(stability, object, eye) {
+            Ok((tensor, known)) => Ok((Shown::Whole(tensor), known)),
+            Err(reason) => Ok((self.show_parts(object, reason, eye.tap)?, None)),
         }
     }
 
@@ -76,7 +101,8 @@ impl Shared {
                 true => Stability::Held,
                 false => Stability::Operator,
             };
-            shown.push((name, self.take(stability, &part, tap)?));
+            let (tensor, _) = self.take(stability, &part, &Eye { tap, known: &[] })?;
+            shown.push((name, tensor));
         }
         if is_copied {
             self.n_copied_from_device.fetch_add(1, Ordering::Relaxed);
@@ -95,30 +121,45 @@ impl Shared {
         &self,
         stability: Stability,
         object: &Bound<'_, PyAny>,
-        tap: Option<&Tap>,
-    ) -> Result<Tensor, Reason> {
+        eye: &Eye<'_>,
+    ) -> Result<(Tensor, Option<Known>), Reason> {
+        let py = object.py();
         let lent = self.lender.look(object)?;
-        let outlives = stability == Stability::Held;
-        if !outlives && lent.strides.is_none() && self.is_reducing {
-            // Numbers are taken here and now: writers would find what the caller or a later operator has written.
-            if let Some(numbers) = self.numbers(object.py(), &lent, tap) {
-                return Ok(numbers);
+        if self.is_reducing && (lent.strides.is_none() || self.has_free_order && lent.is_permuted())
+        {
+            // Numbers are taken here and now: the memory is in a cache, torch gets it back at once, and writers
+            // would find what the caller or a later operator has written.
+            let is_steady = stability != Stability::Operator;
+            let found = eye
+                .known
+                .iter()
+                .find(|known| is_steady && known.is_of(&lent));
+            if let Some(known) = found {
+                return Ok((known.tensor(&lent)?, Some(known.again())));
+            }
+            if let Some(numbers) = self.numbers(py, &lent, eye.tap) {
+                let known = is_steady.then(|| Known::new(&lent, &numbers));
+                return Ok((numbers, known));
             }
         }
         let (bytes, identity) = match &lent.strides {
-            Some(strides) => self.shared_bytes(self.gather(object.py(), &lent, strides)?),
-            None if outlives => self.shared_bytes(lent.hold(&self.released)),
+            Some(strides) => self.shared_bytes(self.gather(py, &lent, strides)?),
+            None if stability == Stability::Held => self.shared_bytes(lent.hold(&self.released)),
             None => {
                 let (pool, bytes) = (&self.pool, lent.bytes());
                 let copy = || pool.copy(bytes).map_err(|_| Reason::Copy);
-                self.shared_bytes(detached(object.py(), bytes.len(), copy)?)
+                self.shared_bytes(detached(py, bytes.len(), copy)?)
             }
         };
         let tensor = lent.tensor(bytes)?;
-        Ok(match identity {
-            Some(identity) => tensor.with_identity(identity),
-            None => tensor,
-        })
+        let tensor = match (eye.tap, identity) {
+            (Some(tap), None) if self.is_reducing => {
+                detached(py, tensor.n_bytes(), || tap.look(tensor))
+            }
+            (_, None) => tensor,
+            (_, Some(identity)) => tensor.with_identity(identity),
+        };
+        Ok((tensor, None))
     }
 
     /// Memory to share, and a name for it if the sink makes anything of names.
@@ -155,5 +196,40 @@ impl Shared {
         }
         let copy = || dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| Reason::Copy);
         detached(py, n_bytes, copy)
+    }
+}
+
+impl Known {
+    fn new(lent: &Lent<'_, '_>, numbers: &Tensor) -> Known {
+        Known {
+            place: lent.place(),
+            dtype: numbers.dtype(),
+            memo: numbers.memo().clone(),
+        }
+    }
+
+    fn again(&self) -> Known {
+        Known {
+            memo: self.memo.clone(),
+            ..*self
+        }
+    }
+
+    /// Whether it is known of the same elements: an operator has read them at this place, so they have been there
+    /// since, and nobody writes to them.
+    fn is_of(&self, lent: &Lent<'_, '_>) -> bool {
+        let dtype = lent.unpacked().map(|(dtype, _)| dtype);
+        self.place == lent.place() && dtype.is_ok_and(|dtype| dtype == self.dtype)
+    }
+
+    fn tensor(&self, lent: &Lent<'_, '_>) -> Result<Tensor, Reason> {
+        let (dtype, shape) = lent.unpacked()?;
+        let view = TensorView {
+            dtype,
+            shape: &shape,
+            layout: Layout::Nd,
+            bytes: lent.bytes(),
+        };
+        Tensor::of_numbers(view, self.memo.clone()).map_err(|_| Reason::Shape)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
-use opscope_store::dump::{Entry, Listing};
+use opscope_store::dump::{Entry, Listing, of_step_tables};
 use opscope_store::file_format::stats_csv::{self, Table};
 use opscope_store::file_format::{npy_zst, op_debug};
 use opscope_store::tree::acl::{DumpFileName, Origin};
@@ -28,12 +28,22 @@ enum Content {
 /// Which file a table of statistics describes.
 type FileKey = (Option<PathBuf>, String);
 
-pub(super) fn catalogue(listing: Listing, n_threads: usize, is_single: bool) -> Catalogue {
+pub(super) fn catalogue(mut listing: Listing, n_threads: usize, is_single: bool) -> Catalogue {
+    let of_steps = of_step_tables(&mut listing);
     let mut entries = listing.entries;
     entries.extend(listing.tables);
+    entries.extend(of_steps.iter().map(|(entry, _)| entry.clone()));
+    let of_steps: HashMap<FileKey, Table> = (of_steps.into_iter())
+        .map(|(entry, table)| (key(&entry, ""), table))
+        .collect();
     entries.sort_by_cached_key(order);
     let entries = by_execution(entries);
-    let contents = job::map(&entries, n_threads, read);
+    let contents = job::map(&entries, n_threads, |entry| {
+        match of_steps.get(&key(entry, "")) {
+            Some(table) => Ok(Content::Table(table.clone())),
+            None => read(entry),
+        }
+    });
     let mut catalogue = Catalogue {
         errors: listing.errors,
         ..Catalogue::default()

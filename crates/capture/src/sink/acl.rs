@@ -2,9 +2,11 @@
 
 mod failure_text;
 mod outlet;
+mod step_table;
 
+use std::collections::HashMap;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -41,6 +43,10 @@ pub struct AclSink {
     content: Content,
     /// Which operators are written whole under [`Content::Both`].
     tensors: TensorRules,
+    /// Whether all operators of a step share a table of statistics.
+    has_step_tables: bool,
+    /// What came of rows that were appended together, by the time stamps of their records.
+    appended: Mutex<HashMap<u64, Written>>,
     outlet: Outlet,
     ledger: Ledger,
     run: OnceLock<Arc<RunFile>>,
@@ -132,6 +138,8 @@ impl AclSink {
             tree,
             content: Content::Tensors,
             tensors: TensorRules::default(),
+            has_step_tables: false,
+            appended: Mutex::default(),
             outlet,
             ledger: Ledger::default(),
             run: OnceLock::new(),
@@ -178,7 +186,17 @@ impl AclSink {
         Ok(Written { whole, ..written })
     }
 
+    fn reduce_to_row(&self, tensor: Observed<'_>, columns: &Columns) {
+        match self.has_step_tables {
+            true => stats_csv::step_table::reduce(tensor),
+            false => stats_csv::reduce(tensor, columns),
+        }
+    }
+
     fn write_statistics(&self, record: &Record, columns: &Columns) -> Result<Written, SinkError> {
+        if self.has_step_tables {
+            return self.write_row(record);
+        }
         let text = stats_csv::encode(record, columns);
         let places = |attempt| {
             let timestamp_us = record.timestamp_us.saturating_add(attempt);
@@ -254,15 +272,28 @@ impl Sink for AclSink {
         match &self.content {
             Content::Tensors => false,
             Content::Statistics(columns) => {
-                stats_csv::reduce(tensor, columns);
+                self.reduce_to_row(tensor, columns);
                 true
             }
             Content::Both(columns) => {
-                stats_csv::reduce(tensor, columns);
+                self.reduce_to_row(tensor, columns);
                 // Another tensor of the operator may be chosen, and then this one is written as well.
                 self.tensors.rule_out(tensor);
                 false
             }
+        }
+    }
+
+    fn n_at_once(&self) -> usize {
+        match self.has_step_tables {
+            true => step_table::N_AT_ONCE,
+            false => 1,
+        }
+    }
+
+    fn prepare(&self, records: &[&Record]) {
+        if self.has_step_tables {
+            self.append_together(records);
         }
     }
 
@@ -370,6 +401,11 @@ impl Sink for AclSink {
 fn parts<'a>(prelude: &'a [u8], record: &'a Record) -> Vec<&'a [u8]> {
     let tensors = record.slots().map(|(_, _, tensor)| tensor.bytes());
     std::iter::once(prelude).chain(tensors).collect()
+}
+
+/// What is behind these locks stays whole whatever panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn short_name(place: &Place) -> Option<String> {

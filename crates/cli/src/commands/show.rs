@@ -51,11 +51,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let runs = found.runs;
     let mut listing = dump::list(&arguments.path);
     listing.errors.extend(found.errors);
-    let listing = match mindspore_overview(listing, default_jobs(), arguments.json) {
+    let mut listing = match mindspore_overview(listing, default_jobs(), arguments.json) {
         Ok(overview) => return mindspore::show(&arguments.path, &overview, &runs, arguments.json),
         Err(listing) => listing,
     };
-    let (tables, errors) = opscope_analysis::statistics::of_listing(&listing);
+    let (tables, errors) = opscope_analysis::statistics::of_listing(&mut listing);
     let mut overview = overview::overview(&arguments.path, listing, default_jobs());
     overview.errors.extend(errors);
     if arguments.json {
@@ -87,6 +87,15 @@ fn show_file(arguments: &Arguments) -> Result<(), Failure> {
     }
     if let Some(table) = stats_csv::read_file(&arguments.path)? {
         return statistics::show(&arguments.path, &table, arguments.json);
+    }
+    let (tables, _) =
+        opscope_analysis::statistics::of_listing(&mut dump::list_file(&arguments.path));
+    if !tables.is_empty() {
+        let rows = serde_json::json!({ "path": arguments.path, "statistics": statistics::to_json(&tables) });
+        return match arguments.json {
+            true => print_json(&rows),
+            false => statistics::print(&tables),
+        };
     }
     let file = describe::file(&arguments.path)?;
     if arguments.json {

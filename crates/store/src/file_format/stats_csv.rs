@@ -8,6 +8,7 @@ mod cells;
 mod names;
 mod number;
 mod parse;
+pub mod step_table;
 mod subject;
 
 use std::fmt::Write;
@@ -204,7 +205,7 @@ impl Cells {
             Column::NanCount => self.n_nan.to_string(),
             Column::NegativeInfCount => self.n_neg_inf.to_string(),
             Column::PositiveInfCount => self.n_pos_inf.to_string(),
-            Column::L2Norm => general(self.sum_of_squares.sqrt()),
+            Column::L2Norm => general(self.l2),
         }
     }
 }

@@ -22,6 +22,7 @@ pub struct Partial {
     /// By [`Scale`].
     sums_of_squares: [Sum; 3],
     deviation: f64,
+    prefix_weight: f64,
     histogram: Option<Box<Histogram>>,
 }
 
@@ -65,6 +66,7 @@ impl Default for Partial {
             sum_of_magnitudes: Sum::default(),
             sums_of_squares: [Sum::default(); 3],
             deviation: 0.0,
+            prefix_weight: 0.0,
             histogram: None,
         }
     }
@@ -75,6 +77,7 @@ impl Partial {
     pub fn append(&mut self, next: &Partial) {
         let deviation = self.joint_deviation(next.counts.n_finite(), next.sum, next.deviation);
         self.deviation = deviation;
+        self.prefix_weight += next.prefix_weight + self.weight_before(next.counts.n);
         self.count(&next.counts);
         self.sum.append(next.sum);
         self.sum_of_magnitudes.append(next.sum_of_magnitudes);
@@ -92,6 +95,8 @@ impl Partial {
             lost: 0.0,
         };
         self.deviation = self.joint_deviation(block.n_finite(), sum, block.deviation);
+        self.prefix_weight +=
+            block.n as f64 * block.sum_of_magnitudes + self.weight_before(block.n);
         self.count(block);
         self.sum.add(block.sum);
         self.sum_of_magnitudes.add(block.sum_of_magnitudes);
@@ -127,6 +132,17 @@ impl Partial {
         let (n, n_next) = (n as f64, n_next as f64);
         let distance = sum.value() / n_next - self.sum.value() / n;
         self.deviation + deviation + distance * distance * (n * (n_next / (n + n_next)))
+    }
+
+    /// What the sum before adds to the weight of `n` elements that follow.
+    fn weight_before(&self, n: u64) -> f64 {
+        n as f64 * self.sum.value().abs()
+    }
+
+    /// A bound from above of the magnitudes of the sums of the first one, two, three and so on finite
+    /// elements, added up.
+    pub fn prefix_weight(&self) -> f64 {
+        self.prefix_weight
     }
 
     /// The histogram, if it was asked for.

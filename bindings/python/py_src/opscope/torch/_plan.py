@@ -15,7 +15,7 @@ __all__ = ["Config", "DumpPlan", "acl_json_text", "check", "check_acl_json", "mi
 
 _log = logging.getLogger("opscope.torch")
 MODES = ("input", "output", "all")
-DATA = ("tensor", "stats")
+DATA = ("tensor", "stats", "table")
 STAGES = ("original", "optimized")
 EXCEPTION = ("brief", "norm", "detail")
 

@@ -11,7 +11,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use opscope_tensor::convert::dtype::decode;
-use opscope_tensor::{DType, Layout, NonFinite, Observed, TensorView, non_finite};
+use opscope_tensor::{
+    DType, Layout, NonFinite, Observed, TensorView, WeighedStats, non_finite, weighed_stats,
+};
 
 use self::element::Element;
 use self::mean::Sums;
@@ -21,6 +23,8 @@ use super::number::general;
 const BLOCK: usize = 1024;
 /// Partial results side by side, so that a vector unit can carry them.
 const LANES: usize = 8;
+/// Magnitudes whose squares, added up, neither overflow nor lose bits that show.
+const SQUARES: std::ops::Range<f64> = 1e-140..1e140;
 
 /// What a row says about the elements of a tensor.
 pub(super) struct Cells {
@@ -28,7 +32,7 @@ pub(super) struct Cells {
     pub(super) min: Number,
     /// As it is printed.
     pub(super) average: String,
-    pub(super) sum_of_squares: f64,
+    pub(super) l2: f64,
     pub(super) n_elements: u64,
     pub(super) n_nan: u64,
     pub(super) n_neg_inf: u64,
@@ -59,7 +63,15 @@ impl fmt::Display for Number {
 /// The cells of the plain table; `None` for types that it leaves empty and for tensors without
 /// elements.
 pub(super) fn plain(tensor: Observed<'_>) -> Arc<Option<Cells>> {
-    tensor.keep(|tensor| of_bytes(tensor.dtype(), tensor.view().bytes, tensor.non_finite()))
+    tensor.keep(of_tensor)
+}
+
+fn of_tensor(tensor: Observed<'_>) -> Option<Cells> {
+    let view = tensor.view();
+    match tensor.dtype() {
+        DType::F16 | DType::F32 | DType::F64 => of_floats(view, tensor.weighed_stats().ok()?),
+        dtype => of_bytes(dtype, view.bytes, tensor.non_finite()),
+    }
 }
 
 /// The cells of a table of chosen columns, for every type whose elements are numbers.
@@ -78,23 +90,93 @@ fn of_any(tensor: Observed<'_>) -> Option<Cells> {
     }
     let view = tensor.view();
     let decoded = decode(dtype, view.shape, view.bytes).ok()?;
-    let counts = match decoded.dtype == dtype {
-        true => tensor.non_finite(),
-        false => non_finite(TensorView {
-            dtype: decoded.dtype,
-            shape: view.shape,
-            layout: Layout::Nd,
-            bytes: &decoded.bytes,
-        }),
+    if decoded.dtype == dtype {
+        return of_tensor(tensor);
+    }
+    let view = TensorView {
+        dtype: decoded.dtype,
+        shape: view.shape,
+        layout: Layout::Nd,
+        bytes: &decoded.bytes,
     };
-    of_bytes(decoded.dtype, &decoded.bytes, counts)
+    match decoded.dtype {
+        DType::F16 | DType::F32 | DType::F64 => of_floats(view, &weighed_stats(view).ok()?),
+        dtype => of_bytes(dtype, view.bytes, non_finite(view)),
+    }
+}
+
+/// The cells of floats, by their statistics.
+fn of_floats(view: TensorView<'_>, known: &WeighedStats) -> Option<Cells> {
+    let bytes = view.bytes;
+    match view.dtype {
+        DType::F16 => by_stats::<half::f16>(bytes, known),
+        DType::F32 => by_stats::<f32>(bytes, known),
+        DType::F64 => {
+            let magnitude = magnitude(known);
+            match magnitude == 0.0 || SQUARES.contains(&magnitude) {
+                true => by_stats::<f64>(bytes, known),
+                false => over::<f64>(bytes, counts(known)),
+            }
+        }
+        _ => None,
+    }
+}
+
+fn counts(known: &WeighedStats) -> NonFinite {
+    NonFinite {
+        n_nan: known.stats.n_nan,
+        n_pos_inf: known.stats.n_pos_inf,
+        n_neg_inf: known.stats.n_neg_inf,
+    }
+}
+
+fn magnitude(known: &WeighedStats) -> f64 {
+    known.stats.max.abs().max(known.stats.min.abs())
+}
+
+/// Looks at elements again only for what statistics do not say: which one comes first, and what the
+/// rule of the average makes of a mean that is nearly a tie.
+fn by_stats<E: Element<Value: Into<f64>>>(bytes: &[u8], known: &WeighedStats) -> Option<Cells> {
+    let first = *E::blocks(bytes).next()?.as_slice().first()?;
+    let (counts, stats) = (counts(known), &known.stats);
+    let extreme = |found: f64| match (first.into().is_nan(), found == 0.0) {
+        (true, _) => Number::Float(f64::NAN),
+        (false, true) => E::number(first_zero::<E>(bytes, E::Value::default())),
+        (false, false) => Number::Float(found),
+    };
+    let average = average(counts, || {
+        let told = Sums::of_stats(known).mean_text(magnitude(known));
+        told.unwrap_or_else(|| general(running_mean::<E>(bytes)))
+    });
+    Some(Cells {
+        max: extreme(stats.max),
+        min: extreme(stats.min),
+        average,
+        l2: match counts.n_nan > 0 {
+            true => f64::NAN,
+            false => stats.l2,
+        },
+        n_elements: (bytes.len() / E::WIDTH) as u64,
+        n_nan: counts.n_nan,
+        n_neg_inf: counts.n_neg_inf,
+        n_pos_inf: counts.n_pos_inf,
+    })
+}
+
+/// The average, of finite elements as `of_finite` prints it.
+fn average(counts: NonFinite, of_finite: impl FnOnce() -> String) -> String {
+    match (counts.n_neg_inf > 0, counts.n_pos_inf > 0) {
+        // Infinities of one sign make the mean NaN on the way; the table says what it tends to.
+        (true, false) => general(f64::NEG_INFINITY),
+        (false, true) => general(f64::INFINITY),
+        (true, true) => general(f64::NAN),
+        (false, false) if counts.n_nan > 0 => general(f64::NAN),
+        (false, false) => of_finite(),
+    }
 }
 
 fn of_bytes(dtype: DType, bytes: &[u8], counts: NonFinite) -> Option<Cells> {
     match dtype {
-        DType::F32 => over::<f32>(bytes, counts),
-        DType::F64 => over::<f64>(bytes, counts),
-        DType::F16 => over::<half::f16>(bytes, counts),
         DType::I8 => over::<i8>(bytes, counts),
         DType::U8 => over::<u8>(bytes, counts),
         DType::Bool => over::<bool>(bytes, counts),
@@ -130,23 +212,16 @@ fn over<E: Element>(bytes: &[u8], counts: NonFinite) -> Option<Cells> {
     }
     let max = first_zero::<E>(bytes, max.into_iter().reduce(greater)?);
     let min = first_zero::<E>(bytes, min.into_iter().reduce(smaller)?);
-    let average = match (counts.n_neg_inf > 0, counts.n_pos_inf > 0) {
-        // Infinities of one sign make the mean NaN on the way; the table says what it tends to.
-        (true, false) => general(f64::NEG_INFINITY),
-        (false, true) => general(f64::INFINITY),
-        (true, true) => general(f64::NAN),
-        (false, false) if counts.n_nan > 0 => general(f64::NAN),
-        (false, false) => {
-            let magnitude = E::value(max).abs().max(E::value(min).abs());
-            sums.mean_text(magnitude)
-                .unwrap_or_else(|| general(running_mean::<E>(bytes)))
-        }
-    };
+    let average = average(counts, || {
+        let magnitude = E::value(max).abs().max(E::value(min).abs());
+        let told = sums.mean_text(magnitude);
+        told.unwrap_or_else(|| general(running_mean::<E>(bytes)))
+    });
     Some(Cells {
         max: E::number(max),
         min: E::number(min),
         average,
-        sum_of_squares: sums.of_squares(),
+        l2: sums.of_squares().sqrt(),
         n_elements: (bytes.len() / E::WIDTH) as u64,
         n_nan: counts.n_nan,
         n_neg_inf: counts.n_neg_inf,

@@ -49,6 +49,11 @@ pub fn read_file(path: &Path) -> Result<Option<Table>, StoreError> {
 /// # Errors
 /// [`FormatError`] if the first line is another, or a row has another number of cells than it.
 pub fn parse(text: &str) -> Result<Table, FormatError> {
+    rows_after(text, DESCRIPTION)
+}
+
+/// Reads a table whose first line begins with `description`.
+pub(super) fn rows_after(text: &str, description: &str) -> Result<Table, FormatError> {
     let mut at = 0;
     let mut lines = text.split_inclusive('\n').map(|line| {
         let start = at;
@@ -57,10 +62,10 @@ pub fn parse(text: &str) -> Result<Table, FormatError> {
     });
     let (_, header) = lines.next().unwrap_or_default();
     let columns: Vec<&str> = header.split(',').take(N_COLUMNS_MAX + 1).collect();
-    let is_known = header.starts_with(DESCRIPTION) && columns.len() <= N_COLUMNS_MAX;
+    let is_known = header.starts_with(description) && columns.len() <= N_COLUMNS_MAX;
     if !is_known {
         let found: String = header.chars().take(40).collect();
-        let expected = format!("a line that begins with `{DESCRIPTION}`");
+        let expected = format!("a line that begins with `{description}`");
         return Err(FormatError::new(0, expected, format!("`{found}`")));
     }
     let mut rows = Vec::new();
