@@ -6,6 +6,7 @@
 //! | [`matching`] | which operator and slot of one side is which of the other |
 //! | [`measure`] | the numbers of every pair of slots |
 //! | [`verdict`] | what the numbers mean |
+//! | [`replay`] | an operator that was run again from its inputs: its own error |
 //! | [`attribution`] | first divergence, what each operator added, where NaN comes from |
 //! | [`result`] | everything a comparison found, to be saved and read again |
 
@@ -13,6 +14,7 @@ pub mod attribution;
 pub mod matching;
 pub mod measure;
 mod metrics;
+pub mod replay;
 pub mod result;
 pub mod side;
 mod skips;

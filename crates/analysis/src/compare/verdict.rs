@@ -10,6 +10,7 @@ use opscope_tensor::DType;
 use super::measure::{SHAPE_RULE, coarser};
 use super::result::{Comparison, Level, OperatorResult, RuleHit, SlotResult};
 
+pub(crate) use thresholds::is_match;
 pub use thresholds::{Bounds, Thresholds, ThresholdsError};
 
 /// Judges every slot anew, and each operator by its outputs; then the whole.
