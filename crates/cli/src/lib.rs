@@ -12,12 +12,12 @@ use std::sync::Once;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{config, convert, dump, msaccucmp, op, overflow, show};
+use crate::commands::{config, convert, dump, msaccucmp, op, overflow, replay, show};
 use crate::exit::Failure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
 ///
-/// Exit codes: 0 fine, 1 overflow found, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
+/// Exit codes: 0 fine, 1 overflow or difference found, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
 /// runnable, 4 partly done, 130 interrupted.
 #[derive(Parser)]
 #[command(name = "opscope", version, max_term_width = 100)]
@@ -34,6 +34,7 @@ enum Command {
     Convert(convert::Arguments),
     Show(show::Arguments),
     Overflow(overflow::Arguments),
+    Replay(replay::Arguments),
     Msaccucmp(msaccucmp::Arguments),
 }
 
@@ -64,6 +65,7 @@ fn execute(command: &Command) -> u8 {
         Command::Convert(arguments) => convert::run(arguments),
         Command::Show(arguments) => show::run(arguments),
         Command::Overflow(arguments) => overflow::run(arguments),
+        Command::Replay(arguments) => replay::run(arguments),
         Command::Msaccucmp(arguments) => msaccucmp::run(arguments),
     };
     match result {

@@ -1,0 +1,244 @@
+//! One operator, run again.
+
+use opscope_analysis::compare::matching::{Matching, RunPair};
+use opscope_analysis::compare::replay::{Replayed, compare};
+use opscope_analysis::compare::result::OperatorName;
+use opscope_analysis::compare::result::SlotResult;
+use opscope_analysis::compare::side::{Run, Side};
+use opscope_analysis::compare::verdict::Thresholds;
+use opscope_engine::operator_source::{Given, OperatorSource, is_random};
+use opscope_engine::{EngineError, LoadOptions};
+use opscope_store::record::Side as SlotSide;
+use opscope_tensor::Tensor;
+
+use super::Refusal;
+use super::operators::{Located, Operators};
+use super::values::{Values, load};
+use crate::exit::{Failure, UNREADABLE, USAGE};
+
+/// Outputs that were computed again, with their positions.
+pub(super) type Outputs = Vec<(usize, Tensor)>;
+
+/// A dump with what is known of its operators.
+pub(super) struct Half<'a> {
+    pub(super) side: &'a Side,
+    located: Located<'a>,
+    values: Values<'a>,
+}
+
+impl<'a> Half<'a> {
+    pub(super) fn new(side: &'a Side, model: Option<&'a Operators>) -> Half<'a> {
+        let located = Located::of(side, model);
+        let values = Values::of(side, &located);
+        Half {
+            side,
+            located,
+            values,
+        }
+    }
+
+    /// What the operator of a run is given, with notes on what did not come from its record.
+    fn given(
+        &self,
+        run: usize,
+    ) -> Result<(&dyn OperatorSource, usize, Given, Vec<String>), Refusal> {
+        let (number, operators, index) = self.located.get(run)?;
+        let source = &*operators.source;
+        let operator = &source.operators()[index];
+        let mut given = Given::default();
+        let mut notes = Vec::new();
+        for (i, name) in operator.operator.inputs.iter().enumerate() {
+            if name.is_empty() {
+                continue;
+            }
+            if let Some(tensor) = self.values.own(run, u32::try_from(i).unwrap_or(u32::MAX))? {
+                given.inputs.insert(i, tensor);
+            } else if source.has_value(index, name) {
+                notes.push(format!("input.{i} is `{name}` of the model"));
+            } else {
+                let (tensor, told) = self.elsewhere(run, number, name, &format!("input.{i}"))?;
+                notes.extend(told.map(|told| format!("input.{i} is {told}")));
+                given.inputs.insert(i, tensor);
+            }
+        }
+        for name in &operator.captured {
+            if !source.has_value(index, name) {
+                let (tensor, told) = self.elsewhere(run, number, name, "a value inside")?;
+                notes.extend(told.map(|told| format!("`{name}`, read inside, is {told}")));
+                given.captured.insert(name.clone(), tensor);
+            }
+        }
+        Ok((source, index, given, notes))
+    }
+
+    fn elsewhere(
+        &self,
+        run: usize,
+        source: usize,
+        name: &str,
+        slot: &str,
+    ) -> Result<(Tensor, Option<String>), Refusal> {
+        if let Some(found) = self.values.elsewhere(run, source, name)? {
+            return Ok(found);
+        }
+        let has_slot = self.side.runs[run]
+            .slots
+            .iter()
+            .any(|own| own.name() == slot);
+        let why = match has_slot {
+            true => "the dump has statistics of it only",
+            false => "neither the dump nor the model has it",
+        };
+        let text = format!("{slot} (`{name}`) is not known: {why}");
+        Err(Refusal::new(UNREADABLE, text))
+    }
+
+    /// The outputs of a run that the dump has.
+    fn outputs(&self, run: usize) -> Result<Outputs, Refusal> {
+        let slots = &self.side.runs[run].slots;
+        let outputs: Vec<_> = slots
+            .iter()
+            .filter(|slot| slot.side == SlotSide::Output)
+            .collect();
+        let usable = outputs
+            .iter()
+            .filter(|slot| slot.has_elements || slot.problem.is_some());
+        let found: Outputs = usable
+            .map(|slot| Ok((slot.index as usize, load(slot)?)))
+            .collect::<Result<_, Refusal>>()?;
+        match (found.is_empty(), outputs.is_empty()) {
+            (false, _) => Ok(found),
+            (true, true) => Err(Refusal::new(UNREADABLE, "the dump has no output of it")),
+            (true, false) => {
+                let text = "the dump has statistics of its outputs only";
+                Err(Refusal::new(UNREADABLE, text))
+            }
+        }
+    }
+
+    /// The outputs that the dump has, what they are when computed again, and notes.
+    fn again(
+        &self,
+        run: usize,
+        options: &LoadOptions,
+    ) -> Result<(Outputs, Outputs, Vec<String>), Refusal> {
+        let dumped = self.outputs(run)?;
+        let (source, index, mut given, notes) = self.given(run)?;
+        let operator = &source.operators()[index].operator;
+        if is_random(operator, &given.inputs) {
+            let text = format!("`{}` draws random numbers", operator.op_type);
+            return Err(Refusal::new(USAGE, text));
+        }
+        let is_known = |i: &usize| {
+            operator
+                .outputs
+                .get(*i)
+                .is_some_and(|name| !name.is_empty())
+        };
+        given.outputs = dumped.iter().map(|(i, _)| *i).filter(is_known).collect();
+        if given.outputs.is_empty() {
+            let text = "its outputs in the dump are not those that it has in the model";
+            return Err(Refusal::new(USAGE, text));
+        }
+        let again = source.run(index, &given, options).map_err(refusal)?;
+        Ok((dumped, again, notes))
+    }
+}
+
+/// Everything that replaying needs.
+pub(super) struct Context<'a> {
+    pub(super) target: &'a Half<'a>,
+    pub(super) golden: Option<(&'a Half<'a>, &'a Matching)>,
+    pub(super) thresholds: &'a Thresholds,
+    pub(super) options: LoadOptions,
+}
+
+impl Context<'_> {
+    /// Runs the operator of a run of the target again; gives the outputs, too.
+    pub(super) fn replay(&self, run: usize) -> Result<(Replayed, Outputs), Refusal> {
+        let (dumped, again, notes) = self.target.again(run, &self.options)?;
+        let mut replayed = Replayed {
+            operator: name_of(&self.target.side.runs[run]),
+            task_id: self.target.side.runs[run].task_id,
+            own: pairs(&dumped, &again),
+            notes,
+            ..Replayed::default()
+        };
+        if let Some((golden, matching)) = self.golden {
+            self.compare_golden(run, golden, matching, &again, &mut replayed);
+        }
+        replayed.judge(self.thresholds);
+        Ok((replayed, again))
+    }
+
+    /// Adds what the golden dump tells; what it does not tell is noted.
+    fn compare_golden(
+        &self,
+        run: usize,
+        golden: &Half<'_>,
+        matching: &Matching,
+        again: &[(usize, Tensor)],
+        replayed: &mut Replayed,
+    ) {
+        let is_it = |pair: &&RunPair| pair.target == [run] && pair.golden.len() == 1;
+        let Some(pair) = matching.pairs.iter().find(is_it) else {
+            let note = "the golden dump has no such operator";
+            replayed.notes.push(note.to_owned());
+            return;
+        };
+        for slots in &pair.slots {
+            let target = &self.target.side.runs[slots.target.run].slots[slots.target.slot];
+            let right = &golden.side.runs[slots.golden.run].slots[slots.golden.slot];
+            if !(target.has_elements && right.has_elements) {
+                continue;
+            }
+            match (load(target), load(right)) {
+                (Ok(a), Ok(b)) => {
+                    let list = match target.side {
+                        SlotSide::Input => &mut replayed.inputs,
+                        SlotSide::Output => &mut replayed.total,
+                    };
+                    list.push(compare(&target.name(), &a, &b));
+                }
+                (Err(refusal), _) | (_, Err(refusal)) => replayed.notes.push(refusal.text),
+            }
+        }
+        match golden.again(pair.golden[0], &self.options) {
+            Ok((dumped, golden_again, _)) => {
+                replayed.golden_own = pairs(&dumped, &golden_again);
+                replayed.inherited = pairs(again, &golden_again);
+            }
+            Err(refusal) => replayed.notes.push(format!(
+                "the golden operator cannot be run again: {}",
+                refusal.text
+            )),
+        }
+    }
+}
+
+/// Compares outputs of the same position.
+fn pairs(target: &[(usize, Tensor)], golden: &[(usize, Tensor)]) -> Vec<SlotResult> {
+    let partner = |i: usize| golden.iter().find(|(j, _)| *j == i);
+    let pair = |(i, a): &(usize, Tensor)| {
+        let (_, b) = partner(*i)?;
+        Some(compare(&format!("output.{i}"), a, b))
+    };
+    target.iter().filter_map(pair).collect()
+}
+
+pub(super) fn name_of(run: &Run) -> OperatorName {
+    OperatorName {
+        op_type: run.op_type.clone(),
+        op_name: run.op_name.clone(),
+        rank: run.place.rank,
+        model: run.place.model.clone(),
+        step: run.place.step,
+        repeat: run.repeat,
+    }
+}
+
+fn refusal(error: EngineError) -> Refusal {
+    let failure = Failure::from(error);
+    let text = failure.error.map(|error| format!("{error:#}"));
+    Refusal::new(failure.code, text.unwrap_or_default())
+}

@@ -1,0 +1,102 @@
+//! Where the inputs of an operator are in a dump: with it, with who made them, or with who else reads them.
+
+use std::collections::HashMap;
+
+use opscope_analysis::compare::matching::SlotRef;
+use opscope_analysis::compare::side::{LoadError, RunPlace, Side, Slot};
+use opscope_store::record::Side as SlotSide;
+use opscope_tensor::{Layout, Tensor};
+
+use super::Refusal;
+use super::operators::Located;
+use crate::exit::{UNREADABLE, chain};
+
+/// Values of a dump by place, source and name.
+pub(super) struct Values<'a> {
+    side: &'a Side,
+    by_name: HashMap<(RunPlace, usize, String), Vec<SlotRef>>,
+}
+
+/// A value and where it comes from, if not from the operator's own record.
+pub(super) type Found = (Tensor, Option<String>);
+
+impl<'a> Values<'a> {
+    pub(super) fn of(side: &'a Side, located: &Located<'_>) -> Values<'a> {
+        let mut by_name: HashMap<_, Vec<SlotRef>> = HashMap::new();
+        for (index, run) in side.runs.iter().enumerate() {
+            let Ok((source, operators, operator)) = located.get(index) else {
+                continue;
+            };
+            let operator = &operators.source.operators()[operator].operator;
+            for (i, slot) in run.slots.iter().enumerate() {
+                let names = match slot.side {
+                    SlotSide::Input => &operator.inputs,
+                    SlotSide::Output => &operator.outputs,
+                };
+                if let Some(name) = names.get(slot.index as usize).filter(|n| !n.is_empty()) {
+                    let key = (run.place.clone(), source, name.clone());
+                    let place = SlotRef {
+                        run: index,
+                        slot: i,
+                    };
+                    by_name.entry(key).or_default().push(place);
+                }
+            }
+        }
+        Values { side, by_name }
+    }
+
+    /// An input from the operator's own record; none if that has no elements of it.
+    pub(super) fn own(&self, run: usize, index: u32) -> Result<Option<Tensor>, Refusal> {
+        let slot = self.side.runs[run].slot(SlotSide::Input, index);
+        match slot {
+            Some(slot) if slot.has_elements || slot.problem.is_some() => load(slot).map(Some),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// The value of this name as another operator made it before a run, or read it.
+    pub(super) fn elsewhere(
+        &self,
+        run: usize,
+        source: usize,
+        name: &str,
+    ) -> Result<Option<Found>, Refusal> {
+        let place = self.side.runs[run].place.clone();
+        let all = self.by_name.get(&(place, source, name.to_owned()));
+        let usable = |place: &&SlotRef| place.run != run && self.slot(**place).has_elements;
+        let all: Vec<&SlotRef> = all.into_iter().flatten().filter(usable).collect();
+        let is_made =
+            |place: &&&SlotRef| place.run < run && self.slot(***place).side == SlotSide::Output;
+        let found = all.iter().rev().find(is_made).or(all.first());
+        let Some(&&place) = found else {
+            return Ok(None);
+        };
+        let slot = self.slot(place);
+        let owner = &self.side.runs[place.run].op_name;
+        let told = format!("{} of `{owner}`", slot.name());
+        Ok(Some((load(slot)?, Some(told))))
+    }
+
+    fn slot(&self, place: SlotRef) -> &Slot {
+        &self.side.runs[place.run].slots[place.slot]
+    }
+}
+
+/// The elements of a slot, in a layout that models use.
+pub(super) fn load(slot: &Slot) -> Result<Tensor, Refusal> {
+    let refuse = |text: String| {
+        let (name, path) = (slot.name(), slot.path.display());
+        Refusal::new(UNREADABLE, format!("{name} in `{path}`: {text}"))
+    };
+    let layout = match slot.layout {
+        Some(Layout::Nc1hwc0 | Layout::FractalZ) => Some(Layout::Nchw),
+        Some(Layout::FractalNz) => Some(Layout::Nd),
+        _ => None,
+    };
+    let loaded = slot.load(layout);
+    let loaded = loaded.map_err(|error: LoadError| refuse(chain(&error)))?;
+    let view = loaded.view();
+    let tensor = Tensor::from_vec(view.dtype, view.shape.clone(), view.bytes.to_vec());
+    tensor.map_err(|error| refuse(chain(&error)))
+}
