@@ -66,9 +66,11 @@ impl<'a> Values<'a> {
         let all = self.by_name.get(&(place, source, name.to_owned()));
         let usable = |place: &&SlotRef| place.run != run && self.slot(**place).has_elements;
         let all: Vec<&SlotRef> = all.into_iter().flatten().filter(usable).collect();
-        let is_made =
-            |place: &&&SlotRef| place.run < run && self.slot(***place).side == SlotSide::Output;
-        let found = all.iter().rev().find(is_made).or(all.first());
+        let is_output = |place: &&&SlotRef| self.slot(***place).side == SlotSide::Output;
+        let is_made = |place: &&&SlotRef| place.run < run && is_output(place);
+        // Not every dump has an order.
+        let made = all.iter().rev().find(is_made);
+        let found = made.or_else(|| all.iter().find(is_output)).or(all.first());
         let Some(&&place) = found else {
             return Ok(None);
         };

@@ -35,60 +35,65 @@ pub(super) fn producers(
     mindspore: &[RankGraph],
 ) -> HashMap<SlotRef, SlotRef> {
     let nodes = Nodes::of(mindspore);
-    let mut producers = HashMap::new();
+    let wires: Vec<Option<Wires<'_>>> = (0..runs.len())
+        .map(|run| wires(graphs, run).or_else(|| nodes.wires(&runs[run], graphs.files.len())))
+        .collect();
     let mut places: HashMap<&RunPlace, usize> = HashMap::new();
-    // What was made last under each name. A later execution of an operator hides an earlier one.
-    let mut made: HashMap<(usize, usize, Cow<'_, str>), SlotRef> = HashMap::new();
-    for (index, run) in runs.iter().enumerate() {
-        let n_places = places.len();
-        let place = *places.entry(&run.place).or_insert(n_places);
-        let described = graphs.of_run(index).map(|(file, operator)| {
-            let names = |names: &'_ [Option<String>]| -> Vec<Value<'_>> {
-                let name = |name: &Option<String>| name.clone().map(Cow::Owned);
-                names.iter().map(name).collect()
+    let place_of: Vec<usize> = runs
+        .iter()
+        .map(|run| {
+            let n_places = places.len();
+            *places.entry(&run.place).or_insert(n_places)
+        })
+        .collect();
+    let ends = |run: usize, wanted: SlotSide| {
+        let slots = runs[run].slots.iter().enumerate();
+        let (wires, place) = (wires[run].as_ref(), place_of[run]);
+        slots.filter_map(move |(slot, known)| {
+            let names = match wanted {
+                SlotSide::Input => &wires?.inputs,
+                SlotSide::Output => &wires?.outputs,
             };
-            Wires {
-                graph: file,
-                inputs: names(&operator.inputs),
-                outputs: names(&operator.outputs),
-            }
-        });
-        let Some(wires) = described.or_else(|| nodes.wires(run, graphs.files.len())) else {
-            continue;
-        };
-        let key = |name: &Cow<'_, str>| (place, wires.graph, Cow::Owned(name.clone().into_owned()));
-        let slots = |wanted: SlotSide| {
-            let slots = run.slots.iter().enumerate();
-            slots.filter(move |(_, slot)| slot.side == wanted)
-        };
-        for (i, slot) in slots(SlotSide::Input) {
-            let name = wires.inputs.get(slot.index as usize);
-            let from = name
-                .and_then(Option::as_ref)
-                .and_then(|name| made.get(&key(name)));
-            if let Some(&from) = from {
-                producers.insert(
-                    SlotRef {
-                        run: index,
-                        slot: i,
-                    },
-                    from,
-                );
-            }
+            let name = names.get(known.index as usize)?.as_ref()?;
+            let key = (place, wires?.graph, name.as_ref());
+            (known.side == wanted).then_some((key, SlotRef { run, slot }))
+        })
+    };
+    let mut made: HashMap<(usize, usize, &str), Vec<SlotRef>> = HashMap::new();
+    for run in 0..runs.len() {
+        for (key, slot) in ends(run, SlotSide::Output) {
+            made.entry(key).or_default().push(slot);
         }
-        for (i, slot) in slots(SlotSide::Output) {
-            if let Some(Some(name)) = wires.outputs.get(slot.index as usize) {
-                made.insert(
-                    key(name),
-                    SlotRef {
-                        run: index,
-                        slot: i,
-                    },
-                );
-            }
+    }
+    let mut producers = HashMap::new();
+    for run in 0..runs.len() {
+        for (key, slot) in ends(run, SlotSide::Input) {
+            // A later execution of an operator hides an earlier one. Some dumps have no order, but then
+            // there is only one.
+            let makers = made.get(&key).map_or(&[][..], |makers| makers);
+            let before = makers.partition_point(|maker| maker.run < run);
+            let last = before.checked_sub(1).and_then(|last| makers.get(last));
+            let only = makers
+                .first()
+                .filter(|maker| makers.len() == 1 && maker.run != run);
+            producers.extend(last.or(only).map(|maker| (slot, *maker)));
         }
     }
     producers
+}
+
+fn lent(name: &Option<String>) -> Value<'_> {
+    name.as_deref().map(Cow::Borrowed)
+}
+
+/// What the description of a run's graph says of it.
+fn wires(graphs: &Graphs, run: usize) -> Option<Wires<'_>> {
+    let (graph, operator) = graphs.of_run(run)?;
+    Some(Wires {
+        graph,
+        inputs: operator.inputs.iter().map(lent).collect(),
+        outputs: operator.outputs.iter().map(lent).collect(),
+    })
 }
 
 /// The nodes of MindSpore's graphs, by rank, graph and name.
@@ -155,4 +160,106 @@ fn value_of(graph: &Graph, input: &Input) -> Value<'static> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use opscope_store::record::graph::{Constant, TensorType};
+    use opscope_tensor::DType;
+
+    use super::super::super::Slot;
+    use super::*;
+    use crate::catalogue::Item;
+
+    fn slot(side: SlotSide, index: u32) -> Slot {
+        let item = Item {
+            slot: Some((side, index)),
+            ..Item::default()
+        };
+        Slot::of(item, None)
+    }
+
+    fn run(op_name: &str, n_inputs: u32, n_outputs: u32) -> Run {
+        let inputs = (0..n_inputs).map(|i| slot(SlotSide::Input, i));
+        let outputs = (0..n_outputs).map(|i| slot(SlotSide::Output, i));
+        Run {
+            op_name: op_name.to_owned(),
+            slots: inputs.chain(outputs).collect(),
+            place: RunPlace {
+                rank: Some(2),
+                model_id: Some(7),
+                ..RunPlace::default()
+            },
+            ..Run::default()
+        }
+    }
+
+    fn node(op_type: &str, full_name: &str, inputs: Vec<Input>, output: ValueType) -> GraphNode {
+        GraphNode {
+            op_type: op_type.to_owned(),
+            full_name: full_name.to_owned(),
+            inputs,
+            output,
+            ..GraphNode::default()
+        }
+    }
+
+    #[test]
+    fn nodes_of_mindspore_hand_values_on() {
+        let tensor = || {
+            ValueType::Tensor(TensorType {
+                dtype: DType::F32,
+                shape: vec![2],
+            })
+        };
+        let tuple = ValueType::Tuple(vec![tensor(), tensor()]);
+        let monad = ValueType::Monad("UMonad".to_owned());
+        let graph = Graph {
+            constants: vec![Constant {
+                value: Literal::Int(None, 1),
+                full_name: None,
+            }],
+            nodes: vec![
+                node("Split", "net/Split-op0", vec![], tuple),
+                node("UpdateState", "net/u", vec![], monad),
+                node(
+                    "TupleGetItem",
+                    "net/g",
+                    vec![Input::Node(0), Input::Constant(0)],
+                    tensor(),
+                ),
+                node(
+                    "Depend",
+                    "net/d",
+                    vec![Input::Node(2), Input::Node(1)],
+                    tensor(),
+                ),
+                node(
+                    "Add",
+                    "net/Add-op1",
+                    vec![Input::Node(1), Input::Node(3), Input::Node(0)],
+                    tensor(),
+                ),
+            ],
+            ..Graph::default()
+        };
+        let graphs = [RankGraph {
+            rank: Some(2),
+            graph_id: 7,
+            path: PathBuf::new(),
+            graph,
+        }];
+        let runs = [
+            run("net_Split-op0", 0, 2),
+            run("net/Add-op1", 2, 1),
+            run("else", 1, 1),
+        ];
+        let place = |run, slot| SlotRef { run, slot };
+        let found = producers(&Graphs::default(), &runs, &graphs);
+        // The state that orders effects is no input.
+        let expected = [(place(1, 0), place(0, 1)), (place(1, 1), place(0, 0))];
+        assert_eq!(found, expected.into_iter().collect());
+    }
 }
