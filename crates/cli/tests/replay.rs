@@ -200,7 +200,7 @@ fn outputs_are_written_as_arrays() {
 }
 
 #[test]
-fn branches_and_what_they_capture() {
+fn other_models_agree_with_themselves() {
     let dir = tempfile::tempdir().unwrap();
     for (stem, sample) in [
         ("char_lm", "char_lm.sample.npz"),
@@ -254,7 +254,7 @@ fn mistakes() {
     let damaged = file_of(&out, "Relu");
     let bytes = fs::read(&damaged).unwrap();
     fs::write(&damaged, &bytes[..bytes.len() - 3]).unwrap();
-    check(&[&name_in(&damaged)], 3, "damaged");
+    check(&[&name_in(&damaged)], 3, "is not a valid DumpData file");
 
     let described = find_graph(&out);
     let whole = fs::read_to_string(&described).unwrap();

@@ -18,7 +18,7 @@ use opscope_engine::LoadOptions;
 
 use self::arrays::Arrays;
 use self::operators::Operators;
-use self::run::{Context, Half};
+use self::run::{Context, Golden, Half};
 use crate::arguments::ModeArguments;
 use crate::exit::{FOUND, Failure, PARTIAL, UNREADABLE, USAGE};
 
@@ -113,10 +113,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .transpose()?;
     let matching = (golden.as_ref()).map(|golden| Matching::of(&side, golden, &Options::default()));
     let target = Half::new(&side, model.as_ref());
-    let golden = golden.as_ref().map(|side| Half::new(side, model.as_ref()));
     let context = Context {
         target: &target,
-        golden: golden.as_ref().zip(matching.as_ref()),
+        golden: (golden.as_ref().zip(matching.as_ref()))
+            .map(|(side, matching)| Golden::new(Half::new(side, model.as_ref()), matching)),
         thresholds: &thresholds,
         options: LoadOptions { n_threads },
     };

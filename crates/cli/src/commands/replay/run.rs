@@ -1,5 +1,7 @@
 //! One operator, run again.
 
+use std::collections::HashMap;
+
 use opscope_analysis::compare::matching::{Matching, RunPair};
 use opscope_analysis::compare::replay::{Replayed, compare};
 use opscope_analysis::compare::result::OperatorName;
@@ -145,10 +147,31 @@ impl<'a> Half<'a> {
     }
 }
 
+/// The dump that is right.
+pub(super) struct Golden<'a> {
+    half: Half<'a>,
+    /// By run of the target, where one run is one of this dump.
+    pairs: HashMap<usize, &'a RunPair>,
+}
+
+impl<'a> Golden<'a> {
+    pub(super) fn new(half: Half<'a>, matching: &'a Matching) -> Golden<'a> {
+        let pairs = matching.pairs.iter();
+        let single = pairs.filter_map(|pair| match (&pair.target[..], &pair.golden[..]) {
+            ([run], [_]) => Some((*run, pair)),
+            _ => None,
+        });
+        Golden {
+            half,
+            pairs: single.collect(),
+        }
+    }
+}
+
 /// Everything that replaying needs.
 pub(super) struct Context<'a> {
     pub(super) target: &'a Half<'a>,
-    pub(super) golden: Option<(&'a Half<'a>, &'a Matching)>,
+    pub(super) golden: Option<Golden<'a>>,
     pub(super) thresholds: &'a Thresholds,
     pub(super) options: LoadOptions,
 }
@@ -164,8 +187,8 @@ impl Context<'_> {
             notes,
             ..Replayed::default()
         };
-        if let Some((golden, matching)) = self.golden {
-            self.compare_golden(run, golden, matching, &again, &mut replayed);
+        if let Some(golden) = &self.golden {
+            self.compare_golden(run, golden, &again, &mut replayed);
         }
         replayed.judge(self.thresholds);
         Ok((replayed, again))
@@ -175,20 +198,18 @@ impl Context<'_> {
     fn compare_golden(
         &self,
         run: usize,
-        golden: &Half<'_>,
-        matching: &Matching,
+        golden: &Golden<'_>,
         again: &[(usize, Tensor)],
         replayed: &mut Replayed,
     ) {
-        let is_it = |pair: &&RunPair| pair.target == [run] && pair.golden.len() == 1;
-        let Some(pair) = matching.pairs.iter().find(is_it) else {
+        let Some(pair) = golden.pairs.get(&run) else {
             let note = "the golden dump has no such operator";
             replayed.notes.push(note.to_owned());
             return;
         };
         for slots in &pair.slots {
             let target = &self.target.side.runs[slots.target.run].slots[slots.target.slot];
-            let right = &golden.side.runs[slots.golden.run].slots[slots.golden.slot];
+            let right = &golden.half.side.runs[slots.golden.run].slots[slots.golden.slot];
             if !(target.has_elements && right.has_elements) {
                 continue;
             }
@@ -203,7 +224,7 @@ impl Context<'_> {
                 (Err(refusal), _) | (_, Err(refusal)) => replayed.notes.push(refusal.text),
             }
         }
-        match golden.again(pair.golden[0], &self.options) {
+        match golden.half.again(pair.golden[0], &self.options) {
             Ok((dumped, golden_again, _)) => {
                 replayed.golden_own = pairs(&dumped, &golden_again);
                 replayed.inherited = pairs(again, &golden_again);

@@ -87,10 +87,7 @@ impl<'a> Values<'a> {
 
 /// The elements of a slot, in a layout that models use.
 pub(super) fn load(slot: &Slot) -> Result<Tensor, Refusal> {
-    let refuse = |text: String| {
-        let (name, path) = (slot.name(), slot.path.display());
-        Refusal::new(UNREADABLE, format!("{name} in `{path}`: {text}"))
-    };
+    let refuse = |text: String| Refusal::new(UNREADABLE, format!("{}: {text}", slot.name()));
     let layout = match slot.layout {
         Some(Layout::Nc1hwc0 | Layout::FractalZ) => Some(Layout::Nchw),
         Some(Layout::FractalNz) => Some(Layout::Nd),
