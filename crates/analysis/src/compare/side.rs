@@ -14,7 +14,7 @@ use opscope_tensor::{DType, Layout};
 use crate::catalogue::{self, Item, ItemKind};
 use crate::describe::chain;
 
-pub use graphs::Graphs;
+pub use graphs::{Graphs, positions};
 pub use load::{LoadError, Loaded};
 
 /// One of the dumps that are compared.

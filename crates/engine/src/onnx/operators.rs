@@ -242,7 +242,11 @@ impl OperatorSource for OnnxOperators {
         options: &LoadOptions,
     ) -> Result<Vec<(usize, Tensor)>, EngineError> {
         if let Some(obstacle) = &self.nodes[index].obstacle {
-            return Err(self.refuse(index, obstacle.clone()));
+            let name = &self.operators[index].operator.op_name;
+            return Err(EngineError::Invalid {
+                path: self.path.clone(),
+                reason: format!("{obstacle} of `{name}`; the model itself has it"),
+            });
         }
         let model = self.model(index, given)?;
         let inputs: Vec<Tensor> = {

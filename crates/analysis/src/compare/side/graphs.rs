@@ -12,6 +12,7 @@ use opscope_store::StoreError;
 use opscope_store::dump::mindspore::RankGraph;
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::graph_json::{self, GraphFile, GraphOperator};
+use opscope_store::record;
 use opscope_store::tree::acl::clean_name;
 use opscope_store::tree::own::graphs_dir;
 
@@ -165,6 +166,25 @@ impl Described {
     }
 }
 
+/// Which of an operator's inputs, or outputs, each of a run's slots is: pairs of the slot's place in the run and the
+/// position. Files of the runtime leave absent optional ones out and count on; array files do not.
+pub fn positions(run: &Run, side: record::Side, is_present: &[bool]) -> Vec<(usize, usize)> {
+    let slots = run.slots.iter().enumerate();
+    let own: Vec<(usize, usize)> = slots
+        .filter(|(_, slot)| slot.side == side)
+        .map(|(i, slot)| (i, slot.index as usize))
+        .collect();
+    let is_there = |position: usize| is_present.get(position) == Some(&true);
+    if own.iter().all(|(_, index)| is_there(*index)) {
+        return own;
+    }
+    let present: Vec<usize> = (0..is_present.len()).filter(|&i| is_there(i)).collect();
+    let counted = own
+        .iter()
+        .map(|(i, index)| Some((*i, *present.get(*index)?)));
+    counted.collect::<Option<_>>().unwrap_or(own)
+}
+
 /// The nearest directory of descriptions above the files of a directory.
 fn nearest(dir: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(dir).ok()?;
@@ -187,5 +207,43 @@ fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Store
         action,
         path,
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_store::record::Side as SlotSide;
+
+    use super::super::Slot;
+    use super::*;
+    use crate::catalogue::Item;
+
+    #[test]
+    fn absent_inputs_are_counted_or_not() {
+        let check = |indices: &[u32], is_present: &[u8], expected: &[usize]| {
+            let slot = |index: &u32| {
+                let item = Item {
+                    slot: Some((SlotSide::Input, *index)),
+                    ..Item::default()
+                };
+                Slot::of(item, None)
+            };
+            let run = Run {
+                slots: indices.iter().map(slot).collect(),
+                ..Run::default()
+            };
+            let is_present: Vec<bool> = is_present.iter().map(|&byte| byte == 1).collect();
+            let found = positions(&run, SlotSide::Input, &is_present);
+            let found: Vec<usize> = found.into_iter().map(|(_, position)| position).collect();
+            assert_eq!(found, expected, "{indices:?} {is_present:?}");
+        };
+        check(&[0, 1], &[1, 1], &[0, 1]);
+        check(&[0, 1], &[1, 0, 1], &[0, 2]);
+        check(&[0, 2], &[1, 0, 1], &[0, 2]);
+        check(&[0], &[0, 1], &[1]);
+        check(&[1], &[0, 1], &[1]);
+        check(&[0, 1, 2], &[1, 1, 0, 0, 1], &[0, 1, 4]);
+        // More than there are: nothing is known.
+        check(&[0, 1, 2], &[1, 0, 1], &[0, 1, 2]);
     }
 }

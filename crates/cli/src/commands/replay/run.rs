@@ -15,8 +15,17 @@ use opscope_tensor::Tensor;
 
 use super::Refusal;
 use super::operators::{Located, Operators};
-use super::values::{Values, load};
+use super::values::{Values, load, slots};
 use crate::exit::{Failure, UNREADABLE, USAGE};
+
+/// An output that the dump has.
+struct Dumped {
+    /// Its name there.
+    slot: String,
+    /// Which of the operator's outputs it is.
+    position: usize,
+    tensor: Tensor,
+}
 
 /// Outputs that were computed again, with their positions.
 pub(super) type Outputs = Vec<(usize, Tensor)>;
@@ -53,19 +62,23 @@ impl<'a> Half<'a> {
             if name.is_empty() {
                 continue;
             }
-            if let Some(tensor) = self.values.own(run, u32::try_from(i).unwrap_or(u32::MAX))? {
+            let names = &operator.operator.inputs;
+            if let Some(tensor) = self.values.own(run, names, i)? {
                 given.inputs.insert(i, tensor);
             } else if source.has_value(index, name) {
                 notes.push(format!("input.{i} is `{name}` of the model"));
             } else {
-                let (tensor, told) = self.elsewhere(run, number, name, &format!("input.{i}"))?;
+                let has_slot = self.values.own_slot(run, names, i).is_some();
+                let slot = format!("input.{i}");
+                let (tensor, told) = self.elsewhere(run, number, name, (&slot, has_slot))?;
                 notes.extend(told.map(|told| format!("input.{i} is {told}")));
                 given.inputs.insert(i, tensor);
             }
         }
         for name in &operator.captured {
             if !source.has_value(index, name) {
-                let (tensor, told) = self.elsewhere(run, number, name, "a value inside")?;
+                let (tensor, told) =
+                    self.elsewhere(run, number, name, ("a value inside", false))?;
                 notes.extend(told.map(|told| format!("`{name}`, read inside, is {told}")));
                 given.captured.insert(name.clone(), tensor);
             }
@@ -78,15 +91,11 @@ impl<'a> Half<'a> {
         run: usize,
         source: usize,
         name: &str,
-        slot: &str,
+        (slot, has_slot): (&str, bool),
     ) -> Result<(Tensor, Option<String>), Refusal> {
         if let Some(found) = self.values.elsewhere(run, source, name)? {
             return Ok(found);
         }
-        let has_slot = self.side.runs[run]
-            .slots
-            .iter()
-            .any(|own| own.name() == slot);
         let why = match has_slot {
             true => "the dump has statistics of it only",
             false => "neither the dump nor the model has it",
@@ -96,19 +105,23 @@ impl<'a> Half<'a> {
     }
 
     /// The outputs of a run that the dump has.
-    fn outputs(&self, run: usize) -> Result<Outputs, Refusal> {
-        let slots = &self.side.runs[run].slots;
-        let outputs: Vec<_> = slots
+    fn outputs(&self, run: usize, names: &[String]) -> Result<Vec<Dumped>, Refusal> {
+        let run = &self.side.runs[run];
+        let all = slots(run, SlotSide::Output, names);
+        let with_slots = all
             .iter()
-            .filter(|slot| slot.side == SlotSide::Output)
-            .collect();
-        let usable = outputs
-            .iter()
-            .filter(|slot| slot.has_elements || slot.problem.is_some());
-        let found: Outputs = usable
-            .map(|slot| Ok((slot.index as usize, load(slot)?)))
+            .map(|(slot, position)| (&run.slots[*slot], *position));
+        let found: Vec<Dumped> = with_slots
+            .filter(|(slot, _)| slot.has_elements || slot.problem.is_some())
+            .map(|(slot, position)| {
+                Ok(Dumped {
+                    slot: slot.name(),
+                    position,
+                    tensor: load(slot)?,
+                })
+            })
             .collect::<Result<_, Refusal>>()?;
-        match (found.is_empty(), outputs.is_empty()) {
+        match (found.is_empty(), all.is_empty()) {
             (false, _) => Ok(found),
             (true, true) => Err(Refusal::new(UNREADABLE, "the dump has no output of it")),
             (true, false) => {
@@ -123,10 +136,11 @@ impl<'a> Half<'a> {
         &self,
         run: usize,
         options: &LoadOptions,
-    ) -> Result<(Outputs, Outputs, Vec<String>), Refusal> {
-        let dumped = self.outputs(run)?;
+    ) -> Result<(Vec<Dumped>, Outputs, Vec<String>), Refusal> {
+        let (_, operators, index) = self.located.get(run)?;
+        let operator = &operators.source.operators()[index].operator;
+        let dumped = self.outputs(run, &operator.outputs)?;
         let (source, index, mut given, notes) = self.given(run)?;
-        let operator = &source.operators()[index].operator;
         if is_random(operator, &given.inputs) {
             let text = format!("`{}` draws random numbers", operator.op_type);
             return Err(Refusal::new(USAGE, text));
@@ -137,7 +151,8 @@ impl<'a> Half<'a> {
                 .get(*i)
                 .is_some_and(|name| !name.is_empty())
         };
-        given.outputs = dumped.iter().map(|(i, _)| *i).filter(is_known).collect();
+        let positions = dumped.iter().map(|one| one.position);
+        given.outputs = positions.filter(is_known).collect();
         if given.outputs.is_empty() {
             let text = "its outputs in the dump are not those that it has in the model";
             return Err(Refusal::new(USAGE, text));
@@ -183,11 +198,12 @@ impl Context<'_> {
         let mut replayed = Replayed {
             operator: name_of(&self.target.side.runs[run]),
             task_id: self.target.side.runs[run].task_id,
-            own: pairs(&dumped, &again),
+            own: against(&dumped, &again),
             notes,
             ..Replayed::default()
         };
         if let Some(golden) = &self.golden {
+            let again = relabelled(&dumped, &again);
             self.compare_golden(run, golden, &again, &mut replayed);
         }
         replayed.judge(self.thresholds);
@@ -199,7 +215,7 @@ impl Context<'_> {
         &self,
         run: usize,
         golden: &Golden<'_>,
-        again: &[(usize, Tensor)],
+        again: &[Dumped],
         replayed: &mut Replayed,
     ) {
         let Some(pair) = golden.pairs.get(&run) else {
@@ -226,8 +242,8 @@ impl Context<'_> {
         }
         match golden.half.again(pair.golden[0], &self.options) {
             Ok((dumped, golden_again, _)) => {
-                replayed.golden_own = pairs(&dumped, &golden_again);
-                replayed.inherited = pairs(again, &golden_again);
+                replayed.golden_own = against(&dumped, &golden_again);
+                replayed.inherited = against(again, &golden_again);
             }
             Err(refusal) => replayed.notes.push(format!(
                 "the golden operator cannot be run again: {}",
@@ -237,14 +253,28 @@ impl Context<'_> {
     }
 }
 
-/// Compares outputs of the same position.
-fn pairs(target: &[(usize, Tensor)], golden: &[(usize, Tensor)]) -> Vec<SlotResult> {
-    let partner = |i: usize| golden.iter().find(|(j, _)| *j == i);
-    let pair = |(i, a): &(usize, Tensor)| {
-        let (_, b) = partner(*i)?;
-        Some(compare(&format!("output.{i}"), a, b))
-    };
-    target.iter().filter_map(pair).collect()
+/// Compares outputs in a dump with those that were computed again.
+fn against(dumped: &[Dumped], again: &[(usize, Tensor)]) -> Vec<SlotResult> {
+    let pairs = dumped.iter().filter_map(|one| {
+        let (_, tensor) = again
+            .iter()
+            .find(|(position, _)| *position == one.position)?;
+        Some(compare(&one.slot, &one.tensor, tensor))
+    });
+    pairs.collect()
+}
+
+/// What was computed again, under the names that the dump has.
+fn relabelled(dumped: &[Dumped], again: &[(usize, Tensor)]) -> Vec<Dumped> {
+    let name = |position: usize| dumped.iter().find(|one| one.position == position);
+    let pairs = again.iter().filter_map(|(position, tensor)| {
+        Some(Dumped {
+            slot: name(*position)?.slot.clone(),
+            position: *position,
+            tensor: tensor.clone(),
+        })
+    });
+    pairs.collect()
 }
 
 pub(super) fn name_of(run: &Run) -> OperatorName {

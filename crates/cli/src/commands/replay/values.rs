@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use opscope_analysis::compare::matching::SlotRef;
-use opscope_analysis::compare::side::{LoadError, RunPlace, Side, Slot};
+use opscope_analysis::compare::side::{LoadError, Run, RunPlace, Side, Slot, positions};
 use opscope_store::record::Side as SlotSide;
 use opscope_tensor::{Layout, Tensor};
 
@@ -28,18 +28,16 @@ impl<'a> Values<'a> {
                 continue;
             };
             let operator = &operators.source.operators()[operator].operator;
-            for (i, slot) in run.slots.iter().enumerate() {
-                let names = match slot.side {
-                    SlotSide::Input => &operator.inputs,
-                    SlotSide::Output => &operator.outputs,
-                };
-                if let Some(name) = names.get(slot.index as usize).filter(|n| !n.is_empty()) {
-                    let key = (run.place.clone(), source, name.clone());
-                    let place = SlotRef {
-                        run: index,
-                        slot: i,
-                    };
-                    by_name.entry(key).or_default().push(place);
+            for (wanted, names) in [
+                (SlotSide::Input, &operator.inputs),
+                (SlotSide::Output, &operator.outputs),
+            ] {
+                for (slot, position) in slots(run, wanted, names) {
+                    if let Some(name) = names.get(position).filter(|name| !name.is_empty()) {
+                        let key = (run.place.clone(), source, name.clone());
+                        let place = SlotRef { run: index, slot };
+                        by_name.entry(key).or_default().push(place);
+                    }
                 }
             }
         }
@@ -47,12 +45,24 @@ impl<'a> Values<'a> {
     }
 
     /// An input from the operator's own record; none if that has no elements of it.
-    pub(super) fn own(&self, run: usize, index: u32) -> Result<Option<Tensor>, Refusal> {
-        let slot = self.side.runs[run].slot(SlotSide::Input, index);
-        match slot {
+    pub(super) fn own(
+        &self,
+        run: usize,
+        names: &[String],
+        position: usize,
+    ) -> Result<Option<Tensor>, Refusal> {
+        match self.own_slot(run, names, position) {
             Some(slot) if slot.has_elements || slot.problem.is_some() => load(slot).map(Some),
             Some(_) | None => Ok(None),
         }
+    }
+
+    /// The slot of an input.
+    pub(super) fn own_slot(&self, run: usize, names: &[String], position: usize) -> Option<&Slot> {
+        let run = &self.side.runs[run];
+        let slots = slots(run, SlotSide::Input, names).into_iter();
+        let mut found = slots.filter(|(_, known)| *known == position);
+        found.next().map(|(slot, _)| &run.slots[slot])
     }
 
     /// The value of this name as another operator made it before a run, or read it.
@@ -83,6 +93,12 @@ impl<'a> Values<'a> {
     fn slot(&self, place: SlotRef) -> &Slot {
         &self.side.runs[place.run].slots[place.slot]
     }
+}
+
+/// The slots of a run's side with the positions that the operator has them at.
+pub(super) fn slots(run: &Run, side: SlotSide, names: &[String]) -> Vec<(usize, usize)> {
+    let is_present: Vec<bool> = names.iter().map(|name| !name.is_empty()).collect();
+    positions(run, side, &is_present)
 }
 
 /// The elements of a slot, in a layout that models use.

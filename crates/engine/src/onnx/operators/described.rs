@@ -50,9 +50,7 @@ fn of_operator(described: &GraphOperator) -> (Node, SourceOperator) {
         match attribute::parse(name, text, known) {
             Some(attribute) => attributes.push(attribute),
             None => {
-                obstacle = Some(format!(
-                    "the description beside the dump does not have all of the attribute `{name}`"
-                ));
+                obstacle = Some(format!("it does not have all of the attribute `{name}`"));
             }
         }
     }

@@ -10,7 +10,7 @@ use opscope_store::tree::acl::clean_name;
 
 use super::super::super::matching::SlotRef;
 use super::super::{Run, RunPlace};
-use super::Graphs;
+use super::{Graphs, positions};
 
 /// Longest chain of nodes that only hand something on.
 const N_HANDED_ON_MAX: usize = 64;
@@ -46,17 +46,18 @@ pub(super) fn producers(
             *places.entry(&run.place).or_insert(n_places)
         })
         .collect();
-    let ends = |run: usize, wanted: SlotSide| {
-        let slots = runs[run].slots.iter().enumerate();
+    let ends = |run: usize, side: SlotSide| {
         let (wires, place) = (wires[run].as_ref(), place_of[run]);
-        slots.filter_map(move |(slot, known)| {
-            let names = match wanted {
-                SlotSide::Input => &wires?.inputs,
-                SlotSide::Output => &wires?.outputs,
-            };
-            let name = names.get(known.index as usize)?.as_ref()?;
+        let names = wires.map_or(&[][..], |wires| match side {
+            SlotSide::Input => &wires.inputs,
+            SlotSide::Output => &wires.outputs,
+        });
+        let is_present: Vec<bool> = names.iter().map(Option::is_some).collect();
+        let slots = positions(&runs[run], side, &is_present).into_iter();
+        slots.filter_map(move |(slot, position)| {
+            let name = names.get(position)?.as_ref()?;
             let key = (place, wires?.graph, name.as_ref());
-            (known.side == wanted).then_some((key, SlotRef { run, slot }))
+            Some((key, SlotRef { run, slot }))
         })
     };
     let mut made: HashMap<(usize, usize, &str), Vec<SlotRef>> = HashMap::new();
