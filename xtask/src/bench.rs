@@ -1,5 +1,6 @@
-//! `cargo xtask bench [capture] [convert] [mindspore] [stats] [torch] [write]`: the benchmarks.
+//! `cargo xtask bench [capture] [compare] [convert] [mindspore] [stats] [torch] [write]`: the benchmarks.
 
+mod compare;
 mod mindspore;
 mod torch;
 
@@ -22,6 +23,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     let is_wanted = |name: &str| filters.is_empty() || filters.iter().any(|f| f == name);
     if is_wanted("capture") {
         run_stage("capture", capture()?)?;
+    }
+    if is_wanted("compare") {
+        compare::run()?;
     }
     if is_wanted("convert") {
         run_stage("convert", bench_of("opscope-analysis", "convert"))?;

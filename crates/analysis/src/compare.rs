@@ -11,9 +11,12 @@
 //! | [`result`] | everything a comparison found, to be saved and read again |
 
 pub mod attribution;
+pub mod document;
+mod flow;
 pub mod matching;
 pub mod measure;
 mod metrics;
+mod nearest;
 pub mod replay;
 pub mod result;
 pub mod side;

@@ -53,6 +53,10 @@ pub(crate) trait Machine: Copy {
     fn subtract(self, a: Self::Reals, b: Self::Reals) -> Self::Reals;
     /// `a * b`.
     fn multiply(self, a: Self::Reals, b: Self::Reals) -> Self::Reals;
+    /// `a` where it is below `b`, otherwise `b`, also where either is NaN.
+    fn min_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals;
+    /// `a` where it is above `b`, otherwise `b`, also where either is NaN.
+    fn max_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals;
     /// `a` without its sign.
     fn magnitude(self, a: Self::Reals) -> Self::Reals;
     /// `sum + a * a` for an `a` whose square is exact, so that it does not matter whether it is

@@ -1,20 +1,94 @@
 //! Which operator and slot of one side is which of the other.
+//!
+//! Each way of finding partners sees only what the ways before it left over. The rules, one after the other, are
+//! in `docs/compare/matching.md`.
+//!
+//! | module | job |
+//! | --- | --- |
+//! | `places` | which rank, model and step of one side is which of the other |
+//! | `board` | who has a partner, and what lies between those that have |
+//! | `mapping` | what the user says |
+//! | `fusion` | one operator that was made of several |
+//! | `name` | equal names |
+//! | `order` | equal types in the order of execution |
+//! | `fuzzy` | likeness |
+//! | `slots` | which slot of partners is which, and in what layout |
+//! | `reason` | why the rest has no partner |
 
-mod by_name;
+mod board;
+mod fusion;
+mod fuzzy;
+mod mapping;
+mod name;
+mod op_type;
+mod order;
+mod places;
+mod reason;
+mod slots;
 
 use opscope_store::record::Side as SlotSide;
 use opscope_tensor::Layout;
 
 use super::side::Side;
+use board::Board;
+use places::Places;
+
+pub use fusion::{FusedOperator, FusionRules, FusionRulesError};
+pub use mapping::{Form, Mapping, MappingError, Names, OperatorMapping};
 
 /// How partners are looked for.
 #[derive(Clone, Debug, Default)]
-pub struct Options {}
+pub struct Options {
+    /// Ranks of the target with those of the golden side. Without any, all that can be told.
+    pub ranks: Vec<(u32, u32)>,
+    /// Names of models of the target with those of the golden side, likewise.
+    pub models: Vec<(String, String)>,
+    /// Steps of the target with those of the golden side, likewise.
+    pub steps: Vec<(u64, u64)>,
+    /// What the user knows.
+    pub mapping: Option<Mapping>,
+    /// What the compiler fused in the target.
+    pub target_fusion: Option<FusionRules>,
+    /// What the compiler fused in the golden side.
+    pub golden_fusion: Option<FusionRules>,
+    /// Whether operators may only be matched by mapping, declared fusion and name, never by a guess.
+    pub no_guesses: bool,
+}
 
 impl Matching {
-    /// Finds what belongs together.
-    pub fn of(target: &Side, golden: &Side, _options: &Options) -> Matching {
-        by_name::matching(target, golden)
+    /// Finds what belongs together. No slot is in two pairs, and the same input leads to the same result.
+    ///
+    /// # Errors
+    /// [`MappingError`] if the mapping names what is in neither step of a side, or something twice.
+    pub fn of(target: &Side, golden: &Side, options: &Options) -> Result<Matching, MappingError> {
+        let Places { scopes, apart } = places::align(target, golden, options);
+        let mut board = Board::new([target, golden], &scopes);
+        for one in apart {
+            board.leave(usize::from(!one.is_of_target), one.run, one.reason);
+        }
+        let entries = match &options.mapping {
+            Some(given) => mapping::resolve(given, &mut board)?,
+            None => Vec::new(),
+        };
+        let rules = [&options.target_fusion, &options.golden_fusion].map(Option::as_ref);
+        for scope in &scopes {
+            mapping::apply(&entries, &mut board, scope);
+            fusion::declared(&mut board, scope, rules);
+            name::equal(&mut board, scope);
+            fusion::same_originals(&mut board, scope, rules);
+            if !options.no_guesses {
+                fusion::by_name(&mut board, scope);
+                if scope.is_ordered {
+                    fusion::chains(&mut board, scope);
+                    order::align(&mut board, scope);
+                    name::equal_between_anchors(&mut board, scope);
+                    fusion::chains(&mut board, scope);
+                }
+                fuzzy::likely(&mut board, scope);
+            }
+            reason::explain(&mut board, scope);
+        }
+        Ok(board.finish())
     }
 }
 
@@ -67,6 +141,20 @@ pub struct SlotPair {
     pub golden: SlotRef,
     /// The layout that both are brought to before they are compared; none if they are compared as they are.
     pub layout: Option<Layout>,
+    /// What may be done if their extents do not agree; never done without being asked for.
+    pub hint: Option<Hint>,
+}
+
+/// A proposal for slots whose extents do not agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
+    /// The extents agree if the target has the one layout and the golden side the other.
+    Layouts {
+        /// The target's.
+        target: Layout,
+        /// The golden side's.
+        golden: Layout,
+    },
 }
 
 /// A slot of a side.
@@ -83,10 +171,14 @@ pub struct SlotRef {
 pub struct MissingSlot {
     /// Whether the target has it, and the golden side does not.
     pub is_of_target: bool,
+    /// Which of the side's runs.
+    pub run: usize,
     /// Input or output.
     pub side: SlotSide,
     /// Which one.
     pub index: u32,
+    /// Whether it is a value inside of what the other side fused.
+    pub is_inner: bool,
 }
 
 /// An execution without a partner.
@@ -103,12 +195,16 @@ pub struct Unmatched {
 /// Why an execution has no partner.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
-    /// Nothing of the other side has its name.
+    /// Nothing of the other side has its name, or is enough like it.
     NoSuchName,
     /// The other side has no such step or rank.
     NoSuchPlace,
     /// The other side has it less often.
     NoSuchRepeat,
+    /// What has its name on the other side is an operator of another type, which is named.
+    OtherType(String),
+    /// Two operators of the other side are about equally like it.
+    Ambiguous(String, String),
     /// It vanished in a fused operator, whose inner values the other side does not have.
     InsideFusion(String),
     /// A mapping or choice of the user leaves it out.

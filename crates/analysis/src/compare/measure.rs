@@ -1,7 +1,7 @@
 //! Measuring matched slots: elements, or what a dump has instead of them.
 
+use opscope_tensor::Layout;
 use opscope_tensor::difference::{self, Difference};
-use opscope_tensor::{DType, Layout};
 
 use super::matching::{How, Matching, RunPair, SlotPair, SlotRef};
 use super::result::{
@@ -126,16 +126,7 @@ fn slot(sides: Sides<'_>, pair: SlotPair, options: difference::Options) -> Outco
     }
     let (found, n_bytes) = match tensors((target, golden), pair.layout, options) {
         Ok(found) => found,
-        Err(Fault::Shape) => {
-            result.evidence = "shape".to_owned();
-            result.level = Level::Fail;
-            result.rules.push(RuleHit {
-                metric: SHAPE_RULE.to_owned(),
-                level: Level::Fail,
-                ..RuleHit::default()
-            });
-            return Ok((result, 0));
-        }
+        Err(Fault::Shape) => return Ok((of_shapes(result), 0)),
         Err(fault) => return Err(Box::new(skip_of(sides, pair, fault))),
     };
     result.evidence = "tensor".to_owned();
@@ -165,23 +156,37 @@ fn without_elements(sides: Sides<'_>, pair: SlotPair, result: SlotResult) -> Out
         return Err(Box::new(skip));
     }
     match statistics::compare(target, golden) {
-        Some((evidence, metrics)) => {
-            let evidence = evidence.to_owned();
-            Ok((
-                SlotResult {
-                    evidence,
-                    metrics,
-                    ..result
-                },
-                0,
-            ))
-        }
-        None => {
-            let message = "one side has no elements, and both have no statistic in common";
-            let reason = ("no_evidence", message.to_owned());
+        statistics::Outcome::Measured(found) => Ok((
+            SlotResult {
+                evidence: found.evidence.to_owned(),
+                metrics: found.metrics,
+                ..result
+            },
+            found.n_bytes,
+        )),
+        statistics::Outcome::Shape => Ok((of_shapes(result), 0)),
+        statistics::Outcome::Nothing(message) => {
+            let reason = ("no_evidence", message);
             Err(Box::new(skip(sides, "both", pair.target, target, reason)))
         }
+        statistics::Outcome::Unreadable(is_of_target, error) => Err(Box::new(skip_of(
+            sides,
+            pair,
+            Fault::Read(is_of_target, error),
+        ))),
     }
+}
+
+/// The result of slots whose extents differ.
+fn of_shapes(mut result: SlotResult) -> SlotResult {
+    result.evidence = "shape".to_owned();
+    result.level = Level::Fail;
+    result.rules.push(RuleHit {
+        metric: SHAPE_RULE.to_owned(),
+        level: Level::Fail,
+        ..RuleHit::default()
+    });
+    result
 }
 
 fn skip_of(sides: Sides<'_>, pair: SlotPair, fault: Fault) -> Skip {
@@ -260,11 +265,11 @@ fn layout_for(slot: &Slot, wanted: Option<Layout>) -> Option<Layout> {
 }
 
 /// Whether extents are the same, apart from axes of 1.
-fn has_same_extents(a: &[usize], b: &[usize]) -> bool {
-    let squeezed = |dims: &[usize]| {
+pub(super) fn has_same_extents<T: Copy + PartialEq + From<u8>>(a: &[T], b: &[T]) -> bool {
+    let squeezed = |dims: &[T]| {
         dims.iter()
             .copied()
-            .filter(|&dim| dim != 1)
+            .filter(|&dim| dim != T::from(1))
             .collect::<Vec<_>>()
     };
     squeezed(a) == squeezed(b)
@@ -289,7 +294,7 @@ fn skip(
         path: Some(slot.path.display().to_string()),
         reason: reason.to_owned(),
         message,
-        is_allowed: false,
+        ..Skip::default()
     }
 }
 
@@ -342,10 +347,4 @@ impl Matching {
         let mut slots = pairs.flat_map(|pair| pair.slots.iter());
         slots.find(|pair| pair.golden == slot).copied()
     }
-}
-
-/// The dtype that thresholds go by: the coarser of both where both are floats, else the target's.
-pub fn coarser(target: &str, golden: &str) -> Option<DType> {
-    let (target, golden): (DType, DType) = (target.parse().ok()?, golden.parse().ok()?);
-    Some(difference::coarser(target, golden).unwrap_or(target))
 }

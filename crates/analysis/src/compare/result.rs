@@ -52,8 +52,11 @@ pub struct OperatorResult {
     pub likeness: Option<f64>,
     /// Inputs, then outputs.
     pub slots: Vec<SlotResult>,
-    /// The verdict on the operator: the worst of its outputs' that it did not inherit.
+    /// The verdict on the operator: the worst of its outputs'; of its inputs' if no output was judged.
     pub level: Level,
+    /// Why its outputs are not what they should be, if they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
     /// Error of the inputs, of the outputs, and what the operator added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<OwnError>,
@@ -63,7 +66,7 @@ pub struct OperatorResult {
 }
 
 /// An operator of a dump.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct OperatorName {
     /// Its type.
     pub op_type: String,
@@ -105,6 +108,9 @@ pub struct SlotResult {
     /// The numbers of the golden side against the reference, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub yardstick: Option<Metrics>,
+    /// The dtype whose limits applied, where the values went through a coarser one than both sides have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_as: Option<String>,
     /// The verdict.
     pub level: Level,
     /// The rules that led to it.
@@ -218,6 +224,9 @@ pub struct Skip {
     /// Whether the user allowed it.
     #[serde(default)]
     pub is_allowed: bool,
+    /// Of an operator without a partner, the first of [`Comparison::operators`] that its side ran after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<usize>,
 }
 
 /// What came of a comparison.
@@ -239,9 +248,15 @@ pub struct Summary {
     /// The first slot beyond the limits of a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_failure: Option<Divergence>,
-    /// The first operator that made a NaN or an infinity.
+    /// The first divergence of each rank, where there are several ranks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_by_rank: Vec<Divergence>,
+    /// The first operator that made a NaN or an infinity, or the first that shows one if none is known to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_non_finite: Option<usize>,
+    /// The way of the bad values from that operator to the last one that is known to pass them on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub non_finite_chain: Vec<usize>,
     /// Operators by what they added, most first; at most as many as were asked for.
     pub ranking: Vec<usize>,
     /// Bytes that were compared, both sides together.
@@ -257,6 +272,20 @@ pub struct Divergence {
     pub slot: String,
     /// What is known of the reason.
     pub cause: Cause,
+    /// Operators that were not compared and stand between what agrees and this slot, the nearest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suspects: Vec<Suspect>,
+}
+
+/// An operator that was not compared and may be the reason of a divergence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Suspect {
+    /// `target`, `golden` or `both`.
+    pub side: String,
+    /// Which one.
+    pub operator: OperatorName,
+    /// Why it was not compared: a reason of [`Skip`], or `not_judged`.
+    pub reason: String,
 }
 
 /// Why an output is not what it should be.
@@ -265,14 +294,13 @@ pub struct Divergence {
 pub enum Cause {
     /// The inputs agree and the output does not: the operator itself.
     Own,
-    /// It is an input that no operator before made: a weight, an input of the model, or the output of an
-    /// operator that was not compared.
+    /// It is an input that no compared operator made: a weight or an input of the model.
     Outside,
     /// The inputs differ already.
     Inherited,
-    /// Inputs and output differ about as much: small errors that came together.
+    /// The inputs agree, though not exactly, and the output differs by no more than the operator may make of that.
     Gradual,
-    /// No input was compared.
+    /// Not all inputs were compared, or something before it was not.
     Unknown,
 }
 

@@ -101,6 +101,27 @@ pub struct Slot {
 }
 
 impl Slot {
+    /// A slot of which dtype and extents are known and nothing else: the dump has neither elements nor statistics
+    /// of it.
+    pub fn described(side: record::Side, index: u32, dtype: DType, shape: &[u64]) -> Slot {
+        Slot {
+            side,
+            index,
+            dtype: Some(dtype),
+            dtype_name: dtype.to_string(),
+            layout: None,
+            shape: Some(shape.to_vec()),
+            original_shape: None,
+            original: None,
+            n_bytes: 0,
+            path: PathBuf::new(),
+            has_elements: false,
+            statistics: Vec::new(),
+            problem: None,
+            item: Item::default(),
+        }
+    }
+
     /// `input.0`, `output.1`, …
     pub fn name(&self) -> String {
         format!("{}.{}", self.side.name(), self.index)

@@ -4,14 +4,17 @@ use super::matching::{MissingSlot, Reason, RunPair, Unmatched};
 use super::measure::Sides;
 use super::result::{OperatorName, Skip};
 
+/// Reason of a slot that only one side has.
+pub(super) const MISSING_SLOT: &str = "missing_slot";
+
 /// The skips that a matching leads to: operators and slots without a partner, and files that could not be
 /// read at all.
 pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
-    let unmatched = sides
-        .matching
-        .unmatched
-        .iter()
-        .map(|one| of_unmatched(sides, one));
+    let orders = [true, false].map(|is_target| order_of(sides, is_target));
+    let unmatched = sides.matching.unmatched.iter().map(|one| {
+        let order = &orders[usize::from(!one.is_of_target)];
+        of_unmatched(sides, one, order)
+    });
     let missing = sides.matching.pairs.iter().flat_map(|pair| {
         let slots = pair.missing.iter();
         slots.map(move |slot| of_slot(sides, pair, *slot))
@@ -28,7 +31,25 @@ pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
     unmatched.chain(missing).chain(problems).collect()
 }
 
-fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched) -> Skip {
+/// The pairs of a matching by the first of their executions on a side.
+fn order_of(sides: Sides<'_>, is_target: bool) -> Vec<(usize, usize)> {
+    let pairs = sides.matching.pairs.iter().enumerate();
+    let first = |pair: &RunPair| {
+        let runs = if is_target {
+            &pair.target
+        } else {
+            &pair.golden
+        };
+        runs.iter().min().copied()
+    };
+    let mut order: Vec<(usize, usize)> = pairs
+        .filter_map(|(i, pair)| Some((first(pair)?, i)))
+        .collect();
+    order.sort_unstable();
+    order
+}
+
+fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &[(usize, usize)]) -> Skip {
     let (name, side) = if unmatched.is_of_target {
         ("target", sides.target)
     } else {
@@ -40,8 +61,15 @@ fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched) -> Skip {
         (Some(problem), _) => ("damaged", problem.clone()),
         (None, reason) => (reason.name(), reason.message(unmatched.is_of_target)),
     };
+    let is_here = |other: usize| {
+        let place = &side.runs[other].place;
+        (place.rank, place.step) == (run.place.rank, run.place.step)
+    };
+    let after = order.partition_point(|&(other, _)| other <= unmatched.run);
+    let next = order[after..].iter().find(|&&(other, _)| is_here(other));
     Skip {
         side: name.to_owned(),
+        before: next.map(|&(_, pair)| pair),
         operator: Some(OperatorName::of(run)),
         slot: None,
         path: run
@@ -55,21 +83,34 @@ fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched) -> Skip {
 }
 
 fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
-    let (name, other, side, runs) = if slot.is_of_target {
-        ("target", "golden", sides.target, &pair.target)
+    let (name, other, side, others, partners) = if slot.is_of_target {
+        ("target", "golden", sides.target, sides.golden, &pair.golden)
     } else {
-        ("golden", "target", sides.golden, &pair.golden)
+        ("golden", "target", sides.golden, sides.target, &pair.target)
     };
-    let run = runs.first().and_then(|&run| side.runs.get(run));
+    let run = side.runs.get(slot.run);
     let slot_name = format!("{}.{}", slot.side.name(), slot.index);
+    let (reason, message) = if slot.is_inner {
+        let partners: Vec<&str> = partners
+            .iter()
+            .map(|&run| others.runs[run].op_name.as_str())
+            .collect();
+        let reason = Reason::InsideFusion(partners.join("+"));
+        (reason.name(), reason.message(slot.is_of_target))
+    } else {
+        (
+            MISSING_SLOT,
+            format!("the {other} side has no {slot_name} of it"),
+        )
+    };
     Skip {
         side: name.to_owned(),
         operator: run.map(OperatorName::of),
-        message: format!("the {other} side has no {slot_name} of it"),
+        message,
         slot: Some(slot_name),
         path: None,
-        reason: "missing_slot".to_owned(),
-        is_allowed: false,
+        reason: reason.to_owned(),
+        ..Skip::default()
     }
 }
 
@@ -80,6 +121,8 @@ impl Reason {
             Reason::NoSuchName => "missing",
             Reason::NoSuchPlace => "missing_place",
             Reason::NoSuchRepeat => "missing_repeat",
+            Reason::OtherType(_) => "other_type",
+            Reason::Ambiguous(..) => "ambiguous",
             Reason::InsideFusion(_) => "inside_fusion",
             Reason::LeftOut => "left_out",
         }
@@ -94,7 +137,13 @@ impl Reason {
             Reason::InsideFusion(name) => {
                 format!("it is inside `{name}` on the {other} side, which shows no value of it")
             }
-            Reason::LeftOut => "the mapping leaves it out".to_owned(),
+            Reason::OtherType(op_type) => {
+                format!("what has its name on the {other} side is of type `{op_type}`")
+            }
+            Reason::Ambiguous(first, second) => {
+                format!("`{first}` and `{second}` of the {other} side are about equally like it")
+            }
+            Reason::LeftOut => "a mapping or choice leaves it out".to_owned(),
         }
     }
 }

@@ -1,29 +1,226 @@
 //! Comparing slots of which one side, or both, has statistics or digests only.
+//!
+//! Extremes, mean and norm of two tensors differ by no more than the tensors themselves do, so limits of the
+//! latter serve for the former: what fails here would fail there. What passes may still differ.
 
+mod described;
+mod number;
+
+use opscope_tensor::Layout;
+
+use self::described::{Described, Name};
+use self::number::Number;
+use super::measure::has_same_extents;
 use super::result::Metrics;
-use super::side::Slot;
+use super::side::{LoadError, Slot};
 
-/// What could be compared, `statistics` or `digest`, and the numbers; none if both have nothing in common.
-pub(super) fn compare(target: &Slot, golden: &Slot) -> Option<(&'static str, Metrics)> {
-    let of = |slot: &Slot| slot.statistics.clone();
-    let (target, golden) = (of(target), of(golden));
+/// What came of comparing statistics.
+pub(super) enum Outcome {
+    /// Both have something in common.
+    Measured(Found),
+    /// The extents differ.
+    Shape,
+    /// There is nothing to compare, and why.
+    Nothing(String),
+    /// The elements of the target, or of the golden side, cannot be read.
+    Unreadable(bool, LoadError),
+}
+
+/// What was compared.
+pub(super) struct Found {
+    /// `statistics` or `digest`.
+    pub(super) evidence: &'static str,
+    /// The numbers.
+    pub(super) metrics: Metrics,
+    /// Bytes of elements that were read.
+    pub(super) n_bytes: u64,
+}
+
+/// Compares what both sides have; of elements statistics are computed.
+pub(super) fn compare(target: &Slot, golden: &Slot) -> Outcome {
+    if let (Some(a), Some(b)) = (&target.shape, &golden.shape)
+        && !has_same_extents(a, b)
+    {
+        let plain = |slot: &Slot| slot.layout.filter(|layout| *layout != Layout::Nd);
+        if plain(target) == plain(golden) || n_elements(a) == n_elements(b) {
+            return Outcome::Shape;
+        }
+        let message = "one side has no elements, and the layouts have different numbers of them";
+        return Outcome::Nothing(message.to_owned());
+    }
+    let (a, b) = match (Described::of(target), Described::of(golden)) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(error), _) => return Outcome::Unreadable(true, error),
+        (_, Err(error)) => return Outcome::Unreadable(false, error),
+    };
     let mut metrics = Vec::new();
-    for (title, value) in &target {
-        let other = golden
-            .iter()
-            .find(|(known, _)| known.eq_ignore_ascii_case(title));
-        let (Some(a), Some(b)) = (value, other.and_then(|(_, value)| value.as_ref())) else {
+    let has_statistics = numbers(&a, &b, &mut metrics);
+    let digest = a.digest_mismatch(&b);
+    metrics.extend(digest.map(|is| ("digest_mismatch".to_owned(), f64::from(u8::from(is)))));
+    let evidence = match (has_statistics, digest) {
+        (true, _) => "statistics",
+        (false, Some(_)) => "digest",
+        (false, None) => {
+            let message =
+                "one side has no elements, and both have no statistic and no digest in common";
+            return Outcome::Nothing(message.to_owned());
+        }
+    };
+    if has_statistics {
+        metrics.extend(a.summary("target"));
+        metrics.extend(b.summary("golden"));
+    }
+    Outcome::Measured(Found {
+        evidence,
+        metrics: Metrics(metrics),
+        n_bytes: a.n_bytes + b.n_bytes,
+    })
+}
+
+fn n_elements(dims: &[u64]) -> Option<u64> {
+    dims.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim))
+}
+
+/// Adds what both have in common, and says whether that is anything.
+fn numbers(a: &Described, b: &Described, metrics: &mut Vec<(String, f64)>) -> bool {
+    let mut has_any = false;
+    for name in Name::REALS {
+        let (Some(x), Some(y)) = (a.get(name), b.get(name)) else {
             continue;
         };
-        if let (Ok(a), Ok(b)) = (a.parse::<f64>(), b.parse::<f64>()) {
-            let distance = (a - b).abs();
+        // Tables differ in whether a NaN shows in the extremes.
+        if name.is_extreme() && a.family != b.family && (a.has_nan() || b.has_nan()) {
+            continue;
+        }
+        has_any = true;
+        if x.value.is_finite() && y.value.is_finite() {
+            let distance = x.distance(y);
             let relative = if distance == 0.0 {
                 0.0
             } else {
-                distance / b.abs()
+                distance / scale(b, name, y)
             };
-            metrics.push((format!("{}_rel", title.to_lowercase()), relative));
+            metrics.push((format!("statistic_{}_rel", name.text()), relative));
         }
     }
-    (!metrics.is_empty()).then_some(("statistics", Metrics(metrics)))
+    for name in Name::SHARES {
+        let n = b.get(Name::Count).or(a.get(Name::Count));
+        let (Some(x), Some(y), Some(n)) = (a.get(name), b.get(name), n) else {
+            continue;
+        };
+        has_any = true;
+        let share = x.distance(y) / n.value.max(1.0);
+        metrics.push((format!("statistic_{}_share", name.text()), share));
+    }
+    has_any |= non_finite(a, b, metrics);
+    has_any
+}
+
+/// What a distance is measured by: the golden side's largest magnitude, as far as it is known, and its norm for
+/// a norm. A mean cannot be farther off than the elements are in the square mean, so it is measured by that.
+fn scale(golden: &Described, name: Name, own: Number) -> f64 {
+    let finite = |name: Name| golden.get(name).filter(|number| number.value.is_finite());
+    let magnitude = |name: Name| finite(name).map(|number| number.value.abs());
+    let rms = || {
+        let (norm, n) = (magnitude(Name::L2Norm)?, magnitude(Name::Count)?);
+        (n > 0.0).then(|| norm / n.sqrt())
+    };
+    let largest = [magnitude(Name::Max), magnitude(Name::Min), rms()];
+    let largest = largest.into_iter().flatten().reduce(f64::max);
+    match name {
+        Name::L2Norm => own.value.abs(),
+        Name::Mean => rms().or(largest).unwrap_or(own.value.abs()),
+        _ => largest.unwrap_or(own.value.abs()),
+    }
+}
+
+/// Counts of NaN and infinities that only one side has: by their counts, or at least one where extremes, mean or
+/// norm show one.
+fn non_finite(a: &Described, b: &Described, metrics: &mut Vec<(String, f64)>) -> bool {
+    let both = |name: Name| Some((a.get(name)?.value, b.get(name)?.value));
+    let count = |name: Name| both(name).map(|(x, y)| (x - y).abs());
+    let seen = |names: &[Name], is: fn(f64) -> bool| {
+        let names = names.iter().copied();
+        let names = names.filter(|name| !name.is_extreme() || a.family == b.family);
+        let pairs: Vec<(f64, f64)> = names.filter_map(both).collect();
+        let differs = pairs.iter().any(|&(x, y)| {
+            // An infinity beside a NaN is NaN in some means and an infinity in others.
+            is(x) != is(y) && (x.is_finite() || y.is_finite())
+        });
+        (!pairs.is_empty()).then(|| f64::from(u8::from(differs)))
+    };
+    let n_nan = count(Name::NanCount).or_else(|| {
+        seen(
+            &[Name::L2Norm, Name::Mean, Name::Max, Name::Min],
+            f64::is_nan,
+        )
+    });
+    let n_inf = match (count(Name::PositiveInfCount), count(Name::NegativeInfCount)) {
+        (Some(x), Some(y)) => Some(x + y),
+        (x, y) => x
+            .or(y)
+            .or_else(|| seen(&[Name::Max, Name::Min], f64::is_infinite)),
+    };
+    let is_counted = count(Name::NanCount).is_some()
+        || count(Name::PositiveInfCount).is_some()
+        || count(Name::NegativeInfCount).is_some();
+    let has_new = a.has_non_finite() && (n_nan.unwrap_or(0.0) + n_inf.unwrap_or(0.0) > 0.0);
+    let all = [("n_nan_mismatches", n_nan), ("n_inf_mismatches", n_inf)];
+    for (name, value) in all {
+        metrics.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    // Of tensors the place of the first one says that there is one.
+    if has_new && a.n_non_finite() >= b.n_non_finite() {
+        metrics.push(("is_bad".to_owned(), 1.0));
+    }
+    is_counted
+}
+
+impl Described {
+    /// The numbers of a side under the names that tensors have.
+    fn summary(&self, side: &str) -> Vec<(String, f64)> {
+        let all = self.numbers.iter();
+        all.map(|(name, number)| (format!("{side}_{}", name.text()), number.value))
+            .collect()
+    }
+
+    fn has_nan(&self) -> bool {
+        let is_counted = self.get(Name::NanCount).is_some_and(|n| n.value > 0.0);
+        is_counted || self.numbers.iter().any(|(_, number)| number.value.is_nan())
+    }
+
+    fn has_non_finite(&self) -> bool {
+        self.n_non_finite() > 0.0
+            || self
+                .numbers
+                .iter()
+                .any(|(_, number)| !number.value.is_finite())
+    }
+
+    fn n_non_finite(&self) -> f64 {
+        let counts = [
+            Name::NanCount,
+            Name::PositiveInfCount,
+            Name::NegativeInfCount,
+        ];
+        let counts = counts.into_iter().filter_map(|name| self.get(name));
+        let counted: f64 = counts.map(|number| number.value).sum();
+        let is_seen = self
+            .numbers
+            .iter()
+            .any(|(_, number)| !number.value.is_finite());
+        counted.max(f64::from(u8::from(is_seen)))
+    }
+
+    /// Whether digests of the same bytes differ; none if both have none of the same kind.
+    fn digest_mismatch(&self, other: &Described) -> Option<bool> {
+        if self.dtype != other.dtype || self.dtype.is_empty() {
+            return None;
+        }
+        let mut pairs = self.digests.iter().filter_map(|(kind, digest)| {
+            let partner = other.digests.iter().find(|(known, _)| known == kind)?;
+            Some(!digest.eq_ignore_ascii_case(&partner.1))
+        });
+        pairs.next()
+    }
 }

@@ -1,27 +1,121 @@
 //! Pass, warn or fail: what metrics mean.
 //!
 //! A verdict is a function of saved numbers and thresholds, so that it can be given anew without reading a
-//! tensor again.
+//! tensor again. `docs/compare.md` gives the rules and the reasons of every default.
 
+mod bounds;
+mod defaults;
+mod derived;
+mod exactness;
+mod glob;
 mod thresholds;
 
-use opscope_tensor::DType;
+use std::collections::HashSet;
 
-use super::measure::{SHAPE_RULE, coarser};
+use super::attribution::{distance::absolute, kinds::is_additive};
+use super::flow::Flow;
+use super::measure::SHAPE_RULE;
 use super::result::{Comparison, Level, OperatorResult, RuleHit, SlotResult};
 
-pub(crate) use thresholds::is_match;
-pub use thresholds::{Bounds, Thresholds, ThresholdsError};
+pub use bounds::Bounds;
+pub use exactness::dtype_of;
+pub(super) use glob::is_match;
+pub use thresholds::{Limits, Thresholds, ThresholdsError, YardstickUse};
 
-/// Judges every slot anew, and each operator by its outputs; then the whole.
+/// Name of the rule that outputs without a defined value are not judged.
+pub const NOT_JUDGED_RULE: &str = "not_judged";
+
+/// How many times the absolute errors of its inputs a sum may have.
+const CANCELLATION_MAX: f64 = 4.0;
+
+/// Judges every slot anew, and each operator by its outputs.
 pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
-    for operator in &mut comparison.operators {
+    let flow = Flow::of(comparison);
+    let exactness = exactness::of(comparison, &flow);
+    let mut softened: HashSet<(usize, usize)> = HashSet::new();
+    let operators = comparison.operators.iter_mut().zip(exactness);
+    for (i, (operator, dtypes)) in operators.enumerate() {
         let (op_type, op_name) = names_of(operator);
-        for slot in &mut operator.slots {
-            judge_slot(slot, thresholds, (&op_type, &op_name));
+        let is_judged = thresholds.is_judged(&op_type, &op_name);
+        for (k, (slot, dtype)) in operator.slots.iter_mut().zip(dtypes).enumerate() {
+            let own = dtype_of(slot);
+            slot.judged_as = dtype
+                .filter(|_| dtype != own)
+                .map(|dtype| dtype.name().to_owned());
+            let limits = thresholds.bounds(dtype, &op_type, &op_name);
+            judge_slot(slot, &limits, thresholds);
+            let source = flow.source(i, k);
+            let maker = source.target.filter(|_| source.is_same);
+            if maker.is_some_and(|at| softened.contains(&(at.operator, at.slot))) {
+                soften(slot);
+                softened.insert((i, k));
+            }
+            if !is_judged && is_output_slot(slot) && slot.level > Level::Pass {
+                set_aside(slot);
+            }
+        }
+        if is_additive(&op_type) {
+            let cancelled = cancelled(&operator.slots);
+            for &k in &cancelled {
+                soften(&mut operator.slots[k]);
+            }
+            softened.extend(cancelled.into_iter().map(|k| (i, k)));
         }
         operator.level = level_of(operator);
     }
+}
+
+/// Takes the verdict off an output that has no value on which two runs must agree.
+fn set_aside(slot: &mut SlotResult) {
+    slot.level = Level::Skip;
+    slot.rules = vec![RuleHit {
+        metric: NOT_JUDGED_RULE.to_owned(),
+        level: Level::Skip,
+        ..RuleHit::default()
+    }];
+}
+
+/// The failed outputs of a sum or difference that are no farther off than its inputs are, which pass: large values
+/// that cancel leave their errors behind, and nothing is wrong but the network's choice.
+fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
+    let inputs = || slots.iter().filter(|slot| !is_output_slot(slot));
+    if inputs().any(|slot| slot.level != Level::Pass) {
+        return Vec::new();
+    }
+    let Some(of_inputs) = inputs().map(absolute).sum::<Option<f64>>() else {
+        return Vec::new();
+    };
+    let is_it = |slot: &SlotResult| {
+        let is_kept = absolute(slot).is_some_and(|of| of <= CANCELLATION_MAX * of_inputs);
+        let has_bad = value_of(slot, "n_non_finite_mismatches") != Some(0.0);
+        is_output_slot(slot) && slot.level == Level::Fail && is_kept && !has_bad
+    };
+    (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
+}
+
+/// Makes a warning of a failure.
+fn soften(slot: &mut SlotResult) {
+    if slot.level == Level::Fail {
+        slot.level = Level::Warn;
+        slot.rules
+            .iter_mut()
+            .for_each(|rule| rule.level = Level::Warn);
+    }
+}
+
+/// A metric of a slot that is saved, or one that follows from those.
+pub(super) fn value_of(slot: &SlotResult, metric: &str) -> Option<f64> {
+    derived::value(&slot.metrics, metric)
+}
+
+/// Whether a slot is judged by limits of floats.
+pub(super) fn is_float_slot(slot: &SlotResult) -> bool {
+    dtype_of(slot).is_none_or(exactness::is_float)
+}
+
+/// Whether a dtype of this name is one of floats; one that is unknown counts for one.
+pub(super) fn is_float_name(dtype: &str) -> bool {
+    dtype.parse().map_or(true, exactness::is_float)
 }
 
 /// Type and name by which thresholds are chosen: the target's last operator.
@@ -31,7 +125,7 @@ fn names_of(operator: &OperatorResult) -> (String, String) {
         .unwrap_or_default()
 }
 
-/// The worst of the outputs; of the inputs if no output was compared.
+/// The worst of the outputs; of the inputs if no output was judged.
 fn level_of(operator: &OperatorResult) -> Level {
     let levels = |is_output: bool| {
         let slots = operator
@@ -53,40 +147,41 @@ pub fn is_output_slot(slot: &SlotResult) -> bool {
     slot.slot.starts_with("output")
 }
 
-fn judge_slot(slot: &mut SlotResult, thresholds: &Thresholds, (op_type, op_name): (&str, &str)) {
+fn judge_slot(slot: &mut SlotResult, limits: &[(String, Bounds)], thresholds: &Thresholds) {
     let is_measured = ["tensor", "statistics", "digest"].contains(&slot.evidence.as_str());
-    if !is_measured {
-        // Extents that differ, or nothing to judge by.
-        let is_shape = slot.rules.iter().any(|rule| rule.metric == SHAPE_RULE);
-        slot.level = if is_shape { Level::Fail } else { Level::Skip };
-        return;
-    }
-    let dtype = coarser(&slot.target.dtype, &slot.golden.dtype);
-    let bounds = thresholds.bounds(dtype, op_type, op_name);
-    slot.rules = hits(slot, &bounds, thresholds.yardstick_factor);
-    slot.level = slot
-        .rules
-        .iter()
-        .map(|rule| rule.level)
-        .max()
-        .unwrap_or(Level::Pass);
+    slot.rules = match (is_measured, slot.evidence.as_str()) {
+        (true, _) => hits(slot, limits, thresholds),
+        (false, "shape") => vec![RuleHit {
+            metric: SHAPE_RULE.to_owned(),
+            level: Level::Fail,
+            ..RuleHit::default()
+        }],
+        (false, _) => Vec::new(),
+    };
+    slot.level = match (is_measured, slot.rules.iter().map(|rule| rule.level).max()) {
+        (_, Some(level)) => level,
+        (true, None) => Level::Pass,
+        (false, None) => Level::Skip,
+    };
 }
 
-fn hits(slot: &SlotResult, bounds: &[(String, Bounds)], factor: f64) -> Vec<RuleHit> {
+fn hits(slot: &SlotResult, limits: &[(String, Bounds)], thresholds: &Thresholds) -> Vec<RuleHit> {
     let mut hits = Vec::new();
-    for (metric, bounds) in bounds {
-        let Some(value) = value_of(slot, metric) else {
+    // Smaller than anything that the dtype has in full: no sum keeps it.
+    let is_nothing = derived::is_below_range(slot);
+    for (metric, bounds) in limits {
+        let value = derived::value(&slot.metrics, metric).filter(|_| {
+            let is_count = metric.starts_with("n_") || metric == "digest_mismatch";
+            (is_count || !is_nothing) && is_asked(slot, metric)
+        });
+        let Some(value) = value else {
             continue;
         };
-        let natural = slot
-            .yardstick
-            .as_ref()
-            .and_then(|natural| derived(natural, metric));
-        let widened =
-            |bound: f64| natural.map_or(bound, |natural| widen(metric, bound, natural * factor));
+        let natural = slot.yardstick.as_ref();
+        let natural = natural.and_then(|natural| derived::value(natural, metric));
         let hit = |bound: Option<f64>, level: Level| {
-            let threshold = widened(bound?);
-            is_beyond(metric, value, threshold).then(|| RuleHit {
+            let threshold = thresholds.with_yardstick(metric, bound?, natural);
+            derived::is_beyond(metric, value, threshold).then(|| RuleHit {
                 metric: metric.clone(),
                 value,
                 threshold,
@@ -98,71 +193,11 @@ fn hits(slot: &SlotResult, bounds: &[(String, Bounds)], factor: f64) -> Vec<Rule
     hits
 }
 
-fn value_of(slot: &SlotResult, metric: &str) -> Option<f64> {
-    derived(&slot.metrics, metric)
-}
-
-/// A metric that is saved, or one that follows from those.
-fn derived(metrics: &super::result::Metrics, metric: &str) -> Option<f64> {
-    if let Some(value) = metrics.get(metric) {
-        return Some(value);
+/// Whether a metric says anything about a slot. Signs do where more than rounding is between both. Floats that agree to within a rounding have other digests, so
+/// those count where there is nothing else.
+fn is_asked(slot: &SlotResult, metric: &str) -> bool {
+    if metric == "sign_flip_share" {
+        return !derived::is_rounding(slot);
     }
-    let get = |name: &str| metrics.get(name);
-    match metric {
-        "n_non_finite_mismatches" => Some(get("n_nan_mismatches")? + get("n_inf_mismatches")?),
-        "share_unequal" => {
-            let (n, n_equal) = (get("n")?, get("n_equal")?);
-            Some(if n > 0.0 { (n - n_equal) / n } else { 0.0 })
-        }
-        "scaled_max_abs" => {
-            let largest = get("golden_max")?.abs().max(get("golden_min")?.abs());
-            let distance = get("max_abs")?;
-            Some(if distance == 0.0 {
-                0.0
-            } else {
-                distance / largest
-            })
-        }
-        _ => None,
-    }
-}
-
-/// Whether large values of a metric are good.
-fn is_better_large(metric: &str) -> bool {
-    [
-        "cosine",
-        "snr_db",
-        "psnr_db",
-        "share_1_1000",
-        "share_5_1000",
-        "n_equal",
-    ]
-    .contains(&metric)
-}
-
-/// Whether a value is beyond a threshold. NaN is beyond everything.
-fn is_beyond(metric: &str, value: f64, threshold: f64) -> bool {
-    let is_within = if is_better_large(metric) {
-        value >= threshold
-    } else {
-        value <= threshold
-    };
-    !is_within
-}
-
-/// The wider of a bound and what the dtype alone would lose.
-fn widen(metric: &str, bound: f64, natural: f64) -> f64 {
-    match metric {
-        // Counts and angles do not scale with a loss.
-        _ if metric.starts_with("n_") || is_better_large(metric) => bound,
-        _ if natural.is_finite() => bound.max(natural),
-        _ => bound,
-    }
-}
-
-/// Whether thresholds of floats apply.
-pub(super) fn is_float(dtype: Option<DType>) -> bool {
-    dtype.is_none_or(|dtype| {
-        dtype.is_float() || matches!(dtype, DType::C64 | DType::C128 | DType::C32)
-    })
+    metric != "digest_mismatch" || slot.evidence == "digest" || !is_float_slot(slot)
 }

@@ -8,7 +8,6 @@ mod values;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
 use opscope_analysis::compare::matching::{Matching, Options};
 use opscope_analysis::compare::replay::{Choice, ChoiceError, Replayed, choose};
 use opscope_analysis::compare::result::{Level, OperatorName};
@@ -53,7 +52,7 @@ pub(crate) struct Arguments {
     /// A dump that is right: tells what the inputs brought, too
     #[arg(long, value_name = "DIR")]
     golden: Option<PathBuf>,
-    /// Limits of metrics, in JSON, over the defaults
+    /// Limits of metrics, in YAML or JSON, over the defaults
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
     /// Write everything that was found as JSON
@@ -111,7 +110,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let golden = (arguments.golden.as_deref())
         .map(|path| open(path, n_threads))
         .transpose()?;
-    let matching = (golden.as_ref()).map(|golden| Matching::of(&side, golden, &Options::default()));
+    let matching = (golden.as_ref())
+        .map(|golden| Matching::of(&side, golden, &Options::default()))
+        .transpose()
+        .map_err(|error| Failure::new(USAGE, error))?;
     let target = Half::new(&side, model.as_ref());
     let context = Context {
         target: &target,
@@ -173,15 +175,6 @@ fn open(path: &Path, n_threads: usize) -> Result<Side, Failure> {
 }
 
 fn thresholds(path: Option<&Path>) -> Result<Thresholds, Failure> {
-    let Some(path) = path else {
-        return Ok(Thresholds::default());
-    };
-    let text = opscope_config::read_text(path)?;
-    let wrong = |error: anyhow::Error| {
-        let place = format!("`{}`", path.display());
-        Failure::new(USAGE, error.context(place))
-    };
-    let read: Thresholds = serde_json::from_str(&text).map_err(|error| wrong(anyhow!(error)))?;
-    read.check().map_err(|error| wrong(anyhow!(error)))?;
-    Ok(read.over_defaults())
+    let read = path.map_or_else(|| Ok(Thresholds::default()), Thresholds::read);
+    read.map_err(|error| Failure::new(USAGE, error))
 }

@@ -86,6 +86,24 @@ impl Machine for Avx2 {
         ])
     }
     #[inline(always)]
+    fn min_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
+        on_machine!([
+            _mm256_min_pd(a[0], b[0]),
+            _mm256_min_pd(a[1], b[1]),
+            _mm256_min_pd(a[2], b[2]),
+            _mm256_min_pd(a[3], b[3])
+        ])
+    }
+    #[inline(always)]
+    fn max_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
+        on_machine!([
+            _mm256_max_pd(a[0], b[0]),
+            _mm256_max_pd(a[1], b[1]),
+            _mm256_max_pd(a[2], b[2]),
+            _mm256_max_pd(a[3], b[3])
+        ])
+    }
+    #[inline(always)]
     fn magnitude(self, a: Self::Reals) -> Self::Reals {
         on_machine!([
             _mm256_and_pd(a[0], _mm256_castsi256_pd(_mm256_set1_epi64x(i64::MAX))),

@@ -76,6 +76,14 @@ impl Machine for Avx512 {
         on_machine!([_mm512_mul_pd(a[0], b[0]), _mm512_mul_pd(a[1], b[1])])
     }
     #[inline(always)]
+    fn min_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
+        on_machine!([_mm512_min_pd(a[0], b[0]), _mm512_min_pd(a[1], b[1])])
+    }
+    #[inline(always)]
+    fn max_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
+        on_machine!([_mm512_max_pd(a[0], b[0]), _mm512_max_pd(a[1], b[1])])
+    }
+    #[inline(always)]
     fn magnitude(self, a: Self::Reals) -> Self::Reals {
         on_machine!([_mm512_abs_pd(a[0]), _mm512_abs_pd(a[1])])
     }

@@ -81,6 +81,14 @@ impl Machine for Portable {
         zip(a, b, |a, b| a * b)
     }
     #[inline(always)]
+    fn min_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
+        zip(a, b, |a, b| if a < b { a } else { b })
+    }
+    #[inline(always)]
+    fn max_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
+        zip(a, b, |a, b| if a > b { a } else { b })
+    }
+    #[inline(always)]
     fn magnitude(self, a: Self::Reals) -> Self::Reals {
         map(a, f64::abs)
     }

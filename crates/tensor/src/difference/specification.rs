@@ -10,6 +10,19 @@ use crate::{DType, TensorView};
 const KL_MIN: f64 = f32::EPSILON as f64;
 /// Relative differences that count as small.
 const SMALL: [f64; 2] = [1e-3, 5e-3];
+/// Where the bins of the histogram begin, apart from the first.
+const DECADES: [f64; N_BINS - 1] = [
+    1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3,
+];
+
+/// A pair of finite elements.
+#[derive(Clone, Copy)]
+struct Pair {
+    index: usize,
+    a: f64,
+    b: f64,
+    distance: f64,
+}
 
 pub(super) fn difference(
     target: TensorView<'_>,
@@ -23,6 +36,13 @@ pub(super) fn difference(
             golden: b.len(),
         });
     }
+    let distances: Vec<f64> = match (integers(target), integers(golden)) {
+        (Some(a), Some(b)) => {
+            let pairs = a.iter().zip(&b);
+            pairs.map(|(a, b)| a.abs_diff(*b) as f64).collect()
+        }
+        _ => a.iter().zip(&b).map(|(a, b)| (a - b).abs()).collect(),
+    };
     let mut result = Difference {
         n: a.len() as u64,
         is_identical: target.dtype == golden.dtype && target.bytes == golden.bytes,
@@ -30,21 +50,51 @@ pub(super) fn difference(
         golden: summary(&b),
         ..Difference::default()
     };
-    count(&mut result, &a, &b);
-    let pairs: Vec<(usize, f64, f64)> = (0..a.len())
+    count(&mut result, &a, &b, &distances);
+    let pairs: Vec<Pair> = (0..a.len())
         .filter(|&i| a[i].is_finite() && b[i].is_finite())
-        .map(|i| (i, a[i], b[i]))
+        .map(|index| Pair {
+            index,
+            a: a[index],
+            b: b[index],
+            distance: distances[index],
+        })
         .collect();
     result.n_finite = pairs.len() as u64;
     absolute(&mut result, &pairs);
+    norms(&mut result, &pairs);
     relative(&mut result, &pairs);
-    if let Some(dtype) = coarser(target.dtype, golden.dtype) {
+    if let Some(dtype) = super::coarser(target.dtype, golden.dtype) {
         ulps(&mut result, &pairs, dtype);
     }
-    if options.has_kl {
-        result.kl = kl(&pairs);
+    if options.has_kl && !pairs.is_empty() {
+        result.kl = Some(kl(&pairs));
     }
     Ok(result)
+}
+
+/// The elements of integer dtypes, with all their digits.
+fn integers(tensor: TensorView<'_>) -> Option<Vec<i128>> {
+    let Decoded { dtype, bytes, .. } = decode(tensor.dtype, tensor.shape, tensor.bytes).ok()?;
+    macro_rules! read {
+        ($type:ty) => {{
+            let elements = bytes.as_chunks().0.iter();
+            let element = |bytes: &[u8; size_of::<$type>()]| <$type>::from_le_bytes(*bytes).into();
+            Some(elements.map(element).collect())
+        }};
+    }
+    match dtype {
+        DType::I8 => read!(i8),
+        DType::I16 => read!(i16),
+        DType::I32 => read!(i32),
+        DType::I64 => read!(i64),
+        DType::U8 => read!(u8),
+        DType::U16 => read!(u16),
+        DType::U32 => read!(u32),
+        DType::U64 => read!(u64),
+        DType::Bool => Some(bytes.iter().map(|&byte| i128::from(byte != 0)).collect()),
+        _ => None,
+    }
 }
 
 /// The elements as doubles; parts of complex numbers one after the other.
@@ -80,18 +130,52 @@ fn values(tensor: TensorView<'_>) -> Result<Vec<f64>, DifferenceError> {
     })
 }
 
+/// `value` times 2^`exponent`.
+fn times_power(value: f64, exponent: i32) -> f64 {
+    let (first, second) = (exponent / 2, exponent - exponent / 2);
+    value * 2f64.powi(first) * 2f64.powi(second)
+}
+
+/// The binary exponent of the largest magnitude; 0 of zeros.
+fn exponent(values: impl Iterator<Item = f64>) -> i32 {
+    let largest = values.fold(0.0, |largest, value| value.abs().max(largest));
+    if largest == 0.0 {
+        return 0;
+    }
+    // Rounding at a power of two does no harm.
+    largest.log2().floor() as i32
+}
+
+/// The sum with what rounding took away.
+fn sum(values: impl Iterator<Item = f64>) -> f64 {
+    let (mut sum, mut lost) = (0.0f64, 0.0);
+    for value in values {
+        let next = sum + value;
+        lost += if sum.abs() >= value.abs() {
+            (sum - next) + value
+        } else {
+            (value - next) + sum
+        };
+        sum = next;
+    }
+    sum + lost
+}
+
 fn summary(values: &[f64]) -> Summary {
     let finite: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
     let n = finite.len() as f64;
-    let mean = finite.iter().sum::<f64>() / n;
+    let power = exponent(finite.iter().copied());
+    let scaled = || finite.iter().map(|&v| times_power(v, -power));
+    let mean = sum(scaled()) / n;
     let square = |value: f64| value * value;
     let count = |is: fn(&f64) -> bool| values.iter().filter(|v| is(v)).count() as u64;
+    let std = (sum(scaled().map(|v| square(v - mean))) / n).sqrt();
     Summary {
         min: finite.iter().copied().fold(f64::NAN, f64::min),
         max: finite.iter().copied().fold(f64::NAN, f64::max),
-        mean,
-        std: (finite.iter().map(|v| square(v - mean)).sum::<f64>() / n).sqrt(),
-        l2_norm: finite.iter().map(|&v| square(v)).sum::<f64>().sqrt(),
+        mean: times_power(mean, power),
+        std: times_power(std, power),
+        l2_norm: times_power(sum(scaled().map(square)).sqrt(), power),
         n_nan: count(|v| v.is_nan()),
         n_positive_inf: count(|v| *v == f64::INFINITY),
         n_negative_inf: count(|v| *v == f64::NEG_INFINITY),
@@ -99,55 +183,87 @@ fn summary(values: &[f64]) -> Summary {
     }
 }
 
-fn count(result: &mut Difference, a: &[f64], b: &[f64]) {
+fn count(result: &mut Difference, a: &[f64], b: &[f64], distances: &[f64]) {
     for (i, (&a, &b)) in a.iter().zip(b).enumerate() {
-        let is_equal = a == b || (a.is_nan() && b.is_nan());
+        let is_finite = a.is_finite() && b.is_finite();
+        let is_equal = if is_finite {
+            distances[i] == 0.0
+        } else {
+            a == b || (a.is_nan() && b.is_nan())
+        };
         result.n_equal += u64::from(is_equal);
         result.n_nan_mismatches += u64::from(a.is_nan() != b.is_nan());
         let has_inf = a.is_infinite() || b.is_infinite();
         result.n_inf_mismatches += u64::from(has_inf && !is_equal && !a.is_nan() && !b.is_nan());
-        result.n_sign_flips +=
-            u64::from(a * b < 0.0 || (a < 0.0 && b > 0.0) || (a > 0.0 && b < 0.0));
+        result.n_sign_flips += u64::from((a < 0.0 && b > 0.0) || (a > 0.0 && b < 0.0));
         if !a.is_finite() && !is_equal && result.first_bad.is_none() {
             result.first_bad = Some(i as u64);
         }
     }
 }
 
-fn absolute(result: &mut Difference, pairs: &[(usize, f64, f64)]) {
-    let n = pairs.len() as f64;
-    let (mut sum, mut squares) = (0.0, 0.0);
-    let (mut dot, mut a_squares, mut b_squares, mut largest) = (0.0, 0.0, 0.0, 0.0f64);
-    for &(i, a, b) in pairs {
-        let distance = (a - b).abs();
-        sum += distance;
-        squares += distance * distance;
-        dot += a * b;
-        a_squares += a * a;
-        b_squares += b * b;
-        largest = largest.max(b.abs());
-        if distance > result.max_abs || result.worst.is_none() {
-            result.max_abs = distance;
+fn absolute(result: &mut Difference, pairs: &[Pair]) {
+    for pair in pairs {
+        if pair.distance > result.max_abs || result.worst.is_none() {
+            result.max_abs = pair.distance;
             result.worst = Some(Worst {
-                index: i as u64,
-                target: a,
-                golden: b,
+                index: pair.index as u64,
+                target: pair.a,
+                golden: pair.b,
             });
         }
     }
+}
+
+fn norms(result: &mut Difference, pairs: &[Pair]) {
+    let n = pairs.len() as f64;
+    // Each side, and the distances, without the exponent of its largest element.
+    let quarter = |pair: &Pair| match pair.distance {
+        f64::INFINITY => (pair.a / 4.0 - pair.b / 4.0).abs(),
+        distance => distance / 4.0,
+    };
+    let is_far = result.max_abs == f64::INFINITY;
+    let distance = |pair: &Pair| if is_far { quarter(pair) } else { pair.distance };
+    let a_power = exponent(pairs.iter().map(|pair| pair.a));
+    let b_power = exponent(pairs.iter().map(|pair| pair.b));
+    let mut power = exponent(pairs.iter().map(distance));
+    let a = || pairs.iter().map(|pair| times_power(pair.a, -a_power));
+    let b = || pairs.iter().map(|pair| times_power(pair.b, -b_power));
+    let distances: Vec<f64> = pairs
+        .iter()
+        .map(|pair| times_power(distance(pair), -power))
+        .collect();
+    if is_far {
+        power += 2;
+    }
+    let a_norm = sum(a().map(|a| a * a)).sqrt();
+    let b_norm = sum(b().map(|b| b * b)).sqrt();
+    let norm = sum(distances.iter().map(|d| d * d)).sqrt();
+    let largest = b().fold(0.0, |largest: f64, b| largest.max(b.abs()));
+    (result.snr_db, result.psnr_db) = (f64::INFINITY, f64::INFINITY);
     if pairs.is_empty() {
         return;
     }
-    result.mean_abs = sum / n;
-    result.rmse = (squares / n).sqrt();
-    result.rel_l2 = ratio(squares.sqrt(), b_squares.sqrt());
-    result.cosine = match (a_squares > 0.0, b_squares > 0.0) {
-        (true, true) => Some((dot / (a_squares.sqrt() * b_squares.sqrt())).clamp(-1.0, 1.0)),
+    result.mean_abs = times_power(sum(distances.iter().copied()) / n, power);
+    result.rmse = times_power(norm / n.sqrt(), power);
+    result.rel_l2 = times_power(ratio(norm, b_norm), power - b_power);
+    result.cosine = match (a_norm > 0.0, b_norm > 0.0) {
+        (true, true) => {
+            let dot = sum(a().zip(b()).map(|(a, b)| a * b));
+            Some((dot / (a_norm * b_norm)).clamp(-1.0, 1.0))
+        }
         (false, false) => Some(1.0),
         _ => None,
     };
-    result.snr_db = -20.0 * result.rel_l2.log10();
-    result.psnr_db = -20.0 * ratio(result.rmse, largest).log10();
+    // Not from `rel_l2`, which may be out of range.
+    let decibels = |ratio: f64| {
+        let powers = f64::from(power - b_power) * 2f64.log10();
+        -20.0 * (ratio.log10() + powers)
+    };
+    if norm > 0.0 {
+        result.snr_db = decibels(ratio(norm, b_norm));
+        result.psnr_db = decibels(ratio(norm / n.sqrt(), largest));
+    }
 }
 
 /// A distance over what it is measured by; none over nothing is 0.
@@ -155,77 +271,92 @@ fn ratio(distance: f64, by: f64) -> f64 {
     if distance == 0.0 { 0.0 } else { distance / by }
 }
 
-fn relative(result: &mut Difference, pairs: &[(usize, f64, f64)]) {
-    let mut n_measured = 0u64;
-    let mut n_small = [0u64; 2];
-    for &(_, a, b) in pairs {
-        if b == 0.0 && a != 0.0 {
-            // Infinitely far: it has no part in the sums, and is small by no measure.
-            result.histogram[N_BINS - 1] += 1;
-            continue;
-        }
-        let r = ratio((a - b).abs(), b.abs());
-        n_measured += 1;
-        result.accumulated_rel += r;
-        result.max_rel = result.max_rel.max(r);
-        for (n, limit) in n_small.iter_mut().zip(SMALL) {
-            *n += u64::from(r < limit);
-        }
+fn relative(result: &mut Difference, pairs: &[Pair]) {
+    let mut measured = Vec::new();
+    for pair in pairs {
+        let r = match pair.distance {
+            f64::INFINITY => (pair.a / 4.0 - pair.b / 4.0).abs() / (pair.b / 4.0).abs(),
+            distance => ratio(distance, pair.b.abs()),
+        };
         result.histogram[bin(r)] += 1;
-    }
-    if n_measured > 0 {
-        result.mean_rel = result.accumulated_rel / n_measured as f64;
-    }
-    let share = |n: u64| {
-        if pairs.is_empty() {
-            1.0
-        } else {
-            n as f64 / pairs.len() as f64
+        // Infinitely far: it has no part in the sums, and is small by no measure.
+        if r < f64::INFINITY {
+            measured.push(r);
         }
+    }
+    let n = measured.len() as f64;
+    let parts = |by: f64| sum(measured.iter().map(|r| r / by));
+    result.max_rel = measured.iter().copied().fold(0.0, f64::max);
+    // In parts, because sums may be out of range where means are not.
+    result.accumulated_rel = parts(n.max(1.0)) * n;
+    result.mean_rel = parts(n.max(1.0));
+    let share = |limit: f64| {
+        if pairs.is_empty() {
+            return 1.0;
+        }
+        let n_small = measured.iter().filter(|&&r| r < limit).count();
+        n_small as f64 / pairs.len() as f64
     };
-    result.share_1_1000 = share(n_small[0]);
-    result.share_5_1000 = share(n_small[1]);
+    [result.share_1_1000, result.share_5_1000] = SMALL.map(share);
 }
 
 /// How many of the powers of ten from 1e-12 to 1e3 a relative difference reaches.
 fn bin(r: f64) -> usize {
-    (-12..=3)
-        .filter(|&exponent| r >= 10f64.powi(exponent))
-        .count()
+    DECADES.iter().filter(|&&limit| r >= limit).count()
 }
 
-/// The float dtype with fewer digits of two, if both are floats.
-pub(super) fn coarser(a: DType, b: DType) -> Option<DType> {
-    let digits = |dtype: DType| {
-        Some(match dtype {
-            DType::F64 | DType::C128 => (52, DType::F64),
-            DType::F32 | DType::C64 => (23, DType::F32),
-            DType::F16 | DType::C32 => (10, DType::F16),
-            DType::BF16 => (7, DType::BF16),
-            // Their values are counted in steps of float16, which has them all.
-            dtype if dtype.is_float() => (10, DType::F16),
-            _ => return None,
-        })
-    };
-    let (a, b) = (digits(a)?, digits(b)?);
-    Some(if a.0 <= b.0 { a.1 } else { b.1 })
-}
-
-fn ulps(result: &mut Difference, pairs: &[(usize, f64, f64)], dtype: DType) {
+fn ulps(result: &mut Difference, pairs: &[Pair], dtype: DType) {
     let step = |value: f64| -> i128 {
         match dtype {
             DType::F64 => order(value.to_bits().into(), 63),
             DType::F32 => order((value as f32).to_bits().into(), 31),
-            DType::F16 => order(f16::from_f64(value).to_bits().into(), 15),
-            _ => order(bf16::from_f64(value).to_bits().into(), 15),
+            DType::F16 => order(
+                nearest(value, 0x7c00, |bits| f16::from_bits(bits).to_f64()),
+                15,
+            ),
+            _ => order(
+                nearest(value, 0x7f80, |bits| bf16::from_bits(bits).to_f64()),
+                15,
+            ),
         }
     };
-    let distance = |&(_, a, b): &(usize, f64, f64)| step(a).abs_diff(step(b)) as u64;
+    let distance = |pair: &Pair| step(pair.a).abs_diff(step(pair.b)) as u64;
     let mut distances: Vec<u64> = pairs.iter().map(distance).collect();
     distances.sort_unstable();
-    let nth = (distances.len() as f64 * 0.99).ceil() as usize;
+    let nth = (distances.len() * 99).div_ceil(100);
     result.max_ulp = Some(distances.last().copied().unwrap_or(0));
     result.p99_ulp = Some(nth.checked_sub(1).map_or(0, |i| rounded_up(distances[i])));
+}
+
+/// Bits of the nearest float of 16 bits, the even one of two; `infinity` where the next float would be.
+fn nearest(value: f64, infinity: u16, of_bits: fn(u16) -> f64) -> u128 {
+    let magnitude = value.abs();
+    let number = |bits: u16| {
+        if bits == infinity {
+            // As far above the largest float as that is above the one before it.
+            2.0 * of_bits(infinity - 1) - of_bits(infinity - 2)
+        } else {
+            of_bits(bits)
+        }
+    };
+    // The largest that is not above.
+    let (mut below, mut above) = (0, infinity + 1);
+    while above - below > 1 {
+        let middle = below + (above - below) / 2;
+        if number(middle) <= magnitude {
+            below = middle;
+        } else {
+            above = middle;
+        }
+    }
+    let bits = if below == infinity {
+        infinity
+    } else {
+        let (low, high) = (magnitude - number(below), number(below + 1) - magnitude);
+        let is_up = high < low || (high == low && below % 2 == 1);
+        below + u16::from(is_up)
+    };
+    u128::from(bits) | if value.is_sign_negative() { 0x8000 } else { 0 }
 }
 
 /// Bits of a float as a number that counts the floats from zero; zeros of both signs are 0.
@@ -247,29 +378,28 @@ pub(super) fn rounded_up(distance: u64) -> u64 {
     (((distance >> below) + 1) << below).wrapping_sub(1)
 }
 
-fn kl(pairs: &[(usize, f64, f64)]) -> Option<f64> {
-    let shares = |of: fn(&(usize, f64, f64)) -> f64| {
+fn kl(pairs: &[Pair]) -> f64 {
+    let shares = |of: fn(&Pair) -> f64| {
         let values = || pairs.iter().map(of);
         let min = values().fold(f64::INFINITY, f64::min);
         let max = values().fold(f64::NEG_INFINITY, f64::max);
-        let norm = move |value: f64| {
-            let value = if max > min {
-                (value - min) / (max - min)
+        // Where the range is no double, all is taken by half.
+        let by = if (max - min).is_finite() { 1.0 } else { 0.5 };
+        let norm = |value: f64| {
+            let norm = if max > min {
+                (value * by - min * by) / (max * by - min * by)
             } else {
-                value
+                1.0
             };
-            value.max(KL_MIN)
+            norm.max(KL_MIN)
         };
         let norms: Vec<f64> = values().map(norm).collect();
-        let sum: f64 = norms.iter().sum();
+        let sum = sum(norms.iter().copied());
         norms
             .into_iter()
             .map(|norm| norm / sum)
             .collect::<Vec<f64>>()
     };
-    if pairs.is_empty() {
-        return None;
-    }
-    let (p, q) = (shares(|pair| pair.1), shares(|pair| pair.2));
-    Some(p.iter().zip(&q).map(|(p, q)| p * (p / q).ln()).sum())
+    let (p, q) = (shares(|pair| pair.a), shares(|pair| pair.b));
+    sum(p.iter().zip(&q).map(|(p, q)| p * (p / q).ln())).max(0.0)
 }

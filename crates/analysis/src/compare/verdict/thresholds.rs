@@ -1,147 +1,109 @@
 //! How far is too far.
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::path::Path;
 
 use opscope_tensor::DType;
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
-use super::is_float;
-
-/// A limit that leads to a warning, and one that leads to a failure.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Bounds {
-    /// Beyond it is a warning.
-    pub warn: Option<f64>,
-    /// Beyond it is a failure.
-    pub fail: Option<f64>,
-}
+use super::bounds::Bounds;
+use super::derived::{METRICS, is_beyond, is_statistic, of_natural_loss};
+use super::{defaults, exactness, glob::is_match};
+use crate::compare::document::{DocumentError, read_document};
+use crate::compare::nearest;
 
 /// Limits of metrics.
-type Limits = BTreeMap<String, Bounds>;
+pub type Limits = BTreeMap<String, Bounds>;
 
 /// All limits: the defaults, and what a file says beside them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Thresholds {
-    /// By name of the dtype; `float` and `integer` for those that have none of their own.
+    /// By name of the dtype; `float` and `integer` for all of their kind.
     pub dtypes: BTreeMap<String, Limits>,
     /// By type of the operator, before those of the dtype.
     pub op_types: BTreeMap<String, Limits>,
     /// By name of the operator, with `*` and `?`; before everything else, later ones first.
+    #[serde(deserialize_with = "in_order")]
     pub names: Vec<(String, Limits)>,
+    /// Types of operators, with `*` and `?` and in any letter case, whose outputs are not judged.
+    pub not_judged: Vec<String>,
     /// How many times the reference's own distance is allowed.
     pub yardstick_factor: f64,
+    /// What the reference's distance does to limits.
+    pub yardstick: YardstickUse,
+}
+
+/// What the distance of the reference does to limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum YardstickUse {
+    /// A limit becomes wider where the reference itself is farther away, and never narrower.
+    #[default]
+    Widen,
+    /// The reference's distance takes the place of the limit of a failure.
+    Replace,
 }
 
 /// What is wrong with thresholds.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Debug, Error)]
 pub enum ThresholdsError {
+    /// The file cannot be read, or is no such file.
+    #[error(transparent)]
+    Document(#[from] DocumentError),
     /// A dtype that does not exist.
-    #[error("`dtypes`: there is no dtype `{0}`; `float` and `integer` stand for all of their kind")]
-    Dtype(String),
+    #[error(
+        "`dtypes`: there is no dtype `{name}`{hint}; `float` and `integer` stand for all of their kind"
+    )]
+    Dtype {
+        /// The name.
+        name: String,
+        /// What may be meant.
+        hint: String,
+    },
     /// A metric that no slot has.
-    #[error("{place}: there is no metric `{metric}`")]
+    #[error("`{place}`: there is no metric `{metric}`{hint}")]
     Metric {
         /// Where in the file.
         place: String,
         /// The name.
         metric: String,
+        /// What may be meant.
+        hint: String,
     },
+    /// A factor that is none.
+    #[error("`yardstick_factor`: expected a number from 1 on, found {0}")]
+    Factor(f64),
 }
-
-/// Metrics that can have limits.
-pub(super) const METRICS: [&str; 20] = [
-    "cosine",
-    "rel_l2",
-    "max_abs",
-    "mean_abs",
-    "rmse",
-    "max_rel",
-    "mean_rel",
-    "accumulated_rel",
-    "kl",
-    "max_ulp",
-    "p99_ulp",
-    "snr_db",
-    "psnr_db",
-    "share_1_1000",
-    "share_5_1000",
-    "n_sign_flips",
-    "n_non_finite_mismatches",
-    "share_unequal",
-    "scaled_max_abs",
-    "digest_mismatch",
-];
-
-/// Beyond the reference's own distance by this factor is too far.
-const YARDSTICK_FACTOR: f64 = 2.0;
-
-/// See [`FLOATS`].
-type FloatLimits = (&'static str, [f64; 2], [f64; 2], [f64; 2]);
-
-/// Kind of dtype, `rel_l2`, `scaled_max_abs` and `cosine`: warning and failure each.
-const FLOATS: [FloatLimits; 5] = [
-    ("float64", [1e-9, 1e-6], [1e-8, 1e-5], [0.999_999, 0.9999]),
-    ("float32", [1e-4, 1e-3], [1e-3, 1e-2], [0.9999, 0.999]),
-    ("float16", [5e-3, 2e-2], [1e-2, 5e-2], [0.999, 0.99]),
-    ("bfloat16", [2e-2, 5e-2], [4e-2, 0.1], [0.999, 0.99]),
-    // Floats of 8 bits and fewer.
-    ("float", [0.1, 0.25], [0.15, 0.4], [0.99, 0.96]),
-];
 
 impl Default for Thresholds {
     fn default() -> Thresholds {
-        let bounds = |[warn, fail]: [f64; 2]| Bounds {
-            warn: Some(warn),
-            fail: Some(fail),
-        };
-        let never = Bounds {
-            warn: None,
-            fail: Some(0.0),
-        };
-        let statistic = Bounds {
-            warn: Some(0.01),
-            fail: Some(0.1),
-        };
-        let mut dtypes = BTreeMap::new();
-        for (name, rel_l2, scaled, cosine) in FLOATS {
-            let limits = [
-                ("rel_l2", bounds(rel_l2)),
-                ("scaled_max_abs", bounds(scaled)),
-                ("cosine", bounds(cosine)),
-                ("n_non_finite_mismatches", never),
-                ("statistic_rel", statistic),
-            ];
-            dtypes.insert(name.to_owned(), limits_of(&limits));
-        }
-        // One step up or down is how quantised values round.
-        let quantised = [
-            ("share_unequal", bounds([0.0, 0.05])),
-            ("max_abs", bounds([0.0, 1.0])),
-        ];
-        for name in ["int8", "uint8", "int4", "uint4"] {
-            dtypes.insert(name.to_owned(), limits_of(&quantised));
-        }
-        dtypes.insert("integer".to_owned(), limits_of(&[("share_unequal", never)]));
         Thresholds {
-            dtypes,
+            dtypes: defaults::dtypes(),
             op_types: BTreeMap::new(),
             names: Vec::new(),
-            yardstick_factor: YARDSTICK_FACTOR,
+            not_judged: defaults::NOT_JUDGED.map(str::to_owned).to_vec(),
+            yardstick_factor: defaults::YARDSTICK_FACTOR,
+            yardstick: YardstickUse::default(),
         }
     }
 }
 
-fn limits_of(limits: &[(&str, Bounds)]) -> Limits {
-    limits
-        .iter()
-        .map(|(name, bounds)| ((*name).to_owned(), *bounds))
-        .collect()
-}
-
 impl Thresholds {
+    /// The defaults with what a file says laid over them, metric by metric. A file whose name ends in `.json` is
+    /// JSON, any other YAML.
+    ///
+    /// # Errors
+    /// [`ThresholdsError`].
+    pub fn read(path: &Path) -> Result<Thresholds, ThresholdsError> {
+        let file: Thresholds = read_document(path)?;
+        file.check()?;
+        Ok(file.over_defaults())
+    }
+
     /// The limits for slots of a dtype of an operator, by metric.
     pub fn bounds(
         &self,
@@ -149,36 +111,63 @@ impl Thresholds {
         op_type: &str,
         op_name: &str,
     ) -> Vec<(String, Bounds)> {
-        let of_kind = if is_float(dtype) { "float" } else { "integer" };
         let own = dtype.and_then(|dtype| self.dtypes.get(dtype.name()));
-        let mut limits = own
-            .or_else(|| self.dtypes.get(of_kind))
-            .cloned()
-            .unwrap_or_default();
-        if let Some(more) = self.op_types.get(op_type) {
-            limits.extend(more.iter().map(|(name, bounds)| (name.clone(), *bounds)));
-        }
-        for (pattern, more) in &self.names {
-            if is_match(pattern, op_name) {
-                limits.extend(more.iter().map(|(name, bounds)| (name.clone(), *bounds)));
-            }
+        let of_names = self.names.iter();
+        let of_names = of_names.filter(|(pattern, _)| is_match(pattern, op_name));
+        let layers = [
+            self.dtypes.get(kind_of(dtype)),
+            own,
+            self.op_types.get(op_type),
+        ];
+        let layers = layers.into_iter().flatten();
+        let mut limits = Limits::new();
+        for layer in layers.chain(of_names.map(|(_, more)| more)) {
+            limits.extend(layer.iter().map(|(name, bounds)| (name.clone(), *bounds)));
         }
         limits.into_iter().collect()
     }
 
-    /// The defaults with what a file says laid over them, metric by metric.
+    /// Whether the outputs of operators of a type have values to judge, or limits of their own say so.
+    pub fn is_judged(&self, op_type: &str, op_name: &str) -> bool {
+        let has_own = self.op_types.contains_key(op_type)
+            || self.names.iter().any(|(name, _)| is_match(name, op_name));
+        let plain = plain_type(op_type);
+        let mut patterns = self.not_judged.iter().map(|pattern| pattern.to_lowercase());
+        has_own || !patterns.any(|pattern| is_match(&pattern, &plain))
+    }
+
+    /// The limit that holds where the reference's own distance is known.
+    pub(super) fn with_yardstick(&self, metric: &str, bound: f64, natural: Option<f64>) -> f64 {
+        let natural = natural.and_then(|n| of_natural_loss(metric, n, self.yardstick_factor));
+        match (natural, self.yardstick) {
+            (Some(natural), YardstickUse::Replace) => natural,
+            (Some(natural), YardstickUse::Widen) if is_beyond(metric, natural, bound) => natural,
+            _ => bound,
+        }
+    }
+
+    /// The defaults with these laid over them, metric by metric.
     #[must_use]
     pub fn over_defaults(self) -> Thresholds {
-        let mut all = Thresholds {
-            op_types: self.op_types,
-            names: self.names,
-            yardstick_factor: self.yardstick_factor,
-            ..Thresholds::default()
-        };
-        for (dtype, limits) in self.dtypes {
-            all.dtypes.entry(dtype).or_default().extend(limits);
+        let mut dtypes = defaults::dtypes();
+        for kind in ["float", "integer"] {
+            let Some(limits) = self.dtypes.get(kind) else {
+                continue;
+            };
+            // Said of a kind, it goes for all of it, whatever the defaults of one dtype are.
+            for (name, known) in &mut dtypes {
+                if name == kind || kind_of(name.parse().ok()) == kind && name != "integer" {
+                    known.extend(limits.clone());
+                }
+            }
         }
-        all
+        for (dtype, limits) in self.dtypes {
+            let is_kind = ["float", "integer"].contains(&dtype.as_str());
+            if !is_kind {
+                dtypes.entry(dtype).or_default().extend(limits);
+            }
+        }
+        Thresholds { dtypes, ..self }
     }
 
     /// Whether every name is one that exists.
@@ -189,27 +178,35 @@ impl Thresholds {
         for name in self.dtypes.keys() {
             let is_kind = ["float", "integer"].contains(&name.as_str());
             if !is_kind && name.parse::<DType>().is_err() {
-                return Err(ThresholdsError::Dtype(name.clone()));
+                let known = DType::ALL.iter().map(|dtype| dtype.name());
+                return Err(ThresholdsError::Dtype {
+                    name: name.clone(),
+                    hint: nearest::hint(name, known),
+                });
             }
+        }
+        if self.yardstick_factor.is_nan() || self.yardstick_factor < 1.0 {
+            return Err(ThresholdsError::Factor(self.yardstick_factor));
         }
         let dtypes = self
             .dtypes
             .iter()
-            .map(|(name, limits)| (format!("dtypes.{name}"), limits));
+            .map(|(name, limits)| ("dtypes", name, limits));
         let types = self
             .op_types
             .iter()
-            .map(|(name, limits)| (format!("op_types.{name}"), limits));
+            .map(|(name, limits)| ("op_types", name, limits));
         let names = self
             .names
             .iter()
-            .map(|(name, limits)| (format!("names.{name}"), limits));
-        for (place, limits) in dtypes.chain(types).chain(names) {
-            let is_known = |metric: &str| METRICS.contains(&metric) || metric == "statistic_rel";
+            .map(|(name, limits)| ("names", name, limits));
+        for (part, name, limits) in dtypes.chain(types).chain(names) {
+            let is_known = |metric: &str| METRICS.contains(&metric) || is_statistic(metric);
             if let Some(metric) = limits.keys().find(|metric| !is_known(metric)) {
                 return Err(ThresholdsError::Metric {
-                    place,
+                    place: format!("{part}.{name}"),
                     metric: metric.clone(),
+                    hint: nearest::hint(metric, METRICS.into_iter().chain(["statistic_rel"])),
                 });
             }
         }
@@ -217,75 +214,45 @@ impl Thresholds {
     }
 }
 
-/// Whether a pattern with `*` (any text) and `?` (one character) fits all of a text.
-pub(crate) fn is_match(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) =
-        (pattern.chars().collect(), text.chars().collect());
-    let (mut p, mut t) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while t < text.len() {
-        match pattern.get(p) {
-            Some('*') => {
-                star = Some((p, t));
-                p += 1;
+/// What a dtype falls back on: `float`, also where it is unknown, or `integer`.
+fn kind_of(dtype: Option<DType>) -> &'static str {
+    if dtype.is_none_or(exactness::is_float) {
+        "float"
+    } else {
+        "integer"
+    }
+}
+
+/// The type of an operator in lower case, without PyTorch's namespace and overload: `aten::rand.names` is `rand`.
+fn plain_type(op_type: &str) -> String {
+    let lower = op_type.to_lowercase();
+    let inner = ["aten::", "aten.", "prims.", "prims::"]
+        .into_iter()
+        .find_map(|start| lower.strip_prefix(start));
+    let name = inner.unwrap_or(&lower);
+    name.split('.').next().unwrap_or(name).to_owned()
+}
+
+/// The entries of a map in the order of the file.
+fn in_order<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(String, Limits)>, D::Error> {
+    struct Entries;
+    impl<'de> Visitor<'de> for Entries {
+        type Value = Vec<(String, Limits)>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("patterns of names with limits of metrics")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut all = Vec::new();
+            while let Some(entry) = map.next_entry()? {
+                all.push(entry);
             }
-            Some(&c) if c == '?' || c == text[t] => {
-                p += 1;
-                t += 1;
-            }
-            _ => match star {
-                // The last star takes one character more.
-                Some((at, taken)) => {
-                    star = Some((at, taken + 1));
-                    p = at + 1;
-                    t = taken + 1;
-                }
-                None => return false,
-            },
+            Ok(all)
         }
     }
-    pattern[p..].iter().all(|&c| c == '*')
+    from.deserialize_map(Entries)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns() {
-        for (pattern, text, expected) in [
-            ("", "", true),
-            ("*", "", true),
-            ("a*c", "abbc", true),
-            ("a*c*", "abcb", true),
-            ("a?c", "ac", false),
-            ("*.attn", "blocks.0.attn", true),
-            ("*.attn", "blocks.0.attn2", false),
-        ] {
-            assert_eq!(is_match(pattern, text), expected, "{pattern} {text}");
-        }
-    }
-
-    #[test]
-    fn a_file_lies_over_the_defaults() {
-        let text = r#"{"dtypes": {"float32": {"rel_l2": {"fail": 1}}},
-                       "op_types": {"Softmax": {"cosine": {}}}, "names": [["a*", {"rel_l2": {"warn": 0.5}}]]}"#;
-        let thresholds: Thresholds = serde_json::from_str(text).unwrap();
-        thresholds.check().unwrap();
-        let thresholds = thresholds.over_defaults();
-        let get = |op_type, op_name, metric: &str| {
-            let bounds = thresholds.bounds(Some(DType::F32), op_type, op_name);
-            bounds
-                .into_iter()
-                .find(|(name, _)| name == metric)
-                .unwrap()
-                .1
-        };
-        assert_eq!(get("Add", "x", "rel_l2").fail, Some(1.0));
-        assert_eq!(get("Add", "abc", "rel_l2").warn, Some(0.5));
-        assert_eq!(get("Softmax", "x", "cosine"), Bounds::default());
-        assert!(get("Add", "x", "cosine").fail.is_some());
-        let bad: Thresholds = serde_json::from_str(r#"{"dtypes": {"float33": {}}}"#).unwrap();
-        assert!(bad.check().is_err());
-    }
-}
+mod tests;

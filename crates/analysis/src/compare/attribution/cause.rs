@@ -1,0 +1,128 @@
+//! Why an operator's outputs are apart.
+
+use std::collections::HashSet;
+
+use super::kinds::{Manner, is_in_place, is_source, manner};
+use super::{distance, is_apart, slots};
+use crate::compare::flow::Source;
+use crate::compare::result::{Cause, Comparison, Level, OperatorName, OperatorResult, SlotResult};
+use crate::compare::skips::MISSING_SLOT;
+use crate::compare::verdict::is_output_slot;
+
+/// Outputs this many times as far apart as the inputs are not explained by them.
+pub(super) const AMPLIFICATION_MAX: f64 = 10.0;
+/// The same of operators that make small errors large.
+const STEEP_AMPLIFICATION_MAX: f64 = 1000.0;
+/// Inputs that are farther apart than this can lead anywhere.
+const INPUTS_MAX: f64 = 0.1;
+
+/// Of each operator, whether it has inputs that were not compared.
+pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
+    let missing: HashSet<&OperatorName> = comparison
+        .skips
+        .iter()
+        .filter(|skip| skip.reason == MISSING_SLOT)
+        .filter(|skip| {
+            skip.slot
+                .as_ref()
+                .is_some_and(|slot| slot.starts_with("input"))
+        })
+        .filter_map(|skip| skip.operator.as_ref())
+        .collect();
+    let operators = comparison.operators.iter();
+    operators
+        .map(|operator| {
+            let is_hidden = |slot: &SlotResult| !is_output_slot(slot) && slot.level == Level::Skip;
+            let mut names = operator.target.iter().chain(&operator.golden);
+            operator.slots.iter().any(is_hidden) || names.any(|name| missing.contains(name))
+        })
+        .collect()
+}
+
+/// The cause, if any output is apart. `source` says where an input comes from, by its position among the slots.
+pub(super) fn of(
+    operator: &OperatorResult,
+    has_hidden: bool,
+    source: impl Fn(usize) -> Source,
+) -> Option<Cause> {
+    let mut worst = slots(operator, true).filter(|slot| is_apart(slot));
+    worst.next()?;
+    let op_type = type_of(operator);
+    let inputs = operator.slots.iter().enumerate();
+    let inputs: Vec<(usize, &SlotResult)> = inputs
+        .filter(|(_, slot)| !is_output_slot(slot) && slot.level != Level::Skip)
+        .collect();
+    if inputs.is_empty() && !has_hidden && is_source(op_type) {
+        return Some(Cause::Outside);
+    }
+    // What an operator changed in place is no input any more.
+    let (changed, inputs): (Vec<_>, Vec<_>) = inputs
+        .into_iter()
+        .partition(|(k, slot)| is_apart(slot) && source(*k).is_own_output);
+    let inputs: Vec<&SlotResult> = inputs.into_iter().map(|(_, slot)| slot).collect();
+    if !changed.is_empty() && !is_in_place(op_type) {
+        return Some(Cause::Unknown);
+    }
+    if inputs.is_empty() {
+        return Some(Cause::Unknown);
+    }
+    let is_amplified = !is_explained(operator, &inputs, op_type);
+    if inputs.iter().any(|slot| is_apart(slot)) {
+        let farthest = inputs
+            .iter()
+            .map(|slot| distance::of(slot))
+            .fold(0.0, f64::max);
+        let is_even = matches!(manner(op_type), Manner::Even | Manner::Additive);
+        let is_own = is_amplified && is_even && farthest < INPUTS_MAX && !has_hidden;
+        return Some(if is_own { Cause::Own } else { Cause::Inherited });
+    }
+    Some(match (is_amplified, has_hidden) {
+        (false, _) => Cause::Gradual,
+        (true, true) => Cause::Unknown,
+        (true, false) => Cause::Own,
+    })
+}
+
+fn type_of(operator: &OperatorResult) -> &str {
+    let name = operator.target.last().or(operator.golden.last());
+    name.map_or("", |name| name.op_type.as_str())
+}
+
+/// Whether the distances of the inputs may have made those of the outputs.
+fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str) -> bool {
+    let farthest = inputs
+        .iter()
+        .map(|slot| distance::of(slot))
+        .fold(0.0, f64::max);
+    if farthest == 0.0 {
+        return false;
+    }
+    let apart = || slots(operator, true).filter(|slot| is_apart(slot));
+    // Of those it is known that they differ, and not how far.
+    if apart().any(|slot| !distance::is_float(slot) || slot.evidence == "digest") {
+        return true;
+    }
+    let outputs = apart().map(distance::of).fold(0.0, f64::max);
+    let is_even = outputs <= AMPLIFICATION_MAX * farthest;
+    match manner(op_type) {
+        Manner::Stepped => true,
+        Manner::Steep => outputs <= STEEP_AMPLIFICATION_MAX * farthest,
+        Manner::Even => is_even,
+        Manner::Picking => {
+            let mut picked_by = inputs.iter().filter(|slot| !distance::is_float(slot));
+            is_even || picked_by.any(|slot| distance::of(slot) > 0.0)
+        }
+        Manner::Additive => {
+            let of_inputs: Option<f64> = inputs.iter().map(|slot| distance::absolute(slot)).sum();
+            let of_outputs = apart()
+                .map(distance::absolute)
+                .try_fold(0.0, |largest, found| {
+                    found.map(|found| f64::max(largest, found))
+                });
+            match (of_inputs, of_outputs) {
+                (Some(a), Some(b)) if outputs.is_finite() => is_even || b <= AMPLIFICATION_MAX * a,
+                _ => is_even,
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! The first slot where both sides part.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::kinds::is_in_place;
+use super::{cause_of, is_apart};
+use crate::compare::flow::{Flow, Place, Source, place_of};
+use crate::compare::result::{
+    Cause, Comparison, Divergence, Level, OperatorName, OperatorResult, Skip, SlotResult, Suspect,
+};
+use crate::compare::verdict::{NOT_JUDGED_RULE, is_output_slot};
+
+/// Most operators that are named beside a divergence.
+const N_SUSPECTS_MAX: usize = 5;
+
+/// What was found first.
+pub(super) struct Firsts {
+    pub(super) divergence: Option<Divergence>,
+    pub(super) failure: Option<Divergence>,
+    /// The first divergence of each rank; empty if there is one rank.
+    pub(super) by_rank: Vec<Divergence>,
+    /// All operators: by step, then by their position in their rank's step, then by rank.
+    pub(super) order: Vec<usize>,
+}
+
+pub(super) fn of(comparison: &Comparison, flow: &Flow) -> Firsts {
+    let order = order_of(&comparison.operators);
+    let search = Search { comparison, flow };
+    let first = |level: Level, rank: Option<Option<u32>>| {
+        let operators = order.iter().map(|&i| &comparison.operators[i]);
+        let mut operators = operators.filter(|op| rank.is_none_or(|rank| place_of(op).0 == rank));
+        operators.find_map(|operator| search.in_operator(operator, level))
+    };
+    let mut ranks: Vec<Option<u32>> = comparison
+        .operators
+        .iter()
+        .map(|operator| place_of(operator).0)
+        .collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let by_rank = if ranks.len() > 1 {
+        let firsts = ranks.iter().map(|rank| first(Level::Warn, Some(*rank)));
+        firsts.flatten().collect()
+    } else {
+        Vec::new()
+    };
+    Firsts {
+        divergence: first(Level::Warn, None),
+        failure: first(Level::Fail, None),
+        by_rank,
+        order,
+    }
+}
+
+/// Ranks run side by side, and their clocks may differ: of equal steps the position in the step decides.
+fn order_of(operators: &[OperatorResult]) -> Vec<usize> {
+    let mut n_of: HashMap<Place, usize> = HashMap::new();
+    let mut order: BTreeMap<(Option<u64>, usize, Option<u32>), usize> = BTreeMap::new();
+    for (i, operator) in operators.iter().enumerate() {
+        let (rank, step) = place_of(operator);
+        let position = n_of.entry((rank, step)).or_insert(0);
+        order.insert((step, *position, rank), i);
+        *position += 1;
+    }
+    order.into_values().collect()
+}
+
+struct Search<'a> {
+    comparison: &'a Comparison,
+    flow: &'a Flow,
+}
+
+impl Search<'_> {
+    /// The first slot of an operator that reaches a level, inputs first.
+    fn in_operator(&self, operator: &OperatorResult, level: Level) -> Option<Divergence> {
+        let reaches = |k: usize| is_apart(&operator.slots[k]) && operator.slots[k].level >= level;
+        let op_type = operator
+            .target
+            .last()
+            .map_or("", |name| name.op_type.as_str());
+        let all = || (0..operator.slots.len()).filter(|&k| reaches(k));
+        let mut inputs = all().filter(|&k| {
+            // Changed in place, it shows what the operator made of it.
+            let source = self.flow.source(operator.index, k);
+            let is_changed = source.is_own_output && is_in_place(op_type);
+            !is_changed && !is_output_slot(&operator.slots[k])
+        });
+        if let Some(k) = inputs.next() {
+            let source = self.flow.source(operator.index, k);
+            let (cause, suspects) = self.of_input(operator, &operator.slots[k], source);
+            return Some(Divergence {
+                operator: operator.index,
+                slot: operator.slots[k].slot.clone(),
+                cause,
+                suspects,
+            });
+        }
+        let k = all().find(|&k| is_output_slot(&operator.slots[k]))?;
+        let cause = cause_of(operator);
+        let suspects = match cause {
+            Cause::Unknown => self.nearest(operator, true),
+            _ => Vec::new(),
+        };
+        Some(Divergence {
+            operator: operator.index,
+            slot: operator.slots[k].slot.clone(),
+            cause,
+            suspects,
+        })
+    }
+
+    /// Why an input is apart that no output before is.
+    fn of_input(
+        &self,
+        operator: &OperatorResult,
+        slot: &SlotResult,
+        source: Source,
+    ) -> (Cause, Vec<Suspect>) {
+        let makers = [source.target, source.golden];
+        match makers {
+            // Its maker was not judged, or by other limits.
+            [Some(a), Some(_)] if source.is_same => {
+                let maker = &self.comparison.operators[a.operator];
+                let rules = &maker.slots[a.slot].rules;
+                let is_judged = !rules.iter().any(|rule| rule.metric == NOT_JUDGED_RULE);
+                if is_judged {
+                    return (Cause::Gradual, Vec::new());
+                }
+                (
+                    Cause::Unknown,
+                    suspect_of(maker, NOT_JUDGED_RULE).into_iter().collect(),
+                )
+            }
+            // It came straight from an operator on one side, and on the other it did not.
+            [Some(_), _] | [_, Some(_)] => (Cause::Unknown, self.nearest(operator, false)),
+            [None, None] if source.is_own_output => (Cause::Unknown, self.nearest(operator, false)),
+            [None, None] if self.is_gap_before(operator, slot) => {
+                (Cause::Unknown, self.nearest(operator, false))
+            }
+            [None, None] => (Cause::Outside, Vec::new()),
+        }
+    }
+
+    /// Whether something that was not compared ran before and may have made a slot.
+    fn is_gap_before(&self, operator: &OperatorResult, slot: &SlotResult) -> bool {
+        let place = place_of(operator);
+        let may_be = |other: &SlotResult| {
+            let dims = &other.golden.shape;
+            is_hidden_output(other) && (dims.is_empty() || *dims == slot.golden.shape)
+        };
+        let before = &self.comparison.operators[..operator.index];
+        let mut before = before.iter().filter(|other| place_of(other) == place);
+        self.unmatched(operator).next().is_some()
+            || before.any(|other| other.slots.iter().any(may_be))
+    }
+
+    /// Operators without a partner in the same place, up to this one, with how many of the list are between.
+    fn unmatched(&self, operator: &OperatorResult) -> impl Iterator<Item = (usize, &Skip)> {
+        let (place, index) = (place_of(operator), operator.index);
+        let skips = self.comparison.skips.iter();
+        skips.filter_map(move |skip| {
+            let name = skip.operator.as_ref().filter(|_| skip.slot.is_none())?;
+            let before = skip.before.filter(|&before| before <= index)?;
+            ((name.rank, name.step) == place).then_some((index - before, skip))
+        })
+    }
+
+    /// The nearest operators before this one that were not compared, or of which an output was not; only those
+    /// right before it, if asked.
+    fn nearest(&self, operator: &OperatorResult, is_adjacent: bool) -> Vec<Suspect> {
+        let place = place_of(operator);
+        let without = self.unmatched(operator).filter_map(|(gap, skip)| {
+            let operator = skip.operator.clone()?;
+            let (side, reason) = (skip.side.clone(), skip.reason.clone());
+            Some((
+                2 * gap,
+                Suspect {
+                    side,
+                    operator,
+                    reason,
+                },
+            ))
+        });
+        let before = &self.comparison.operators[..operator.index];
+        let hidden = before
+            .iter()
+            .filter(|other| place_of(other) == place)
+            .filter_map(|other| {
+                other.slots.iter().find(|slot| is_hidden_output(slot))?;
+                Some((
+                    2 * (operator.index - other.index) - 1,
+                    suspect_of(other, "damaged")?,
+                ))
+            });
+        let mut found: Vec<(usize, Suspect)> = without.chain(hidden).collect();
+        // The sort is stable: of equal ones the later in the list ran later.
+        found.reverse();
+        found.sort_by_key(|(gap, _)| *gap);
+        let found = found
+            .into_iter()
+            .filter(|(gap, _)| !is_adjacent || *gap <= 1);
+        found
+            .map(|(_, suspect)| suspect)
+            .take(N_SUSPECTS_MAX)
+            .collect()
+    }
+}
+
+/// Whether a slot is an output that could not be read or compared.
+fn is_hidden_output(slot: &SlotResult) -> bool {
+    is_output_slot(slot) && slot.evidence == "none"
+}
+
+fn suspect_of(operator: &OperatorResult, reason: &str) -> Option<Suspect> {
+    let name: Option<&OperatorName> = operator.target.last().or(operator.golden.last());
+    Some(Suspect {
+        side: "both".to_owned(),
+        operator: name?.clone(),
+        reason: reason.to_owned(),
+    })
+}

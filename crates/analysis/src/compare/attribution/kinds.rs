@@ -1,0 +1,240 @@
+//! What the type of an operator says about how it treats errors.
+
+/// How far the outputs of an operator may be farther apart than its inputs without anything being wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// Relative errors stay of the same size.
+    Even,
+    /// Sums and differences: absolute errors stay of the same size.
+    Additive,
+    /// Small errors can become large ones: powers, quotients, what has a mean taken off.
+    Steep,
+    /// Any error can become a whole step.
+    Stepped,
+    /// Any error of what is picked by can, and those of what is picked from stay of the same size.
+    Picking,
+}
+
+/// Types that add, in lower case.
+const ADDITIVE: &[&str] = &[
+    "add",
+    "addv2",
+    "addn",
+    "sub",
+    "subtract",
+    "biasadd",
+    "accumulatenv2",
+    "reducesum",
+    "reducesumd",
+    "reducemean",
+    "reducemeand",
+    "sum",
+    "mean",
+    "add_",
+    "sub_",
+    "assignadd",
+    "assignsub",
+    "rsub",
+    "cumsum",
+    "globalaveragepool",
+    "averagepool",
+    "avgpool",
+];
+/// Beginnings of types that are steep.
+const STEEP: &[&str] = &[
+    "exp",
+    "pow",
+    "log",
+    "div",
+    "realdiv",
+    "reciprocal",
+    "rsqrt",
+    "tan",
+    "sin",
+    "cos",
+    "sinh",
+    "cosh",
+    "atanh",
+    "acos",
+    "asin",
+    "softmax",
+    "logsoftmax",
+    "layernorm",
+    "batchnorm",
+    "instancenorm",
+    "groupnorm",
+    "rmsnorm",
+    "native_layer_norm",
+    "native_batch_norm",
+    "native_group_norm",
+    "layer_norm",
+    "batch_norm",
+    "group_norm",
+    "lpnorm",
+    "var",
+    "std",
+    "bninfer",
+    "bntraining",
+    "inverse",
+    "matrixinverse",
+    "det",
+    "cholesky",
+    "svd",
+    "floormod",
+    "mod",
+    "fmod",
+    "square",
+    "erfinv",
+    "flashattention",
+    "scaled_dot_product",
+    "gelu",
+    "sigmoid",
+    "tanh",
+    "elu",
+    "selu",
+    "softplus",
+    "mish",
+    "silu",
+    "swish",
+    "_softmax",
+    "_log_softmax",
+    "einsum",
+];
+/// Beginnings of types with steps.
+const STEPPED: &[&str] = &[
+    "arg",
+    "topk",
+    "sort",
+    "round",
+    "floor",
+    "ceil",
+    "trunc",
+    "sign",
+    "equal",
+    "notequal",
+    "greater",
+    "less",
+    "quantize",
+    "dynamicquant",
+    "ascendquant",
+    "nonmaxsuppression",
+    "unique",
+    "nonzero",
+    "isfinite",
+    "logical",
+    "bitwise",
+    "onehot",
+    "roi",
+    "nms",
+    "resize",
+    "gridsample",
+];
+/// Comparisons as PyTorch calls them.
+const COMPARISONS: &[&str] = &["eq", "ne", "gt", "lt", "ge", "le"];
+/// Beginnings of types that pick elements by others.
+const PICKING: &[&str] = &[
+    "gather",
+    "scatter",
+    "embedding",
+    "index",
+    "select",
+    "masked",
+    "where",
+];
+/// Types that have no inputs to inherit from, in lower case.
+const SOURCES: &[&str] = &[
+    "const",
+    "constant",
+    "constantofshape",
+    "data",
+    "anndata",
+    "parameter",
+    "placeholder",
+    "variable",
+    "variablev2",
+    "valuenode",
+    "getnext",
+    "iteratorgetnext",
+    "input",
+    "refdata",
+    "get_attr",
+    "load",
+];
+/// Beginnings of types that write to what they read.
+const IN_PLACE: &[&str] = &["assign", "scatter", "apply", "sparseapply", "inplace"];
+
+/// Whether operators of a type are sums and differences.
+pub(in crate::compare) fn is_additive(op_type: &str) -> bool {
+    manner(op_type) == Manner::Additive
+}
+
+/// The manner of a type.
+pub(super) fn manner(op_type: &str) -> Manner {
+    let name = plain(op_type);
+    let starts = |all: &[&str]| all.iter().any(|start| name.starts_with(start));
+    if ADDITIVE.contains(&name.as_str()) {
+        Manner::Additive
+    } else if starts(STEPPED) || COMPARISONS.contains(&name.as_str()) {
+        Manner::Stepped
+    } else if starts(PICKING) {
+        Manner::Picking
+    } else if starts(STEEP) && !name.starts_with("expand") {
+        Manner::Steep
+    } else {
+        Manner::Even
+    }
+}
+
+/// Whether operators of a type hand out what they were given from outside.
+pub(super) fn is_source(op_type: &str) -> bool {
+    SOURCES.contains(&plain(op_type).as_str())
+}
+
+/// Whether operators of a type may change an input, so that a dump shows it as it is afterwards.
+pub(super) fn is_in_place(op_type: &str) -> bool {
+    let name = plain(op_type);
+    // PyTorch's names of such operators end so.
+    (name.ends_with('_') && !name.ends_with("__")) || IN_PLACE.iter().any(|s| name.starts_with(s))
+}
+
+/// Lower case, without PyTorch's namespace and overload.
+fn plain(op_type: &str) -> String {
+    let lower = op_type.to_lowercase();
+    let name = ["aten::", "aten.", "prims.", "prims::"]
+        .into_iter()
+        .find_map(|start| lower.strip_prefix(start))
+        .unwrap_or(&lower);
+    name.split('.').next().unwrap_or(name).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_of_types() {
+        for (op_type, expected) in [
+            ("MatMulV2", Manner::Even),
+            ("Conv2D", Manner::Even),
+            ("Relu", Manner::Even),
+            ("LeakyRelu", Manner::Even),
+            ("Add", Manner::Additive),
+            ("aten.add.Tensor", Manner::Additive),
+            ("SoftmaxV2", Manner::Steep),
+            ("Gelu", Manner::Steep),
+            ("ArgMaxV2", Manner::Stepped),
+            ("AscendQuant", Manner::Stepped),
+            ("Gemm", Manner::Even),
+            ("Neg", Manner::Even),
+            ("ExpandDims", Manner::Even),
+            ("aten.ne.Scalar", Manner::Stepped),
+            ("GatherV2", Manner::Picking),
+            ("", Manner::Even),
+        ] {
+            assert_eq!(manner(op_type), expected, "{op_type}");
+        }
+        assert!(is_in_place("aten::add_.Tensor") && is_in_place("AssignAdd"));
+        assert!(!is_in_place("Add") && !is_in_place("aten.__and__.Scalar"));
+        assert!(is_source("Const") && !is_source("ConstantPad"));
+    }
+}

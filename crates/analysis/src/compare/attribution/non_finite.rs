@@ -1,0 +1,86 @@
+//! Where NaN and infinities come from, and where they go.
+
+use std::collections::HashMap;
+
+use super::{NonFiniteRole, slots};
+use crate::compare::flow::{Flow, Place, place_of};
+use crate::compare::result::{OperatorResult, SlotResult};
+use crate::compare::verdict::is_output_slot;
+
+/// Gives every operator its role.
+pub(super) fn fill_in(operators: &mut [OperatorResult], flow: &Flow, is_hidden: &[bool]) {
+    // Places that had something bad already.
+    let mut carriers: HashMap<Place, usize> = HashMap::new();
+    for i in 0..operators.len() {
+        let operator = &operators[i];
+        let place = place_of(operator);
+        let has_bad = |is_output| slots(operator, is_output).any(is_bad);
+        let has_inputs = slots(operator, false).next().is_some();
+        let is_seen_before = carriers.contains_key(&place);
+        let role = match (has_bad(false), has_bad(true)) {
+            (true, true) => Some(NonFiniteRole::Propagator {
+                from: source_of(operators, i, flow),
+            }),
+            // It may have got them by what was not compared.
+            (false, true) if is_hidden[i] || (!has_inputs && is_seen_before) => {
+                Some(NonFiniteRole::Propagator { from: None })
+            }
+            (false, true) => Some(NonFiniteRole::Producer),
+            (true, false) if slots(operator, true).next().is_some() => {
+                Some(NonFiniteRole::Absorber)
+            }
+            _ => None,
+        };
+        if has_bad(true) {
+            carriers.entry(place).or_insert(i);
+        }
+        operators[i].non_finite = role;
+    }
+}
+
+/// The operator that made a bad input.
+fn source_of(operators: &[OperatorResult], i: usize, flow: &Flow) -> Option<usize> {
+    let slots = operators[i].slots.iter().enumerate();
+    let mut bad = slots.filter(|(_, slot)| !is_output_slot(slot) && is_bad(slot));
+    bad.find_map(|(k, _)| {
+        let from = flow.source(i, k).target?;
+        is_output_slot(&operators[from.operator].slots[from.slot]).then_some(from.operator)
+    })
+}
+
+/// Whether the target has a NaN or an infinity where the golden side has none.
+fn is_bad(slot: &SlotResult) -> bool {
+    slot.metrics.get("first_bad").is_some() || slot.metrics.get("is_bad").is_some()
+}
+
+/// The way from the first producer to the last operator that is known to pass its values on. If no operator is
+/// known to have produced them, the first one that shows them is all of it.
+pub(super) fn chain(operators: &[OperatorResult], order: &[usize]) -> Vec<usize> {
+    let role = |i: usize| operators[i].non_finite.as_ref();
+    let first = |is: fn(&NonFiniteRole) -> bool| {
+        let mut found = order.iter().copied().filter(|&i| role(i).is_some_and(is));
+        found.next()
+    };
+    let Some(producer) = first(|role| *role == NonFiniteRole::Producer) else {
+        return first(|_| true).into_iter().collect();
+    };
+    // Where each operator has its values from, back to the producer.
+    let mut reached: HashMap<usize, usize> = HashMap::from([(producer, producer)]);
+    let mut last = producer;
+    for &i in order {
+        let Some(NonFiniteRole::Propagator { from: Some(from) }) = role(i) else {
+            continue;
+        };
+        if reached.contains_key(from) {
+            reached.insert(i, *from);
+            last = i;
+        }
+    }
+    let mut chain = vec![last];
+    while last != producer {
+        last = reached[&last];
+        chain.push(last);
+    }
+    chain.reverse();
+    chain
+}

@@ -1,0 +1,198 @@
+//! Which output an input is, told from the numbers of both.
+//!
+//! Dumps seldom say how operators are connected. A saved result has extremes, mean, deviation and norm of
+//! every tensor, and two tensors that agree in all of these bit for bit are the same for all that matters here.
+
+use std::collections::HashMap;
+
+use super::result::{Comparison, OperatorResult, SlotResult};
+use super::verdict::is_output_slot;
+
+/// A slot of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct At {
+    /// The operator, as an index into [`Comparison::operators`].
+    pub(super) operator: usize,
+    /// The slot, as an index into its list.
+    pub(super) slot: usize,
+}
+
+/// Where an input comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Source {
+    /// The output that it is on the target side, or the first input that is the same.
+    pub(super) target: Option<At>,
+    /// The same on the golden side.
+    pub(super) golden: Option<At>,
+    /// Whether that is so of both sides together: the pair was compared before with the very same numbers.
+    pub(super) is_same: bool,
+    /// Whether nothing before is it, and an output of the operator itself is: it was changed in place, or
+    /// handed through.
+    pub(super) is_own_output: bool,
+}
+
+/// Where the inputs of all operators come from.
+#[derive(Debug, Default)]
+pub(super) struct Flow(Vec<Vec<Source>>);
+
+/// The process and the execution of the model: values do not go from one to another.
+pub(super) type Place = (Option<u32>, Option<u64>);
+
+/// The place of an operator.
+pub(super) fn place_of(operator: &OperatorResult) -> Place {
+    let name = operator.target.last().or(operator.golden.last());
+    name.map_or((None, None), |name| (name.rank, name.step))
+}
+
+type Key = (Place, Vec<u64>);
+
+/// What was seen so far: by the numbers of both sides together, of the target, of the golden side.
+type Seen = [HashMap<Key, At>; 3];
+
+impl Flow {
+    /// Connects inputs with the latest output before them; what comes from outside, with its first reader.
+    pub(super) fn of(comparison: &Comparison) -> Flow {
+        let mut seen = Seen::default();
+        let mut flow = Flow::default();
+        for (i, operator) in comparison.operators.iter().enumerate() {
+            let keys: Vec<[Option<Key>; 3]> = keys_of(operator);
+            let is_output = |k: usize| is_output_slot(&operator.slots[k]);
+            let sources = keys.iter().enumerate().map(|(k, of_slot)| {
+                if is_output(k) {
+                    return Source::default();
+                }
+                let [both, target, golden] = [0, 1, 2].map(|which| {
+                    let key = of_slot[which].as_ref()?;
+                    seen[which].get(key).copied()
+                });
+                let is_known = of_slot.iter().all(Option::is_some);
+                let mut outputs = (0..keys.len()).filter(|&other| is_output(other));
+                Source {
+                    target: both.or(target),
+                    golden: both.or(golden),
+                    is_same: both.is_some(),
+                    is_own_output: target.is_none()
+                        && golden.is_none()
+                        && is_known
+                        && outputs.any(|other| keys[other][1..] == of_slot[1..]),
+                }
+            });
+            flow.0.push(sources.collect());
+            for (slot, of_slot) in keys.into_iter().enumerate() {
+                for (known, key) in seen.iter_mut().zip(of_slot) {
+                    let Some(key) = key else {
+                        continue;
+                    };
+                    let at = At { operator: i, slot };
+                    if is_output(slot) {
+                        known.insert(key, at);
+                    } else {
+                        known.entry(key).or_insert(at);
+                    }
+                }
+            }
+        }
+        flow
+    }
+
+    /// Where a slot comes from.
+    pub(super) fn source(&self, operator: usize, slot: usize) -> Source {
+        let of_operator = self.0.get(operator);
+        let source = of_operator.and_then(|slots| slots.get(slot));
+        source.copied().unwrap_or_default()
+    }
+}
+
+fn keys_of(operator: &OperatorResult) -> Vec<[Option<Key>; 3]> {
+    let place = place_of(operator);
+    let slots = operator.slots.iter();
+    slots
+        .map(|slot| {
+            let [target, golden] = ["target_", "golden_"].map(|side| mark(slot, side));
+            let is_known = target.is_some() && golden.is_some();
+            // Of the same two tensors every number is the same, also where the largest difference is.
+            let all = || slot.metrics.0.iter().map(|(_, value)| value.to_bits());
+            let both = is_known.then(|| all().collect());
+            [both, target, golden].map(|mark| Some((place, mark?)))
+        })
+        .collect()
+}
+
+/// The numbers of one side of a slot, if there are enough of them to know it by.
+fn mark(slot: &SlotResult, side: &str) -> Option<Vec<u64>> {
+    let get = |name: &str| slot.metrics.get(&format!("{side}{name}"));
+    let n = slot.metrics.get("n").or_else(|| get("count"));
+    // Several numbers of a shape; a lone maximum is often the same by chance.
+    let telling = [get("min"), get("max"), get("mean"), get("l2_norm")];
+    if telling.iter().flatten().count() < 3 {
+        return None;
+    }
+    let all = slot.metrics.0.iter();
+    let own = all.filter(|(name, _)| name.starts_with(side));
+    let mut bits: Vec<u64> = own.map(|(_, value)| value.to_bits()).collect();
+    bits.push(n?.to_bits());
+    Some(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::result::{Metrics, OperatorName};
+    use super::*;
+
+    fn slot(name: &str, target: f64, golden: f64) -> SlotResult {
+        let mut metrics = vec![("n".to_owned(), 4.0)];
+        for (side, value) in [("target", target), ("golden", golden)] {
+            for name in ["min", "max", "mean"] {
+                metrics.push((format!("{side}_{name}"), value));
+            }
+        }
+        SlotResult {
+            slot: name.to_owned(),
+            metrics: Metrics(metrics),
+            ..SlotResult::default()
+        }
+    }
+
+    fn operator(step: u64, slots: Vec<SlotResult>) -> OperatorResult {
+        let name = OperatorName {
+            step: Some(step),
+            ..OperatorName::default()
+        };
+        OperatorResult {
+            target: vec![name],
+            slots,
+            ..OperatorResult::default()
+        }
+    }
+
+    #[test]
+    fn inputs_are_the_latest_equal_outputs() {
+        let comparison = Comparison {
+            operators: vec![
+                operator(0, vec![slot("output.0", 1.0, 1.0)]),
+                operator(0, vec![slot("output.0", 1.0, 2.0)]),
+                operator(
+                    0,
+                    vec![slot("input.0", 1.0, 1.0), slot("input.1", 1.0, 7.0)],
+                ),
+                operator(
+                    0,
+                    vec![slot("input.0", 5.0, 5.0), slot("output.0", 5.0, 5.0)],
+                ),
+                operator(1, vec![slot("input.0", 1.0, 1.0)]),
+            ],
+            ..Comparison::default()
+        };
+        let flow = Flow::of(&comparison);
+        let at = |operator| Some(At { operator, slot: 0 });
+        let source = flow.source(2, 0);
+        assert_eq!((source.target, source.golden), (at(0), at(0)));
+        assert!(source.is_same);
+        let source = flow.source(2, 1);
+        assert_eq!((source.target, source.golden), (at(1), None));
+        assert!(!source.is_same);
+        assert!(flow.source(3, 0).is_own_output && !source.is_own_output);
+        assert_eq!(flow.source(4, 0), Source::default());
+        assert_eq!(flow.source(9, 9), Source::default());
+    }
+}

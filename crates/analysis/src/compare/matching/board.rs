@@ -1,0 +1,310 @@
+//! Who has a partner, and what lies between those that have.
+
+use std::collections::HashMap;
+
+use super::op_type::{OpType, Types};
+use super::places::Scope;
+use super::slots::{self, Group};
+use super::{How, Matching, Reason, RunPair, Unmatched};
+use crate::compare::side::{Run, RunPlace, Side};
+
+/// What has been found so far. Sides are 0, the target, and 1, the golden one.
+pub(super) struct Board<'a> {
+    pub sides: [&'a Side; 2],
+    pub unmatched: Vec<Unmatched>,
+    pub pairs: Vec<RunPair>,
+    names: [Vec<String>; 2],
+    /// Numbers of names, the same on both sides, and which execution of its name it is within its place.
+    keys: [Vec<Key>; 2],
+    /// Positions in the order of execution of a place.
+    positions: [Vec<usize>; 2],
+    types: [Vec<OpType>; 2],
+    states: [Vec<State>; 2],
+    /// The two likest operators of those that are about equally like two.
+    doubts: HashMap<(usize, usize), (String, String)>,
+}
+
+/// A name's number, and which of its executions it is.
+pub(super) type Key = (usize, usize);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Free,
+    Paired(usize),
+    /// Without a partner, for a reason that is noted.
+    Out,
+}
+
+/// What has no partner yet between two pairs that follow each other on both sides.
+#[derive(Debug, Default)]
+pub(super) struct Gap {
+    /// Executions of each side, in order.
+    pub runs: [Vec<usize>; 2],
+    /// Whether there is a pair before it, and one after it.
+    pub is_bounded: [bool; 2],
+}
+
+impl<'a> Board<'a> {
+    pub(super) fn new(sides: [&'a Side; 2], scopes: &[Scope]) -> Board<'a> {
+        let mut types = Types::default();
+        let names = sides.map(|side| {
+            let names = side
+                .runs
+                .iter()
+                .map(|run| super::name::file_name(&run.op_name));
+            names.collect::<Vec<_>>()
+        });
+        let mut ids: HashMap<&str, usize> = HashMap::new();
+        let keys = [0, 1].map(|i| keys(sides[i], &names[i], &mut ids));
+        let mut positions = sides.map(|side| vec![0; side.runs.len()]);
+        for scope in scopes {
+            for (positions, runs) in positions.iter_mut().zip(&scope.runs) {
+                for (position, &run) in runs.iter().enumerate() {
+                    positions[run] = position;
+                }
+            }
+        }
+        Board {
+            unmatched: Vec::new(),
+            positions,
+            pairs: Vec::new(),
+            types: sides.map(|side| side.runs.iter().map(|run| types.of(run)).collect()),
+            states: sides.map(|side| vec![State::Free; side.runs.len()]),
+            sides,
+            names,
+            keys,
+            doubts: HashMap::new(),
+        }
+    }
+
+    pub(super) fn run(&self, side: usize, run: usize) -> &'a Run {
+        &self.sides[side].runs[run]
+    }
+
+    /// The name as file names have it.
+    pub(super) fn name(&self, side: usize, run: usize) -> &str {
+        &self.names[side][run]
+    }
+
+    /// The name's number, and which of its executions it is.
+    pub(super) fn key(&self, side: usize, run: usize) -> Key {
+        self.keys[side][run]
+    }
+
+    pub(super) fn op_type(&self, side: usize, run: usize) -> &OpType {
+        &self.types[side][run]
+    }
+
+    pub(super) fn is_free(&self, side: usize, run: usize) -> bool {
+        self.states[side][run] == State::Free
+    }
+
+    /// Where it stands in the order of execution of its place.
+    pub(super) fn position(&self, side: usize, run: usize) -> usize {
+        self.positions[side][run]
+    }
+
+    /// Brings executions of one place into the order of execution.
+    pub(super) fn sort(&self, side: usize, runs: &mut [usize]) {
+        runs.sort_by_key(|&run| self.positions[side][run]);
+    }
+
+    /// Which pair it is in.
+    pub(super) fn pair_of(&self, side: usize, run: usize) -> Option<&RunPair> {
+        match self.states[side][run] {
+            State::Paired(pair) => self.pairs.get(pair),
+            _ => None,
+        }
+    }
+
+    /// Whether two are known to be operators of different types.
+    pub(super) fn types_clash(&self, t: usize, g: usize) -> bool {
+        self.types[0][t].clashes_with(&self.types[1][g])
+    }
+
+    /// Whether the first outputs have the same extents, in whatever order, as far as that is known.
+    pub(super) fn has_like_outputs(&self, t: usize, g: usize) -> bool {
+        let extents = |i, run| slots::first_extents(self.run(i, run), true);
+        match (extents(0, t), extents(1, g)) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        }
+    }
+
+    /// Makes two partners.
+    pub(super) fn pair(&mut self, t: usize, g: usize, how: How) {
+        let pair = slots::one_to_one(self.sides, [t, g], how, &[]);
+        self.add(pair);
+    }
+
+    /// Makes operators partners of which several are one on the other side. What contributes no slot has
+    /// vanished inside.
+    pub(super) fn pair_group(&mut self, group: &Group<'_>, how: How) {
+        let pair = slots::of_group(self.sides, group, how);
+        let inside = [0, 1].map(|i| {
+            let others: Vec<&str> = group.runs[1 - i]
+                .iter()
+                .map(|&run| self.run(1 - i, run).op_name.as_str())
+                .collect();
+            Reason::InsideFusion(others.join("+"))
+        });
+        for (i, reason) in inside.into_iter().enumerate() {
+            let kept = if i == 0 { &pair.target } else { &pair.golden };
+            let lost: Vec<usize> = group.runs[i]
+                .iter()
+                .copied()
+                .filter(|run| !kept.contains(run))
+                .collect();
+            for run in lost {
+                self.leave(i, run, reason.clone());
+            }
+        }
+        self.add(pair);
+    }
+
+    pub(super) fn add(&mut self, pair: RunPair) {
+        for (i, runs) in [&pair.target, &pair.golden].into_iter().enumerate() {
+            for &run in runs {
+                self.states[i][run] = State::Paired(self.pairs.len());
+            }
+        }
+        self.pairs.push(pair);
+    }
+
+    /// Leaves an execution without a partner.
+    pub(super) fn leave(&mut self, side: usize, run: usize, reason: Reason) {
+        self.states[side][run] = State::Out;
+        self.unmatched.push(Unmatched {
+            is_of_target: side == 0,
+            run,
+            reason,
+        });
+    }
+
+    /// Notes that an operator is about equally like two.
+    pub(super) fn doubt(&mut self, side: usize, run: usize, likest: (String, String)) {
+        self.doubts.insert((side, run), likest);
+    }
+
+    /// The two that an operator is about equally like.
+    pub(super) fn doubt_of(&self, side: usize, run: usize) -> Option<&(String, String)> {
+        self.doubts.get(&(side, run))
+    }
+
+    /// What is left between pairs that stand in the same order on both sides: the most such pairs that there
+    /// are. Where the order is unknown, everything that is left.
+    pub(super) fn gaps(&self, scope: &Scope) -> Vec<Gap> {
+        let mut anchors: Vec<[usize; 2]> = Vec::new();
+        for &run in scope.runs[0].iter().filter(|_| scope.is_ordered) {
+            let position = self.position(0, run);
+            let last =
+                |side, runs: &[usize]| runs.iter().map(|&run| self.position(side, run)).max();
+            let ends = self
+                .pair_of(0, run)
+                .and_then(|pair| Some([last(0, &pair.target)?, last(1, &pair.golden)?]));
+            anchors.extend(ends.filter(|ends| ends[0] == position));
+        }
+        let anchors = longest_rise(&anchors);
+        let mut gaps: Vec<Gap> = (0..=anchors.len())
+            .map(|k| Gap {
+                is_bounded: [k > 0, k < anchors.len()],
+                ..Gap::default()
+            })
+            .collect();
+        for side in [0, 1] {
+            let mut k = 0;
+            for &run in &scope.runs[side] {
+                while k < anchors.len() && anchors[k][side] < self.position(side, run) {
+                    k += 1;
+                }
+                if self.is_free(side, run) {
+                    gaps[k].runs[side].push(run);
+                }
+            }
+        }
+        gaps.retain(|gap| gap.runs.iter().any(|runs| !runs.is_empty()));
+        gaps
+    }
+
+    /// Everything in order.
+    pub(super) fn finish(mut self) -> Matching {
+        self.pairs
+            .sort_by_key(|pair| (pair.target.first().copied(), pair.golden.first().copied()));
+        self.unmatched
+            .sort_by_key(|one| (!one.is_of_target, one.run));
+        Matching {
+            pairs: self.pairs,
+            unmatched: self.unmatched,
+        }
+    }
+}
+
+fn keys<'n>(side: &Side, names: &'n [String], ids: &mut HashMap<&'n str, usize>) -> Vec<Key> {
+    let mut places: HashMap<&RunPlace, usize> = HashMap::new();
+    let mut last: Option<(&RunPlace, usize)> = None;
+    let mut n_of: HashMap<(usize, usize), usize> = HashMap::new();
+    let runs = side.runs.iter().zip(names);
+    runs.map(|(run, name)| {
+        let next = ids.len();
+        let id = *ids.entry(name).or_insert(next);
+        // Executions of one place mostly follow each other.
+        let place = match last {
+            Some((place, number)) if *place == run.place => number,
+            _ => {
+                let next = places.len();
+                *places.entry(&run.place).or_insert(next)
+            }
+        };
+        last = Some((&run.place, place));
+        let n = n_of.entry((place, id)).or_insert(0);
+        *n += 1;
+        (id, *n - 1)
+    })
+    .collect()
+}
+
+/// The longest part of a list, ordered by the first number, in which the second numbers rise too.
+fn longest_rise(anchors: &[[usize; 2]]) -> Vec<[usize; 2]> {
+    // The end of the best part of each length, and what stands before each element in its part.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(anchors.len());
+    for (i, anchor) in anchors.iter().enumerate() {
+        let length = ends.partition_point(|&end| anchors[end][1] < anchor[1]);
+        before.push(length.checked_sub(1).map(|last| ends[last]));
+        if length == ends.len() {
+            ends.push(i);
+        } else {
+            ends[length] = i;
+        }
+    }
+    let mut part = Vec::with_capacity(ends.len());
+    let mut next = ends.last().copied();
+    while let Some(i) = next {
+        part.push(anchors[i]);
+        next = before[i];
+    }
+    part.reverse();
+    part
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_rise_is_found() {
+        let cases: &[(&[usize], &[usize])] = &[
+            (&[], &[]),
+            (&[5], &[5]),
+            (&[1, 2, 3], &[1, 2, 3]),
+            (&[3, 2, 1], &[1]),
+            (&[0, 7, 1, 2, 8, 3, 4], &[0, 1, 2, 3, 4]),
+        ];
+        for (seconds, expected) in cases {
+            let anchors: Vec<[usize; 2]> =
+                seconds.iter().enumerate().map(|(i, &s)| [i, s]).collect();
+            let found: Vec<usize> = longest_rise(&anchors).iter().map(|a| a[1]).collect();
+            assert_eq!(&found, expected, "{seconds:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! One operator that was made of several.
+
+mod guess;
+mod rules;
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::How;
+use super::board::Board;
+use super::name::file_name;
+use super::places::Scope;
+use super::slots::Group;
+
+pub(super) use guess::{by_name, chains};
+pub use rules::{FusedOperator, FusionRules, FusionRulesError};
+
+/// What the compiler says of each side.
+type Rules<'a> = [Option<&'a FusionRules>; 2];
+
+/// Names of the operators that a run was made of, as file names have them; empty where nothing says so.
+fn originals(board: &Board<'_>, rules: Rules<'_>, side: usize, run: usize) -> Vec<String> {
+    let rule = rules[side].and_then(|rules| rules.get(board.name(side, run)));
+    let names = match rule {
+        Some(rule) => &rule.originals,
+        None => &board.run(side, run).original_names,
+    };
+    let mut seen: Vec<String> = Vec::new();
+    for name in names.iter().filter(|name| !name.is_empty()) {
+        let name = file_name(name);
+        if !seen.contains(&name) {
+            seen.push(name);
+        }
+    }
+    seen
+}
+
+/// Which operator made an output of a fused one, by the rules and else by the dump.
+fn origin(
+    board: &Board<'_>,
+    rules: Rules<'_>,
+    side: usize,
+    run: usize,
+    index: u32,
+) -> Option<(String, u32)> {
+    let rule = rules[side].and_then(|rules| rules.get(board.name(side, run)));
+    let by_rule = rule.and_then(|rule| rule.outputs.get(usize::try_from(index).ok()?)?.clone());
+    by_rule.or_else(|| {
+        let slot = board
+            .run(side, run)
+            .slot(opscope_store::record::Side::Output, index)?;
+        slot.original.clone()
+    })
+}
+
+/// Pairs operators with those that they are said to be made of.
+///
+/// One of which the other side has no part but the one with its own name is fused there just as well.
+pub(super) fn declared(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
+    for side in [0, 1] {
+        let other = 1 - side;
+        // Operators that were made of the same ones, and share them.
+        let mut groups: BTreeMap<(Vec<String>, usize), Vec<usize>> = BTreeMap::new();
+        for &run in scope.runs[side]
+            .iter()
+            .filter(|&&run| board.is_free(side, run))
+        {
+            let names = originals(board, rules, side, run);
+            if !names.is_empty() {
+                let (_, repeat) = board.key(side, run);
+                groups.entry((names, repeat)).or_default().push(run);
+            }
+        }
+        if groups.is_empty() {
+            continue;
+        }
+        let mut of_key: HashMap<(String, usize), usize> = HashMap::new();
+        for &run in scope.runs[other]
+            .iter()
+            .filter(|&&run| board.is_free(other, run))
+        {
+            let (_, repeat) = board.key(other, run);
+            of_key.insert((board.name(other, run).to_owned(), repeat), run);
+        }
+        for ((names, repeat), runs) in groups {
+            let found = |name: &String| of_key.get(&(name.clone(), repeat)).copied();
+            let mut members: Vec<usize> = names.iter().filter_map(found).collect();
+            members.retain(|&member| board.is_free(other, member));
+            board.sort(other, &mut members);
+            // A fused operator may have the name of its first part, and say what its last one was.
+            if let [run] = runs[..]
+                && let Some(&namesake) = of_key.get(&(board.name(side, run).to_owned(), repeat))
+                && members.first().is_some_and(|&first| {
+                    board.position(other, namesake) < board.position(other, first)
+                })
+            {
+                members.insert(0, namesake);
+            }
+            let is_same_fused = |run: usize| {
+                let partner = of_key.get(&(board.name(side, run).to_owned(), repeat));
+                partner.is_some_and(|&partner| originals(board, rules, other, partner) == names)
+            };
+            let is_itself = members.len() == 1
+                && runs
+                    .iter()
+                    .any(|&run| board.name(side, run) == board.name(other, members[0]));
+            if members.is_empty() || is_itself || runs.iter().any(|&run| is_same_fused(run)) {
+                continue;
+            }
+            let is_end_shared = names.last().is_some_and(|last| {
+                let end = members.last().map(|&run| board.name(other, run));
+                end == Some(last) || names.iter().all(|name| found(name).is_some())
+            });
+            pair(board, (side, rules), runs, members, is_end_shared);
+        }
+    }
+}
+
+/// Pairs operators that were made of the same ones and have got different names.
+pub(super) fn same_originals(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
+    let groups = [0, 1].map(|side| {
+        let mut groups: BTreeMap<(Vec<String>, usize), Vec<usize>> = BTreeMap::new();
+        for &run in scope.runs[side]
+            .iter()
+            .filter(|&&run| board.is_free(side, run))
+        {
+            let names = originals(board, rules, side, run);
+            if !names.is_empty() {
+                let (_, repeat) = board.key(side, run);
+                groups.entry((names, repeat)).or_default().push(run);
+            }
+        }
+        groups
+    });
+    for (key, targets) in &groups[0] {
+        if let Some(goldens) = groups[1].get(key)
+            && let ([target], [golden]) = (&targets[..], &goldens[..])
+            && !board.types_clash(*target, *golden)
+        {
+            board.pair(*target, *golden, How::Fusion);
+        }
+    }
+}
+
+fn pair(
+    board: &mut Board<'_>,
+    (side, rules): (usize, Rules<'_>),
+    fused: Vec<usize>,
+    members: Vec<usize>,
+    is_end_shared: bool,
+) {
+    let mut known: HashMap<(usize, u32), (String, u32)> = HashMap::new();
+    for &run in &fused {
+        for slot in &board.run(side, run).slots {
+            if let Some(origin) = origin(board, rules, side, run, slot.index) {
+                known.insert((run, slot.index), origin);
+            }
+        }
+    }
+    let origins = |of: usize, run: usize, index: u32| {
+        let origin = known.get(&(run, index)).filter(|_| of == side)?;
+        Some(origin.clone())
+    };
+    let runs = if side == 0 {
+        [fused, members]
+    } else {
+        [members, fused]
+    };
+    let group = Group {
+        runs,
+        given: Vec::new(),
+        origins: &origins,
+        is_end_shared,
+    };
+    board.pair_group(&group, How::Fusion);
+}

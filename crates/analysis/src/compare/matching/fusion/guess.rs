@@ -1,0 +1,203 @@
+//! Fusion that nothing tells of: names that are made of others, and one operator where the other side has a
+//! chain.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::compare::matching::How;
+use crate::compare::matching::board::{Board, Gap};
+use crate::compare::matching::name::file_name;
+use crate::compare::matching::places::Scope;
+use crate::compare::matching::slots::{self, Group};
+use opscope_store::record::Side as SlotSide;
+
+/// Most operators that one stands for without anything that says so.
+const CHAIN_LENGTH_MAX: usize = 8;
+/// Marks between the names in a name.
+const MARKS: [char; 7] = ['_', '+', ',', ';', '&', '-', '|'];
+/// Words in a name that say that it is fused.
+const WORDS: [&str; 5] = ["fused", "fusion", "fuse", "and", "op"];
+
+/// Pairs operators whose name is made of two or more names that the other side has one after the other.
+pub(in super::super) fn by_name(board: &mut Board<'_>, scope: &Scope) {
+    for gap in board.gaps(scope) {
+        for side in [0, 1] {
+            let other = 1 - side;
+            if gap.runs[other].len() < 2 || gap.runs[side].is_empty() {
+                continue;
+            }
+            let known: HashMap<String, Vec<usize>> = {
+                let mut known: HashMap<String, Vec<usize>> = HashMap::new();
+                for &run in &gap.runs[other] {
+                    let name = board.name(other, run).to_owned();
+                    known.entry(name).or_default().push(run);
+                }
+                known
+            };
+            let lengths: BTreeSet<usize> = known.keys().map(String::len).collect();
+            let shortest = lengths.first().copied().unwrap_or(0);
+            let longer = gap.runs[side]
+                .iter()
+                .filter(|&&run| board.name(side, run).len() > shortest);
+            for run in longer.copied().collect::<Vec<_>>() {
+                let names = Names {
+                    known: &known,
+                    lengths: &lengths,
+                };
+                let (_, repeat) = board.key(side, run);
+                let Some(members) = names.members(&board.run(side, run).op_name, |runs| {
+                    let is_it = |&&member: &&usize| {
+                        board.is_free(other, member) && board.key(other, member).1 == repeat
+                    };
+                    runs.iter().find(is_it).copied()
+                }) else {
+                    continue;
+                };
+                let is_rising =
+                    |&a: &usize, &b: &usize| board.position(other, a) < board.position(other, b);
+                let is_chain = !scope.is_ordered || members.is_sorted_by(is_rising);
+                let last = members.last().copied().unwrap_or_default();
+                if is_chain && board.is_free(side, run) && has_like_ends(board, side, run, last) {
+                    pair(board, side, run, members);
+                }
+            }
+        }
+    }
+}
+
+struct Names<'a> {
+    known: &'a HashMap<String, Vec<usize>>,
+    lengths: &'a BTreeSet<usize>,
+}
+
+impl Names<'_> {
+    /// The operators whose names, one after the other, are the name; with marks and words of fusion in between.
+    /// A name below a scope may leave out the scope of all parts but the first.
+    fn members(
+        &self,
+        op_name: &str,
+        pick: impl Fn(&[usize]) -> Option<usize>,
+    ) -> Option<Vec<usize>> {
+        let (scope, _) = op_name.rsplit_once(['/', '.']).unwrap_or_default();
+        let scope = file_name(scope);
+        let whole = file_name(op_name);
+        let mut rest = whole.as_str();
+        let mut members = Vec::new();
+        while !rest.is_empty() {
+            let unmarked = rest.trim_start_matches(MARKS);
+            if unmarked.len() < rest.len() {
+                rest = unmarked;
+                continue;
+            }
+            if let Some((name, length)) = self.longest(rest, &scope) {
+                members.push(pick(self.known.get(&name)?)?);
+                rest = &rest[length..];
+                continue;
+            }
+            let end = rest.find(MARKS).unwrap_or(rest.len());
+            let word = &rest[..end];
+            let is_number = word.bytes().all(|b| b.is_ascii_digit());
+            if !(is_number || WORDS.contains(&word)) {
+                return None;
+            }
+            rest = &rest[end..];
+        }
+        let mut distinct = members.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        (members.len() >= 2 && distinct.len() == members.len()).then_some(members)
+    }
+
+    /// The longest known name that a text begins with, and what it takes of the text.
+    fn longest(&self, text: &str, scope: &str) -> Option<(String, usize)> {
+        let lengths = self.lengths.iter().rev();
+        let whole = lengths.clone().find_map(|&length| {
+            let name = text.get(..length)?;
+            self.known
+                .contains_key(name)
+                .then(|| (name.to_owned(), length))
+        });
+        let below = || {
+            lengths.clone().find_map(|&length| {
+                let length = length.checked_sub(scope.len() + 1)?;
+                let name = format!(
+                    "{scope}_{}",
+                    text.get(..length).filter(|part| !part.is_empty())?
+                );
+                self.known.contains_key(&name).then_some((name, length))
+            })
+        };
+        whole.or_else(|| if scope.is_empty() { None } else { below() })
+    }
+}
+
+/// Pairs an operator that stands alone between two pairs with a chain that stands there on the other side, if
+/// what goes in and what comes out agree and it cannot be one of the chain alone.
+pub(in super::super) fn chains(board: &mut Board<'_>, scope: &Scope) {
+    for gap in board.gaps(scope) {
+        for side in [0, 1] {
+            if let Some((run, members)) = chain(board, side, &gap) {
+                pair(board, side, run, members);
+                break;
+            }
+        }
+    }
+}
+
+fn chain(board: &Board<'_>, side: usize, gap: &Gap) -> Option<(usize, Vec<usize>)> {
+    let other = 1 - side;
+    let [run] = gap.runs[side][..] else {
+        return None;
+    };
+    let members = &gap.runs[other];
+    let (&first, &last) = (members.first()?, members.last()?);
+    let is_length = (2..=CHAIN_LENGTH_MAX).contains(&members.len());
+    if !is_length || !gap.is_bounded.contains(&true) {
+        return None;
+    }
+    let extents = |side: usize, run: usize, kind: SlotSide| {
+        let mut all = board.run(side, run).slots.iter();
+        slots::extents(all.find(|slot| slot.side == kind)?)
+    };
+    let output = extents(side, run, SlotSide::Output)?;
+    let input = extents(side, run, SlotSide::Input)?;
+    let is_chain = extents(other, last, SlotSide::Output)? == output
+        && extents(other, first, SlotSide::Input)? == input;
+    // One of the chain that goes from the same extents to the same extents may be it alone.
+    let own_type = board.op_type(side, run);
+    let is_it_alone = |member: usize| {
+        let member_type = board.op_type(other, member);
+        let may_be_same = own_type.is_empty() || own_type.is_same(member_type);
+        may_be_same
+            && extents(other, member, SlotSide::Output).as_ref() == Some(&output)
+            && extents(other, member, SlotSide::Input).as_ref() == Some(&input)
+    };
+    let is_like_one = members
+        .iter()
+        .any(|&m| own_type.is_same(board.op_type(other, m)));
+    let is_possible = is_like_one || own_type.may_be_fused();
+    let is_sure = is_possible && !members.iter().any(|&member| is_it_alone(member));
+    (is_chain && is_sure).then(|| (run, members.clone()))
+}
+
+fn has_like_ends(board: &Board<'_>, side: usize, run: usize, last: usize) -> bool {
+    if side == 0 {
+        board.has_like_outputs(run, last)
+    } else {
+        board.has_like_outputs(last, run)
+    }
+}
+
+fn pair(board: &mut Board<'_>, side: usize, run: usize, members: Vec<usize>) {
+    let runs = if side == 0 {
+        [vec![run], members]
+    } else {
+        [members, vec![run]]
+    };
+    let group = Group {
+        runs,
+        given: Vec::new(),
+        origins: &|_, _, _| None,
+        is_end_shared: true,
+    };
+    board.pair_group(&group, How::Fusion);
+}

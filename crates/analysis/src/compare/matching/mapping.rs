@@ -1,0 +1,229 @@
+//! What the user says of operators that belong together: a file of JSON or YAML, which a matching can be written
+//! to as a proposal.
+
+mod apply;
+mod export;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub(super) use apply::{apply, resolve};
+
+/// Operators that belong together, and what is left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mapping {
+    /// Operators that belong together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operators: Vec<OperatorMapping>,
+    /// Names of operators of either side that are left out, with `*` and `?`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<String>,
+    /// Operators that a proposal has no partner for. Not read; for people who complete it.
+    #[serde(default, skip_serializing_if = "Unmapped::is_empty")]
+    pub unmatched: Unmapped,
+}
+
+/// Operators that a proposal has no partner for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unmapped {
+    /// Those of the target.
+    #[serde(default)]
+    pub target: Vec<String>,
+    /// Those of the golden side.
+    #[serde(default)]
+    pub golden: Vec<String>,
+}
+
+/// Operators that belong together.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OperatorMapping {
+    /// The target's: one, or several that are one on the other side.
+    pub target: Names,
+    /// The golden side's; an empty list if it has none.
+    pub golden: Names,
+    /// Which of the executions of these names in a step is meant, counted from 0. Without a number, each with the
+    /// one of the same number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_run: Option<usize>,
+    /// The same of the golden side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub golden_run: Option<usize>,
+    /// Slots of the target with those of the golden side, as `output.0`, or `relu1:output.0` where there are
+    /// several operators. Slots that are not named go by side and position.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub slots: BTreeMap<String, String>,
+    /// What brought them together, in a proposal. Not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub how: Option<String>,
+    /// How sure that is, from 0 to 1, in a proposal. Not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<f64>,
+}
+
+/// One name or several.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Names {
+    /// One.
+    One(String),
+    /// Several, or none.
+    Many(Vec<String>),
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names::Many(Vec::new())
+    }
+}
+
+impl Names {
+    /// The names.
+    pub fn as_slice(&self) -> &[String] {
+        match self {
+            Names::One(name) => std::slice::from_ref(name),
+            Names::Many(names) => names,
+        }
+    }
+}
+
+impl From<Vec<String>> for Names {
+    fn from(mut names: Vec<String>) -> Names {
+        match names.len() {
+            1 => Names::One(names.remove(0)),
+            _ => Names::Many(names),
+        }
+    }
+}
+
+impl Unmapped {
+    fn is_empty(&self) -> bool {
+        self.target.is_empty() && self.golden.is_empty()
+    }
+}
+
+/// What a mapping is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// JSON.
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// What is wrong with a mapping.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MappingError {
+    /// It is not of this form.
+    #[error("the mapping, line {line}, column {column}: {message}")]
+    Syntax {
+        /// Where, counted from 1; 0 if that is unknown.
+        line: u64,
+        /// Where in the line.
+        column: u64,
+        /// What is wrong.
+        message: String,
+    },
+    /// A name that no operator of the side has.
+    #[error("the mapping, `{place}`: the {side} side has no operator `{name}`")]
+    UnknownName {
+        /// Where in the mapping, such as `operators[3].target`.
+        place: String,
+        /// `target` or `golden`.
+        side: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A name, or a slot, that is in the mapping twice.
+    #[error("the mapping, `{place}`: `{name}` stands in `{first}` already")]
+    Twice {
+        /// Where in the mapping.
+        place: String,
+        /// The name.
+        name: String,
+        /// Where it stood before.
+        first: String,
+    },
+    /// Something that is no slot of the operators.
+    #[error(
+        "the mapping, `{place}`: `{text}` is no slot; expected `input.0`, `output.1`, or one of these after the name of an operator of this entry and `:`"
+    )]
+    Slot {
+        /// Where in the mapping.
+        place: String,
+        /// What stands there.
+        text: String,
+    },
+    /// It cannot be written.
+    #[error("cannot write the mapping: {message}")]
+    Write {
+        /// Why.
+        message: String,
+    },
+    /// An entry without operators.
+    #[error(
+        "the mapping, `{place}`: no operator is named; what the target lacks belongs into `ignore`"
+    )]
+    Nothing {
+        /// Where in the mapping.
+        place: String,
+    },
+}
+
+impl Mapping {
+    /// Reads a mapping.
+    ///
+    /// # Errors
+    /// [`MappingError::Syntax`].
+    pub fn parse(text: &str, form: Form) -> Result<Mapping, MappingError> {
+        match form {
+            Form::Json => serde_json::from_str(text).map_err(|error| MappingError::Syntax {
+                line: error.line() as u64,
+                column: error.column() as u64,
+                message: without_place(&error.to_string()),
+            }),
+            Form::Yaml => serde_saphyr::from_str(text).map_err(|error| {
+                let error = error.without_snippet();
+                let place = error.location();
+                MappingError::Syntax {
+                    line: place.map_or(0, |place| place.line()),
+                    column: place.map_or(0, |place| place.column()),
+                    message: without_place(&error.to_string()),
+                }
+            }),
+        }
+    }
+
+    /// The mapping as text.
+    ///
+    /// # Errors
+    /// [`MappingError::Write`] if a name cannot be written.
+    pub fn to_text(&self, form: Form) -> Result<String, MappingError> {
+        let failed = |message: String| MappingError::Write { message };
+        match form {
+            Form::Json => serde_json::to_string_pretty(self)
+                .map(|text| text + "\n")
+                .map_err(|error| failed(error.to_string())),
+            Form::Yaml => serde_saphyr::to_string(self).map_err(|error| failed(error.to_string())),
+        }
+    }
+}
+
+/// The first line of a message, without the place at its end.
+fn without_place(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default();
+    let end = line.rfind(" at line ").unwrap_or(line.len());
+    line[..end].to_owned()
+}
+
+impl Form {
+    /// The form of a file by its name and content: `.json`, or whatever begins with a brace, is JSON.
+    pub fn of(file_name: &str, text: &str) -> Form {
+        let is_json = file_name.ends_with(".json") || text.trim_start().starts_with('{');
+        if is_json { Form::Json } else { Form::Yaml }
+    }
+}

@@ -1,0 +1,167 @@
+//! A matching as a mapping, to be corrected by hand and used again.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use super::{Mapping, Names, OperatorMapping, Unmapped};
+use crate::compare::matching::name::file_name;
+use crate::compare::matching::{How, Matching, Reason, RunPair};
+use crate::compare::side::{RunPlace, Side};
+
+impl Matching {
+    /// Every pair that equal names did not make, with what made it and how sure that is, and the names of the
+    /// operators without a partner. Steps and ranks in which the same operators belong together are one entry; of
+    /// those that say otherwise the first counts.
+    pub fn to_mapping(&self, target: &Side, golden: &Side) -> Mapping {
+        let sides = [target, golden];
+        let repeats = sides.map(repeats);
+        let inside = Inside::of_matching(self, sides);
+        let mut entries: Vec<OperatorMapping> = Vec::new();
+        let mut seen: BTreeSet<(Names, Names, [usize; 2])> = BTreeSet::new();
+        let mut claimed: HashMap<(usize, String, usize), usize> = HashMap::new();
+        for pair in self.pairs.iter().filter(|pair| pair.how != How::Name) {
+            let runs = [&pair.target, &pair.golden];
+            let [t, g] = [0, 1].map(|i| names(sides[i], runs[i], &inside.of(i, pair)));
+            let numbers = [0, 1].map(|i| runs[i].first().map_or(0, |&run| repeats[i][run].0));
+            if !seen.insert((t.clone(), g.clone(), numbers)) {
+                continue;
+            }
+            let keys = |i: usize| {
+                let names = [&t, &g][i].as_slice().iter();
+                names
+                    .map(move |name| (i, file_name(name), numbers[i]))
+                    .collect::<Vec<_>>()
+            };
+            let keys: Vec<_> = [0, 1].into_iter().flat_map(keys).collect();
+            if keys.iter().any(|key| claimed.contains_key(key)) {
+                continue;
+            }
+            claimed.extend(keys.into_iter().map(|key| (key, entries.len())));
+            let is_repeated = [0, 1]
+                .into_iter()
+                .any(|i| runs[i].iter().any(|&run| repeats[i][run].1 > 1));
+            entries.push(OperatorMapping {
+                target: t,
+                golden: g,
+                target_run: is_repeated.then_some(numbers[0]),
+                golden_run: is_repeated.then_some(numbers[1]),
+                slots: slots(sides, pair),
+                how: Some(pair.how.name().to_owned()),
+                likeness: match pair.how {
+                    // More digits are of no use to people.
+                    How::Fuzzy(likeness) => Some((likeness * 1000.0).round() / 1000.0),
+                    _ => None,
+                },
+            });
+        }
+        Mapping {
+            operators: entries,
+            ignore: Vec::new(),
+            unmatched: self.unmapped(sides),
+        }
+    }
+
+    fn unmapped(&self, sides: [&Side; 2]) -> Unmapped {
+        let names = |is_of_target: bool| {
+            let side = sides[usize::from(!is_of_target)];
+            let open = |reason: &Reason| {
+                matches!(
+                    reason,
+                    Reason::NoSuchName | Reason::OtherType(_) | Reason::Ambiguous(..)
+                )
+            };
+            let all = self.unmatched.iter();
+            let all = all.filter(|one| one.is_of_target == is_of_target && open(&one.reason));
+            let mut seen = BTreeSet::new();
+            all.map(|one| side.runs[one.run].op_name.clone())
+                .filter(|name| seen.insert(name.clone()))
+                .collect()
+        };
+        Unmapped {
+            target: names(true),
+            golden: names(false),
+        }
+    }
+}
+
+/// Operators that vanished in one of the other side, by side, place and the name of that one.
+struct Inside<'a> {
+    sides: [&'a Side; 2],
+    runs: HashMap<(usize, &'a RunPlace, &'a str), Vec<usize>>,
+}
+
+impl<'a> Inside<'a> {
+    fn of_matching(matching: &'a Matching, sides: [&'a Side; 2]) -> Inside<'a> {
+        let mut runs: HashMap<(usize, &RunPlace, &str), Vec<usize>> = HashMap::new();
+        for one in &matching.unmatched {
+            if let Reason::InsideFusion(name) = &one.reason {
+                let side = usize::from(!one.is_of_target);
+                let place = &sides[side].runs[one.run].place;
+                runs.entry((side, place, name)).or_default().push(one.run);
+            }
+        }
+        Inside { sides, runs }
+    }
+
+    /// What vanished on this side of a pair.
+    fn of(&self, side: usize, pair: &RunPair) -> Vec<usize> {
+        let [own, others] = if side == 0 {
+            [&pair.target, &pair.golden]
+        } else {
+            [&pair.golden, &pair.target]
+        };
+        let ([other], Some(own)) = (&others[..], own.first()) else {
+            return Vec::new();
+        };
+        let name = self.sides[1 - side].runs[*other].op_name.as_str();
+        let key = (side, &self.sides[side].runs[*own].place, name);
+        self.runs.get(&key).cloned().unwrap_or_default()
+    }
+}
+
+fn names(side: &Side, runs: &[usize], inside: &[usize]) -> Names {
+    let mut runs = [runs, inside].concat();
+    runs.sort_unstable();
+    let mut names: Vec<String> = Vec::new();
+    for run in runs {
+        let name = &side.runs[run].op_name;
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    Names::from(names)
+}
+
+/// Which execution of its name each run is within its place, and how many there are.
+fn repeats(side: &Side) -> Vec<(usize, usize)> {
+    let mut n_of: HashMap<(&RunPlace, String), usize> = HashMap::new();
+    let mut numbers = Vec::with_capacity(side.runs.len());
+    for run in &side.runs {
+        let n = n_of
+            .entry((&run.place, file_name(&run.op_name)))
+            .or_insert(0);
+        numbers.push(*n);
+        *n += 1;
+    }
+    let runs = side.runs.iter().zip(numbers);
+    runs.map(|(run, number)| (number, n_of[&(&run.place, file_name(&run.op_name))]))
+        .collect()
+}
+
+/// The slots of a pair, where side and position alone would not bring them together.
+fn slots(sides: [&Side; 2], pair: &RunPair) -> BTreeMap<String, String> {
+    let is_group = pair.target.len() > 1 || pair.golden.len() > 1;
+    let text = |i: usize, run: usize, slot: usize| {
+        let run = &sides[i].runs[run];
+        let name = run.slots[slot].name();
+        if is_group {
+            format!("{}:{name}", run.op_name)
+        } else {
+            name
+        }
+    };
+    let texts = pair.slots.iter().map(|slots| {
+        let (t, g) = (slots.target, slots.golden);
+        (text(0, t.run, t.slot), text(1, g.run, g.slot))
+    });
+    texts.filter(|(t, g)| is_group || t != g).collect()
+}

@@ -1,0 +1,56 @@
+//! Equal names.
+
+use std::collections::HashMap;
+
+use super::How;
+use super::board::{Board, Key};
+use super::places::Scope;
+
+/// The name as file names have it, so that dumps with and without the full name agree.
+pub(super) fn file_name(op_name: &str) -> String {
+    let mut bytes = op_name.as_bytes().to_vec();
+    for byte in &mut bytes {
+        if matches!(byte, b'/' | b'.' | b' ' | b'\\') {
+            *byte = b'_';
+        }
+    }
+    // ASCII in place of ASCII leaves it text.
+    String::from_utf8(bytes).unwrap_or_default()
+}
+
+/// Pairs the n-th execution of a name with the n-th of the other side, unless they are known to be operators of
+/// different types.
+pub(super) fn equal(board: &mut Board<'_>, scope: &Scope) {
+    let mut of_key: HashMap<Key, usize> = HashMap::with_capacity(scope.runs[1].len());
+    for &run in &scope.runs[1] {
+        of_key.insert(board.key(1, run), run);
+    }
+    let free = scope.runs[0].iter().filter(|&&run| board.is_free(0, run));
+    let found: Vec<(usize, usize)> = free
+        .filter_map(|&run| {
+            let partner = *of_key.get(&board.key(0, run))?;
+            let is_partner = board.is_free(1, partner) && !board.types_clash(run, partner);
+            is_partner.then_some((run, partner))
+        })
+        .collect();
+    for (t, g) in found {
+        board.pair(t, g, How::Name);
+    }
+}
+
+/// Pairs equal names of different types that stand at the same place: an operator that was replaced. Elsewhere
+/// the names are numbers that were given anew.
+pub(super) fn equal_between_anchors(board: &mut Board<'_>, scope: &Scope) {
+    for gap in board.gaps(scope) {
+        let of_key = gap.runs[1].iter().map(|&g| (board.key(1, g), g));
+        let of_key: HashMap<Key, usize> = of_key.collect();
+        let pairs = gap.runs[0].iter();
+        let pairs = pairs.filter_map(|&t| Some((t, *of_key.get(&board.key(0, t))?)));
+        let found: Vec<(usize, usize)> = pairs
+            .filter(|&(t, g)| board.has_like_outputs(t, g))
+            .collect();
+        for (t, g) in found {
+            board.pair(t, g, How::Name);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Types of operators that go by different names in different frameworks.
+
+mod table;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::catalogue::ItemKind;
+use crate::compare::side::Run;
+use table::SYNONYMS;
+
+/// The type of an operator, in words that all frameworks share.
+#[derive(Clone, Debug)]
+pub(super) struct OpType {
+    name: Arc<str>,
+    /// Whether it is one that is known to be different from all others that are known.
+    is_known: bool,
+    /// Whether its output has the values of its input.
+    pub is_view: bool,
+}
+
+/// Operators whose output has the values of their input, in another order, dtype or place.
+const VIEWS: [&str; 14] = [
+    "transpose",
+    "reshape",
+    "cast",
+    "identity",
+    "flatten",
+    "squeeze",
+    "unsqueeze",
+    "transdata",
+    "contiguous",
+    "memcpy",
+    "expand",
+    "load",
+    "depend",
+    "data",
+];
+
+/// Namespaces that stand before a type.
+const NAMESPACES: [&str; 12] = [
+    "ai.onnx.ml::",
+    "ai.onnx::",
+    "com.microsoft::",
+    "torch.ops.",
+    "torch.nn.functional.",
+    "aten::",
+    "aten.",
+    "aten_",
+    "prims::",
+    "prims.",
+    "prims_",
+    "npu_",
+];
+
+/// Overloads of PyTorch that stand behind a type.
+const OVERLOADS: [&str; 22] = [
+    "default",
+    "tensor",
+    "scalar",
+    "self",
+    "out",
+    "int",
+    "dim",
+    "dim_intlist",
+    "tensor_scalar",
+    "scalar_tensor",
+    "tensor_mode",
+    "scalar_mode",
+    "tensor_out",
+    "using_ints",
+    "dim_int",
+    "dimname",
+    "tensor_tensor",
+    "vec",
+    "float",
+    "correction",
+    "tensor_tensor_scalar",
+    "start",
+];
+
+/// Types by the word that a dump has.
+#[derive(Default)]
+pub(super) struct Types {
+    known: HashMap<String, OpType>,
+    synonyms: HashMap<&'static str, &'static str>,
+}
+
+impl Types {
+    /// The type of a run; by its name if the dump has no types and the name is one, as in `Relu_5`.
+    pub(super) fn of(&mut self, run: &Run) -> OpType {
+        if run.kind != ItemKind::Operator {
+            return OpType::new(run.kind.name(), false);
+        }
+        if !run.op_type.is_empty() {
+            return self.of_word(&run.op_type);
+        }
+        self.of_name(&run.op_name)
+    }
+
+    /// The longest end of a name that is the word for a type. A name is no proof, so that it is known to differ from
+    /// none.
+    fn of_name(&mut self, op_name: &str) -> OpType {
+        let last = op_name.rsplit(['/', '.']).next().unwrap_or_default();
+        let word = last.trim_end_matches(|c: char| c.is_ascii_digit() || "_-".contains(c));
+        let word = word.strip_suffix("-op").unwrap_or(word);
+        let ends = word
+            .match_indices(['_', '-'])
+            .map(|(at, mark)| &word[at + mark.len()..]);
+        for end in std::iter::once(word).chain(ends) {
+            let found = self.of_word(end);
+            if found.is_known {
+                return OpType::new(&found.name, false);
+            }
+        }
+        OpType::new("", false)
+    }
+
+    pub(super) fn of_word(&mut self, word: &str) -> OpType {
+        if self.synonyms.is_empty() {
+            for group in SYNONYMS {
+                self.synonyms
+                    .extend(group.iter().map(|word| (*word, group[0])));
+            }
+        }
+        if let Some(found) = self.known.get(word) {
+            return found.clone();
+        }
+        let found = normalised(word).find_map(|form| self.synonyms.get(form.as_str()));
+        let op_type = match found {
+            Some(name) => OpType::new(name, true),
+            None => OpType::new(&normalised(word).last().unwrap_or_default(), false),
+        };
+        self.known.insert(word.to_owned(), op_type.clone());
+        op_type
+    }
+}
+
+impl OpType {
+    fn new(name: &str, is_known: bool) -> OpType {
+        OpType {
+            name: name.into(),
+            is_known,
+            is_view: VIEWS.contains(&name),
+        }
+    }
+
+    /// The name that all words for it share; empty where nothing says it.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether nothing says it.
+    pub(super) fn is_empty(&self) -> bool {
+        self.name.is_empty()
+    }
+
+    /// Whether it may stand for several: nothing says what it is, or no table has it.
+    pub(super) fn may_be_fused(&self) -> bool {
+        !self.is_known
+    }
+
+    /// Whether two types are surely not the same.
+    pub(super) fn clashes_with(&self, other: &OpType) -> bool {
+        self.is_known && other.is_known && self.name != other.name
+    }
+
+    /// Whether two types are the same.
+    pub(super) fn is_same(&self, other: &OpType) -> bool {
+        !self.is_empty() && self.name == other.name
+    }
+}
+
+/// Forms of a type to look for, from the one nearest to what the dump has to the plainest.
+fn normalised(word: &str) -> impl Iterator<Item = String> {
+    let lower = word.to_ascii_lowercase();
+    let mut rest = lower.as_str();
+    while let Some(after) = NAMESPACES.iter().find_map(|space| rest.strip_prefix(space)) {
+        rest = after;
+    }
+    let squeezed = |text: &str| text.replace(['_', '-', '.', ':', ' '], "");
+    let whole = squeezed(rest);
+    let bare = OVERLOADS
+        .iter()
+        .filter_map(|overload| rest.strip_suffix(overload)?.strip_suffix(['.', '_']))
+        .min_by_key(|bare| bare.len());
+    let bare = squeezed(bare.unwrap_or(rest));
+    // Ascend counts the versions of a type, and ends those with attributes instead of inputs in `D`.
+    let unversioned = bare
+        .trim_end_matches(|c: char| c.is_ascii_digit())
+        .strip_suffix('v')
+        .map_or(bare.clone(), str::to_owned);
+    let plain = unversioned.strip_suffix('d').map(str::to_owned);
+    let last = unversioned.clone();
+    [
+        Some(whole),
+        Some(bare),
+        Some(unversioned),
+        plain,
+        Some(last),
+    ]
+    .into_iter()
+    .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_type_in_all_words() {
+        let mut types = Types::default();
+        for group in [
+            &[
+                "Conv",
+                "Conv2D",
+                "Conv2DD",
+                "aten_convolution_default",
+                "aten.convolution.default",
+            ][..],
+            &[
+                "Gemm",
+                "MatMul",
+                "MatMulV2",
+                "aten_addmm",
+                "aten_addmm_default",
+                "aten::mm",
+                "Dense",
+            ],
+            &[
+                "Relu",
+                "ReLU",
+                "aten_relu",
+                "aten::relu_",
+                "aten.relu.default",
+            ],
+            &[
+                "Add",
+                "AddV2",
+                "aten_add_Tensor",
+                "aten::add_.Tensor",
+                "AddD",
+            ],
+            &["ReduceSum", "ReduceSumD", "aten_sum_dim_IntList", "sum"],
+            &[
+                "Softmax",
+                "SoftmaxV2",
+                "aten__softmax_default",
+                "aten::softmax.int",
+            ],
+            &[
+                "LayerNormalization",
+                "LayerNorm",
+                "aten_native_layer_norm_default",
+            ],
+            &["MyOwnOp", "myownop", "my_own_op"],
+        ] {
+            for word in group {
+                let (a, b) = (types.of_word(group[0]), types.of_word(word));
+                assert!(a.is_same(&b), "{} {word}: {a:?} {b:?}", group[0]);
+            }
+        }
+    }
+
+    #[test]
+    fn different_types_stay_different() {
+        let mut types = Types::default();
+        for (a, b) in [
+            ("Conv", "Relu"),
+            ("Add", "Sub"),
+            ("ReduceSum", "ReduceMean"),
+            ("BatchMatMul", "Relu"),
+            ("Relu", "LeakyRelu"),
+        ] {
+            let (a, b) = (types.of_word(a), types.of_word(b));
+            assert!(a.clashes_with(&b) && !a.is_same(&b), "{a:?} {b:?}");
+        }
+        // Of what the table lacks nothing is sure.
+        let (a, b) = (types.of_word("MyOp"), types.of_word("YourOp"));
+        assert!(!a.clashes_with(&b) && !a.is_same(&b));
+        assert!(types.of_word("TransData").is_view && !types.of_word("Conv").is_view);
+    }
+
+    #[test]
+    fn no_word_is_in_two_groups() {
+        let mut seen = HashMap::new();
+        for group in SYNONYMS {
+            for word in *group {
+                assert_eq!(seen.insert(*word, group[0]), None, "{word}");
+                assert_eq!(*word, word.to_ascii_lowercase().replace('_', ""), "{word}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_tell_types_where_nothing_else_does() {
+        let mut types = Types::default();
+        let mut of = |op_name: &str| {
+            types.of(&Run {
+                op_name: op_name.to_owned(),
+                ..Run::default()
+            })
+        };
+        let conv = of("net/Conv_12");
+        for name in ["Default/features.conv2d-op7", "net_block_Conv_3"] {
+            assert!(conv.is_same(&of(name)), "{name}");
+        }
+        assert!(!conv.clashes_with(&of("relu")) && !conv.is_same(&of("relu")));
+        assert!(of("layer1").is_empty());
+    }
+}

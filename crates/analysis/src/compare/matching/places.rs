@@ -1,0 +1,149 @@
+//! Which rank, model and step of one side is which of the other.
+
+mod models;
+
+use std::collections::BTreeMap;
+
+use super::{Options, Reason, Unmatched};
+use crate::compare::side::{Run, Side};
+
+/// Executions of one place on each side, in order.
+#[derive(Debug, PartialEq)]
+pub(super) struct Scope {
+    /// Those of the target and of the golden side.
+    pub runs: [Vec<usize>; 2],
+    /// Whether the order of both is known to be that of execution.
+    pub is_ordered: bool,
+}
+
+/// Everything that can belong together.
+pub(super) struct Places {
+    pub scopes: Vec<Scope>,
+    /// Executions at a place that the other side does not have.
+    pub apart: Vec<Unmatched>,
+}
+
+/// Executions by a part of their place.
+type Grouped<K> = BTreeMap<K, Vec<usize>>;
+
+/// Brings ranks together, within them models, within those steps.
+pub(super) fn align(target: &Side, golden: &Side, options: &Options) -> Places {
+    let sides = [target, golden];
+    let mut places = Places {
+        scopes: Vec::new(),
+        apart: Vec::new(),
+    };
+    let all = sides.map(|side| (0..side.runs.len()).collect::<Vec<_>>());
+    for ranks in places.level(sides, &all, &options.ranks, |run| run.place.rank) {
+        for models in models::align(sides, &ranks, &options.models, &mut places) {
+            for runs in places.level(sides, &models, &options.steps, |run| run.place.step) {
+                places.scopes.push(Scope::new(sides, runs));
+            }
+        }
+    }
+    places
+}
+
+impl Scope {
+    fn new(sides: [&Side; 2], mut runs: [Vec<usize>; 2]) -> Scope {
+        let is_ordered = [0, 1].map(|i| put_in_order(sides[i], &mut runs[i]));
+        Scope {
+            runs,
+            is_ordered: is_ordered == [true, true],
+        }
+    }
+}
+
+/// Brings executions of a place into order, if that is not the one that they are in. Without the number of a task
+/// in any name, times tell it; without these, or if all are the same, nothing does: arrays in a directory are listed
+/// by their names.
+fn put_in_order(side: &Side, runs: &mut [usize]) -> bool {
+    let has_tasks = runs.iter().any(|&run| side.runs[run].task_id.is_some());
+    if has_tasks || runs.len() < 2 {
+        return true;
+    }
+    let time = |run: usize| side.runs[run].timestamp_us;
+    let is_timed = runs.iter().all(|&run| time(run).is_some());
+    let is_known = is_timed && runs.iter().any(|&run| time(run) != time(runs[0]));
+    if is_known {
+        runs.sort_by_key(|&run| time(run));
+    }
+    is_known
+}
+
+impl Places {
+    /// Ranks or steps: those that are chosen; else the only one of each side; else equal numbers.
+    fn level<N: Copy + Ord>(
+        &mut self,
+        sides: [&Side; 2],
+        runs: &[Vec<usize>; 2],
+        chosen: &[(N, N)],
+        number: impl Fn(&Run) -> Option<N>,
+    ) -> Vec<[Vec<usize>; 2]> {
+        let mut groups = [0, 1].map(|i| grouped(&runs[i], |run| number(&sides[i].runs[run])));
+        let mut pairs: Vec<[Option<N>; 2]> = Vec::new();
+        let reason = if chosen.is_empty() {
+            match [0, 1].map(|i| only(&groups[i])) {
+                [Some(t), Some(g)] => pairs.extend([[t, g], [None, None]]),
+                _ => {
+                    let shared = groups[0].keys().filter(|key| groups[1].contains_key(key));
+                    pairs.extend(shared.map(|&key| [key, key]));
+                }
+            }
+            Reason::NoSuchPlace
+        } else {
+            // A side that says no number has one place, which every choice means.
+            let key = |i: usize, n: N| {
+                let is_unnumbered = groups[i].keys().all(Option::is_none);
+                Some(n).filter(|_| !is_unnumbered)
+            };
+            pairs.extend(chosen.iter().map(|&(t, g)| [key(0, t), key(1, g)]));
+            Reason::LeftOut
+        };
+        let mut found = Vec::new();
+        for [t, g] in pairs {
+            let is_there = groups[0].contains_key(&t) && groups[1].contains_key(&g);
+            if is_there && let (Some(t), Some(g)) = (groups[0].remove(&t), groups[1].remove(&g)) {
+                found.push([t, g]);
+            }
+        }
+        for (i, groups) in groups.into_iter().enumerate() {
+            for (key, runs) in groups {
+                let is_chosen = chosen.iter().any(|&(t, g)| key == Some([t, g][i]));
+                let reason = if is_chosen {
+                    Reason::NoSuchPlace
+                } else {
+                    reason.clone()
+                };
+                self.set_apart(i, &runs, &reason);
+            }
+        }
+        found
+    }
+
+    fn set_apart(&mut self, side: usize, runs: &[usize], reason: &Reason) {
+        self.apart.extend(runs.iter().map(|&run| Unmatched {
+            is_of_target: side == 0,
+            run,
+            reason: reason.clone(),
+        }));
+    }
+}
+
+/// The only number that there is; what has no number is beside it, unless there is nothing else.
+fn only<N: Copy + Ord>(groups: &Grouped<Option<N>>) -> Option<Option<N>> {
+    let mut numbers = groups.keys().filter(|key| key.is_some());
+    match (numbers.next(), numbers.next()) {
+        (None, _) if groups.is_empty() => None,
+        (first, None) => Some(first.copied().flatten()),
+        _ => None,
+    }
+}
+
+fn grouped<K: Ord>(runs: &[usize], key: impl Fn(usize) -> K) -> Grouped<K> {
+    let mut groups = Grouped::new();
+    for &run in runs {
+        groups.entry(key(run)).or_insert_with(Vec::new).push(run);
+    }
+    groups
+}

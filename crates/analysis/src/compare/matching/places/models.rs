@@ -1,0 +1,172 @@
+//! Which model or graph of one side is which of the other.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::{Places, grouped};
+use crate::compare::matching::Reason;
+use crate::compare::matching::name::file_name;
+use crate::compare::side::Side;
+
+/// What an equal name of the model counts, when the share of operators' names in common counts 1.
+const NAME_WEIGHT: f64 = 0.25;
+/// What an equal number counts.
+const NUMBER_WEIGHT: f64 = 0.05;
+/// Pairs of models of which the operators' names are looked at.
+const N_COMPARED_MAX: usize = 10_000;
+
+type Key = (Option<String>, Option<u32>);
+
+/// Models in the order of their first execution.
+type Models = Vec<(Key, Vec<usize>)>;
+
+/// The models that are chosen; else the only one of each side; else those with the most in common, and, of
+/// those that have nothing in common, as many as each side has in order.
+pub(super) fn align(
+    sides: [&Side; 2],
+    runs: &[Vec<usize>; 2],
+    chosen: &[(String, String)],
+    places: &mut Places,
+) -> Vec<[Vec<usize>; 2]> {
+    let models = [0, 1].map(|i| models(sides[i], &runs[i]));
+    let pairs = if !chosen.is_empty() {
+        by_choice(&models, chosen)
+    } else if models.iter().all(|models| models.len() == 1) {
+        vec![(0, 0)]
+    } else {
+        by_likeness(sides, &models)
+    };
+    let mut is_taken = [0, 1].map(|i| vec![false; models[i].len()]);
+    for &(t, g) in &pairs {
+        is_taken[0][t] = true;
+        is_taken[1][g] = true;
+    }
+    for i in [0, 1] {
+        for (model, _) in models[i]
+            .iter()
+            .zip(&is_taken[i])
+            .filter(|(_, taken)| !**taken)
+        {
+            let name = |pair: &(String, String)| {
+                if i == 0 {
+                    pair.0.clone()
+                } else {
+                    pair.1.clone()
+                }
+            };
+            let is_named = chosen
+                .iter()
+                .any(|pair| model.0.0.as_ref() == Some(&name(pair)));
+            let reason = if chosen.is_empty() || is_named {
+                Reason::NoSuchPlace
+            } else {
+                Reason::LeftOut
+            };
+            places.set_apart(i, &model.1, &reason);
+        }
+    }
+    let pairs = pairs.into_iter();
+    pairs
+        .map(|(t, g)| [models[0][t].1.clone(), models[1][g].1.clone()])
+        .collect()
+}
+
+fn models(side: &Side, runs: &[usize]) -> Models {
+    let key = |run: usize| {
+        let place = &side.runs[run].place;
+        (place.model.clone(), place.model_id)
+    };
+    let mut models: Models = grouped(runs, key).into_iter().collect();
+    models.sort_by_key(|(_, runs)| runs.first().copied());
+    models
+}
+
+/// The n-th load of a chosen model belongs to the n-th of its partner.
+fn by_choice(models: &[Models; 2], chosen: &[(String, String)]) -> Vec<(usize, usize)> {
+    let loads = |i: usize, name: &str| -> Vec<usize> {
+        let all = models[i].iter().enumerate();
+        let named = all.filter(|(_, ((model, _), _))| model.as_deref() == Some(name));
+        named.map(|(index, _)| index).collect()
+    };
+    let mut is_used = [HashSet::new(), HashSet::new()];
+    let mut pairs = Vec::new();
+    for (t, g) in chosen {
+        for (t, g) in loads(0, t).into_iter().zip(loads(1, g)) {
+            if !is_used[0].contains(&t) && !is_used[1].contains(&g) {
+                is_used[0].insert(t);
+                is_used[1].insert(g);
+                pairs.push((t, g));
+            }
+        }
+    }
+    pairs
+}
+
+fn by_likeness(sides: [&Side; 2], models: &[Models; 2]) -> Vec<(usize, usize)> {
+    let shared = shared_names(sides, models);
+    let mut scored: Vec<(f64, usize, usize)> = Vec::new();
+    for (t, ((name, number), runs)) in models[0].iter().enumerate() {
+        for (g, ((other_name, other_number), other_runs)) in models[1].iter().enumerate() {
+            let n_largest = runs.len().max(other_runs.len()).max(1);
+            let n_shared = shared.get(&(t, g)).copied().unwrap_or(0);
+            let mut score = n_shared as f64 / n_largest as f64;
+            if name == other_name {
+                score += NAME_WEIGHT;
+                if number == other_number {
+                    score += NUMBER_WEIGHT;
+                }
+            }
+            if score > 0.0 {
+                scored.push((score, t, g));
+            }
+        }
+    }
+    let distance = |t: usize, g: usize| t.abs_diff(g);
+    scored.sort_by(|a, b| {
+        let by_score = b.0.total_cmp(&a.0);
+        by_score.then((distance(a.1, a.2), a.1, a.2).cmp(&(distance(b.1, b.2), b.1, b.2)))
+    });
+    let mut is_taken = [0, 1].map(|i| vec![false; models[i].len()]);
+    let mut pairs = Vec::new();
+    for (_, t, g) in scored {
+        if !is_taken[0][t] && !is_taken[1][g] {
+            is_taken[0][t] = true;
+            is_taken[1][g] = true;
+            pairs.push((t, g));
+        }
+    }
+    let [t, g] = [0, 1].map(|i| {
+        let left = is_taken[i].iter().enumerate().filter(|(_, taken)| !**taken);
+        left.map(|(index, _)| index).collect::<Vec<_>>()
+    });
+    if t.len() == g.len() {
+        pairs.extend(t.into_iter().zip(g));
+    }
+    pairs.sort_unstable();
+    pairs
+}
+
+/// How many executions of two models have names in common.
+fn shared_names(sides: [&Side; 2], models: &[Models; 2]) -> BTreeMap<(usize, usize), usize> {
+    let mut shared = BTreeMap::new();
+    if models[0].len() * models[1].len() > N_COMPARED_MAX {
+        return shared;
+    }
+    let counts = [0, 1].map(|i| {
+        let mut of_name: HashMap<String, BTreeMap<usize, usize>> = HashMap::new();
+        for (model, (_, runs)) in models[i].iter().enumerate() {
+            for &run in runs {
+                let name = file_name(&sides[i].runs[run].op_name);
+                *of_name.entry(name).or_default().entry(model).or_insert(0) += 1;
+            }
+        }
+        of_name
+    });
+    for (name, of_target) in &counts[0] {
+        for (&g, &n_golden) in counts[1].get(name).into_iter().flatten() {
+            for (&t, &n_target) in of_target {
+                *shared.entry((t, g)).or_insert(0) += n_target.min(n_golden);
+            }
+        }
+    }
+    shared
+}

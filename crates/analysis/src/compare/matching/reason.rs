@@ -1,0 +1,58 @@
+//! Why the rest has no partner.
+
+use std::collections::HashMap;
+
+use super::Reason;
+use super::board::Board;
+use super::places::Scope;
+
+/// Leaves everything that is still alone, with the reason.
+pub(super) fn explain(board: &mut Board<'_>, scope: &Scope) {
+    let mut found: Vec<(usize, usize, Reason)> = Vec::new();
+    for side in [0, 1] {
+        let other = 1 - side;
+        let free = || {
+            let runs = scope.runs[side].iter().copied();
+            runs.filter(|&run| board.is_free(side, run))
+        };
+        let mut of_name: HashMap<usize, Vec<usize>> = HashMap::new();
+        for run in free() {
+            of_name.entry(board.key(side, run).0).or_default();
+        }
+        if of_name.is_empty() {
+            continue;
+        }
+        for &run in &scope.runs[other] {
+            if let Some(runs) = of_name.get_mut(&board.key(other, run).0) {
+                runs.push(run);
+            }
+        }
+        for run in free() {
+            let (name, repeat) = board.key(side, run);
+            let namesakes = of_name.get(&name).filter(|runs| !runs.is_empty());
+            let namesake = namesakes.map(|runs| runs.get(repeat).copied());
+            let reason = match namesake {
+                Some(None) => Reason::NoSuchRepeat,
+                Some(Some(namesake)) if clashes(board, side, run, namesake) => {
+                    Reason::OtherType(board.run(other, namesake).op_type.clone())
+                }
+                _ => match board.doubt_of(side, run) {
+                    Some((first, second)) => Reason::Ambiguous(first.clone(), second.clone()),
+                    None => Reason::NoSuchName,
+                },
+            };
+            found.push((side, run, reason));
+        }
+    }
+    for (side, run, reason) in found {
+        board.leave(side, run, reason);
+    }
+}
+
+fn clashes(board: &Board<'_>, side: usize, run: usize, namesake: usize) -> bool {
+    if side == 0 {
+        board.types_clash(run, namesake)
+    } else {
+        board.types_clash(namesake, run)
+    }
+}

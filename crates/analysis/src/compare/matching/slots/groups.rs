@@ -1,0 +1,201 @@
+//! Slots of operators of which several are one on the other side.
+
+use opscope_store::record::Side as SlotSide;
+
+use super::{Position, Two, described, extents, missing, original_extents};
+use crate::compare::matching::name::file_name;
+use crate::compare::matching::{How, RunPair, SlotRef};
+use crate::compare::side::{Side, Slot};
+
+/// Which operator of the other side made an output, and which of its outputs it is: by side, run and position.
+type Origins<'a> = &'a dyn Fn(usize, usize, u32) -> Option<(String, u32)>;
+
+/// Operators that belong together, in order.
+pub(in super::super) struct Group<'a> {
+    /// Those of the target and of the golden side.
+    pub runs: [Vec<usize>; 2],
+    /// Slots that are given, by run and position.
+    pub given: Vec<[(usize, Position); 2]>,
+    /// What is known of outputs.
+    pub origins: Origins<'a>,
+    /// Whether the last operators of both sides make the same values, as far as nothing else is known.
+    pub is_end_shared: bool,
+}
+
+struct Work<'a> {
+    sides: [&'a Side; 2],
+    found: Vec<Two>,
+    is_used: [Vec<SlotRef>; 2],
+}
+
+/// Pairs what comes out of operators and what goes into them; values in between belong to one side alone.
+pub(in super::super) fn of_group(sides: [&Side; 2], group: &Group<'_>, how: How) -> RunPair {
+    let mut work = Work {
+        sides,
+        found: Vec::new(),
+        is_used: [Vec::new(), Vec::new()],
+    };
+    work.given(group);
+    work.by_origin(group);
+    let is_output = |two: &Two| work.slot(0, two[0]).side == SlotSide::Output;
+    if !work.found.iter().any(is_output) && group.is_end_shared {
+        work.ends(group);
+    }
+    work.inputs(group);
+    work.found.sort_unstable();
+    let contributes = |i: usize, run: usize| work.found.iter().any(|two| two[i].run == run);
+    // Of a side without any slot that is compared, the last operator stands for all.
+    let kept = [0, 1].map(|i| {
+        let runs = &group.runs[i];
+        let mut kept: Vec<usize> = runs
+            .iter()
+            .copied()
+            .filter(|&run| contributes(i, run))
+            .collect();
+        if kept.is_empty() {
+            kept.extend(runs.last());
+        }
+        kept
+    });
+    let mut pair = RunPair {
+        how,
+        slots: work
+            .found
+            .iter()
+            .map(|&two| described(sides, two))
+            .collect(),
+        ..RunPair::default()
+    };
+    for (i, kept) in kept.iter().enumerate() {
+        for &run in kept {
+            for (slot, described) in sides[i].runs[run].slots.iter().enumerate() {
+                if !work.is_used[i].contains(&SlotRef { run, slot }) {
+                    let is_inner = group.runs[i].len() > 1;
+                    pair.missing.push(missing(i, run, described, is_inner));
+                }
+            }
+        }
+    }
+    [pair.target, pair.golden] = kept;
+    pair
+}
+
+impl<'a> Work<'a> {
+    fn slot(&self, side: usize, place: SlotRef) -> &'a Slot {
+        &self.sides[side].runs[place.run].slots[place.slot]
+    }
+
+    /// Slots of one kind that are free, in order.
+    fn free(&self, i: usize, runs: &[usize], kind: SlotSide) -> Vec<SlotRef> {
+        let all = runs.iter().flat_map(|&run| {
+            let slots = &self.sides[i].runs[run].slots;
+            (0..slots.len()).map(move |slot| SlotRef { run, slot })
+        });
+        all.filter(|&place| self.slot(i, place).side == kind && !self.is_used[i].contains(&place))
+            .collect()
+    }
+
+    fn add(&mut self, two: Two) {
+        for (is_used, place) in self.is_used.iter_mut().zip(two) {
+            is_used.push(place);
+        }
+        self.found.push(two);
+    }
+
+    /// What the user says.
+    fn given(&mut self, group: &Group<'_>) {
+        for pair in &group.given {
+            let find = |i: usize| {
+                let (run, position) = pair[i];
+                let mut slots = self.sides[i].runs[run].slots.iter();
+                let slot = slots.position(|slot| (slot.side, slot.index) == position)?;
+                Some(SlotRef { run, slot }).filter(|place| !self.is_used[i].contains(place))
+            };
+            if let (Some(target), Some(golden)) = (find(0), find(1)) {
+                self.add([target, golden]);
+            }
+        }
+    }
+
+    /// Outputs of which it is known what made them. Later operators come first: their values are the ones that
+    /// leave the group.
+    fn by_origin(&mut self, group: &Group<'_>) {
+        for i in [0, 1] {
+            for &run in group.runs[i].iter().rev() {
+                for place in self.free(i, &[run], SlotSide::Output) {
+                    let index = self.slot(i, place).index;
+                    let Some((name, output)) = (group.origins)(i, run, index) else {
+                        continue;
+                    };
+                    let name = file_name(&name);
+                    let others = self.free(1 - i, &group.runs[1 - i], SlotSide::Output);
+                    let is_it = |other: &&SlotRef| {
+                        let run = &self.sides[1 - i].runs[other.run];
+                        file_name(&run.op_name) == name && run.slots[other.slot].index == output
+                    };
+                    if let Some(&other) = others.iter().find(is_it) {
+                        self.add(if i == 0 {
+                            [place, other]
+                        } else {
+                            [other, place]
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// The outputs of the last operators, by position.
+    fn ends(&mut self, group: &Group<'_>) {
+        let [t, g] = [0, 1].map(|i| {
+            let last: Vec<usize> = group.runs[i].last().copied().into_iter().collect();
+            self.free(i, &last, SlotSide::Output)
+        });
+        for target in t {
+            let index = self.slot(0, target).index;
+            if let Some(&golden) = g
+                .iter()
+                .find(|&&golden| self.slot(1, golden).index == index)
+            {
+                self.add([target, golden]);
+            }
+        }
+    }
+
+    /// What goes into a group from outside, in order, where extents agree.
+    fn inputs(&mut self, group: &Group<'_>) {
+        let [targets, mut goldens] = [0, 1].map(|i| self.outer_inputs(i, &group.runs[i]));
+        for target in targets {
+            let of_target = extents(self.slot(0, target));
+            let is_like = |golden: &SlotRef| {
+                let of_golden = extents(self.slot(1, *golden));
+                of_target.is_some() && of_golden == of_target
+            };
+            if let Some(position) = goldens.iter().position(is_like) {
+                let golden = goldens.remove(position);
+                self.add([target, golden]);
+            }
+        }
+    }
+
+    /// Inputs that cannot be outputs of an operator before them in the group, by their extents.
+    fn outer_inputs(&self, i: usize, runs: &[usize]) -> Vec<SlotRef> {
+        let mut inner: Vec<Option<&Vec<u64>>> = Vec::new();
+        let mut outer = Vec::new();
+        for (n, &run) in runs.iter().enumerate() {
+            let slots = &self.sides[i].runs[run].slots;
+            for place in self.free(i, &[run], SlotSide::Input) {
+                let of_slot = original_extents(self.slot(i, place));
+                // Without outputs before it nothing tells what is inner.
+                let is_sure =
+                    n == 0 || (!inner.is_empty() && of_slot.is_some() && !inner.contains(&None));
+                if is_sure && !inner.contains(&of_slot) {
+                    outer.push(place);
+                }
+            }
+            let outputs = slots.iter().filter(|slot| slot.side == SlotSide::Output);
+            inner.extend(outputs.map(original_extents));
+        }
+        outer
+    }
+}

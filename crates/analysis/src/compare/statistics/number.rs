@@ -1,0 +1,85 @@
+//! Numbers that may have been printed.
+
+/// Digits that tables print.
+const N_DIGITS: usize = 6;
+/// Borders between printed numbers are themselves rounded.
+const SLACK: f64 = 1.0 + 1e-9;
+
+/// A number, and how far from it the one that was printed may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Number {
+    pub(super) value: f64,
+    tolerance: f64,
+}
+
+impl Number {
+    /// A number that is known to the last bit.
+    pub(super) fn exact(value: f64) -> Number {
+        Number {
+            value,
+            tolerance: 0.0,
+        }
+    }
+
+    /// A printed number; a whole one of which no digit was cut is exact if it is a count or an integer.
+    pub(super) fn printed(text: &str, is_integer: bool) -> Option<Number> {
+        let value: f64 = text.parse().ok()?;
+        let is_whole = text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        if value == 0.0 || !value.is_finite() || (is_integer && is_whole) {
+            return Some(Number::exact(value));
+        }
+        let mantissa = text.split(['e', 'E']).next().unwrap_or(text);
+        let digits = mantissa.trim_start_matches(['-', '+', '0', '.']);
+        let n_digits = digits.bytes().filter(u8::is_ascii_digit).count();
+        // Zeros at the end are not printed, so fewer digits are no fewer known ones.
+        let n_known = i32::try_from(n_digits.max(N_DIGITS)).unwrap_or(i32::MAX);
+        let exponent = value.abs().log10().floor() as i32;
+        let tolerance = 0.5 * 10f64.powi(exponent.saturating_sub(n_known).saturating_add(1));
+        Some(Number { value, tolerance })
+    }
+
+    /// How far apart both are at least, whatever was cut off when they were printed.
+    pub(super) fn distance(self, other: Number) -> f64 {
+        let distance = (self.value - other.value).abs();
+        if distance <= (self.tolerance + other.tolerance) * SLACK {
+            0.0
+        } else {
+            distance - (self.tolerance + other.tolerance)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_printing_hides() {
+        for (a, b, is_integer, expected) in [
+            ("1.23456", "1.23457", false, 0.0),
+            ("1.23456", "1.23458", false, 1e-5),
+            ("6", "6.00001", false, 0.0),
+            ("6", "6.00003", false, 2e-5),
+            ("1.23457e+06", "1.23458e+06", false, 0.0),
+            ("0", "1e-30", false, 1e-30),
+            ("7", "8", true, 1.0),
+            ("16777216", "16777217", true, 1.0),
+            ("-1.5e-05", "-1.50001e-05", false, 0.0),
+        ] {
+            let of = |text| Number::printed(text, is_integer).unwrap();
+            let found = of(a).distance(of(b));
+            assert!(
+                (found - expected).abs() <= 1e-5 * expected,
+                "{a} {b}: {found}"
+            );
+        }
+        let exact = Number::exact(1.234_564_9);
+        assert_eq!(
+            Number::printed("1.23456", false).unwrap().distance(exact),
+            0.0
+        );
+        assert!(Number::printed("nan", false).unwrap().value.is_nan());
+        assert!(Number::printed("-inf", false).unwrap().value.is_infinite());
+        assert_eq!(Number::printed("word", false), None);
+    }
+}

@@ -1,0 +1,97 @@
+//! The two limits of a metric.
+
+use std::fmt;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+/// A limit that leads to a warning, and one that leads to a failure. With neither the metric is not judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Bounds {
+    /// Beyond it is a warning.
+    pub warn: Option<f64>,
+    /// Beyond it is a failure.
+    pub fail: Option<f64>,
+}
+
+impl Bounds {
+    /// A warning, and a failure.
+    pub(super) const fn new([warn, fail]: [f64; 2]) -> Bounds {
+        Bounds {
+            warn: Some(warn),
+            fail: Some(fail),
+        }
+    }
+
+    /// A warning alone.
+    pub(super) const fn warning(warn: f64) -> Bounds {
+        Bounds {
+            warn: Some(warn),
+            fail: None,
+        }
+    }
+
+    /// Nothing but zero passes.
+    pub(super) const NEVER: Bounds = Bounds {
+        warn: None,
+        fail: Some(0.0),
+    };
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Both {
+    warn: Option<f64>,
+    fail: Option<f64>,
+}
+
+impl<'de> Deserialize<'de> for Bounds {
+    /// `{warn: …, fail: …}`, a number that is the limit of a failure, or `false` for no limit.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Bounds, D::Error> {
+        from.deserialize_any(BoundsVisitor)
+    }
+}
+
+struct BoundsVisitor;
+
+impl<'de> Visitor<'de> for BoundsVisitor {
+    type Value = Bounds;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("`warn` and `fail` with a number each, a number, or `false` for no limit")
+    }
+
+    fn visit_f64<E: Error>(self, fail: f64) -> Result<Bounds, E> {
+        if fail.is_nan() {
+            return Err(E::custom("NaN is no limit"));
+        }
+        Ok(Bounds {
+            warn: None,
+            fail: Some(fail),
+        })
+    }
+
+    fn visit_i64<E: Error>(self, fail: i64) -> Result<Bounds, E> {
+        self.visit_f64(fail as f64)
+    }
+
+    fn visit_u64<E: Error>(self, fail: u64) -> Result<Bounds, E> {
+        self.visit_f64(fail as f64)
+    }
+
+    fn visit_bool<E: Error>(self, is_on: bool) -> Result<Bounds, E> {
+        if is_on {
+            return Err(E::custom("`true` names no limit"));
+        }
+        Ok(Bounds::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Bounds, A::Error> {
+        let Both { warn, fail } = Both::deserialize(MapAccessDeserializer::new(map))?;
+        if [warn, fail].into_iter().flatten().any(f64::is_nan) {
+            return Err(A::Error::custom("NaN is no limit"));
+        }
+        Ok(Bounds { warn, fail })
+    }
+}

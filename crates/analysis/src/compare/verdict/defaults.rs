@@ -1,0 +1,146 @@
+//! Limits where nobody gives others. `docs/compare.md` has the table and the reasons.
+
+use std::collections::BTreeMap;
+
+use super::bounds::Bounds;
+use super::thresholds::Limits;
+
+/// Beyond the reference's own distance by this factor is too far.
+pub(super) const YARDSTICK_FACTOR: f64 = 2.0;
+
+/// Limits of a float dtype, a warning and a failure each.
+struct FloatLimits {
+    name: &'static str,
+    rel_l2: [f64; 2],
+    scaled_max_abs: [f64; 2],
+    cosine: [f64; 2],
+    /// Of `gain_error` and `offset_error`.
+    systematic: [f64; 2],
+    /// A warning alone: what is nothing but rounding has any sign.
+    sign_flip_share: f64,
+}
+
+/// From the finest to the coarsest; `float` is every one of 8 bits and fewer, and one that is unknown.
+const FLOATS: [FloatLimits; 5] = [
+    FloatLimits {
+        name: "float64",
+        rel_l2: [1e-9, 1e-6],
+        scaled_max_abs: [1e-8, 1e-5],
+        cosine: [0.999_999, 0.9999],
+        systematic: [1e-10, 1e-7],
+        sign_flip_share: 1e-3,
+    },
+    FloatLimits {
+        name: "float32",
+        rel_l2: [1e-4, 1e-3],
+        scaled_max_abs: [1e-3, 1e-2],
+        cosine: [0.9999, 0.999],
+        systematic: [2e-5, 5e-4],
+        sign_flip_share: 2e-3,
+    },
+    FloatLimits {
+        name: "float16",
+        rel_l2: [5e-3, 2e-2],
+        scaled_max_abs: [1e-2, 5e-2],
+        cosine: [0.999, 0.99],
+        systematic: [2e-3, 1e-2],
+        sign_flip_share: 2e-2,
+    },
+    FloatLimits {
+        name: "bfloat16",
+        rel_l2: [2e-2, 5e-2],
+        scaled_max_abs: [4e-2, 0.1],
+        cosine: [0.999, 0.99],
+        systematic: [8e-3, 2.5e-2],
+        sign_flip_share: 5e-2,
+    },
+    FloatLimits {
+        name: "float",
+        rel_l2: [0.1, 0.25],
+        scaled_max_abs: [0.15, 0.4],
+        cosine: [0.99, 0.96],
+        systematic: [5e-2, 0.15],
+        sign_flip_share: 0.15,
+    },
+];
+
+/// Integers that stand for floats; one step up or down is how those round.
+const QUANTISED: [&str; 7] = ["int8", "uint8", "int4", "qint8", "quint8", "int2", "uint2"];
+
+/// Types of operators whose outputs have no value that two runs must agree on, in lower case and without the
+/// namespace and overload of PyTorch.
+pub(super) const NOT_JUDGED: [&str; 31] = [
+    "dropout*",
+    "native_dropout",
+    "_fused_dropout",
+    "alpha_dropout",
+    "feature_dropout",
+    "statelessdropout*",
+    "random*",
+    "statelessrandom*",
+    "dsarandom*",
+    "truncatednormal*",
+    "parameterizedtruncatednormal",
+    "standardnormal*",
+    "standardlaplace*",
+    "uniformreal",
+    "uniformint",
+    "uniform*candidatesampler",
+    "loguniformcandidatesampler",
+    "multinomial*",
+    "bernoulli*",
+    "poisson*",
+    "randint*",
+    "randn*",
+    "randperm*",
+    "rand",
+    "rand_like",
+    "normal",
+    "normal_",
+    "normal_functional",
+    "uniform*",
+    "empty*",
+    "new_empty*",
+];
+
+/// Limits by name of the dtype; `float` and `integer` for those that have none of their own.
+pub(super) fn dtypes() -> BTreeMap<String, Limits> {
+    let mut dtypes = BTreeMap::new();
+    for limits in FLOATS {
+        let all = [
+            ("rel_l2", Bounds::new(limits.rel_l2)),
+            ("scaled_max_abs", Bounds::new(limits.scaled_max_abs)),
+            ("cosine", Bounds::new(limits.cosine)),
+            ("gain_error", Bounds::new(limits.systematic)),
+            ("offset_error", Bounds::new(limits.systematic)),
+            ("sign_flip_share", Bounds::warning(limits.sign_flip_share)),
+            ("n_non_finite_mismatches", Bounds::NEVER),
+            ("statistic_rel", Bounds::new(limits.scaled_max_abs)),
+            ("digest_mismatch", Bounds::warning(0.0)),
+        ];
+        dtypes.insert(limits.name.to_owned(), limits_of(&all));
+    }
+    let quantised = [
+        ("share_unequal", Bounds::new([0.0, 0.05])),
+        ("max_abs", Bounds::new([0.0, 1.0])),
+        ("statistic_rel", Bounds::new([0.0, 0.01])),
+        ("digest_mismatch", Bounds::warning(0.0)),
+    ];
+    for name in QUANTISED {
+        dtypes.insert(name.to_owned(), limits_of(&quantised));
+    }
+    let integer = [
+        ("share_unequal", Bounds::NEVER),
+        ("statistic_rel", Bounds::NEVER),
+        ("digest_mismatch", Bounds::NEVER),
+    ];
+    dtypes.insert("integer".to_owned(), limits_of(&integer));
+    dtypes
+}
+
+fn limits_of(limits: &[(&str, Bounds)]) -> Limits {
+    limits
+        .iter()
+        .map(|(name, bounds)| ((*name).to_owned(), *bounds))
+        .collect()
+}

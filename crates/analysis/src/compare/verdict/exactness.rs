@@ -1,0 +1,124 @@
+//! How exact a value can be.
+//!
+//! A sum in float32 of values that went through bfloat16 on one side is no more exact than those. So a slot is
+//! judged by the coarsest dtype that its value went through, as far as the dumps show it: the inputs of its
+//! operator and the outputs that those are. Inputs that are the same on both sides lost nothing.
+
+use opscope_tensor::DType;
+
+use crate::compare::flow::Flow;
+use crate::compare::result::{Comparison, SlotResult};
+
+use super::is_output_slot;
+
+/// The dtype that the limits of a slot go by: the coarser of both where both are floats, the float where one
+/// is, else the target's. None if neither is known.
+pub fn dtype_of(slot: &SlotResult) -> Option<DType> {
+    let known = |name: &str| name.parse::<DType>().ok().map(plain);
+    match (known(&slot.target.dtype), known(&slot.golden.dtype)) {
+        (Some(a), Some(b)) if is_float(a) && is_float(b) => Some(coarser(a, b)),
+        (Some(a), Some(b)) if is_float(b) && !is_float(a) => Some(b),
+        (Some(a), Some(_)) => Some(a),
+        // What a table leaves out is a dtype that is newer, and coarser, than those it knows.
+        (None, Some(b)) if is_float(b) => None,
+        (Some(a), None) if is_float(a) => None,
+        (a, b) => a.or(b),
+    }
+}
+
+/// The dtype that each slot of each operator is judged by.
+pub(super) fn of(comparison: &Comparison, flow: &Flow) -> Vec<Vec<Option<DType>>> {
+    let mut all: Vec<Vec<Option<DType>>> = Vec::with_capacity(comparison.operators.len());
+    for (i, operator) in comparison.operators.iter().enumerate() {
+        let mut of_slots: Vec<Option<DType>> = operator.slots.iter().map(dtype_of).collect();
+        let mut inherited: Option<DType> = None;
+        for (k, slot) in operator.slots.iter().enumerate() {
+            if is_output_slot(slot) || has_no_difference(slot) {
+                continue;
+            }
+            let source = flow.source(i, k);
+            let made = [source.target, source.golden].into_iter().flatten();
+            let made = made.filter_map(|at| all.get(at.operator)?.get(at.slot).copied().flatten());
+            of_slots[k] = made.fold(of_slots[k], |own, dtype| joined(own, Some(dtype)));
+            inherited = match of_slots[k].filter(|&dtype| is_float(dtype)) {
+                Some(dtype) => Some(inherited.map_or(dtype, |known| coarser(known, dtype))),
+                None => inherited,
+            };
+        }
+        for (dtype, slot) in of_slots.iter_mut().zip(&operator.slots) {
+            if is_output_slot(slot) {
+                *dtype = joined(*dtype, inherited);
+            }
+        }
+        all.push(of_slots);
+    }
+    all
+}
+
+/// The coarser of a slot's own dtype and another; what is no float stays what it is.
+fn joined(own: Option<DType>, other: Option<DType>) -> Option<DType> {
+    match (own, other) {
+        (Some(a), Some(b)) if is_float(a) && is_float(b) => Some(coarser(a, b)),
+        (own, _) => own,
+    }
+}
+
+fn has_no_difference(slot: &SlotResult) -> bool {
+    let get = |name: &str| slot.metrics.get(name);
+    match slot.evidence.as_str() {
+        "tensor" => get("n").is_some() && get("n") == get("n_equal"),
+        "statistics" | "digest" => get("digest_mismatch") == Some(0.0),
+        _ => true,
+    }
+}
+
+/// Complex numbers are as exact as their parts.
+fn plain(dtype: DType) -> DType {
+    match dtype {
+        DType::C32 => DType::F16,
+        DType::C64 => DType::F32,
+        DType::C128 => DType::F64,
+        dtype => dtype,
+    }
+}
+
+/// Whether thresholds of floats apply.
+pub(super) fn is_float(dtype: DType) -> bool {
+    n_digits(dtype).is_some()
+}
+
+fn coarser(a: DType, b: DType) -> DType {
+    if n_digits(b) < n_digits(a) { b } else { a }
+}
+
+/// Bits of the mantissa after the leading one.
+fn n_digits(dtype: DType) -> Option<u32> {
+    Some(match plain(dtype) {
+        DType::F64 => 52,
+        DType::F32 => 23,
+        DType::F16 => 10,
+        DType::BF16 => 7,
+        DType::F8E4M3FN | DType::HiF8 | DType::F6E2M3 => 3,
+        DType::F8E5M2 | DType::F6E3M2 | DType::F4E1M2 | DType::HiF4 => 2,
+        DType::F4E2M1 => 1,
+        DType::F8E8M0 => 0,
+        _ => return None,
+    })
+}
+
+/// Half the distance of 1 to the next number: what one rounding adds at most.
+pub(super) fn unit(dtype: DType) -> Option<f64> {
+    let n_digits = i32::try_from(n_digits(dtype)?).ok()?;
+    Some(0.5f64.powi(n_digits + 1))
+}
+
+/// The smallest positive number with all digits. Of `float16` the smallest of all: its range is so short that
+/// numbers below the normal ones are in use.
+pub(super) fn smallest_normal(dtype: DType) -> Option<f64> {
+    match dtype {
+        DType::F64 => Some(f64::MIN_POSITIVE),
+        DType::F32 | DType::BF16 => Some(f64::from(f32::MIN_POSITIVE)),
+        DType::F16 => Some(half::f16::from_bits(1).to_f64()),
+        _ => None,
+    }
+}

@@ -1,0 +1,277 @@
+//! Dumps of which one side, or both, has statistics or digests only.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use opscope_analysis::compare::attribution::attribute;
+use opscope_analysis::compare::matching::{self, Matching};
+use opscope_analysis::compare::measure::{self, Sides, measure};
+use opscope_analysis::compare::result::{Cause, Comparison, Config, Level, NonFiniteRole};
+use opscope_analysis::compare::side::Side;
+use opscope_analysis::compare::verdict::{Thresholds, judge};
+use opscope_store::file_format::dump_data::prelude;
+use opscope_store::file_format::statistic_csv::{self, Category, Cell, Subject};
+use opscope_store::file_format::stats_csv::{self, Columns};
+use opscope_store::record::{self, ModelId, Operator, Record};
+use opscope_tensor::digest::hex;
+use opscope_tensor::sequential::{sequential_md5, sequential_sha1, sequential_stats};
+use opscope_tensor::{DType, Shape, Tensor, difference};
+
+/// An operator with one input and one output.
+type Op = (&'static str, Vec<f32>, Vec<f32>);
+
+/// How a side is dumped.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    Tensors,
+    /// AscendCL's table.
+    Table,
+    /// MindSpore's table of numbers.
+    MindSpore,
+    /// MindSpore's table of these columns.
+    Digests(&'static [Category]),
+}
+
+fn tensor(values: &[f32]) -> Tensor {
+    let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let shape = Shape::new([values.len()]).unwrap();
+    Tensor::new(DType::F32, shape, Arc::new(bytes)).unwrap()
+}
+
+fn write(root: &Path, ops: &[Op], form: Form) -> PathBuf {
+    let dir = root.join(format!("{form:?}").split('(').next().unwrap());
+    match form {
+        Form::Tensors | Form::Table => write_files(&dir, ops, form),
+        Form::MindSpore => {
+            use Category::{Average, Count, L2Norm, Max, Min, NanCount, PositiveInfCount};
+            let columns = [Max, Min, Average, Count, NanCount, PositiveInfCount, L2Norm];
+            write_rows(&dir, ops, &columns);
+        }
+        Form::Digests(columns) => write_rows(&dir, ops, columns),
+    }
+    dir
+}
+
+fn write_files(dir: &Path, ops: &[Op], form: Form) {
+    fs::create_dir_all(dir).unwrap();
+    for (i, (name, input, output)) in ops.iter().enumerate() {
+        let record = Record {
+            model: Arc::new(ModelId::default()),
+            operator: Arc::new(Operator {
+                op_type: "MatMul".to_owned(),
+                op_name: (*name).to_owned(),
+                ..Operator::default()
+            }),
+            step: 0,
+            timestamp_us: 1_700_000_000_000_000 + i as u64,
+            inputs: vec![(0, tensor(input))],
+            outputs: vec![(0, tensor(output))],
+        };
+        let path = dir.join(format!("MatMul.{name}.{i}.1.{}", record.timestamp_us));
+        if form == Form::Table {
+            let text = stats_csv::encode(&record, &Columns::Plain);
+            fs::write(format!("{}.csv", path.display()), text).unwrap();
+            continue;
+        }
+        let mut bytes = prelude(&record);
+        let slots = record.slots();
+        slots.for_each(|(_, _, tensor)| bytes.extend_from_slice(tensor.view().bytes));
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+fn write_rows(dir: &Path, ops: &[Op], columns: &[Category]) {
+    let dir = dir.join("rank_0/net/0/0");
+    fs::create_dir_all(&dir).unwrap();
+    let mut text = statistic_csv::header(columns);
+    for (i, (name, input, output)) in ops.iter().enumerate() {
+        for (side, values) in [(record::Side::Input, input), (record::Side::Output, output)] {
+            let tensor = tensor(values);
+            let subject = Subject {
+                op_type: "MatMul".to_owned(),
+                op_name: (*name).to_owned(),
+                timestamp: 1_700_000_000_000_000 + i as u64,
+                side,
+                ..Subject::of_tensor(DType::F32, tensor.shape(), tensor.n_bytes() as u64)
+            };
+            let stats = sequential_stats(tensor.view()).unwrap();
+            let cell = |category: &Category| match category {
+                Category::Max => Cell::Real(stats.max),
+                Category::Min => Cell::Real(stats.min),
+                Category::Average => Cell::Real(stats.mean),
+                Category::Count => Cell::Count(stats.n_elements),
+                Category::NanCount => Cell::Count(stats.n_nan),
+                Category::PositiveInfCount => Cell::Count(stats.n_pos_inf),
+                Category::L2Norm => Cell::Real(stats.l2),
+                Category::Md5 => Cell::Text(hex(&sequential_md5(tensor.view()))),
+                Category::Sha1 => Cell::Text(hex(&sequential_sha1(tensor.view()))),
+                _ => Cell::Null,
+            };
+            let cells: Vec<Cell> = columns.iter().map(cell).collect();
+            text += &statistic_csv::row(&subject, &cells);
+        }
+    }
+    fs::write(dir.join("statistic.csv"), text).unwrap();
+}
+
+fn compare(target: &Path, golden: &Path) -> Comparison {
+    let open = |path| Side::open(path, 1).unwrap();
+    let (mut target, mut golden) = (open(target), open(golden));
+    // The trees have their own places; what is compared here is their tables.
+    for side in [&mut target, &mut golden] {
+        side.runs
+            .iter_mut()
+            .for_each(|run| run.place = Default::default());
+    }
+    let matching = Matching::of(&target, &golden, &matching::Options::default()).unwrap();
+    let sides = Sides {
+        target: &target,
+        golden: &golden,
+        matching: &matching,
+        reference: None,
+    };
+    let options = measure::Options {
+        n_threads: 1,
+        difference: difference::Options::default(),
+    };
+    let mut comparison = measure(sides, Config::default(), options);
+    judge(&mut comparison, &Thresholds::default());
+    attribute(&mut comparison, 10);
+    comparison
+}
+
+fn chain() -> Vec<Op> {
+    let values = |seed: u32| -> Vec<f32> {
+        let each = (0..500u32).map(move |i| (i.wrapping_mul(seed) % 1013) as f32 / 97.0 - 3.3);
+        each.collect()
+    };
+    let [a, b, c, d] = [7919, 104_729, 1_299_709, 15_485_863].map(values);
+    vec![
+        ("one", a, b.clone()),
+        ("two", b, c.clone()),
+        ("three", c, d),
+    ]
+}
+
+const FORMS: [Form; 3] = [Form::Tensors, Form::Table, Form::MindSpore];
+
+#[test]
+fn equal_tensors_agree_in_every_form() {
+    let dir = tempfile::tempdir().unwrap();
+    let ops = chain();
+    for target in FORMS {
+        for golden in FORMS {
+            let found = compare(
+                &write(&dir.path().join("t"), &ops, target),
+                &write(&dir.path().join("g"), &ops, golden),
+            );
+            assert_eq!(found.summary.level, Level::Pass, "{target:?} {golden:?}");
+            assert_eq!(found.summary.slots, [6, 0, 0, 0], "{target:?} {golden:?}");
+            let is_tensor = [target, golden] == [Form::Tensors; 2];
+            let expected = if is_tensor { "tensor" } else { "statistics" };
+            let slot = &found.operators[0].slots[0];
+            assert_eq!(slot.evidence, expected);
+            for name in ["max", "min", "mean"] {
+                let found = slot.metrics.get(&format!("statistic_{name}_rel"));
+                assert_eq!(
+                    found,
+                    (!is_tensor).then_some(0.0),
+                    "{target:?} {golden:?} {name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn faults_show_in_statistics_and_have_a_culprit() {
+    let dir = tempfile::tempdir().unwrap();
+    let golden = chain();
+    let mut wrong = chain();
+    // The second operator's output, which is the third one's input.
+    wrong[1].2[3] = 40.0;
+    wrong[2].1[3] = 40.0;
+    wrong[2].2.iter_mut().for_each(|x| *x *= 1.5);
+    let mut bad = chain();
+    bad[1].2[3] = f32::NAN;
+    bad[2].1[3] = f32::NAN;
+    bad[2].2[7] = f32::NAN;
+    for form in [Form::Table, Form::MindSpore] {
+        for other in FORMS {
+            let golden = write(&dir.path().join("g"), &golden, other);
+            let found = compare(&write(&dir.path().join("t"), &wrong, form), &golden);
+            let first = found.summary.first_failure.as_ref().unwrap();
+            assert_eq!(
+                (first.operator, first.slot.as_str()),
+                (1, "output.0"),
+                "{form:?} {other:?}"
+            );
+            assert_eq!(first.cause, Cause::Own, "{form:?} {other:?}");
+            assert_eq!(found.operators[2].cause, Some(Cause::Inherited));
+            let found = compare(&write(&dir.path().join("t"), &bad, form), &golden);
+            assert_eq!(found.operators[1].non_finite, Some(NonFiniteRole::Producer));
+            let from = NonFiniteRole::Propagator { from: Some(1) };
+            assert_eq!(
+                found.operators[2].non_finite,
+                Some(from),
+                "{form:?} {other:?}"
+            );
+            assert_eq!(found.summary.non_finite_chain, [1, 2]);
+            assert_eq!(found.operators[1].level, Level::Fail);
+        }
+    }
+}
+
+#[test]
+fn digests_say_whether_and_not_how_far() {
+    let dir = tempfile::tempdir().unwrap();
+    let golden = chain();
+    let mut wrong = chain();
+    wrong[1].2[3] += 1e-6;
+    wrong[2].1[3] += 1e-6;
+    wrong[2].2[3] += 1e-6;
+    let md5 = Form::Digests(&[Category::Md5]);
+    let both = Form::Digests(&[Category::Sha1, Category::Md5]);
+    let sha1 = Form::Digests(&[Category::Sha1]);
+    for (target, other) in [
+        (md5, md5),
+        (md5, both),
+        (sha1, Form::Tensors),
+        (Form::Tensors, md5),
+    ] {
+        let golden = write(&dir.path().join("g"), &golden, other);
+        let same = compare(&write(&dir.path().join("t"), &chain(), target), &golden);
+        assert_eq!(same.summary.slots, [6, 0, 0, 0], "{target:?} {other:?}");
+        assert_eq!(same.operators[0].slots[0].evidence, "digest");
+        let found = compare(&write(&dir.path().join("t"), &wrong, target), &golden);
+        let levels = found.operators.iter().map(|operator| operator.level);
+        assert_eq!(
+            levels.collect::<Vec<_>>(),
+            [Level::Pass, Level::Warn, Level::Warn]
+        );
+        let first = found.summary.first_divergence.as_ref().unwrap();
+        assert_eq!((first.operator, first.cause), (1, Cause::Own));
+        assert_eq!(found.operators[2].cause, Some(Cause::Inherited));
+    }
+    let found = compare(
+        &write(&dir.path().join("t"), &golden, md5),
+        &write(&dir.path().join("g"), &golden, sha1),
+    );
+    assert_eq!(found.summary.slots, [0, 0, 0, 6]);
+    assert!(found.skips.iter().all(|skip| skip.reason == "no_evidence"));
+}
+
+#[test]
+fn other_extents_are_no_statistics() {
+    let dir = tempfile::tempdir().unwrap();
+    let golden = chain();
+    let mut target = chain();
+    target[0].2.truncate(499);
+    let found = compare(
+        &write(&dir.path().join("t"), &target, Form::Table),
+        &write(&dir.path().join("g"), &golden, Form::Table),
+    );
+    let slot = &found.operators[0].slots[1];
+    assert_eq!((slot.evidence.as_str(), slot.level), ("shape", Level::Fail));
+}

@@ -1,0 +1,280 @@
+//! Verdicts on tensors that are wrong in ways that one number alone does not show.
+
+use half::{bf16, f16};
+use opscope_analysis::compare::attribution::attribute;
+use opscope_analysis::compare::result::{
+    Comparison, Level, Metrics, OperatorName, OperatorResult, SlotResult, TensorInfo,
+};
+use opscope_analysis::compare::verdict::{Thresholds, YardstickUse, judge};
+use opscope_tensor::difference::{Options, difference};
+use opscope_tensor::{DType, Layout, Shape, TensorView};
+
+const N: usize = 60_000;
+
+/// About normally distributed, and the same everywhere.
+fn values(n: usize, seed: u64) -> Vec<f64> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut uniform = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let normal = |_| (0..6).map(|_| uniform()).sum::<f64>() * 1.4 - 4.2;
+    (0..n).map(normal).collect()
+}
+
+fn bytes(values: &[f64], dtype: DType) -> Vec<u8> {
+    let each = values.iter();
+    match dtype {
+        DType::F16 => each.flat_map(|&x| f16::from_f64(x).to_le_bytes()).collect(),
+        DType::BF16 => each
+            .flat_map(|&x| bf16::from_f64(x).to_le_bytes())
+            .collect(),
+        DType::F32 => each.flat_map(|&x| (x as f32).to_le_bytes()).collect(),
+        DType::I8 => each.map(|&x| x as i8 as u8).collect(),
+        DType::I64 => each.flat_map(|&x| (x as i64).to_le_bytes()).collect(),
+        _ => each.flat_map(|&x| x.to_le_bytes()).collect(),
+    }
+}
+
+fn metrics(target: &[f64], golden: &[f64], dtypes: [DType; 2]) -> Metrics {
+    let shape = Shape::new([target.len()]).unwrap();
+    let [a, b] = [bytes(target, dtypes[0]), bytes(golden, dtypes[1])];
+    let view = |dtype, bytes| TensorView {
+        dtype,
+        shape: &shape,
+        layout: Layout::Nd,
+        bytes,
+    };
+    let found = difference(view(dtypes[0], &a), view(dtypes[1], &b), Options::default());
+    Metrics::of(&found.unwrap())
+}
+
+fn slot(metrics: Metrics, dtypes: [DType; 2]) -> SlotResult {
+    let info = |dtype: DType| TensorInfo {
+        dtype: dtype.name().to_owned(),
+        ..TensorInfo::default()
+    };
+    SlotResult {
+        slot: "output.0".to_owned(),
+        evidence: "tensor".to_owned(),
+        target: info(dtypes[0]),
+        golden: info(dtypes[1]),
+        metrics,
+        ..SlotResult::default()
+    }
+}
+
+fn judged(slot: SlotResult, op_type: &str, thresholds: &Thresholds) -> OperatorResult {
+    let name = OperatorName {
+        op_type: op_type.to_owned(),
+        op_name: "x".to_owned(),
+        ..OperatorName::default()
+    };
+    let mut comparison = Comparison {
+        operators: vec![OperatorResult {
+            target: vec![name],
+            slots: vec![slot],
+            ..OperatorResult::default()
+        }],
+        ..Comparison::default()
+    };
+    judge(&mut comparison, thresholds);
+    attribute(&mut comparison, 1);
+    comparison.operators.remove(0)
+}
+
+fn level(target: &[f64], golden: &[f64], dtypes: [DType; 2]) -> Level {
+    let slot = slot(metrics(target, golden, dtypes), dtypes);
+    judged(slot, "Add", &Thresholds::default()).level
+}
+
+const FLOATS: [DType; 4] = [DType::F64, DType::F32, DType::F16, DType::BF16];
+
+#[test]
+fn rounding_alone_passes() {
+    let golden = values(N, 1);
+    for dtype in FLOATS {
+        for other in [dtype, DType::F64] {
+            assert_eq!(
+                level(&golden, &golden, [dtype, other]),
+                Level::Pass,
+                "{dtype} {other}"
+            );
+        }
+        // A few roundings more, each to its own side.
+        let noise = values(N, 2);
+        let unit = match dtype {
+            DType::F64 => f64::EPSILON,
+            DType::F32 => f64::from(f32::EPSILON),
+            DType::F16 => f16::EPSILON.to_f64(),
+            _ => bf16::EPSILON.to_f64(),
+        };
+        let near: Vec<f64> = golden
+            .iter()
+            .zip(&noise)
+            .map(|(x, e)| x * (1.0 + e * unit))
+            .collect();
+        assert_eq!(
+            level(&near, &golden, [dtype, DType::F64]),
+            Level::Pass,
+            "{dtype}"
+        );
+    }
+    // What no dtype keeps in full is no difference.
+    let tiny = vec![1e-40; 100];
+    assert_eq!(
+        level(&[0.0; 100], &tiny, [DType::F32, DType::F32]),
+        Level::Pass
+    );
+    assert_eq!(level(&[], &[], [DType::F32, DType::F32]), Level::Pass);
+}
+
+#[test]
+fn wrong_values_behind_a_good_cosine_do_not_pass() {
+    let golden = values(N, 1);
+    let largest = golden.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    let changed = |change: &dyn Fn(usize, f64) -> f64| -> Vec<f64> {
+        golden
+            .iter()
+            .enumerate()
+            .map(|(i, &x)| change(i, x))
+            .collect()
+    };
+    let cases: [(&str, Vec<f64>); 6] = [
+        (
+            "one element",
+            changed(&|i, x| if i == 33_333 { x + largest } else { x }),
+        ),
+        ("an offset", changed(&|_, x| x + 0.02)),
+        ("a gain", changed(&|_, x| x * 1.02)),
+        (
+            "signs of small values",
+            changed(&|_, x| if x.abs() < 0.1 { -x } else { x }),
+        ),
+        (
+            "one NaN",
+            changed(&|i, x| if i == 5 { f64::NAN } else { x }),
+        ),
+        (
+            "one infinity",
+            changed(&|i, x| if i == 5 { f64::INFINITY } else { x }),
+        ),
+    ];
+    for (name, target) in &cases {
+        for dtype in FLOATS {
+            let found = metrics(target, &golden, [dtype, dtype]);
+            let cosine = found.get("cosine").unwrap();
+            assert!(cosine > 0.999, "{name} {dtype} {cosine}");
+            let level = judged(slot(found, [dtype, dtype]), "Add", &Thresholds::default()).level;
+            assert!(
+                [Level::Warn, Level::Fail].contains(&level),
+                "{name} {dtype}"
+            );
+        }
+    }
+    for (name, target) in [&cases[0], &cases[4], &cases[5]] {
+        for dtype in FLOATS {
+            assert_eq!(
+                level(target, &golden, [dtype, dtype]),
+                Level::Fail,
+                "{name} {dtype}"
+            );
+        }
+    }
+    // Small offsets and gains show where the dtype has the digits.
+    for factor in [1.000_05, 0.999_95] {
+        let target = changed(&|_, x| x * factor);
+        assert_eq!(level(&target, &golden, [DType::F32; 2]), Level::Warn);
+        assert_eq!(
+            level(&target, &golden, [DType::BF16, DType::F32]),
+            Level::Pass
+        );
+    }
+}
+
+#[test]
+fn one_element_of_a_million_fails() {
+    let golden = values(1_000_000, 1);
+    let mut target = golden.clone();
+    target[777_777] += golden.iter().fold(0.0f64, |m, x| m.max(x.abs()));
+    let found = metrics(&target, &golden, [DType::F32; 2]);
+    assert!(found.get("cosine") > Some(0.999_99));
+    let found = slot(found, [DType::F32; 2]);
+    assert_eq!(
+        judged(found, "Add", &Thresholds::default()).level,
+        Level::Fail
+    );
+}
+
+#[test]
+fn integers() {
+    let golden: Vec<f64> = (0..1000).map(|i| f64::from(i % 100)).collect();
+    let mut target = golden.clone();
+    target[3] += 1.0;
+    assert_eq!(level(&golden, &golden, [DType::I64; 2]), Level::Pass);
+    assert_eq!(level(&target, &golden, [DType::I64; 2]), Level::Fail);
+    assert_eq!(level(&target, &golden, [DType::I8; 2]), Level::Warn);
+    target[3] += 1.0;
+    assert_eq!(level(&target, &golden, [DType::I8; 2]), Level::Fail);
+    // Where one side has floats, limits of floats hold.
+    assert_eq!(
+        level(&target, &golden, [DType::I8, DType::F32]),
+        Level::Fail
+    );
+    assert_eq!(
+        level(&golden, &golden, [DType::I8, DType::F32]),
+        Level::Pass
+    );
+}
+
+#[test]
+fn outputs_without_a_value_are_not_judged() {
+    let (a, b) = (values(100, 1), values(100, 2));
+    let dtypes = [DType::F32; 2];
+    let found = || slot(metrics(&a, &b, dtypes), dtypes);
+    let dropped = judged(found(), "Dropout", &Thresholds::default());
+    assert_eq!(
+        (dropped.level, dropped.slots[0].level),
+        (Level::Skip, Level::Skip)
+    );
+    assert_eq!(dropped.slots[0].rules[0].metric, "not_judged");
+    let none = Thresholds {
+        not_judged: Vec::new(),
+        ..Thresholds::default()
+    };
+    assert_eq!(judged(found(), "Dropout", &none).level, Level::Fail);
+    let same = slot(metrics(&a, &a, dtypes), dtypes);
+    assert_eq!(
+        judged(same, "Dropout", &Thresholds::default()).level,
+        Level::Pass
+    );
+}
+
+#[test]
+fn the_reference_is_a_yardstick() {
+    let golden = values(10_000, 1);
+    let noise = values(10_000, 2);
+    let apart =
+        |by: f64| -> Vec<f64> { golden.iter().zip(&noise).map(|(x, e)| x + e * by).collect() };
+    let dtypes = [DType::F32; 2];
+    let with = |target: f64, reference: f64, thresholds: &Thresholds| {
+        let mut slot = slot(metrics(&apart(target), &golden, dtypes), dtypes);
+        slot.yardstick = Some(metrics(&apart(reference), &golden, dtypes));
+        judged(slot, "Add", thresholds).level
+    };
+    let widened = Thresholds::default();
+    // The reference is as far away: that is the nature of the network.
+    assert_eq!(with(0.05, 0.04, &widened), Level::Pass);
+    assert_eq!(with(0.05, 0.01, &widened), Level::Fail);
+    // A reference that is better narrows nothing,
+    assert_eq!(with(1e-5, 1e-7, &widened), Level::Pass);
+    // unless that is asked for.
+    let replaced = Thresholds {
+        yardstick: YardstickUse::Replace,
+        ..Thresholds::default()
+    };
+    assert_eq!(with(1e-5, 1e-6, &replaced), Level::Fail);
+    assert_eq!(with(1e-5, 0.8e-5, &replaced), Level::Pass);
+}

@@ -1,0 +1,182 @@
+//! Numbers with the digits of a double and room for any exponent, and sums of them that lose nothing
+//! as they grow.
+
+/// 2^`exponent` for exponents in the normal range.
+pub(super) const fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
+}
+
+/// A finite number times a power of two. Squares of doubles and their sums neither overflow nor vanish.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Wide {
+    /// Zero, or between 1 and 2 but for its sign.
+    number: f64,
+    exponent: i32,
+}
+
+impl Wide {
+    pub(super) const ZERO: Wide = Wide {
+        number: 0.0,
+        exponent: 0,
+    };
+
+    /// `value` times 2^`exponent`; `value` is finite.
+    #[inline]
+    pub(super) fn new(value: f64, exponent: i32) -> Wide {
+        let bits = value.to_bits();
+        let field = ((bits >> 52) & 0x7ff) as i32;
+        debug_assert!(field != 0x7ff, "{value} has no exponent");
+        if value == 0.0 {
+            return Wide::ZERO;
+        }
+        if field == 0 {
+            return Wide::new(value * power_of_two(64), exponent - 64);
+        }
+        Wide {
+            number: f64::from_bits((bits & !(0x7ff << 52)) | (1023 << 52)),
+            exponent: exponent + field - 1023,
+        }
+    }
+
+    pub(super) fn is_zero(self) -> bool {
+        self.number == 0.0
+    }
+
+    /// Rounded to a double; infinite or zero if it is out of range.
+    pub(super) fn to_f64(self) -> f64 {
+        match self.exponent {
+            _ if self.is_zero() => 0.0,
+            1024.. => self.number * f64::INFINITY,
+            exponent @ -1022.. => self.number * power_of_two(exponent),
+            // The first product is exact, so that there is one rounding.
+            exponent => {
+                let rest = (exponent + 1022).max(-100);
+                self.number * power_of_two(-1022) * power_of_two(rest)
+            }
+        }
+    }
+
+    pub(super) fn times(self, other: Wide) -> Wide {
+        Wide::new(self.number * other.number, self.exponent + other.exponent)
+    }
+
+    /// The quotient; `other` is not zero.
+    pub(super) fn over(self, other: Wide) -> Wide {
+        Wide::new(self.number / other.number, self.exponent - other.exponent)
+    }
+
+    pub(super) fn minus(self, other: Wide) -> Wide {
+        let negative = Wide {
+            number: -other.number,
+            ..other
+        };
+        self.plus(negative).0
+    }
+
+    /// The root of a number that is not negative.
+    pub(super) fn sqrt(self) -> Wide {
+        let odd = self.exponent & 1;
+        let number = self.number * f64::from(1 + odd);
+        Wide::new(number.sqrt(), (self.exponent - odd) / 2)
+    }
+
+    /// The decimal logarithm of a positive number.
+    pub(super) fn log10(self) -> f64 {
+        self.number.log10() + f64::from(self.exponent) * std::f64::consts::LOG10_2
+    }
+
+    /// The rounded sum, and what rounding took away.
+    #[inline]
+    pub(super) fn plus(self, other: Wide) -> (Wide, Wide) {
+        if self.is_zero() || other.is_zero() {
+            let sum = if self.is_zero() { other } else { self };
+            return (sum, Wide::ZERO);
+        }
+        let exponent = self.exponent.max(other.exponent);
+        let align = |wide: Wide| {
+            let below = exponent - wide.exponent;
+            if below > 900 {
+                0.0
+            } else {
+                wide.number * power_of_two(-below)
+            }
+        };
+        let (a, b) = (align(self), align(other));
+        let sum = a + b;
+        let part = sum - a;
+        let lost = (a - (sum - part)) + (b - part);
+        (Wide::new(sum, exponent), Wide::new(lost, exponent))
+    }
+}
+
+/// A sum that is rounded as if it were once, however many terms it has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Total {
+    sum: Wide,
+    lost: Wide,
+}
+
+impl Total {
+    pub(super) const ZERO: Total = Total {
+        sum: Wide::ZERO,
+        lost: Wide::ZERO,
+    };
+
+    #[inline]
+    pub(super) fn add(&mut self, term: Wide) {
+        let (sum, lost) = self.sum.plus(term);
+        self.sum = sum;
+        self.lost = self.lost.plus(lost).0;
+    }
+
+    pub(super) fn value(&self) -> Wide {
+        self.sum.plus(self.lost).0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_come_back() {
+        for value in [
+            0.0,
+            1.0,
+            -3.5,
+            5e-324,
+            -1e-310,
+            f64::MIN_POSITIVE,
+            f64::MAX,
+            f64::MIN,
+        ] {
+            assert_eq!(Wide::new(value, 0).to_f64(), value);
+        }
+        assert_eq!(Wide::new(1.0, 5000).to_f64(), f64::INFINITY);
+        assert_eq!(Wide::new(-1.0, 5000).to_f64(), f64::NEG_INFINITY);
+        assert_eq!(Wide::new(1.0, -5000).to_f64(), 0.0);
+    }
+
+    #[test]
+    fn arithmetic_goes_beyond_doubles() {
+        let (large, small) = (Wide::new(f64::MAX, 0), Wide::new(5e-324, 0));
+        assert_eq!(large.times(large).sqrt().to_f64(), f64::MAX);
+        assert_eq!(small.times(small).sqrt().to_f64(), 5e-324);
+        assert_eq!(large.times(small).over(large).to_f64(), 5e-324);
+        assert_eq!(large.plus(small).0, large);
+        assert_eq!(large.minus(large), Wide::ZERO);
+        for exponent in [-7, -6, 0, 1, 2] {
+            let square = Wide::new(2.25, 2 * exponent);
+            assert_eq!(square.sqrt(), Wide::new(1.5, exponent));
+        }
+    }
+
+    #[test]
+    fn totals_keep_what_is_small() {
+        let mut total = Total::ZERO;
+        for value in [1e16, 1.0, 1.0, 1.0, -1e16] {
+            total.add(Wide::new(value, 0));
+        }
+        assert_eq!(total.value().to_f64(), 3.0);
+    }
+}

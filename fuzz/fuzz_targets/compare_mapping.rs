@@ -1,0 +1,20 @@
+//! Any text is read or refused as a mapping, in both forms; what is written comes back.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use opscope_analysis::compare::matching::{Form, Mapping};
+
+fuzz_target!(|text: &str| {
+    for form in [Form::Json, Form::Yaml] {
+        if let Ok(mapping) = Mapping::parse(text, form) {
+            for again in [Form::Json, Form::Yaml] {
+                let written = mapping.to_text(again).unwrap();
+                let read = Mapping::parse(&written, again).unwrap();
+                // Likeness may be NaN, which is equal to nothing.
+                assert_eq!(read.operators.len(), mapping.operators.len());
+                assert_eq!((read.ignore, read.unmatched), (mapping.ignore.clone(), mapping.unmatched.clone()));
+            }
+        }
+    }
+});
