@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
 use opscope_store::dump;
-use opscope_store::dump::mindspore::MindSporeDump;
+use opscope_store::dump::mindspore::{MindSporeDump, RankGraph};
 use opscope_store::file_format::dump_data::{PayloadKind, TensorEntry};
 use opscope_store::record::Side;
 
@@ -24,6 +24,8 @@ pub use array::{Array, ItemError};
 pub struct Catalogue {
     /// The tensors, in order of execution; of one operator inputs first.
     pub items: Vec<Item>,
+    /// Graphs that lie beside the tensors of MindSpore.
+    pub graphs: Vec<RankGraph>,
     /// What could not be read.
     pub errors: Vec<StoreError>,
 }

@@ -6,6 +6,7 @@
 //! | [`matching`] | which operator and slot of one side is which of the other |
 //! | [`measure`] | the numbers of every pair of slots |
 //! | [`verdict`] | what the numbers mean |
+//! | [`replay`] | an operator that was run again from its inputs: its own error |
 //! | [`attribution`] | first divergence, what each operator added, where NaN comes from |
 //! | [`run`] | all of these, from two paths to a result |
 //! | [`report`] | the result as files for people and programs |
@@ -20,6 +21,7 @@ pub mod matching;
 pub mod measure;
 mod metrics;
 mod nearest;
+pub mod replay;
 pub mod report;
 pub mod result;
 pub mod run;

@@ -8,6 +8,7 @@ mod mindspore_target;
 pub(crate) mod msaccucmp;
 pub(crate) mod op;
 pub(crate) mod overflow;
+pub(crate) mod replay;
 pub(crate) mod show;
 
 use anyhow::anyhow;

@@ -18,7 +18,7 @@ pub(crate) struct Failure {
     pub(crate) hint: Option<String>,
 }
 
-/// An overflow was found, or differences.
+/// An overflow or a difference was found.
 pub(crate) const FOUND: u8 = 1;
 /// Wrong usage or configuration.
 pub(crate) const USAGE: u8 = 2;

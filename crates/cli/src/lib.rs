@@ -12,12 +12,12 @@ use std::sync::Once;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{compare, config, convert, dump, msaccucmp, op, overflow, show};
+use crate::commands::{compare, config, convert, dump, msaccucmp, op, overflow, replay, show};
 use crate::exit::Failure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
 ///
-/// Exit codes: 0 fine, 1 overflow or differences found, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
+/// Exit codes: 0 fine, 1 overflow or difference found, 2 wrong usage or configuration, 3 a file is unreadable, damaged or not
 /// runnable, 4 partly done, 130 interrupted.
 #[derive(Parser)]
 #[command(name = "opscope", version, max_term_width = 100)]
@@ -35,6 +35,7 @@ enum Command {
     Compare(Box<compare::Arguments>),
     Show(show::Arguments),
     Overflow(overflow::Arguments),
+    Replay(replay::Arguments),
     Msaccucmp(msaccucmp::Arguments),
 }
 
@@ -66,6 +67,7 @@ fn execute(command: &Command) -> u8 {
         Command::Compare(arguments) => compare::run(arguments),
         Command::Show(arguments) => show::run(arguments),
         Command::Overflow(arguments) => overflow::run(arguments),
+        Command::Replay(arguments) => replay::run(arguments),
         Command::Msaccucmp(arguments) => msaccucmp::run(arguments),
     };
     match result {

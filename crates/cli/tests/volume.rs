@@ -34,8 +34,9 @@ fn files(dir: &Path) -> Vec<PathBuf> {
             let path = entry.unwrap().path();
             match path.is_dir() {
                 true => dirs.push(path),
-                // The record of the run is no part of the dump.
+                // What is said of the run and its model is no part of the dump.
                 false if path.ends_with(".opscope/run.json") => {}
+                false if path.to_string_lossy().contains("/.opscope/graphs/") => {}
                 false => found.push(path),
             }
         }

@@ -62,6 +62,11 @@ pub trait LoadedModel: Send {
         &[]
     }
 
+    /// Versions of the sets of operators that the model uses, by domain; the standard one has none.
+    fn opsets(&self) -> &[(String, i64)] {
+        &[]
+    }
+
     /// Executes the model once.
     ///
     /// `inputs` follow the order of [`Signature::inputs`] and have been checked against it. With a

@@ -19,6 +19,7 @@ mod guard;
 pub mod input;
 #[cfg(feature = "tract")]
 pub mod onnx;
+pub mod operator_source;
 pub mod single_operator;
 
 pub use engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource, Signature, ValueInfo};

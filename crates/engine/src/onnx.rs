@@ -3,9 +3,11 @@
 mod attribute;
 mod known_types;
 mod layout;
+mod operators;
 mod proto;
 mod tract;
 
+pub use operators::OnnxOperators;
 pub use tract::Tract;
 
 /// How errors call a model that came as bytes.

@@ -12,6 +12,9 @@ use thiserror::Error;
 
 use crate::Dim;
 
+#[cfg(feature = "tract")]
+pub(crate) use onnx::code;
+
 pub use json::{N_OPERATORS_MAX, read_json};
 
 /// Operator set of a description that names none.

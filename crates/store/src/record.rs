@@ -5,6 +5,7 @@ pub mod graph;
 use std::sync::Arc;
 
 use opscope_tensor::Tensor;
+use serde::{Deserialize, Serialize};
 
 /// One node of a model's graph.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,8 +22,32 @@ pub struct Operator {
     pub outputs: Vec<String>,
     /// Its attributes with their values as text, in file order.
     pub attributes: Vec<(String, String)>,
+    /// What the texts of [`Operator::attributes`] stand for, in the same order; empty where nothing says it.
+    pub attribute_types: Vec<AttributeType>,
+    /// Which set of operators the type is from; empty for the standard one.
+    pub domain: String,
     /// Names of the source operators, where this one was fused from several.
     pub original_names: Vec<String>,
+}
+
+/// What the text of an attribute stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttributeType {
+    /// A whole number.
+    Int,
+    /// A number of the type float32.
+    Float,
+    /// Text in quotes.
+    Text,
+    /// Whole numbers in brackets.
+    Ints,
+    /// Numbers of the type float32 in brackets.
+    Floats,
+    /// Something that the text does not tell completely: a tensor, a graph, a long list.
+    #[default]
+    #[serde(other)]
+    Other,
 }
 
 /// Which side of an operator a tensor is on.

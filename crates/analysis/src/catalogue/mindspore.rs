@@ -28,7 +28,11 @@ pub(super) fn catalogue(dump: MindSporeDump, n_threads: usize) -> Catalogue {
     }
     let mut errors = dump.errors;
     errors.extend(heads.into_iter().filter_map(Result::err));
-    Catalogue { items, errors }
+    Catalogue {
+        items,
+        graphs: dump.graphs,
+        errors,
+    }
 }
 
 /// What is known of an execution without its files.

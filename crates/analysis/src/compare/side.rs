@@ -1,5 +1,6 @@
 //! A dump, as far as comparing needs it: executions of operators with their slots.
 
+mod graphs;
 mod load;
 
 use std::collections::HashMap;
@@ -13,6 +14,7 @@ use opscope_tensor::{DType, Layout};
 use crate::catalogue::{self, Item, ItemKind};
 use crate::describe::chain;
 
+pub use graphs::{Graphs, positions};
 pub use load::{LoadError, Loaded};
 
 /// One of the dumps that are compared.
@@ -24,6 +26,8 @@ pub struct Side {
     pub runs: Vec<Run>,
     /// Graphs that lie beside the tensors, with their ranks.
     pub graphs: Vec<(Option<u32>, Graph)>,
+    /// What the descriptions of graphs and the graphs beside the dump say of its runs.
+    pub described: Graphs,
     /// What could not be read and belongs to no run.
     pub problems: Vec<String>,
 }
@@ -174,6 +178,10 @@ impl Side {
         for run in &mut side.runs {
             run.slots.sort_by_key(|slot| (slot.side, slot.index));
         }
+        side.described = Graphs::of(&mut side, &catalogue.graphs);
+        side.name_originals();
+        let graphs = catalogue.graphs.into_iter();
+        side.graphs = graphs.map(|graph| (graph.rank, graph.graph)).collect();
         Ok(side)
     }
 
@@ -221,6 +229,18 @@ impl Side {
             run.original_names.push(name.clone());
         }
         run.slots.push(slot);
+    }
+
+    /// Takes names of operators before fusion from descriptions, where the files of a run have none.
+    fn name_originals(&mut self) {
+        for index in 0..self.runs.len() {
+            if self.runs[index].original_names.is_empty()
+                && let Some((_, graph, operator)) = self.description_of(index)
+            {
+                let names = graph.operators[operator].original_names.clone();
+                self.runs[index].original_names = names;
+            }
+        }
     }
 
     /// Number of slots.

@@ -4,6 +4,7 @@ mod compress;
 mod control;
 mod dry_run;
 mod findings;
+mod graph;
 mod inputs;
 mod mindspore;
 mod once;
@@ -229,6 +230,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         subject.model.signature(),
     );
     let recording = Recording::begin("dump", &arguments.run, &request, &sinks, vec![file])?;
+    let is_described = sinks.describe(&subject, &arguments.run)?;
     let (mut outcome, result) = run_one(
         &arguments.run,
         &request,
@@ -237,6 +239,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         &inputs,
         &steering,
     )?;
+    if !is_described {
+        sinks.describe(&subject, &arguments.run)?;
+    }
     recording.add(&outcome);
     outcome.left_overs = recording.left_overs(&sinks);
     let recorded = recording.finish(&sinks, &result);

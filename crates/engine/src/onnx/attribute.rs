@@ -1,5 +1,6 @@
-//! A node's attributes as text, for people.
+//! A node's attributes as text, and back.
 
+use opscope_store::record::AttributeType;
 use tract_onnx::pb::AttributeProto;
 
 /// Most elements of a list that are written out.
@@ -36,6 +37,72 @@ pub(super) fn text(attribute: &AttributeProto) -> String {
     }
 }
 
+/// What the text of an attribute stands for; [`AttributeType::Other`] if it does not tell everything.
+pub(super) fn r#type(attribute: &AttributeProto) -> AttributeType {
+    let is_short = |n: usize| n <= N_ELEMENTS_MAX;
+    let is_plain = |bytes: &[u8]| {
+        let is_plain = |byte: &u8| (b' '..=b'~').contains(byte) && !b"\"\\'".contains(byte);
+        bytes.len() <= N_TEXT_BYTES_MAX && bytes.iter().all(is_plain)
+    };
+    match attribute.r#type {
+        1 if attribute.f.is_finite() => AttributeType::Float,
+        2 => AttributeType::Int,
+        3 if is_plain(&attribute.s) => AttributeType::Text,
+        6 if is_short(attribute.floats.len()) && attribute.floats.iter().all(|f| f.is_finite()) => {
+            AttributeType::Floats
+        }
+        7 if is_short(attribute.ints.len()) => AttributeType::Ints,
+        _ => AttributeType::Other,
+    }
+}
+
+/// The attribute that a text stands for; none if it does not tell.
+pub(super) fn parse(name: &str, text: &str, r#type: AttributeType) -> Option<AttributeProto> {
+    let attribute = AttributeProto {
+        name: name.to_owned(),
+        ..AttributeProto::default()
+    };
+    let items = || -> Option<Vec<&str>> {
+        let items = text.strip_prefix('[')?.strip_suffix(']')?;
+        let items = items.split(", ").filter(|item| !item.is_empty());
+        Some(items.collect())
+    };
+    Some(match r#type {
+        AttributeType::Float => AttributeProto {
+            r#type: 1,
+            f: text.parse().ok()?,
+            ..attribute
+        },
+        AttributeType::Int => AttributeProto {
+            r#type: 2,
+            i: text.parse().ok()?,
+            ..attribute
+        },
+        AttributeType::Text => AttributeProto {
+            r#type: 3,
+            s: text.strip_prefix('"')?.strip_suffix('"')?.into(),
+            ..attribute
+        },
+        AttributeType::Floats => AttributeProto {
+            r#type: 6,
+            floats: items()?
+                .iter()
+                .map(|item| item.parse().ok())
+                .collect::<Option<_>>()?,
+            ..attribute
+        },
+        AttributeType::Ints => AttributeProto {
+            r#type: 7,
+            ints: items()?
+                .iter()
+                .map(|item| item.parse().ok())
+                .collect::<Option<_>>()?,
+            ..attribute
+        },
+        AttributeType::Other => return None,
+    })
+}
+
 fn list<T>(items: &[T], item: impl Fn(&T) -> String) -> String {
     let shown: Vec<String> = items.iter().take(N_ELEMENTS_MAX).map(item).collect();
     let more = if items.len() > N_ELEMENTS_MAX {
@@ -57,6 +124,59 @@ mod tests {
 
     fn check(attribute: &AttributeProto, expected: &str) {
         assert_eq!(text(attribute), expected);
+    }
+
+    #[test]
+    fn texts_become_attributes_again() {
+        let check = |attribute: AttributeProto, expected: AttributeType| {
+            let found = r#type(&attribute);
+            assert_eq!(found, expected, "{attribute:?}");
+            let again = parse("a", &text(&attribute), found);
+            let is_known = expected != AttributeType::Other;
+            assert_eq!(again, Some(attribute).filter(|_| is_known));
+        };
+        let named = || AttributeProto {
+            name: "a".into(),
+            ..AttributeProto::default()
+        };
+        let int = |i| AttributeProto {
+            r#type: 2,
+            i,
+            ..named()
+        };
+        let float = |f| AttributeProto {
+            r#type: 1,
+            f,
+            ..named()
+        };
+        let string = |s: &[u8]| AttributeProto {
+            r#type: 3,
+            s: s.to_vec(),
+            ..named()
+        };
+        let ints = |ints| AttributeProto {
+            r#type: 7,
+            ints,
+            ..named()
+        };
+        let floats = |floats| AttributeProto {
+            r#type: 6,
+            floats,
+            ..named()
+        };
+        check(int(i64::MIN), AttributeType::Int);
+        check(int(0), AttributeType::Int);
+        check(float(1.0), AttributeType::Float);
+        check(float(0.1), AttributeType::Float);
+        check(float(f32::MIN_POSITIVE), AttributeType::Float);
+        check(float(f32::INFINITY), AttributeType::Other);
+        check(string(b"SAME_UPPER"), AttributeType::Text);
+        check(string(b""), AttributeType::Text);
+        check(string(b"a\"b"), AttributeType::Other);
+        check(ints(vec![]), AttributeType::Ints);
+        check(ints(vec![-1, 2]), AttributeType::Ints);
+        check(ints(vec![0; 65]), AttributeType::Other);
+        check(floats(vec![1.0, -0.5]), AttributeType::Floats);
     }
 
     #[test]

@@ -115,6 +115,14 @@ fn untyped(name: &str) -> ValueInfo {
     }
 }
 
+/// Versions of all operator sets, by domain.
+pub(super) fn opsets(model: &ModelProto) -> Vec<(String, i64)> {
+    let imports = model.opset_import.iter();
+    imports
+        .map(|import| (import.domain.clone(), import.version))
+        .collect()
+}
+
 /// The version of the standard operator set; 0 if the file names none.
 pub(super) fn opset(model: &ModelProto) -> i64 {
     let is_standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
@@ -138,6 +146,8 @@ pub(super) fn operator(node: &NodeProto, task_id: u32) -> Operator {
             .iter()
             .map(|attribute| (attribute.name.clone(), attribute::text(attribute)))
             .collect(),
+        attribute_types: node.attribute.iter().map(attribute::r#type).collect(),
+        domain: node.domain.clone(),
         original_names: Vec::new(),
     }
 }

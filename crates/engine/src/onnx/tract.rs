@@ -25,6 +25,8 @@ use tract_onnx::prelude::*;
 
 use self::graph::Graph;
 
+pub(super) use self::limits::unsupported;
+
 use super::{known_types, proto};
 use crate::guard;
 use crate::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource, Signature};
@@ -36,6 +38,15 @@ const VERSION: &str = "0.23.9";
 /// The engine to suggest where tract does not do.
 const OTHER_ENGINE: &str = "ONNX Runtime";
 
+/// Prepares a part of the model that was read from `path`.
+pub(super) fn load_part(
+    proto: &ModelProto,
+    path: &Path,
+    options: &LoadOptions,
+) -> Result<Box<dyn LoadedModel>, EngineError> {
+    Ok(Box::new(TractModel::new(proto, path, options)?))
+}
+
 /// The tract engine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tract;
@@ -45,6 +56,7 @@ struct TractModel {
     operators: Vec<Arc<Operator>>,
     constants: Vec<String>,
     value_types: Vec<(String, TensorType)>,
+    opsets: Vec<(String, i64)>,
     graph: Graph,
 }
 
@@ -66,6 +78,17 @@ impl Engine for Tract {
             ModelSource::File(path) => (proto::read(path)?, path),
             ModelSource::Memory(bytes) => (proto::decode(bytes)?, Path::new(super::MEMORY)),
         };
+        Ok(Box::new(TractModel::new(&proto, path, options)?))
+    }
+}
+
+impl TractModel {
+    /// Prepares a model that was read from `path`, or is part of one that was.
+    fn new(
+        proto: &ModelProto,
+        path: &Path,
+        options: &LoadOptions,
+    ) -> Result<TractModel, EngineError> {
         let invalid = |reason: String| EngineError::Invalid {
             path: path.to_owned(),
             reason,
@@ -75,21 +98,22 @@ impl Engine for Tract {
             .as_ref()
             .ok_or_else(|| invalid("no graph".into()))?;
         let signature = proto::signature(graph_proto).map_err(invalid)?;
-        let framework = framework(&proto);
+        let framework = framework(proto);
         limits::check(&framework, graph_proto)?;
         let dir = path.parent().and_then(Path::to_str).unwrap_or("");
-        let parsed = quietly(|| framework.parse(&proto, Some(dir)))
+        let parsed = quietly(|| framework.parse(proto, Some(dir)))
             .map_err(|reason| limits::name_failing_node(graph_proto, invalid(reason)))?;
         let mut operators = Vec::new();
         let graph = quietly(|| Graph::new(parsed.model, graph_proto, options, &mut operators))
             .map_err(invalid)?;
-        Ok(Box::new(TractModel {
+        Ok(TractModel {
+            opsets: proto::opsets(proto),
             value_types: known_types::of(graph_proto, &signature),
             signature,
             operators,
             constants: proto::constants(graph_proto),
             graph,
-        }))
+        })
     }
 }
 
@@ -108,6 +132,10 @@ impl LoadedModel for TractModel {
 
     fn value_types(&self) -> &[(String, TensorType)] {
         &self.value_types
+    }
+
+    fn opsets(&self) -> &[(String, i64)] {
+        &self.opsets
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {

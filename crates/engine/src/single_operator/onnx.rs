@@ -121,7 +121,7 @@ fn write_tensor(out: &mut Writer, name: &str, tensor: &Tensor) {
 }
 
 /// ONNX's number for a dtype.
-pub(super) fn code(dtype: DType) -> Option<u64> {
+pub(crate) fn code(dtype: DType) -> Option<u64> {
     Some(match dtype {
         DType::F32 => 1,
         DType::U8 => 2,

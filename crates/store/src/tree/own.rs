@@ -2,17 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use super::acl::clean_name;
+use super::acl::{clean_name, hash_file_name};
 
 /// The directory's name, below the directory that a dump goes to.
 pub const OWN_DIR: &str = ".opscope";
 
-/// The description of a graph, beside the dumps of models that came from no file.
+/// Descriptions of graphs.
+pub fn graphs_dir(root: &Path) -> PathBuf {
+    root.join(OWN_DIR).join("graphs")
+}
+
+/// The description of a graph. A name that the file system would refuse becomes digits.
 pub fn graph_file(root: &Path, name: &str) -> PathBuf {
-    let name = clean_name(name);
-    root.join(OWN_DIR)
-        .join("graphs")
-        .join(format!("{name}.json"))
+    let name = format!("{}.json", clean_name(name));
+    let name = match hash_file_name(&name) {
+        Some(digits) => format!("{digits}.json"),
+        None => name,
+    };
+    graphs_dir(root).join(name)
 }
 
 /// Which graph was executed when, beside the dumps of models that came from no file.

@@ -375,6 +375,11 @@ impl Sinks {
         }
     }
 
+    /// Creates what lies beside the dump.
+    pub(super) fn creator(&self) -> &Creator {
+        &self.creator
+    }
+
     /// What a session writes to.
     pub(super) fn first(&self) -> Arc<dyn Sink> {
         if let (None, Some(run)) = (&self.ranges, &self.dry_run) {

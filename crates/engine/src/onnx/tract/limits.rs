@@ -52,7 +52,8 @@ pub(super) fn name_failing_node(graph: &GraphProto, error: EngineError) -> Engin
     }
 }
 
-fn unsupported(node: &NodeProto, reason: String) -> EngineError {
+/// The error about a node that the engine cannot run.
+pub(in super::super) fn unsupported(node: &NodeProto, reason: String) -> EngineError {
     EngineError::Unsupported {
         engine: NAME,
         op_type: node.op_type.clone(),

@@ -1,0 +1,284 @@
+//! What an operator does with inputs that are known: its own error apart from what it inherited.
+//!
+//! Nothing is run here. Whoever has an engine computes outputs again and hands them over.
+
+mod choice;
+
+use opscope_tensor::difference::{self, Difference};
+use opscope_tensor::{Layout, Tensor};
+use serde::Serialize;
+
+use super::measure::SHAPE_RULE;
+use super::result::{
+    Comparison, Level, Metrics, OperatorName, OperatorResult, RuleHit, SlotResult, TensorInfo,
+    number,
+};
+use super::verdict::{Thresholds, judge};
+use crate::describe::chain;
+
+pub use choice::{Choice, ChoiceError, choose};
+
+/// What came of running an operator again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Replayed {
+    /// The operator.
+    pub operator: OperatorName,
+    /// Its position in the model, where the dump says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<u32>,
+    /// Its outputs in the dump, against those computed again from its inputs in the dump.
+    pub own: Vec<SlotResult>,
+    /// Its inputs against those of the golden dump.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<SlotResult>,
+    /// What is computed from its inputs, against what is computed from the golden inputs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inherited: Vec<SlotResult>,
+    /// Its outputs against those of the golden dump.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub total: Vec<SlotResult>,
+    /// The golden outputs against those computed again from the golden inputs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub golden_own: Vec<SlotResult>,
+    /// The largest relative distances of each of those.
+    pub errors: Errors,
+    /// The worst of own, inherited and total.
+    pub level: Level,
+    /// Who is at fault.
+    pub blame: Blame,
+    /// What else there is to know: inputs that came from elsewhere, what could not be done.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Relative distances (`rel_l2`), the largest of several slots; infinite where extents or NaN differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Errors {
+    /// The operator's own.
+    #[serde(with = "number")]
+    pub own: f64,
+    /// Of its inputs.
+    #[serde(with = "number")]
+    pub inputs: f64,
+    /// What it makes of that.
+    #[serde(with = "number")]
+    pub inherited: f64,
+    /// Of its outputs.
+    #[serde(with = "number")]
+    pub total: f64,
+    /// The golden operator's own.
+    #[serde(with = "number")]
+    pub golden_own: f64,
+}
+
+/// Who is at fault for the outputs of an operator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blame {
+    /// Nobody: they are as they should be.
+    #[default]
+    Nobody,
+    /// The operator itself.
+    Own,
+    /// Its inputs.
+    Inherited,
+    /// Both.
+    Both,
+}
+
+impl Blame {
+    /// In a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Blame::Nobody => "agrees",
+            Blame::Own => "the operator itself",
+            Blame::Inherited => "inherits",
+            Blame::Both => "both",
+        }
+    }
+}
+
+/// Compares two tensors; levels are given by [`Replayed::judge`].
+pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
+    let mut result = SlotResult {
+        slot: slot.to_owned(),
+        target: info(target),
+        golden: info(golden),
+        ..SlotResult::default()
+    };
+    let squeezed = |tensor: &Tensor| -> Vec<usize> {
+        let dims = tensor.shape().dims().iter();
+        dims.copied().filter(|&n| n != 1).collect()
+    };
+    if squeezed(target) != squeezed(golden) {
+        result.evidence = "shape".to_owned();
+        result.level = Level::Fail;
+        result.rules.push(RuleHit {
+            metric: SHAPE_RULE.to_owned(),
+            level: Level::Fail,
+            ..RuleHit::default()
+        });
+        return result;
+    }
+    match difference::difference(target.view(), golden.view(), difference::Options::default()) {
+        Ok(found) => with_numbers(result, &found),
+        Err(error) => SlotResult {
+            evidence: chain(&error),
+            level: Level::Skip,
+            ..result
+        },
+    }
+}
+
+fn with_numbers(result: SlotResult, found: &Difference) -> SlotResult {
+    let histogram = match found.n_equal < found.n {
+        true => found.histogram.to_vec(),
+        false => Vec::new(),
+    };
+    SlotResult {
+        evidence: "tensor".to_owned(),
+        metrics: Metrics::of(found),
+        histogram,
+        ..result
+    }
+}
+
+fn info(tensor: &Tensor) -> TensorInfo {
+    let layout = Some(tensor.layout()).filter(|&layout| layout != Layout::Nd);
+    TensorInfo {
+        dtype: tensor.dtype().name().to_owned(),
+        layout: layout.map(|layout| layout.name().to_owned()),
+        shape: tensor.shape().dims().iter().map(|&n| n as u64).collect(),
+        path: None,
+    }
+}
+
+impl Replayed {
+    /// Gives levels to all slots, then errors, and who is at fault.
+    pub fn judge(&mut self, thresholds: &Thresholds) {
+        let name = self.operator.clone();
+        let lists = [
+            &mut self.own,
+            &mut self.inputs,
+            &mut self.inherited,
+            &mut self.total,
+            &mut self.golden_own,
+        ];
+        for slots in lists {
+            judge_slots(&name, slots, thresholds);
+        }
+        self.errors = Errors {
+            own: error_of(&self.own),
+            inputs: error_of(&self.inputs),
+            inherited: error_of(&self.inherited),
+            total: error_of(&self.total),
+            golden_own: error_of(&self.golden_own),
+        };
+        let own = worst(&self.own);
+        // Without the golden operator's result its inputs have to do.
+        let inherited = match self.inherited.is_empty() {
+            true => worst(&self.inputs),
+            false => worst(&self.inherited),
+        };
+        self.blame = blame(own, inherited);
+        self.level = own.max(inherited).max(worst(&self.total));
+    }
+}
+
+/// Whoever has the worse level is at fault.
+fn blame(own: Level, inherited: Level) -> Blame {
+    match (own, inherited) {
+        (Level::Pass, Level::Pass) => Blame::Nobody,
+        (own, inherited) if own > inherited => Blame::Own,
+        (own, inherited) if own < inherited => Blame::Inherited,
+        _ => Blame::Both,
+    }
+}
+
+fn judge_slots(name: &OperatorName, slots: &mut Vec<SlotResult>, thresholds: &Thresholds) {
+    let mut comparison = Comparison {
+        operators: vec![OperatorResult {
+            target: vec![name.clone()],
+            slots: std::mem::take(slots),
+            ..OperatorResult::default()
+        }],
+        ..Comparison::default()
+    };
+    judge(&mut comparison, thresholds);
+    *slots = comparison.operators.swap_remove(0).slots;
+}
+
+/// The worst level of slots that were compared.
+fn worst(slots: &[SlotResult]) -> Level {
+    let levels = slots.iter().map(|slot| slot.level);
+    let compared = levels.filter(|level| *level != Level::Skip);
+    compared.max().unwrap_or_default()
+}
+
+fn error_of(slots: &[SlotResult]) -> f64 {
+    let distance = |slot: &SlotResult| {
+        let has_any = |name: &str| slot.metrics.get(name) > Some(0.0);
+        if slot.evidence == "shape" || has_any("n_nan_mismatches") || has_any("n_inf_mismatches") {
+            return f64::INFINITY;
+        }
+        slot.metrics.get("rel_l2").unwrap_or(0.0)
+    };
+    slots.iter().map(distance).fold(0.0, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_tensor::{DType, Shape};
+
+    use super::*;
+
+    fn tensor(values: &[f32]) -> Tensor {
+        let bytes = values.iter().flat_map(|value| value.to_le_bytes());
+        let shape = Shape::new([values.len()]).unwrap();
+        Tensor::from_vec(DType::F32, shape, bytes.collect()).unwrap()
+    }
+
+    fn replayed(own: f32, inherited: f32) -> Replayed {
+        let right = tensor(&[1.0, -2.0, 4.0]);
+        let wrong = |by: f32| tensor(&[1.0 + by, -2.0, 4.0]);
+        let mut replayed = Replayed {
+            own: vec![compare("output.0", &wrong(own), &right)],
+            inherited: vec![compare("output.0", &wrong(inherited), &right)],
+            ..Replayed::default()
+        };
+        replayed.judge(&Thresholds::default());
+        replayed
+    }
+
+    #[test]
+    fn whoever_is_worse_is_at_fault() {
+        let check = |own: f32, inherited: f32, blame: Blame, level: Level| {
+            let found = replayed(own, inherited);
+            assert_eq!(
+                (found.blame, found.level),
+                (blame, level),
+                "{own} {inherited}"
+            );
+        };
+        check(0.0, 0.0, Blame::Nobody, Level::Pass);
+        check(1e-6, 1e-6, Blame::Nobody, Level::Pass);
+        check(1.0, 0.0, Blame::Own, Level::Fail);
+        check(1.0, 2e-3, Blame::Own, Level::Fail);
+        check(0.0, 1.0, Blame::Inherited, Level::Fail);
+        check(1.0, 1.0, Blame::Both, Level::Fail);
+        check(f32::NAN, 0.0, Blame::Own, Level::Fail);
+    }
+
+    #[test]
+    fn distances() {
+        assert_eq!(replayed(0.0, f32::NAN).errors.inherited, f64::INFINITY);
+        let error = replayed(1.0, 0.0).errors.own;
+        assert!((error - 1.0 / 21_f64.sqrt()).abs() < 1e-12, "{error}");
+        let other = compare("output.0", &tensor(&[1.0]), &tensor(&[1.0, 2.0]));
+        assert_eq!(
+            (other.evidence.as_str(), other.level),
+            ("shape", Level::Fail)
+        );
+        assert_eq!(error_of(&[other]), f64::INFINITY);
+    }
+}

@@ -1,0 +1,249 @@
+//! What lies beside a dump tells of its graph: which operator a run is of, and who made what it reads.
+//!
+//! Descriptions in `.opscope/graphs` go before the graph files of MindSpore. They are looked for in the directories
+//! above each file, so that a part of a dump has them too.
+
+mod wiring;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use opscope_store::StoreError;
+use opscope_store::dump::mindspore::RankGraph;
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::file_format::graph_json::{self, GraphFile, GraphOperator};
+use opscope_store::record;
+use opscope_store::tree::acl::clean_name;
+use opscope_store::tree::own::graphs_dir;
+
+use super::super::matching::SlotRef;
+use super::{Run, Side};
+use crate::describe::chain;
+
+/// How many directories above a file may hold the descriptions: a dump's own are at most five deep.
+const N_LEVELS_MAX: usize = 8;
+/// Most descriptions that are read in one directory.
+const N_FILES_MAX: usize = 4096;
+
+/// What is known of the graphs of a side.
+#[derive(Debug, Default)]
+pub struct Graphs {
+    files: Vec<Described>,
+    /// By run: which file, and which of its operators.
+    of_run: Vec<Option<(usize, usize)>>,
+    producers: HashMap<SlotRef, SlotRef>,
+}
+
+/// A description with an index by name.
+#[derive(Debug)]
+struct Described {
+    path: PathBuf,
+    graph: GraphFile,
+    by_name: HashMap<(String, String), Vec<usize>>,
+}
+
+impl Graphs {
+    /// Reads what lies beside the runs of a side; what cannot be read is noted there.
+    pub(super) fn of(side: &mut Side, mindspore: &[RankGraph]) -> Graphs {
+        let mut graphs = Graphs::default();
+        let mut problems = Vec::new();
+        let mut of_dir: HashMap<PathBuf, Vec<usize>> = HashMap::new();
+        let mut of_graphs_dir: HashMap<PathBuf, Vec<usize>> = HashMap::new();
+        for run in &side.runs {
+            let path = run.slots.first().map(|slot| slot.path.as_path());
+            let dir = path.and_then(Path::parent).unwrap_or(Path::new("."));
+            let files = match of_dir.get(dir) {
+                Some(files) => files,
+                None => {
+                    let found = nearest(dir).map_or_else(Vec::new, |place| {
+                        let known = of_graphs_dir.entry(place.clone());
+                        let read = || graphs.read(&place, &mut problems);
+                        known.or_insert_with(read).clone()
+                    });
+                    of_dir.entry(dir.to_owned()).or_insert(found)
+                }
+            };
+            let found = graphs.find(files, run);
+            graphs.of_run.push(found);
+        }
+        side.problems.extend(problems);
+        graphs.producers = wiring::producers(&graphs, &side.runs, mindspore);
+        graphs
+    }
+
+    fn read(&mut self, dir: &Path, problems: &mut Vec<String>) -> Vec<usize> {
+        let mut paths: Vec<PathBuf> = match std::fs::read_dir(dir) {
+            Ok(entries) => entries.flatten().map(|entry| entry.path()).collect(),
+            Err(error) => {
+                problems.push(chain(&io("list", dir)(error)));
+                return Vec::new();
+            }
+        };
+        let is_description = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let is_json = path.extension().is_some_and(|e| e == graph_json::EXTENSION);
+            is_json && !name.starts_with('.')
+        };
+        paths.retain(is_description);
+        paths.sort();
+        if paths.len() > N_FILES_MAX {
+            let (n, dir) = (paths.len(), dir.display());
+            problems.push(format!("{n} graphs in `{dir}`: {N_FILES_MAX} are read"));
+            paths.truncate(N_FILES_MAX);
+        }
+        let mut read = Vec::new();
+        for path in paths {
+            match read_file(&path) {
+                Ok(graph) => {
+                    read.push(self.files.len());
+                    self.files.push(Described::new(path, graph));
+                }
+                Err(error) => problems.push(chain(&error)),
+            }
+        }
+        read
+    }
+
+    /// The operator that a run is of: the only one, or the one of the graph that is named after the model.
+    fn find(&self, files: &[usize], run: &Run) -> Option<(usize, usize)> {
+        let key = (clean_name(&run.op_type), clean_name(&run.op_name));
+        let operator_in = |&file: &usize| {
+            let described = self.files.get(file)?;
+            let found = described.by_name.get(&key)?;
+            let has_task = |&&i: &&usize| Some(described.graph.operators[i].task_id) == run.task_id;
+            match &found[..] {
+                [only] => Some((file, *only)),
+                several => Some((file, *several.iter().find(has_task)?)),
+            }
+        };
+        let found: Vec<(usize, usize)> = files.iter().filter_map(operator_in).collect();
+        if let [only] = found[..] {
+            return Some(only);
+        }
+        let numbered = run.place.model_id.map(|id| format!("graph_{id}"));
+        let names = [run.place.model.clone(), numbered];
+        names.into_iter().flatten().find_map(|name| {
+            let is_it = |(file, _): &&(usize, usize)| {
+                clean_name(&self.files[*file].graph.name) == clean_name(&name)
+            };
+            found.iter().find(is_it).copied()
+        })
+    }
+
+    fn of_run(&self, run: usize) -> Option<(usize, &GraphOperator)> {
+        let (file, operator) = (*self.of_run.get(run)?)?;
+        Some((file, &self.files[file].graph.operators[operator]))
+    }
+}
+
+impl Side {
+    /// The output that an input of a run was made as, by a run of the same rank, model and step; none if no graph
+    /// tells, or if it is not in the dump.
+    pub fn producer_of(&self, slot: SlotRef) -> Option<SlotRef> {
+        self.described.producers.get(&slot).copied()
+    }
+
+    /// The description that a run's graph has beside the dump, with its file and the position of the run's operator in it.
+    pub fn description_of(&self, run: usize) -> Option<(&Path, &GraphFile, usize)> {
+        let (file, operator) = (*self.described.of_run.get(run)?)?;
+        let file = &self.described.files[file];
+        Some((&file.path, &file.graph, operator))
+    }
+}
+
+impl Described {
+    fn new(path: PathBuf, graph: GraphFile) -> Described {
+        let mut by_name: HashMap<_, Vec<usize>> = HashMap::new();
+        for (i, operator) in graph.operators.iter().enumerate() {
+            let key = (clean_name(&operator.op_type), clean_name(&operator.op_name));
+            by_name.entry(key).or_default().push(i);
+        }
+        Described {
+            path,
+            graph,
+            by_name,
+        }
+    }
+}
+
+/// Which of an operator's inputs, or outputs, each of a run's slots is: pairs of the slot's place in the run and the
+/// position. Files of the runtime leave absent optional ones out and count on; array files do not.
+pub fn positions(run: &Run, side: record::Side, is_present: &[bool]) -> Vec<(usize, usize)> {
+    let slots = run.slots.iter().enumerate();
+    let own: Vec<(usize, usize)> = slots
+        .filter(|(_, slot)| slot.side == side)
+        .map(|(i, slot)| (i, slot.index as usize))
+        .collect();
+    let is_there = |position: usize| is_present.get(position) == Some(&true);
+    if own.iter().all(|(_, index)| is_there(*index)) {
+        return own;
+    }
+    let present: Vec<usize> = (0..is_present.len()).filter(|&i| is_there(i)).collect();
+    let counted = own
+        .iter()
+        .map(|(i, index)| Some((*i, *present.get(*index)?)));
+    counted.collect::<Option<_>>().unwrap_or(own)
+}
+
+/// The nearest directory of descriptions above the files of a directory.
+fn nearest(dir: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(dir).ok()?;
+    let above = absolute.ancestors().take(N_LEVELS_MAX);
+    above.map(graphs_dir).find(|place| place.is_dir())
+}
+
+fn read_file(path: &Path) -> Result<GraphFile, StoreError> {
+    let bytes = FileBytes::open(path).map_err(io("read", path))?;
+    graph_json::parse(bytes.as_ref()).map_err(|source| StoreError::Corrupt {
+        format: graph_json::FORMAT_NAME,
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io {
+        action,
+        path,
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_store::record::Side as SlotSide;
+
+    use super::super::Slot;
+    use super::*;
+    use crate::catalogue::Item;
+
+    #[test]
+    fn absent_inputs_are_counted_or_not() {
+        let check = |indices: &[u32], is_present: &[u8], expected: &[usize]| {
+            let slot = |index: &u32| {
+                let item = Item {
+                    slot: Some((SlotSide::Input, *index)),
+                    ..Item::default()
+                };
+                Slot::of(item, None)
+            };
+            let run = Run {
+                slots: indices.iter().map(slot).collect(),
+                ..Run::default()
+            };
+            let is_present: Vec<bool> = is_present.iter().map(|&byte| byte == 1).collect();
+            let found = positions(&run, SlotSide::Input, &is_present);
+            let found: Vec<usize> = found.into_iter().map(|(_, position)| position).collect();
+            assert_eq!(found, expected, "{indices:?} {is_present:?}");
+        };
+        check(&[0, 1], &[1, 1], &[0, 1]);
+        check(&[0, 1], &[1, 0, 1], &[0, 2]);
+        check(&[0, 2], &[1, 0, 1], &[0, 2]);
+        check(&[0], &[0, 1], &[1]);
+        check(&[1], &[0, 1], &[1]);
+        check(&[0, 1, 2], &[1, 1, 0, 0, 1], &[0, 1, 4]);
+        // More than there are: nothing is known.
+        check(&[0, 1, 2], &[1, 0, 1], &[0, 1, 2]);
+    }
+}

@@ -1,0 +1,266 @@
+//! Which output of which run another run reads.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use opscope_store::dump::mindspore::RankGraph;
+use opscope_store::record::Side as SlotSide;
+use opscope_store::record::graph::{Graph, GraphNode, Input, Literal, ValueType};
+use opscope_store::tree::acl::clean_name;
+
+use super::super::super::matching::SlotRef;
+use super::super::{Run, RunPlace};
+use super::{Graphs, positions};
+
+/// Longest chain of nodes that only hand something on.
+const N_HANDED_ON_MAX: usize = 64;
+/// Nodes of MindSpore that give their first input again.
+const PASSING: [&str; 3] = ["Depend", "Load", "Identity"];
+
+/// A value, by a name that is unique in its graph.
+type Value<'a> = Option<Cow<'a, str>>;
+
+/// What a run reads and makes.
+struct Wires<'a> {
+    /// Which graph the names belong to; those of MindSpore count after those of descriptions.
+    graph: usize,
+    inputs: Vec<Value<'a>>,
+    outputs: Vec<Value<'a>>,
+}
+
+/// By input slot the output slot that it was made as.
+pub(super) fn producers(
+    graphs: &Graphs,
+    runs: &[Run],
+    mindspore: &[RankGraph],
+) -> HashMap<SlotRef, SlotRef> {
+    let nodes = Nodes::of(mindspore);
+    let wires: Vec<Option<Wires<'_>>> = (0..runs.len())
+        .map(|run| wires(graphs, run).or_else(|| nodes.wires(&runs[run], graphs.files.len())))
+        .collect();
+    let mut places: HashMap<&RunPlace, usize> = HashMap::new();
+    let place_of: Vec<usize> = runs
+        .iter()
+        .map(|run| {
+            let n_places = places.len();
+            *places.entry(&run.place).or_insert(n_places)
+        })
+        .collect();
+    let ends = |run: usize, side: SlotSide| {
+        let (wires, place) = (wires[run].as_ref(), place_of[run]);
+        let names = wires.map_or(&[][..], |wires| match side {
+            SlotSide::Input => &wires.inputs,
+            SlotSide::Output => &wires.outputs,
+        });
+        let is_present: Vec<bool> = names.iter().map(Option::is_some).collect();
+        let slots = positions(&runs[run], side, &is_present).into_iter();
+        slots.filter_map(move |(slot, position)| {
+            let name = names.get(position)?.as_ref()?;
+            let key = (place, wires?.graph, name.as_ref());
+            Some((key, SlotRef { run, slot }))
+        })
+    };
+    let mut made: HashMap<(usize, usize, &str), Vec<SlotRef>> = HashMap::new();
+    for run in 0..runs.len() {
+        for (key, slot) in ends(run, SlotSide::Output) {
+            made.entry(key).or_default().push(slot);
+        }
+    }
+    let mut producers = HashMap::new();
+    for run in 0..runs.len() {
+        for (key, slot) in ends(run, SlotSide::Input) {
+            // A later execution of an operator hides an earlier one. Some dumps have no order, but then
+            // there is only one.
+            let makers = made.get(&key).map_or(&[][..], |makers| makers);
+            let before = makers.partition_point(|maker| maker.run < run);
+            let last = before.checked_sub(1).and_then(|last| makers.get(last));
+            let only = makers
+                .first()
+                .filter(|maker| makers.len() == 1 && maker.run != run);
+            producers.extend(last.or(only).map(|maker| (slot, *maker)));
+        }
+    }
+    producers
+}
+
+fn lent(name: &Option<String>) -> Value<'_> {
+    name.as_deref().map(Cow::Borrowed)
+}
+
+/// What the description of a run's graph says of it.
+fn wires(graphs: &Graphs, run: usize) -> Option<Wires<'_>> {
+    let (graph, operator) = graphs.of_run(run)?;
+    Some(Wires {
+        graph,
+        inputs: operator.inputs.iter().map(lent).collect(),
+        outputs: operator.outputs.iter().map(lent).collect(),
+    })
+}
+
+/// The nodes of MindSpore's graphs, by rank, graph and name.
+struct Nodes<'a> {
+    graphs: &'a [RankGraph],
+    by_name: HashMap<(Option<u32>, Option<u32>, String), (usize, usize)>,
+}
+
+impl<'a> Nodes<'a> {
+    fn of(graphs: &'a [RankGraph]) -> Nodes<'a> {
+        let mut by_name = HashMap::new();
+        for (g, graph) in graphs.iter().enumerate() {
+            for (n, node) in graph.graph.nodes.iter().enumerate() {
+                let name = clean_name(&node.full_name);
+                let key = (graph.rank, Some(graph.graph_id), name);
+                by_name.entry(key).or_insert((g, n));
+            }
+        }
+        Nodes { graphs, by_name }
+    }
+
+    fn wires(&self, run: &Run, first: usize) -> Option<Wires<'a>> {
+        let key = (run.place.rank, run.place.model_id, clean_name(&run.op_name));
+        let &(g, n) = self.by_name.get(&key)?;
+        let graph = &self.graphs[g].graph;
+        let node = &graph.nodes[n];
+        let is_value = |input: &&Input| !matches!(graph.type_of(input), Some(ValueType::Monad(_)));
+        let inputs = node.inputs.iter().filter(is_value);
+        Some(Wires {
+            graph: first + g,
+            inputs: inputs.map(|input| value_of(graph, input)).collect(),
+            outputs: (0..n_outputs(node)).map(|i| Some(name_of(n, i))).collect(),
+        })
+    }
+}
+
+fn n_outputs(node: &GraphNode) -> usize {
+    match &node.output {
+        ValueType::Tuple(types) => types.len(),
+        _ => 1,
+    }
+}
+
+fn name_of(node: usize, output: usize) -> Cow<'static, str> {
+    Cow::Owned(format!("{node}:{output}"))
+}
+
+/// The node and output that an input reads, through nodes that only hand it on.
+fn value_of(graph: &Graph, input: &Input) -> Value<'static> {
+    let (mut input, mut output) = (input, 0);
+    for _ in 0..N_HANDED_ON_MAX {
+        let Input::Node(at) = input else { return None };
+        let node = graph.nodes.get(*at)?;
+        match (node.op_type.as_str(), &node.inputs[..]) {
+            ("TupleGetItem", [tuple, Input::Constant(index)]) => {
+                let Literal::Int(_, index) = graph.constants.get(*index)?.value else {
+                    return None;
+                };
+                output = usize::try_from(index).ok()?;
+                input = tuple;
+            }
+            (op_type, [first, ..]) if PASSING.contains(&op_type) => input = first,
+            _ => return Some(name_of(*at, output)),
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use opscope_store::record::graph::{Constant, TensorType};
+    use opscope_tensor::DType;
+
+    use super::super::super::Slot;
+    use super::*;
+    use crate::catalogue::Item;
+
+    fn slot(side: SlotSide, index: u32) -> Slot {
+        let item = Item {
+            slot: Some((side, index)),
+            ..Item::default()
+        };
+        Slot::of(item, None)
+    }
+
+    fn run(op_name: &str, n_inputs: u32, n_outputs: u32) -> Run {
+        let inputs = (0..n_inputs).map(|i| slot(SlotSide::Input, i));
+        let outputs = (0..n_outputs).map(|i| slot(SlotSide::Output, i));
+        Run {
+            op_name: op_name.to_owned(),
+            slots: inputs.chain(outputs).collect(),
+            place: RunPlace {
+                rank: Some(2),
+                model_id: Some(7),
+                ..RunPlace::default()
+            },
+            ..Run::default()
+        }
+    }
+
+    fn node(op_type: &str, full_name: &str, inputs: Vec<Input>, output: ValueType) -> GraphNode {
+        GraphNode {
+            op_type: op_type.to_owned(),
+            full_name: full_name.to_owned(),
+            inputs,
+            output,
+            ..GraphNode::default()
+        }
+    }
+
+    #[test]
+    fn nodes_of_mindspore_hand_values_on() {
+        let tensor = || {
+            ValueType::Tensor(TensorType {
+                dtype: DType::F32,
+                shape: vec![2],
+            })
+        };
+        let tuple = ValueType::Tuple(vec![tensor(), tensor()]);
+        let monad = ValueType::Monad("UMonad".to_owned());
+        let graph = Graph {
+            constants: vec![Constant {
+                value: Literal::Int(None, 1),
+                full_name: None,
+            }],
+            nodes: vec![
+                node("Split", "net/Split-op0", vec![], tuple),
+                node("UpdateState", "net/u", vec![], monad),
+                node(
+                    "TupleGetItem",
+                    "net/g",
+                    vec![Input::Node(0), Input::Constant(0)],
+                    tensor(),
+                ),
+                node(
+                    "Depend",
+                    "net/d",
+                    vec![Input::Node(2), Input::Node(1)],
+                    tensor(),
+                ),
+                node(
+                    "Add",
+                    "net/Add-op1",
+                    vec![Input::Node(1), Input::Node(3), Input::Node(0)],
+                    tensor(),
+                ),
+            ],
+            ..Graph::default()
+        };
+        let graphs = [RankGraph {
+            rank: Some(2),
+            graph_id: 7,
+            path: PathBuf::new(),
+            graph,
+        }];
+        let runs = [
+            run("net_Split-op0", 0, 2),
+            run("net/Add-op1", 2, 1),
+            run("else", 1, 1),
+        ];
+        let place = |run, slot| SlotRef { run, slot };
+        let found = producers(&Graphs::default(), &runs, &graphs);
+        // The state that orders effects is no input.
+        let expected = [(place(1, 0), place(0, 1)), (place(1, 1), place(0, 0))];
+        assert_eq!(found, expected.into_iter().collect());
+    }
+}

@@ -1,0 +1,180 @@
+//! `opscope replay`.
+
+mod arrays;
+mod operators;
+mod report;
+mod run;
+mod values;
+
+use std::path::{Path, PathBuf};
+
+use opscope_analysis::compare::matching::{Matching, Options};
+use opscope_analysis::compare::replay::{Choice, ChoiceError, Replayed, choose};
+use opscope_analysis::compare::result::{Level, OperatorName};
+use opscope_analysis::compare::side::Side;
+use opscope_analysis::compare::verdict::Thresholds;
+use opscope_engine::LoadOptions;
+
+use self::arrays::Arrays;
+use self::operators::Operators;
+use self::run::{Context, Golden, Half};
+use crate::arguments::ModeArguments;
+use crate::exit::{FOUND, Failure, PARTIAL, UNREADABLE, USAGE};
+
+/// Run operators again from their dumped inputs, to tell their own error from what they inherited
+///
+/// OP is a name, its form in file names, the end of one, or a pattern with `*` and `?`. The model says what
+/// the operator is; dumps that describe their graph can do without it. Ends with 1 if something differs.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  opscope replay dump conv1 --model net.onnx
+  opscope replay npu 'layer.3/*' --model net.onnx --golden cpu
+  opscope replay dump --all --json own.json
+  opscope replay dump conv1 --out again")]
+pub(crate) struct Arguments {
+    /// The dump
+    dump: PathBuf,
+    /// Which operators
+    #[arg(value_name = "OP", required_unless_present = "all")]
+    operator: Option<String>,
+    /// All operators
+    #[arg(long, conflicts_with = "operator")]
+    all: bool,
+    /// The ONNX model that was dumped
+    #[arg(long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    /// Only this execution of the model
+    #[arg(long, value_name = "N")]
+    step: Option<u64>,
+    /// Only this rank
+    #[arg(long, value_name = "R")]
+    rank: Option<u32>,
+    /// A dump that is right: tells what the inputs brought, too
+    #[arg(long, value_name = "DIR")]
+    golden: Option<PathBuf>,
+    /// Limits of metrics, in YAML or JSON, over the defaults
+    #[arg(long, value_name = "FILE")]
+    thresholds: Option<PathBuf>,
+    /// Write everything that was found as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Write the outputs that were computed again as arrays
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Threads that the engine may use [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    #[command(flatten)]
+    modes: ModeArguments,
+}
+
+/// Why an operator could not be run again, with the exit code that this alone leads to.
+#[derive(Clone, Debug)]
+pub(super) struct Refusal {
+    code: u8,
+    text: String,
+}
+
+impl Refusal {
+    fn new(code: u8, text: impl Into<String>) -> Refusal {
+        let text = text.into();
+        Refusal { code, text }
+    }
+}
+
+/// An operator that could not be run again.
+pub(super) struct Refused {
+    operator: OperatorName,
+    refusal: Refusal,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let n_threads = (arguments.threads).map_or_else(opscope_analysis::default_jobs, usize::from);
+    let thresholds = thresholds(arguments.thresholds.as_deref())?;
+    let side = open(&arguments.dump, n_threads)?;
+    let choice = Choice {
+        name: arguments.operator.clone(),
+        step: arguments.step,
+        rank: arguments.rank,
+    };
+    let runs = choose(&side, &choice).map_err(|error| {
+        let code = match error {
+            ChoiceError::Empty { .. } => UNREADABLE,
+            ChoiceError::None { .. } | ChoiceError::Several { .. } => USAGE,
+        };
+        Failure::new(code, error)
+    })?;
+    let model = (arguments.model.as_deref())
+        .map(|path| operators::open(path).map(Operators::of_model))
+        .transpose()?;
+    let golden = (arguments.golden.as_deref())
+        .map(|path| open(path, n_threads))
+        .transpose()?;
+    let matching = (golden.as_ref())
+        .map(|golden| Matching::of(&side, golden, &Options::default()))
+        .transpose()
+        .map_err(|error| Failure::new(USAGE, error))?;
+    let target = Half::new(&side, model.as_ref());
+    let context = Context {
+        target: &target,
+        golden: (golden.as_ref().zip(matching.as_ref()))
+            .map(|(side, matching)| Golden::new(Half::new(side, model.as_ref()), matching)),
+        thresholds: &thresholds,
+        options: LoadOptions { n_threads },
+    };
+    let mut arrays =
+        (arguments.out.as_deref()).map(|dir| Arrays::new(dir, arguments.modes.modes()));
+    let (mut replayed, mut refused) = (Vec::new(), Vec::new());
+    for run in runs {
+        match context.replay(run) {
+            Ok((found, outputs)) => {
+                if let Some(arrays) = &mut arrays {
+                    arrays.write(&side.runs[run], &outputs)?;
+                }
+                replayed.push(found);
+            }
+            Err(refusal) => refused.push(Refused {
+                operator: run::name_of(&side.runs[run]),
+                refusal,
+            }),
+        }
+    }
+    report::print(&replayed, &refused, context.golden.is_some())?;
+    if let Some(path) = &arguments.json {
+        report::write_json(path, arguments.modes.modes(), &replayed, &refused)?;
+    }
+    end(&replayed, &refused)
+}
+
+/// The exit code: differences first, then what could not be run.
+fn end(replayed: &[Replayed], refused: &[Refused]) -> Result<(), Failure> {
+    if replayed.iter().any(|one| one.level == Level::Fail) {
+        return Err(Failure::silent(FOUND));
+    }
+    match (replayed, refused) {
+        (_, []) => Ok(()),
+        ([], [first, rest @ ..]) => {
+            // Several of one kind, as of a dump of PyTorch, are as one.
+            let code = first.refusal.code;
+            let is_same = rest.iter().all(|one| one.refusal.code == code);
+            Err(Failure::silent(if is_same { code } else { UNREADABLE }))
+        }
+        _ => Err(Failure::silent(PARTIAL)),
+    }
+}
+
+fn open(path: &Path, n_threads: usize) -> Result<Side, Failure> {
+    let side = Side::open(path, n_threads)?;
+    if side.runs.is_empty() {
+        let told = side.problems.first().map(|problem| format!(": {problem}"));
+        let told = told.unwrap_or_default();
+        let message = format!("`{}` holds no tensors{told}", path.display());
+        return Err(Failure::message(UNREADABLE, message));
+    }
+    Ok(side)
+}
+
+fn thresholds(path: Option<&Path>) -> Result<Thresholds, Failure> {
+    let read = path.map_or_else(|| Ok(Thresholds::default()), Thresholds::read);
+    read.map_err(|error| Failure::new(USAGE, error))
+}

@@ -1,0 +1,55 @@
+//! Outputs that were computed again, as array files.
+
+use std::path::{Path, PathBuf};
+
+use opscope_analysis::compare::side::Run;
+use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::file_format::npy;
+use opscope_store::tree::acl::{clean_name, hash_file_name};
+
+use super::run::Outputs;
+use crate::exit::{Failure, PARTIAL, USAGE};
+
+/// Writes below one directory.
+pub(super) struct Arrays {
+    dir: PathBuf,
+    creator: Creator,
+}
+
+impl Arrays {
+    pub(super) fn new(dir: &Path, modes: Modes) -> Arrays {
+        Arrays {
+            dir: dir.to_owned(),
+            creator: Creator::new(modes),
+        }
+    }
+
+    /// `[rank_{R}/][{model}/][{step}/]{op_type}.{op_name}.{task}.{repeat}.output.{i}.npy`.
+    pub(super) fn write(&mut self, run: &Run, outputs: &Outputs) -> Result<(), Failure> {
+        let mut dir = self.dir.clone();
+        dir.extend(run.place.rank.map(|rank| format!("rank_{rank}")));
+        dir.extend(run.place.model.as_deref().map(clean_name));
+        dir.extend(run.place.step.map(|step| step.to_string()));
+        let task = run.task_id.unwrap_or(0);
+        let (op_type, op_name) = (clean_name(&run.op_type), clean_name(&run.op_name));
+        let stem = format!("{op_type}.{op_name}.{task}.{}", run.repeat);
+        for (i, tensor) in outputs {
+            let name = format!("{stem}.output.{i}.npy");
+            let name = match hash_file_name(&name) {
+                Some(digits) => format!("{digits}.npy"),
+                None => name,
+            };
+            let path = dir.join(name);
+            let Some(header) = npy::encode_header(tensor.dtype(), tensor.shape()) else {
+                let message = format!("numpy has no dtype `{}`", tensor.dtype());
+                return Err(Failure::message(PARTIAL, message));
+            };
+            let written = self.creator.create_file(&path, &[&header, tensor.bytes()]);
+            if !written.map_err(|error| Failure::new(PARTIAL, error))? {
+                let message = format!("`{}` is there already", path.display());
+                return Err(Failure::message(USAGE, message));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! What is known of the operators of a dump: from its model, or from what the dump says of its graph.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use opscope_analysis::compare::side::{Run, Side};
+use opscope_engine::operator_source::OperatorSource;
+use opscope_store::file_format::graph_json::GraphFile;
+use opscope_store::tree::acl::clean_name;
+
+use super::Refusal;
+use crate::exit::{Failure, USAGE};
+
+/// Operators of one model, found by name.
+pub(super) struct Operators {
+    pub(super) source: Box<dyn OperatorSource>,
+    by_name: HashMap<String, Vec<usize>>,
+}
+
+/// Which operator of which source each run is of.
+pub(super) struct Located<'a> {
+    /// Those of the model, or of each description.
+    owned: Vec<Operators>,
+    model: Option<&'a Operators>,
+    of_run: Vec<Result<(usize, usize), Refusal>>,
+}
+
+impl Operators {
+    pub(super) fn of_model(source: Box<dyn OperatorSource>) -> Operators {
+        let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+        for (i, one) in source.operators().iter().enumerate() {
+            let name = clean_name(&one.operator.op_name);
+            by_name.entry(name).or_default().push(i);
+        }
+        Operators { source, by_name }
+    }
+
+    /// The operator of this name; of several the one of the same type and task.
+    fn find(&self, run: &Run) -> Result<usize, Refusal> {
+        let name = &run.op_name;
+        let operators = self.source.operators();
+        let named = self
+            .by_name
+            .get(&clean_name(name))
+            .map_or(&[][..], |all| all);
+        let has_type =
+            |&&i: &&usize| clean_name(&operators[i].operator.op_type) == clean_name(&run.op_type);
+        let alike: Vec<usize> = named.iter().filter(has_type).copied().collect();
+        let has_task = |&&i: &&usize| Some(operators[i].operator.task_id) == run.task_id;
+        let refuse = |text: String| Err(Refusal::new(USAGE, text));
+        match (&alike[..], named) {
+            ([only], _) => Ok(*only),
+            ([], []) => refuse(format!("the model has no operator `{name}`")),
+            ([], [only]) => {
+                let (found, known) = (&run.op_type, &operators[*only].operator.op_type);
+                refuse(format!(
+                    "`{name}` is a `{found}` in the dump and a `{known}` in the model"
+                ))
+            }
+            ([], _) => refuse(format!(
+                "the model has no `{name}` of type `{}`",
+                run.op_type
+            )),
+            (several, _) => match several.iter().find(has_task) {
+                Some(&one) => Ok(one),
+                None => refuse(format!(
+                    "several operators of the model are called `{name}`"
+                )),
+            },
+        }
+    }
+}
+
+impl<'a> Located<'a> {
+    /// Looks every run up, in the model if there is one.
+    pub(super) fn of(side: &Side, model: Option<&'a Operators>) -> Located<'a> {
+        let mut located = Located {
+            owned: Vec::new(),
+            model,
+            of_run: Vec::new(),
+        };
+        let mut known: HashMap<&Path, Result<usize, Refusal>> = HashMap::new();
+        for (index, run) in side.runs.iter().enumerate() {
+            let description = side.description_of(index);
+            let found = match (model, description) {
+                (_, Some((_, graph, _))) if graph.opsets.is_empty() => Err(Refusal::new(
+                    USAGE,
+                    "operators of PyTorch cannot be run again: there is no engine for them here",
+                )),
+                (Some(model), _) => model.find(run).map(|operator| (0, operator)),
+                (None, Some((path, graph, operator))) => known
+                    .entry(path)
+                    .or_insert_with(|| {
+                        let source = of_description(path, graph)?;
+                        located.owned.push(Operators::of_model(source));
+                        Ok(located.owned.len() - 1)
+                    })
+                    .clone()
+                    .map(|source| (source, operator)),
+                (None, None) => Err(Refusal::new(
+                    USAGE,
+                    "the dump does not describe its graph: give the model by `--model FILE`",
+                )),
+            };
+            located.of_run.push(found);
+        }
+        located
+    }
+
+    /// The source of a run, with its number, and the run's operator in it.
+    pub(super) fn get(&self, run: usize) -> Result<(usize, &Operators, usize), Refusal> {
+        let (source, operator) = self.of_run[run].clone()?;
+        let operators = match self.model {
+            Some(model) => model,
+            None => &self.owned[source],
+        };
+        Ok((source, operators, operator))
+    }
+}
+
+#[cfg(feature = "tract")]
+pub(super) fn open(path: &Path) -> Result<Box<dyn OperatorSource>, Failure> {
+    Ok(Box::new(opscope_engine::onnx::OnnxOperators::open(path)?))
+}
+
+#[cfg(feature = "tract")]
+#[expect(clippy::unnecessary_wraps, reason = "without an engine it fails")]
+fn of_description(path: &Path, graph: &GraphFile) -> Result<Box<dyn OperatorSource>, Refusal> {
+    use opscope_engine::onnx::OnnxOperators;
+
+    Ok(Box::new(OnnxOperators::of_description(path, graph)))
+}
+
+#[cfg(not(feature = "tract"))]
+const NO_ENGINE: &str = "this build has no engine to run operators with";
+
+#[cfg(not(feature = "tract"))]
+pub(super) fn open(_path: &Path) -> Result<Box<dyn OperatorSource>, Failure> {
+    Err(Failure::message(USAGE, NO_ENGINE).with_hint("build it with `--features tract`"))
+}
+
+#[cfg(not(feature = "tract"))]
+fn of_description(_path: &Path, _graph: &GraphFile) -> Result<Box<dyn OperatorSource>, Refusal> {
+    Err(Refusal::new(USAGE, NO_ENGINE))
+}

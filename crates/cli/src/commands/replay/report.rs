@@ -1,0 +1,231 @@
+//! What replaying tells.
+
+use std::io::{Write, stdout};
+use std::path::Path;
+
+use opscope_analysis::compare::replay::{Blame, Replayed};
+use opscope_analysis::compare::result::{Level, OperatorName, SlotResult};
+use opscope_store::atomic_file::{Creator, Modes};
+use serde_json::{Value, json};
+
+use super::Refused;
+use crate::exit::{Failure, PARTIAL};
+use crate::format;
+
+/// Version of the JSON.
+const VERSION: u32 = 1;
+
+/// Prints a table of operators, the largest own error first; of a single one its slots.
+pub(super) fn print(
+    replayed: &[Replayed],
+    refused: &[Refused],
+    has_golden: bool,
+) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    match replayed {
+        [] => {}
+        [only] => writeln!(out, "{}", of_one(only))?,
+        several => writeln!(out, "{}", of_several(several, has_golden))?,
+    }
+    tell(refused);
+    Ok(())
+}
+
+#[expect(
+    clippy::print_stderr,
+    reason = "what could not be done goes to standard error"
+)]
+fn tell(refused: &[Refused]) {
+    for one in refused {
+        let (op_type, place) = (&one.operator.op_type, place(&one.operator));
+        let (name, text) = (&one.operator.op_name, &one.refusal.text);
+        eprintln!("opscope: `{name}` ({op_type}{place}) cannot be run again: {text}");
+    }
+}
+
+fn of_one(one: &Replayed) -> String {
+    let header = [
+        "slot", "what", "level", "rel_l2", "max_abs", "cosine", "equal",
+    ];
+    let lists = [
+        ("own error", &one.own),
+        ("input, from golden", &one.inputs),
+        ("inherited", &one.inherited),
+        ("output, from golden", &one.total),
+        ("golden's own error", &one.golden_own),
+    ];
+    let rows = lists
+        .into_iter()
+        .flat_map(|(what, slots)| slots.iter().map(move |slot| row(what, slot)))
+        .collect();
+    let table = format::table(&header, &header[3..], rows);
+    let OperatorName {
+        op_type, op_name, ..
+    } = &one.operator;
+    let mut lines = vec![
+        format!("{}: {}", verdict_word(one.level), sentence(one)),
+        format!("`{op_name}` ({op_type}{})", place(&one.operator)),
+        table.to_string(),
+    ];
+    lines.extend(one.notes.iter().map(|note| format!("note: {note}")));
+    lines.join("\n")
+}
+
+fn of_several(replayed: &[Replayed], has_golden: bool) -> String {
+    let mut sorted: Vec<&Replayed> = replayed.iter().collect();
+    sorted.sort_by(|a, b| b.errors.own.total_cmp(&a.errors.own));
+    let mut header = vec!["operator", "type", "rank", "step", "level", "own error"];
+    if has_golden {
+        header.extend(["inputs", "inherited", "outputs", "golden's own"]);
+    }
+    header.push("verdict");
+    let optional = |n: Option<u64>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    let rows = sorted.into_iter().map(|one| {
+        let name = &one.operator;
+        let errors = one.errors;
+        let mut row = vec![
+            name.op_name.clone(),
+            name.op_type.clone(),
+            optional(name.rank.map(u64::from)),
+            optional(name.step),
+            verdict_word(one.level).to_owned(),
+            number(errors.own),
+        ];
+        if has_golden {
+            let all = [
+                (&one.inputs, errors.inputs),
+                (&one.inherited, errors.inherited),
+                (&one.total, errors.total),
+                (&one.golden_own, errors.golden_own),
+            ];
+            row.extend(all.map(|(slots, error)| match slots.is_empty() {
+                true => "-".to_owned(),
+                false => number(error),
+            }));
+        }
+        row.push(one.blame.words().to_owned());
+        row
+    });
+    let rows = rows.collect();
+    let right = [
+        "own error",
+        "inputs",
+        "inherited",
+        "outputs",
+        "golden's own",
+    ];
+    format::table(&header, &right, rows).to_string()
+}
+
+fn row(what: &str, slot: &SlotResult) -> Vec<String> {
+    let metric = |name: &str| {
+        let value = slot.metrics.get(name);
+        value.map_or_else(|| slot.evidence.clone(), number)
+    };
+    let equal = match (slot.metrics.get("n_equal"), slot.metrics.get("n")) {
+        (Some(equal), Some(n)) => format!("{equal} of {n}"),
+        _ => "-".to_owned(),
+    };
+    vec![
+        slot.slot.clone(),
+        what.to_owned(),
+        verdict_word(slot.level).to_owned(),
+        metric("rel_l2"),
+        metric("max_abs"),
+        slot.metrics
+            .get("cosine")
+            .map_or_else(|| "-".to_owned(), number),
+        equal,
+    ]
+}
+
+fn number(value: f64) -> String {
+    match value {
+        0.0 => "0".to_owned(),
+        value if !value.is_finite() || (1e-3..1e4).contains(&value.abs()) => {
+            let text = format!("{value:.6}");
+            match text.contains('.') {
+                true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+                false => text,
+            }
+        }
+        value => format!("{value:.3e}"),
+    }
+}
+
+fn verdict_word(level: Level) -> &'static str {
+    match level {
+        Level::Pass => "pass",
+        Level::Warn => "warn",
+        Level::Fail => "fail",
+        Level::Skip => "skip",
+    }
+}
+
+/// What the numbers mean.
+fn sentence(one: &Replayed) -> String {
+    let is_own_known = !one.golden_own.is_empty();
+    let has_golden = is_own_known || !one.total.is_empty() || !one.inputs.is_empty();
+    let text = match one.blame {
+        Blame::Nobody if one.level > Level::Pass => {
+            "neither its own error nor its inputs explain why its outputs differ from golden's"
+        }
+        Blame::Nobody if has_golden => {
+            "it agrees: its outputs are what its inputs give, and its inputs are right"
+        }
+        Blame::Nobody => {
+            "it agrees: its outputs are what its inputs give; if they are wrong, its inputs are"
+        }
+        Blame::Own => "the operator itself: its outputs are not what its inputs give",
+        Blame::Inherited => {
+            "it inherits: its outputs are what its inputs give, and its inputs differ from golden's"
+        }
+        Blame::Both => {
+            "both: its outputs are not what its inputs give, and its inputs differ from golden's"
+        }
+    };
+    let doubt = is_own_known
+        && matches!(one.blame, Blame::Own | Blame::Both)
+        && worst(&one.golden_own) >= worst(&one.own);
+    match doubt {
+        true => {
+            format!("{text}; but golden's are not either, so the engine may compute it otherwise")
+        }
+        false => text.to_owned(),
+    }
+}
+
+fn worst(slots: &[SlotResult]) -> Level {
+    let levels = slots.iter().map(|slot| slot.level);
+    levels
+        .filter(|level| *level != Level::Skip)
+        .max()
+        .unwrap_or_default()
+}
+
+fn place(name: &OperatorName) -> String {
+    let rank = name.rank.map(|rank| format!(", rank {rank}"));
+    let step = name.step.map(|step| format!(", step {step}"));
+    let repeat = (name.repeat > 0).then(|| format!(", repeat {}", name.repeat));
+    [rank, step, repeat].into_iter().flatten().collect()
+}
+
+/// Writes everything that was found.
+pub(super) fn write_json(
+    path: &Path,
+    modes: Modes,
+    replayed: &[Replayed],
+    refused: &[Refused],
+) -> Result<(), Failure> {
+    let failed = |error: anyhow::Error| Failure::new(PARTIAL, error);
+    let operators = serde_json::to_value(replayed).map_err(|error| failed(error.into()))?;
+    let refused: Vec<Value> = refused
+        .iter()
+        .map(|one| json!({"operator": one.operator, "reason": one.refusal.text}))
+        .collect();
+    let whole = json!({"version": VERSION, "operators": operators, "refused": refused});
+    let text = format!("{whole:#}\n");
+    let creator = Creator::new(modes);
+    let written = creator.replace_file(path, &[text.as_bytes()]);
+    written.map_err(|error| Failure::new(PARTIAL, error))
+}

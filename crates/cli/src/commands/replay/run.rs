@@ -1,0 +1,295 @@
+//! One operator, run again.
+
+use std::collections::HashMap;
+
+use opscope_analysis::compare::matching::{Matching, RunPair};
+use opscope_analysis::compare::replay::{Replayed, compare};
+use opscope_analysis::compare::result::OperatorName;
+use opscope_analysis::compare::result::SlotResult;
+use opscope_analysis::compare::side::{Run, Side};
+use opscope_analysis::compare::verdict::Thresholds;
+use opscope_engine::operator_source::{Given, OperatorSource, is_random};
+use opscope_engine::{EngineError, LoadOptions};
+use opscope_store::record::Side as SlotSide;
+use opscope_tensor::Tensor;
+
+use super::Refusal;
+use super::operators::{Located, Operators};
+use super::values::{Values, load, slots};
+use crate::exit::{Failure, UNREADABLE, USAGE};
+
+/// An output that the dump has.
+struct Dumped {
+    /// Its name there.
+    slot: String,
+    /// Which of the operator's outputs it is.
+    position: usize,
+    tensor: Tensor,
+}
+
+/// Outputs that were computed again, with their positions.
+pub(super) type Outputs = Vec<(usize, Tensor)>;
+
+/// A dump with what is known of its operators.
+pub(super) struct Half<'a> {
+    pub(super) side: &'a Side,
+    located: Located<'a>,
+    values: Values<'a>,
+}
+
+impl<'a> Half<'a> {
+    pub(super) fn new(side: &'a Side, model: Option<&'a Operators>) -> Half<'a> {
+        let located = Located::of(side, model);
+        let values = Values::of(side, &located);
+        Half {
+            side,
+            located,
+            values,
+        }
+    }
+
+    /// What the operator of a run is given, with notes on what did not come from its record.
+    fn given(
+        &self,
+        run: usize,
+    ) -> Result<(&dyn OperatorSource, usize, Given, Vec<String>), Refusal> {
+        let (number, operators, index) = self.located.get(run)?;
+        let source = &*operators.source;
+        let operator = &source.operators()[index];
+        let mut given = Given::default();
+        let mut notes = Vec::new();
+        for (i, name) in operator.operator.inputs.iter().enumerate() {
+            if name.is_empty() {
+                continue;
+            }
+            let names = &operator.operator.inputs;
+            if let Some(tensor) = self.values.own(run, names, i)? {
+                given.inputs.insert(i, tensor);
+            } else if source.has_value(index, name) {
+                notes.push(format!("input.{i} is `{name}` of the model"));
+            } else {
+                let has_slot = self.values.own_slot(run, names, i).is_some();
+                let slot = format!("input.{i}");
+                let (tensor, told) = self.elsewhere(run, number, name, (&slot, has_slot))?;
+                notes.extend(told.map(|told| format!("input.{i} is {told}")));
+                given.inputs.insert(i, tensor);
+            }
+        }
+        for name in &operator.captured {
+            if !source.has_value(index, name) {
+                let (tensor, told) =
+                    self.elsewhere(run, number, name, ("a value inside", false))?;
+                notes.extend(told.map(|told| format!("`{name}`, read inside, is {told}")));
+                given.captured.insert(name.clone(), tensor);
+            }
+        }
+        Ok((source, index, given, notes))
+    }
+
+    fn elsewhere(
+        &self,
+        run: usize,
+        source: usize,
+        name: &str,
+        (slot, has_slot): (&str, bool),
+    ) -> Result<(Tensor, Option<String>), Refusal> {
+        if let Some(found) = self.values.elsewhere(run, source, name)? {
+            return Ok(found);
+        }
+        let why = match has_slot {
+            true => "the dump has statistics of it only",
+            false => "neither the dump nor the model has it",
+        };
+        let text = format!("{slot} (`{name}`) is not known: {why}");
+        Err(Refusal::new(UNREADABLE, text))
+    }
+
+    /// The outputs of a run that the dump has.
+    fn outputs(&self, run: usize, names: &[String]) -> Result<Vec<Dumped>, Refusal> {
+        let run = &self.side.runs[run];
+        let all = slots(run, SlotSide::Output, names);
+        let with_slots = all
+            .iter()
+            .map(|(slot, position)| (&run.slots[*slot], *position));
+        let found: Vec<Dumped> = with_slots
+            .filter(|(slot, _)| slot.has_elements || slot.problem.is_some())
+            .map(|(slot, position)| {
+                Ok(Dumped {
+                    slot: slot.name(),
+                    position,
+                    tensor: load(slot)?,
+                })
+            })
+            .collect::<Result<_, Refusal>>()?;
+        match (found.is_empty(), all.is_empty()) {
+            (false, _) => Ok(found),
+            (true, true) => Err(Refusal::new(UNREADABLE, "the dump has no output of it")),
+            (true, false) => {
+                let text = "the dump has statistics of its outputs only";
+                Err(Refusal::new(UNREADABLE, text))
+            }
+        }
+    }
+
+    /// The outputs that the dump has, what they are when computed again, and notes.
+    fn again(
+        &self,
+        run: usize,
+        options: &LoadOptions,
+    ) -> Result<(Vec<Dumped>, Outputs, Vec<String>), Refusal> {
+        let (_, operators, index) = self.located.get(run)?;
+        let operator = &operators.source.operators()[index].operator;
+        let dumped = self.outputs(run, &operator.outputs)?;
+        let (source, index, mut given, notes) = self.given(run)?;
+        if is_random(operator, &given.inputs) {
+            let text = format!("`{}` draws random numbers", operator.op_type);
+            return Err(Refusal::new(USAGE, text));
+        }
+        let is_known = |i: &usize| {
+            operator
+                .outputs
+                .get(*i)
+                .is_some_and(|name| !name.is_empty())
+        };
+        let positions = dumped.iter().map(|one| one.position);
+        given.outputs = positions.filter(is_known).collect();
+        if given.outputs.is_empty() {
+            let text = "its outputs in the dump are not those that it has in the model";
+            return Err(Refusal::new(USAGE, text));
+        }
+        let again = source.run(index, &given, options).map_err(refusal)?;
+        Ok((dumped, again, notes))
+    }
+}
+
+/// The dump that is right.
+pub(super) struct Golden<'a> {
+    half: Half<'a>,
+    /// By run of the target, where one run is one of this dump.
+    pairs: HashMap<usize, &'a RunPair>,
+}
+
+impl<'a> Golden<'a> {
+    pub(super) fn new(half: Half<'a>, matching: &'a Matching) -> Golden<'a> {
+        let pairs = matching.pairs.iter();
+        let single = pairs.filter_map(|pair| match (&pair.target[..], &pair.golden[..]) {
+            ([run], [_]) => Some((*run, pair)),
+            _ => None,
+        });
+        Golden {
+            half,
+            pairs: single.collect(),
+        }
+    }
+}
+
+/// Everything that replaying needs.
+pub(super) struct Context<'a> {
+    pub(super) target: &'a Half<'a>,
+    pub(super) golden: Option<Golden<'a>>,
+    pub(super) thresholds: &'a Thresholds,
+    pub(super) options: LoadOptions,
+}
+
+impl Context<'_> {
+    /// Runs the operator of a run of the target again; gives the outputs, too.
+    pub(super) fn replay(&self, run: usize) -> Result<(Replayed, Outputs), Refusal> {
+        let (dumped, again, notes) = self.target.again(run, &self.options)?;
+        let mut replayed = Replayed {
+            operator: name_of(&self.target.side.runs[run]),
+            task_id: self.target.side.runs[run].task_id,
+            own: against(&dumped, &again),
+            notes,
+            ..Replayed::default()
+        };
+        if let Some(golden) = &self.golden {
+            let again = relabelled(&dumped, &again);
+            self.compare_golden(run, golden, &again, &mut replayed);
+        }
+        replayed.judge(self.thresholds);
+        Ok((replayed, again))
+    }
+
+    /// Adds what the golden dump tells; what it does not tell is noted.
+    fn compare_golden(
+        &self,
+        run: usize,
+        golden: &Golden<'_>,
+        again: &[Dumped],
+        replayed: &mut Replayed,
+    ) {
+        let Some(pair) = golden.pairs.get(&run) else {
+            let note = "the golden dump has no such operator";
+            replayed.notes.push(note.to_owned());
+            return;
+        };
+        for slots in &pair.slots {
+            let target = &self.target.side.runs[slots.target.run].slots[slots.target.slot];
+            let right = &golden.half.side.runs[slots.golden.run].slots[slots.golden.slot];
+            if !(target.has_elements && right.has_elements) {
+                continue;
+            }
+            match (load(target), load(right)) {
+                (Ok(a), Ok(b)) => {
+                    let list = match target.side {
+                        SlotSide::Input => &mut replayed.inputs,
+                        SlotSide::Output => &mut replayed.total,
+                    };
+                    list.push(compare(&target.name(), &a, &b));
+                }
+                (Err(refusal), _) | (_, Err(refusal)) => replayed.notes.push(refusal.text),
+            }
+        }
+        match golden.half.again(pair.golden[0], &self.options) {
+            Ok((dumped, golden_again, _)) => {
+                replayed.golden_own = against(&dumped, &golden_again);
+                replayed.inherited = against(again, &golden_again);
+            }
+            Err(refusal) => replayed.notes.push(format!(
+                "the golden operator cannot be run again: {}",
+                refusal.text
+            )),
+        }
+    }
+}
+
+/// Compares outputs in a dump with those that were computed again.
+fn against(dumped: &[Dumped], again: &[(usize, Tensor)]) -> Vec<SlotResult> {
+    let pairs = dumped.iter().filter_map(|one| {
+        let (_, tensor) = again
+            .iter()
+            .find(|(position, _)| *position == one.position)?;
+        Some(compare(&one.slot, &one.tensor, tensor))
+    });
+    pairs.collect()
+}
+
+/// What was computed again, under the names that the dump has.
+fn relabelled(dumped: &[Dumped], again: &[(usize, Tensor)]) -> Vec<Dumped> {
+    let name = |position: usize| dumped.iter().find(|one| one.position == position);
+    let pairs = again.iter().filter_map(|(position, tensor)| {
+        Some(Dumped {
+            slot: name(*position)?.slot.clone(),
+            position: *position,
+            tensor: tensor.clone(),
+        })
+    });
+    pairs.collect()
+}
+
+pub(super) fn name_of(run: &Run) -> OperatorName {
+    OperatorName {
+        op_type: run.op_type.clone(),
+        op_name: run.op_name.clone(),
+        rank: run.place.rank,
+        model: run.place.model.clone(),
+        step: run.place.step,
+        repeat: run.repeat,
+    }
+}
+
+fn refusal(error: EngineError) -> Refusal {
+    let failure = Failure::from(error);
+    let text = failure.error.map(|error| format!("{error:#}"));
+    Refusal::new(failure.code, text.unwrap_or_default())
+}

@@ -1,0 +1,117 @@
+//! Where the inputs of an operator are in a dump: with it, with who made them, or with who else reads them.
+
+use std::collections::HashMap;
+
+use opscope_analysis::compare::matching::SlotRef;
+use opscope_analysis::compare::side::{LoadError, Run, RunPlace, Side, Slot, positions};
+use opscope_store::record::Side as SlotSide;
+use opscope_tensor::{Layout, Tensor};
+
+use super::Refusal;
+use super::operators::Located;
+use crate::exit::{UNREADABLE, chain};
+
+/// Values of a dump by place, source and name.
+pub(super) struct Values<'a> {
+    side: &'a Side,
+    by_name: HashMap<(RunPlace, usize, String), Vec<SlotRef>>,
+}
+
+/// A value and where it comes from, if not from the operator's own record.
+pub(super) type Found = (Tensor, Option<String>);
+
+impl<'a> Values<'a> {
+    pub(super) fn of(side: &'a Side, located: &Located<'_>) -> Values<'a> {
+        let mut by_name: HashMap<_, Vec<SlotRef>> = HashMap::new();
+        for (index, run) in side.runs.iter().enumerate() {
+            let Ok((source, operators, operator)) = located.get(index) else {
+                continue;
+            };
+            let operator = &operators.source.operators()[operator].operator;
+            for (wanted, names) in [
+                (SlotSide::Input, &operator.inputs),
+                (SlotSide::Output, &operator.outputs),
+            ] {
+                for (slot, position) in slots(run, wanted, names) {
+                    if let Some(name) = names.get(position).filter(|name| !name.is_empty()) {
+                        let key = (run.place.clone(), source, name.clone());
+                        let place = SlotRef { run: index, slot };
+                        by_name.entry(key).or_default().push(place);
+                    }
+                }
+            }
+        }
+        Values { side, by_name }
+    }
+
+    /// An input from the operator's own record; none if that has no elements of it.
+    pub(super) fn own(
+        &self,
+        run: usize,
+        names: &[String],
+        position: usize,
+    ) -> Result<Option<Tensor>, Refusal> {
+        match self.own_slot(run, names, position) {
+            Some(slot) if slot.has_elements || slot.problem.is_some() => load(slot).map(Some),
+            Some(_) | None => Ok(None),
+        }
+    }
+
+    /// The slot of an input.
+    pub(super) fn own_slot(&self, run: usize, names: &[String], position: usize) -> Option<&Slot> {
+        let run = &self.side.runs[run];
+        let slots = slots(run, SlotSide::Input, names).into_iter();
+        let mut found = slots.filter(|(_, known)| *known == position);
+        found.next().map(|(slot, _)| &run.slots[slot])
+    }
+
+    /// The value of this name as another operator made it before a run, or read it.
+    pub(super) fn elsewhere(
+        &self,
+        run: usize,
+        source: usize,
+        name: &str,
+    ) -> Result<Option<Found>, Refusal> {
+        let place = self.side.runs[run].place.clone();
+        let all = self.by_name.get(&(place, source, name.to_owned()));
+        let usable = |place: &&SlotRef| place.run != run && self.slot(**place).has_elements;
+        let all: Vec<&SlotRef> = all.into_iter().flatten().filter(usable).collect();
+        let is_output = |place: &&&SlotRef| self.slot(***place).side == SlotSide::Output;
+        let is_made = |place: &&&SlotRef| place.run < run && is_output(place);
+        // Not every dump has an order.
+        let made = all.iter().rev().find(is_made);
+        let found = made.or_else(|| all.iter().find(is_output)).or(all.first());
+        let Some(&&place) = found else {
+            return Ok(None);
+        };
+        let slot = self.slot(place);
+        let owner = &self.side.runs[place.run].op_name;
+        let told = format!("{} of `{owner}`", slot.name());
+        Ok(Some((load(slot)?, Some(told))))
+    }
+
+    fn slot(&self, place: SlotRef) -> &Slot {
+        &self.side.runs[place.run].slots[place.slot]
+    }
+}
+
+/// The slots of a run's side with the positions that the operator has them at.
+pub(super) fn slots(run: &Run, side: SlotSide, names: &[String]) -> Vec<(usize, usize)> {
+    let is_present: Vec<bool> = names.iter().map(|name| !name.is_empty()).collect();
+    positions(run, side, &is_present)
+}
+
+/// The elements of a slot, in a layout that models use.
+pub(super) fn load(slot: &Slot) -> Result<Tensor, Refusal> {
+    let refuse = |text: String| Refusal::new(UNREADABLE, format!("{}: {text}", slot.name()));
+    let layout = match slot.layout {
+        Some(Layout::Nc1hwc0 | Layout::FractalZ) => Some(Layout::Nchw),
+        Some(Layout::FractalNz) => Some(Layout::Nd),
+        _ => None,
+    };
+    let loaded = slot.load(layout);
+    let loaded = loaded.map_err(|error: LoadError| refuse(chain(&error)))?;
+    let view = loaded.view();
+    let tensor = Tensor::from_vec(view.dtype, view.shape.clone(), view.bytes.to_vec());
+    tensor.map_err(|error| refuse(chain(&error)))
+}

@@ -1,0 +1,352 @@
+//! Operators of an ONNX model that run one by one: each in a model of one node.
+//!
+//! The node keeps its attributes, operator set and bodies. What it reads gets a name of its own for each
+//! position, so that two inputs that were one value may be given apart. Constants of the model are constants
+//! again, which the engine treats otherwise than values that may change.
+
+mod described;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use opscope_store::file_format::graph_json::GraphFile;
+use opscope_tensor::{DType, Tensor};
+use tract_onnx::pb::tensor_shape_proto::Dimension;
+use tract_onnx::pb::tensor_shape_proto::dimension::Value as DimValue;
+use tract_onnx::pb::type_proto::Value as TypeValue;
+use tract_onnx::pb::{
+    GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
+    type_proto,
+};
+
+use super::{proto, tract};
+use crate::operator_source::{Given, OperatorSource, SourceOperator};
+use crate::single_operator::code;
+use crate::{EngineError, InputError, LoadOptions};
+
+/// The operators of a model, or of the description of one.
+pub struct OnnxOperators {
+    path: PathBuf,
+    /// The model without its graph.
+    frame: ModelProto,
+    scopes: Vec<Scope>,
+    nodes: Vec<Node>,
+    operators: Vec<SourceOperator>,
+    /// Constants of which only the names are known.
+    named_constants: HashSet<String>,
+}
+
+/// What the nodes of one graph see beside what nodes compute.
+#[derive(Default)]
+struct Scope {
+    outer: Option<usize>,
+    weights: HashMap<String, TensorProto>,
+    /// Nodes that hold a value, by the name of the value.
+    holders: HashMap<String, NodeProto>,
+    /// Names that nodes and inputs of the graph give to other values; they hide those outside.
+    computed: HashSet<String>,
+}
+
+struct Node {
+    proto: NodeProto,
+    scope: usize,
+    /// Why it cannot be run, if so.
+    obstacle: Option<String>,
+}
+
+/// The value of a constant.
+enum Held<'a> {
+    Weight(&'a TensorProto),
+    Holder(&'a NodeProto),
+}
+
+impl OnnxOperators {
+    /// Reads a model file.
+    ///
+    /// # Errors
+    /// As for [`Engine::load`](crate::Engine::load), apart from operators that the engine lacks.
+    pub fn open(path: &Path) -> Result<OnnxOperators, EngineError> {
+        let mut model = proto::read(path)?;
+        let graph = model.graph.take().unwrap_or_default();
+        let mut operators = OnnxOperators {
+            path: path.to_owned(),
+            frame: model,
+            scopes: Vec::new(),
+            nodes: Vec::new(),
+            operators: Vec::new(),
+            named_constants: HashSet::new(),
+        };
+        operators.add_graph(graph, None);
+        Ok(operators)
+    }
+
+    /// Takes the operators from the description beside a dump. It has no constants' values.
+    pub fn of_description(path: &Path, graph: &GraphFile) -> OnnxOperators {
+        described::operators(path, graph)
+    }
+
+    fn add_graph(&mut self, graph: GraphProto, outer: Option<usize>) {
+        let scope = self.scopes.len();
+        let weights = graph.initializer.into_iter();
+        let weights: HashMap<_, _> = weights
+            .map(|weight| (weight.name.clone(), weight))
+            .collect();
+        let inputs = graph.input.into_iter().map(|value| value.name);
+        self.scopes.push(Scope {
+            outer,
+            computed: inputs.filter(|name| !weights.contains_key(name)).collect(),
+            weights,
+            ..Scope::default()
+        });
+        for node in graph.node {
+            self.add_node(node, scope);
+        }
+    }
+
+    fn add_node(&mut self, node: NodeProto, scope: usize) {
+        let task_id = u32::try_from(self.nodes.len()).unwrap_or(u32::MAX);
+        let own = &mut self.scopes[scope];
+        match node.output.first() {
+            Some(name) if node.op_type == proto::CONSTANT => {
+                own.holders.insert(name.clone(), node.clone());
+            }
+            _ => own.computed.extend(node.output.iter().cloned()),
+        }
+        let bodies: Vec<GraphProto> = proto::bodies(&node).cloned().collect();
+        self.operators.push(SourceOperator {
+            operator: proto::operator(&node, task_id),
+            captured: captured(&node),
+        });
+        self.nodes.push(Node {
+            proto: node,
+            scope,
+            obstacle: None,
+        });
+        for body in bodies {
+            self.add_graph(body, Some(scope));
+        }
+    }
+
+    /// The constant of this name that a node of a graph sees.
+    fn held(&self, scope: usize, name: &str) -> Option<Held<'_>> {
+        let mut at = Some(scope);
+        while let Some(scope) = at.and_then(|at| self.scopes.get(at)) {
+            if let Some(weight) = scope.weights.get(name) {
+                return Some(Held::Weight(weight));
+            }
+            if let Some(node) = scope.holders.get(name) {
+                return Some(Held::Holder(node));
+            }
+            if scope.computed.contains(name) {
+                return None;
+            }
+            at = scope.outer;
+        }
+        None
+    }
+
+    /// The model of one node.
+    fn model(&self, index: usize, given: &Given) -> Result<ModelProto, EngineError> {
+        let node = &self.nodes[index];
+        let mut proto = node.proto.clone();
+        let mut graph = GraphProto {
+            name: proto.op_type.clone(),
+            ..GraphProto::default()
+        };
+        for (i, name) in proto.input.iter_mut().enumerate() {
+            if name.is_empty() {
+                continue;
+            }
+            let is_constant = self.is_constant(index, name);
+            let own_name = input_name(i);
+            match given.inputs.get(&i) {
+                Some(tensor) => add_value(&mut graph, &own_name, tensor, is_constant)
+                    .map_err(|reason| self.refuse(index, reason))?,
+                None => self.add_held(&mut graph, node.scope, name, &own_name)?,
+            }
+            *name = own_name;
+        }
+        for name in &self.operators[index].captured {
+            let is_constant = self.is_constant(index, name);
+            match given.captured.get(name) {
+                Some(tensor) => add_value(&mut graph, name, tensor, is_constant)
+                    .map_err(|reason| self.refuse(index, reason))?,
+                None => self.add_held(&mut graph, node.scope, name, name)?,
+            }
+        }
+        let wanted = given.outputs.iter().filter_map(|&i| proto.output.get(i));
+        graph.output = wanted
+            .map(|name| ValueInfoProto {
+                name: name.clone(),
+                ..ValueInfoProto::default()
+            })
+            .collect();
+        graph.node.push(proto);
+        Ok(ModelProto {
+            graph: Some(graph),
+            ..self.frame.clone()
+        })
+    }
+
+    fn add_held(
+        &self,
+        graph: &mut GraphProto,
+        scope: usize,
+        name: &str,
+        own_name: &str,
+    ) -> Result<(), EngineError> {
+        match self.held(scope, name) {
+            Some(Held::Weight(weight)) => graph.initializer.push(TensorProto {
+                name: own_name.to_owned(),
+                ..weight.clone()
+            }),
+            Some(Held::Holder(node)) => graph.node.push(NodeProto {
+                name: own_name.to_owned(),
+                output: vec![own_name.to_owned()],
+                ..node.clone()
+            }),
+            None => {
+                return Err(EngineError::Input(InputError::Missing {
+                    name: name.to_owned(),
+                    dtype: DType::Undefined,
+                    shape: "of any shape".to_owned(),
+                }));
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, index: usize, reason: String) -> EngineError {
+        tract::unsupported(&self.nodes[index].proto, reason)
+    }
+}
+
+impl OperatorSource for OnnxOperators {
+    fn operators(&self) -> &[SourceOperator] {
+        &self.operators
+    }
+
+    fn is_constant(&self, index: usize, name: &str) -> bool {
+        self.named_constants.contains(name) || self.has_value(index, name)
+    }
+
+    fn has_value(&self, index: usize, name: &str) -> bool {
+        let node = self.nodes.get(index);
+        node.is_some_and(|node| self.held(node.scope, name).is_some())
+    }
+
+    fn run(
+        &self,
+        index: usize,
+        given: &Given,
+        options: &LoadOptions,
+    ) -> Result<Vec<(usize, Tensor)>, EngineError> {
+        if let Some(obstacle) = &self.nodes[index].obstacle {
+            let name = &self.operators[index].operator.op_name;
+            return Err(EngineError::Invalid {
+                path: self.path.clone(),
+                reason: format!("{obstacle} of `{name}`; the model itself has it"),
+            });
+        }
+        let model = self.model(index, given)?;
+        let inputs: Vec<Tensor> = {
+            let graph = model.graph.as_ref();
+            let names = graph.into_iter().flat_map(|graph| &graph.input);
+            let by_name: HashMap<String, &Tensor> = given
+                .inputs
+                .iter()
+                .map(|(&i, tensor)| (input_name(i), tensor))
+                .chain(given.captured.iter().map(|(name, t)| (name.clone(), t)))
+                .collect();
+            names
+                .filter_map(|value| by_name.get(&value.name).copied().cloned())
+                .collect()
+        };
+        let mut loaded = tract::load_part(&model, &self.path, options)?;
+        let outputs = loaded.run(&inputs, None)?;
+        Ok(given.outputs.iter().copied().zip(outputs).collect())
+    }
+}
+
+/// The name of an input in the model of one node; no value of a model is called so.
+fn input_name(i: usize) -> String {
+    format!("opscope/replay/input.{i}")
+}
+
+fn add_value(
+    graph: &mut GraphProto,
+    name: &str,
+    tensor: &Tensor,
+    is_constant: bool,
+) -> Result<(), String> {
+    let dtype = tensor.dtype();
+    let number = code(dtype)
+        .and_then(|number| i32::try_from(number).ok())
+        .ok_or_else(|| format!("ONNX has no dtype `{dtype}`"))?;
+    let extent = |&n: &usize| i64::try_from(n).unwrap_or(i64::MAX);
+    let dims = tensor.shape().dims().iter().map(extent);
+    if is_constant {
+        graph.initializer.push(TensorProto {
+            name: name.to_owned(),
+            dims: dims.collect(),
+            data_type: number,
+            raw_data: tensor.bytes().to_vec(),
+            ..TensorProto::default()
+        });
+        return Ok(());
+    }
+    let dim = |n| Dimension {
+        value: Some(DimValue::DimValue(n)),
+        ..Dimension::default()
+    };
+    let known = type_proto::Tensor {
+        elem_type: number,
+        shape: Some(TensorShapeProto {
+            dim: dims.map(dim).collect(),
+        }),
+    };
+    graph.input.push(ValueInfoProto {
+        name: name.to_owned(),
+        r#type: Some(TypeProto {
+            value: Some(TypeValue::TensorType(known)),
+            ..TypeProto::default()
+        }),
+        ..ValueInfoProto::default()
+    });
+    Ok(())
+}
+
+/// Names of the values that the bodies of a node read from outside.
+fn captured(node: &NodeProto) -> Vec<String> {
+    let mut names = BTreeSet::new();
+    for body in proto::bodies(node) {
+        collect_captured(body, &mut Vec::new(), &mut names);
+    }
+    names.into_iter().collect()
+}
+
+fn collect_captured<'g>(
+    graph: &'g GraphProto,
+    known: &mut Vec<HashSet<&'g str>>,
+    captured: &mut BTreeSet<String>,
+) {
+    let inputs = graph.input.iter().map(|value| value.name.as_str());
+    let weights = graph.initializer.iter().map(|weight| weight.name.as_str());
+    known.push(inputs.chain(weights).collect());
+    let is_known = |known: &[HashSet<&str>], name: &str| {
+        name.is_empty() || known.iter().any(|names| names.contains(name))
+    };
+    for node in &graph.node {
+        let read = node.input.iter().filter(|name| !is_known(known, name));
+        captured.extend(read.cloned());
+        for body in proto::bodies(node) {
+            collect_captured(body, known, captured);
+        }
+        if let Some(own) = known.last_mut() {
+            own.extend(node.output.iter().map(String::as_str));
+        }
+    }
+    let results = graph.output.iter().map(|value| &value.name);
+    captured.extend(results.filter(|name| !is_known(known, name)).cloned());
+    known.pop();
+}

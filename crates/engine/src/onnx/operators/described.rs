@@ -1,0 +1,82 @@
+//! Nodes made from the description of a graph beside a dump.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+
+use opscope_store::file_format::graph_json::{GraphFile, GraphOperator, STANDARD_DOMAIN};
+use opscope_store::record::{AttributeType, Operator};
+use tract_onnx::pb::{ModelProto, NodeProto, OperatorSetIdProto};
+
+use super::super::attribute;
+use super::{Node, OnnxOperators, Scope};
+use crate::operator_source::SourceOperator;
+
+/// Version of the model file format that carries every operator set that engines know.
+const IR_VERSION: i64 = 8;
+
+pub(super) fn operators(path: &Path, graph: &GraphFile) -> OnnxOperators {
+    let import = |(domain, version): (&String, &i64)| OperatorSetIdProto {
+        domain: match domain.as_str() {
+            STANDARD_DOMAIN => String::new(),
+            other => other.to_owned(),
+        },
+        version: *version,
+    };
+    let (nodes, operators) = graph.operators.iter().map(of_operator).unzip();
+    OnnxOperators {
+        path: path.to_owned(),
+        frame: ModelProto {
+            ir_version: IR_VERSION,
+            opset_import: graph.opsets.iter().map(import).collect(),
+            ..ModelProto::default()
+        },
+        scopes: vec![Scope::default()],
+        nodes,
+        operators,
+        named_constants: graph.constants.iter().cloned().collect::<HashSet<_>>(),
+    }
+}
+
+fn of_operator(described: &GraphOperator) -> (Node, SourceOperator) {
+    let names = |names: &[Option<String>]| -> Vec<String> {
+        let name = |name: &Option<String>| name.clone().unwrap_or_default();
+        names.iter().map(name).collect()
+    };
+    let mut obstacle = None;
+    let mut attributes = Vec::new();
+    let types: &BTreeMap<String, AttributeType> = &described.attribute_types;
+    for (name, text) in &described.attributes {
+        let known = types.get(name).copied().unwrap_or_default();
+        match attribute::parse(name, text, known) {
+            Some(attribute) => attributes.push(attribute),
+            None => {
+                obstacle = Some(format!("it does not have all of the attribute `{name}`"));
+            }
+        }
+    }
+    let operator = Operator {
+        task_id: described.task_id,
+        op_type: described.op_type.clone(),
+        op_name: described.op_name.clone(),
+        inputs: names(&described.inputs),
+        outputs: names(&described.outputs),
+        domain: described.domain.clone(),
+        ..Operator::default()
+    };
+    let proto = NodeProto {
+        name: operator.op_name.clone(),
+        op_type: operator.op_type.clone(),
+        domain: operator.domain.clone(),
+        input: operator.inputs.clone(),
+        output: operator.outputs.clone(),
+        attribute: attributes,
+        ..NodeProto::default()
+    };
+    let node = Node {
+        proto,
+        scope: 0,
+        obstacle,
+    };
+    let captured = Vec::new();
+    (node, SourceOperator { operator, captured })
+}

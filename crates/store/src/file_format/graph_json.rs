@@ -1,0 +1,232 @@
+//! `graphs/{name}.json`: the operators of a graph and the values between them, beside a dump.
+//!
+//! `docs/formats/torch_graph.md` lists the keys. Keys that are not known are passed over. Files are written
+//! operator by operator, so that a graph of any size takes no more memory than one operator.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashSet};
+use std::io::{self, Write};
+
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::FormatError;
+use crate::record::graph::TensorType;
+use crate::record::{AttributeType, Operator};
+
+/// What errors call the format.
+pub const FORMAT_NAME: &str = "graph description";
+/// What such files end with.
+pub const EXTENSION: &str = "json";
+/// The version that is written.
+pub const VERSION: u32 = 1;
+/// Largest file that is read.
+pub const FILE_BYTES_MAX: usize = 512 << 20;
+/// The key of the standard operators in [`GraphFile::opsets`], which have no name in models.
+pub const STANDARD_DOMAIN: &str = "ai.onnx";
+
+/// What is to be written of a graph.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GraphText<'a, O> {
+    /// Its name.
+    pub name: &'a str,
+    /// The name inside the model's file.
+    pub graph_name: &'a str,
+    /// Versions of the sets of operators, by name.
+    pub opsets: &'a [(String, i64)],
+    /// Names of the values that the model is given.
+    pub arguments: &'a [String],
+    /// What is known of inputs, weights and constants.
+    pub types: &'a [(String, TensorType)],
+    /// The operators.
+    pub operators: &'a [O],
+}
+
+/// A graph as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct GraphFile {
+    /// Version of the format; 0 is none.
+    pub version: u32,
+    /// The name of the graph.
+    pub name: String,
+    /// Versions of the sets of operators, by name; empty for graphs that are not of ONNX.
+    pub opsets: BTreeMap<String, i64>,
+    /// Names of the values that the graph is given.
+    pub arguments: Vec<String>,
+    /// Names of weights and constants.
+    pub constants: Vec<String>,
+    /// The operators, by task.
+    pub operators: Vec<GraphOperator>,
+}
+
+/// An operator as it was read.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct GraphOperator {
+    /// Its position.
+    pub task_id: u32,
+    /// Its type.
+    pub op_type: String,
+    /// Its name.
+    pub op_name: String,
+    /// Which set of operators the type is from; empty for the standard one.
+    pub domain: String,
+    /// Names of what it reads, in position; none where there is no tensor.
+    pub inputs: Vec<Option<String>>,
+    /// Names of what it makes.
+    pub outputs: Vec<Option<String>>,
+    /// Its attributes as text.
+    #[serde(deserialize_with = "texts")]
+    pub attributes: BTreeMap<String, String>,
+    /// What the texts stand for, where that is known.
+    pub attribute_types: BTreeMap<String, AttributeType>,
+    /// Names of the operators that it was fused from.
+    pub original_names: Vec<String>,
+}
+
+/// Writes a graph.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write<O: AsRef<Operator>>(mut out: impl Write, graph: &GraphText<'_, O>) -> io::Result<()> {
+    write!(out, "{{\n \"version\": {VERSION}")?;
+    let opsets: BTreeMap<&str, i64> = graph
+        .opsets
+        .iter()
+        .map(|(name, version)| match name.as_str() {
+            "" => (STANDARD_DOMAIN, *version),
+            name => (name, *version),
+        })
+        .collect();
+    let arguments: HashSet<&String> = graph.arguments.iter().collect();
+    let constants: Vec<&String> = graph
+        .types
+        .iter()
+        .map(|(name, _)| name)
+        .filter(|name| !arguments.contains(name))
+        .collect();
+    member(&mut out, "name", &graph.name)?;
+    member(&mut out, "graph_name", &graph.graph_name)?;
+    member(&mut out, "opsets", &opsets)?;
+    member(&mut out, "arguments", &graph.arguments)?;
+    member(&mut out, "constants", &constants)?;
+    member(&mut out, "values", &Values(graph.types))?;
+    out.write_all(b",\n \"operators\": [")?;
+    for (i, operator) in graph.operators.iter().enumerate() {
+        out.write_all(if i == 0 { b"\n  " } else { b",\n  " })?;
+        serde_json::to_writer(&mut out, &Written(operator.as_ref()))?;
+    }
+    out.write_all(b"\n ]\n}\n")
+}
+
+fn member(out: &mut impl Write, key: &str, value: &impl Serialize) -> io::Result<()> {
+    write!(out, ",\n \"{key}\": ")?;
+    Ok(serde_json::to_writer(out, value)?)
+}
+
+/// Reads a graph.
+///
+/// # Errors
+/// [`FormatError`] if it is no such description, or too large.
+pub fn parse(bytes: &[u8]) -> Result<GraphFile, FormatError> {
+    if bytes.len() > FILE_BYTES_MAX {
+        let found = format!("{} bytes", bytes.len());
+        let expected = format!("at most {FILE_BYTES_MAX} bytes");
+        return Err(FormatError::new(FILE_BYTES_MAX as u64, expected, found));
+    }
+    // Serde would take a list for the fields in their order.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(FormatError::new(0, "an object", "something else"));
+    }
+    let graph: GraphFile = serde_json::from_slice(bytes).map_err(|error| {
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let before = lines.take(error.line().saturating_sub(1));
+        let offset = before.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);
+        FormatError::new(
+            offset as u64,
+            "the description of a graph",
+            error.to_string(),
+        )
+    })?;
+    if graph.version == 0 {
+        return Err(FormatError::new(
+            0,
+            "a description with a `version`",
+            "none",
+        ));
+    }
+    Ok(graph)
+}
+
+/// Attributes of other kinds than text are nothing that a later version would have to keep.
+fn texts<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<String, String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Known {
+        Text(String),
+        Else(serde::de::IgnoredAny),
+    }
+    let all: BTreeMap<String, Known> = BTreeMap::deserialize(from)?;
+    let texts = all.into_iter().filter_map(|(name, value)| match value {
+        Known::Text(text) => Some((name, text)),
+        Known::Else(_) => None,
+    });
+    Ok(texts.collect())
+}
+
+struct Values<'a>(&'a [(String, TensorType)]);
+
+impl Serialize for Values<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Value<'a> {
+            dtype: &'a str,
+            shape: &'a [i64],
+        }
+        let values = self.0.iter().map(|(name, known)| {
+            let dtype = known.dtype.name();
+            let shape = &known.shape;
+            (name, Value { dtype, shape })
+        });
+        to.collect_map(values)
+    }
+}
+
+struct Written<'a>(&'a Operator);
+
+impl Serialize for Written<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let operator = self.0;
+        let names = |names: &'_ [String]| -> Vec<Option<String>> {
+            let name = |name: &String| Some(name.clone()).filter(|name| !name.is_empty());
+            names.iter().map(name).collect()
+        };
+        let mut map = to.serialize_map(None)?;
+        map.serialize_entry("task_id", &operator.task_id)?;
+        map.serialize_entry("op_type", &operator.op_type)?;
+        map.serialize_entry("op_name", &operator.op_name)?;
+        if !operator.domain.is_empty() {
+            map.serialize_entry("domain", &operator.domain)?;
+        }
+        map.serialize_entry("inputs", &names(&operator.inputs))?;
+        map.serialize_entry("outputs", &names(&operator.outputs))?;
+        let attributes: BTreeMap<&str, &str> = operator
+            .attributes
+            .iter()
+            .map(|(name, text)| (name.as_str(), text.as_str()))
+            .collect();
+        map.serialize_entry("attributes", &attributes)?;
+        let names = operator.attributes.iter().map(|(name, _)| name.as_str());
+        let types: BTreeMap<&str, AttributeType> = names
+            .zip(operator.attribute_types.iter().copied())
+            .collect();
+        map.serialize_entry("attribute_types", &types)?;
+        if !operator.original_names.is_empty() {
+            map.serialize_entry("original_names", &operator.original_names)?;
+        }
+        map.end()
+    }
+}
