@@ -106,7 +106,7 @@ impl OperatorDescription {
                 .collect::<PyResult<_>>()?,
             outputs: outputs.collect::<PyResult<_>>()?,
             attributes: self.attributes.clone(),
-            original_names: Vec::new(),
+            ..Operator::default()
         }))
     }
 }

@@ -116,7 +116,7 @@ fn described(error: CompareError) -> Described {
     match error {
         CompareError::Open { source, .. } => Described::from(&source),
         CompareError::Empty { path, .. } => Described::nothing(message, path),
-        CompareError::NothingChosen { .. } => Described::usage(message),
+        CompareError::NothingChosen { .. } | CompareError::Mapping(_) => Described::usage(message),
     }
 }
 
