@@ -97,10 +97,13 @@ fn wires(graphs: &Graphs, run: usize) -> Option<Wires<'_>> {
     })
 }
 
+/// Rank, graph and name of a node.
+type NodeKey = (Option<u32>, Option<u32>, String);
+
 /// The nodes of MindSpore's graphs, by rank, graph and name.
 struct Nodes<'a> {
     graphs: &'a [RankGraph],
-    by_name: HashMap<(Option<u32>, Option<u32>, String), (usize, usize)>,
+    by_name: HashMap<NodeKey, (usize, usize)>,
 }
 
 impl<'a> Nodes<'a> {
