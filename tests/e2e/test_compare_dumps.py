@@ -54,9 +54,9 @@ def in_form(opscope: Binary, folder: Path, form: str, model: onnx.ModelProto = M
         out.mkdir()
         config = {"dump": {"dump_path": str(out), "dump_list": [{}], "dump_data": "stats", "dump_mode": "all"}}
         options += ["--config", path]
-    elif form == "table":
+    elif form == "few-tensors":
         config = {}
-        options += ["--stats", out]
+        options += ["--out", out, "--tensors", "type:Gemm"]
     else:
         target, _, setting = form.partition(":")
         config = mindspore_configuration(out, target, MINDSPORE_SETTINGS[setting])
@@ -88,7 +88,7 @@ MINDSPORE_SETTINGS = {
     "files": {"file_format": "bin"},
     "statistics": {"saved_data": "statistic"},
 }
-FORMS = ["cpu", "gpu", "ascend-o0", "ascend-o2:arrays", "ge:files", "gpu:statistics", "acl-statistics", "table"]
+FORMS = ["cpu", "gpu", "ascend-o0", "ascend-o2:arrays", "ge:files", "gpu:statistics", "acl-statistics", "few-tensors"]
 
 
 @pytest.mark.parametrize("form", FORMS)
