@@ -80,15 +80,22 @@ def insert_casts(model: ModelProto, reader: str) -> ModelProto:
     return model
 
 
+def turn_gemm(model: ModelProto, name: str) -> ModelProto:
+    """Stores a `Gemm`'s transposed weight as it is multiplied."""
+    model = set_attribute(model, name, transB=0)
+    gemm = node(model, name)
+    (weight,) = (weight for weight in model.graph.initializer if weight.name == gemm.input[1])
+    turned = np.ascontiguousarray(numpy_helper.to_array(weight).T)
+    weight.CopyFrom(numpy_helper.from_array(turned, weight.name))
+    return model
+
+
 def split_gemm(model: ModelProto, name: str, product: str, total: str) -> ModelProto:
-    """A `Gemm` with a transposed weight as `MatMul` and `Add`."""
+    """A `Gemm` as `MatMul` and `Add`."""
     model = changed(model)
     nodes = model.graph.node
     gemm = node(model, name)
     position = list(nodes).index(gemm)
-    (weight,) = (weight for weight in model.graph.initializer if weight.name == gemm.input[1])
-    turned = np.ascontiguousarray(numpy_helper.to_array(weight).T)
-    weight.CopyFrom(numpy_helper.from_array(turned, weight.name))
     matmul = helper.make_node("MatMul", [gemm.input[0], gemm.input[1]], ["product"], product)
     add = helper.make_node("Add", ["product", gemm.input[2]], list(gemm.output), total)
     nodes.remove(gemm)
@@ -97,7 +104,7 @@ def split_gemm(model: ModelProto, name: str, product: str, total: str) -> ModelP
     return model
 
 
-def split_bias(model: ModelProto, name: str, total: str) -> ModelProto:
+def split_bias(model: ModelProto, name: str, product: str, total: str) -> ModelProto:
     """A `Conv` with a bias as one without and an `Add`."""
     model = changed(model)
     nodes = model.graph.node
@@ -106,6 +113,7 @@ def split_bias(model: ModelProto, name: str, total: str) -> ModelProto:
     column = numpy_helper.to_array(bias).reshape(-1, 1, 1)
     bias.CopyFrom(numpy_helper.from_array(column, bias.name))
     add = helper.make_node("Add", ["product", bias.name], list(conv.output), total)
+    conv.name = product
     del conv.input[2]
     conv.output[0] = "product"
     nodes.insert(list(nodes).index(conv) + 1, add)

@@ -57,8 +57,9 @@ def one_element(array: NDArray) -> NDArray:
     return array
 
 
-def a_tenth_more(array: NDArray) -> NDArray:
-    return array * 1.1
+def a_tenth_less(array: NDArray) -> NDArray:
+    # The largest values, such as those of a mask, stay finite.
+    return array * np.asarray(0.9, array.dtype)
 
 
 @pytest.mark.parametrize("name", ["digits_cnn", "resnet18", "transformer", "shapes_cnn_f16", "shapes_cnn_qdq_int8"])
@@ -109,7 +110,7 @@ WRONG_OPERATORS = [
     ("transformer", "/layers.0/attn/Softmax", lambda model, name: faults.set_attribute(model, name, axis=2)),
     ("transformer", "/layers.0/Add", lambda model, name: faults.replace_type(model, name, "Sub")),
     ("shapes_cnn_f16", "node_linear", lambda model, name: faults.set_attribute(model, name, alpha=1.1)),
-    ("shapes_cnn_f16", "n0", lambda model, name: faults.replace_type(model, name, "Relu")),
+    ("shapes_cnn_f16", "node_sigmoid", lambda model, name: faults.replace_type(model, name, "Tanh")),
     ("shapes_cnn_qdq_int8", "node_linear", lambda model, name: faults.set_attribute(model, name, alpha=1.2)),
     ("shapes_cnn_qdq_int8", "node_add", lambda model, name: faults.replace_type(model, name, "Sub")),
 ]  # fmt: skip
@@ -137,7 +138,7 @@ def test_an_operator_that_computes_something_else(
         ("shapes_cnn_qdq_int8", "node_Conv_48"),
     ],
 )
-@pytest.mark.parametrize("change", [one_element, a_tenth_more])
+@pytest.mark.parametrize("change", [one_element, a_tenth_less])
 def test_a_perturbed_output(
     opscope: Binary, sound: Callable, tmp_path: Path, name: str, wrong: str, change: Callable
 ) -> None:
@@ -223,17 +224,19 @@ def test_a_renamed_operator(sound: Callable, against: Callable, name: str, old: 
     assert (found.code, found.skips, found.not_passing) == (PASSED, [], [])
 
 
+def as_it_is(model: ModelProto, _name: str) -> ModelProto:
+    return model
+
+
 @pytest.mark.parametrize("is_fused_in_target", [True, False], ids=["target", "golden"])
 @pytest.mark.parametrize(
-    ("name", "fused", "parts", "split"),
+    ("name", "fused", "parts", "prepare", "split"),
     [
-        ("digits_cnn", "/fc/Gemm", ["/fc/MatMul", "/fc/Add"], faults.split_gemm),
-        ("digits_cnn", "/conv2/Conv", ["/conv2/Conv", "/conv2/Add"],
-         lambda model, fused, _conv, add: faults.split_bias(model, fused, add)),
-        ("resnet18", "/layer2/layer2.1/conv2/Conv", ["/layer2/layer2.1/conv2/Conv", "/layer2/layer2.1/bias"],
-         lambda model, fused, _conv, add: faults.split_bias(model, fused, add)),
+        ("digits_cnn", "/fc/Gemm", ["/fc/MatMul", "/fc/Add"], faults.turn_gemm, faults.split_gemm),
+        ("digits_cnn", "/conv2/Conv", ["/conv2/product", "/conv2/Add"], as_it_is, faults.split_bias),
+        ("resnet18", "/layer2/layer2.1/conv2/Conv", ["layer2_product", "layer2_bias"], as_it_is, faults.split_bias),
     ],
-)  # fmt: skip
+)
 def test_a_fused_operator(
     opscope: Binary,
     sound: Callable,
@@ -241,15 +244,20 @@ def test_a_fused_operator(
     name: str,
     fused: str,
     parts: list[str],
+    prepare: Callable,
     split: Callable,
     is_fused_in_target: bool,
 ) -> None:
     right = sound(name)
-    apart = dump(opscope, tmp_path, split(right.model, fused, *parts), right.inputs)
-    found = compare(opscope, *((right.dump, apart) if is_fused_in_target else (apart, right.dump)))
+    model = prepare(right.model, fused)
+    for folder in (tmp_path / "whole", tmp_path / "apart"):
+        folder.mkdir()
+    whole = dump(opscope, tmp_path / "whole", model, right.inputs)
+    apart = dump(opscope, tmp_path / "apart", split(model, fused, *parts), right.inputs)
+    found = compare(opscope, *((whole, apart) if is_fused_in_target else (apart, whole)))
     (operator,) = (operator for operator in found.operators if operator["how"] == "fusion")
     names = [[one["op_name"] for one in operator[side]] for side in ("target", "golden")]
     assert names == ([[fused], parts] if is_fused_in_target else [parts, [fused]])
     assert (found.accused, found.not_passing) == ([], [])
-    assert found.code == PARTIAL
-    assert {reason for *_, reason in found.skips} == {"inside_fusion"}
+    assert {reason for *_, reason in found.skips} <= {"inside_fusion"}
+    assert found.code == (PARTIAL if found.skips else PASSED)
