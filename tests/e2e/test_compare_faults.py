@@ -87,6 +87,8 @@ def test_the_same_model_twice(opscope: Binary, sound: Callable, tmp_path: Path, 
         ("transformer", "layers.0/attn/k.weight", "/layers.0/attn/k/MatMul", "input.1"),
         ("transformer", "layers.0/attn/q.bias", "/layers.0/attn/q/Add", "input.0"),
         ("shapes_cnn_f16", "pw.weight", "node_conv2d_2", "input.1"),
+        ("shapes_cnn_qdq_int8", "c3.weight_scale", "c3.weight_DequantizeLinear", "input.1"),
+        ("shapes_cnn_qdq_int8", "pw.weight_scale", "pw.weight_DequantizeLinear", "input.1"),
     ],
 )  # fmt: skip
 def test_a_changed_weight(

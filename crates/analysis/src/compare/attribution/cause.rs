@@ -97,6 +97,11 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     if farthest == 0.0 {
         return false;
     }
+    // What one step of an integer is worth, nothing tells.
+    let mut integers = inputs.iter().filter(|slot| !distance::is_float(slot));
+    if integers.any(|slot| distance::of(slot) > 0.0) {
+        return true;
+    }
     let apart = || slots(operator, true).filter(|slot| is_apart(slot));
     // Of those it is known that they differ, and not how far.
     if apart().any(|slot| !distance::is_float(slot) || slot.evidence == "digest") {
@@ -110,11 +115,7 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     match manner(op_type) {
         Manner::Stepped => true,
         Manner::Steep => outputs <= STEEP_AMPLIFICATION_MAX * farthest,
-        Manner::Even => is_even,
-        Manner::Picking => {
-            let mut picked_by = inputs.iter().filter(|slot| !distance::is_float(slot));
-            is_even || picked_by.any(|slot| distance::of(slot) > 0.0)
-        }
+        Manner::Even | Manner::Picking => is_even,
         Manner::Additive => is_even || is_absolutely_explained(operator, inputs),
     }
 }
