@@ -93,9 +93,7 @@ FORMS = ["cpu", "gpu", "ascend-o0", "ascend-o2:arrays", "ge:files", "gpu:statist
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("is_target", [True, False], ids=["target", "golden"])
-def test_another_form_of_the_same_dump(
-    opscope: Binary, sound: Path, tmp_path: Path, form: str, is_target: bool
-) -> None:
+def test_another_form_of_the_same_dump(opscope: Binary, sound: Path, tmp_path: Path, form: str, is_target: bool) -> None:
     other = in_form(opscope, tmp_path / "other", form)
     found = compare(opscope, *((other, sound) if is_target else (sound, other)), "--allow-skip", "^Parameter$")
     assert (found.code, found.summary["level"], found.not_passing) == (PASSED, "pass", [])
@@ -260,7 +258,8 @@ def test_thresholds_and_judging_anew(opscope: Binary, sound: Path, faulty: Path,
     wide.write_text("dtypes: {float: {rel_l2: false, scaled_max_abs: false, cosine: false, gain_error: false, "
                     "offset_error: false, sign_flip_share: false}}\n")  # fmt: skip
     assert judge_anew(opscope, saved).summary == found.summary
-    for again in (judge_anew(opscope, saved, "--thresholds", wide), compare(opscope, faulty, sound, "--thresholds", wide)):
+    option = ["--thresholds", wide]
+    for again in (judge_anew(opscope, saved, *option), compare(opscope, faulty, sound, *option)):
         assert (again.code, again.summary["level"], again.first) == (PASSED, "pass", None)
     narrow = tmp_path / "narrow.json"
     narrow.write_text(json.dumps({"names": {"*probs*": {"max_abs": 1e-30}}, "dtypes": {"float": {"rel_l2": False}}}))
