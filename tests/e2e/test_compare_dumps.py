@@ -26,7 +26,7 @@ CULPRIT = "/fc/Gemm"
 FAULTY = faults.set_attribute(MODEL, CULPRIT, alpha=1.1)
 FRACTAL_NZ = 29
 BLOCK = 16
-N_OPERATORS = 9
+N_OPERATORS = len(MODEL.graph.node)
 
 
 @pytest.fixture(scope="module")
