@@ -93,9 +93,7 @@ FORMS = ["cpu", "gpu", "ascend-o0", "ascend-o2:arrays", "ge:files", "gpu:statist
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("is_target", [True, False], ids=["target", "golden"])
-def test_the_same_dump_in_another_form(
-    opscope: Binary, sound: Path, tmp_path: Path, form: str, is_target: bool
-) -> None:
+def test_the_same_in_another_form(opscope: Binary, sound: Path, tmp_path: Path, form: str, is_target: bool) -> None:
     other = in_form(opscope, tmp_path / "other", form)
     found = compare(opscope, *((other, sound) if is_target else (sound, other)), "--allow-skip", "^Parameter$")
     assert (found.code, found.summary["level"], found.not_passing) == (PASSED, "pass", [])
