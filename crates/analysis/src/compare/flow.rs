@@ -113,6 +113,14 @@ fn keys_of(operator: &OperatorResult) -> Vec<[Option<Key>; 3]> {
             // Of the same two tensors every number is the same, also where the largest difference is.
             let all = || slot.metrics.0.iter().map(|(_, value)| value.to_bits());
             let both = is_known.then(|| all().collect());
+            // Of another dtype it is another tensor; the numbers of short ones are often the same by chance.
+            let dtype = |mark: Option<Vec<u64>>, name: &str| {
+                let mut mark = mark?;
+                mark.extend(name.bytes().map(u64::from));
+                Some(mark)
+            };
+            let target = dtype(target, &slot.target.dtype);
+            let golden = dtype(golden, &slot.golden.dtype);
             [both, target, golden].map(|mark| Some((place, mark?)))
         })
         .collect()

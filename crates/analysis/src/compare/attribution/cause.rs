@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::kinds::{Manner, is_in_place, is_source, manner};
+use super::kinds::{Manner, is_contracting, is_in_place, is_source, manner};
 use super::{distance, is_apart, slots};
 use crate::compare::flow::Source;
 use crate::compare::result::{Cause, Comparison, Level, OperatorName, OperatorResult, SlotResult};
@@ -97,32 +97,38 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     if farthest == 0.0 {
         return false;
     }
+    // What one step of an integer is worth, nothing tells.
+    let mut integers = inputs.iter().filter(|slot| !distance::is_float(slot));
+    if integers.any(|slot| distance::of(slot) > 0.0) {
+        return true;
+    }
     let apart = || slots(operator, true).filter(|slot| is_apart(slot));
     // Of those it is known that they differ, and not how far.
     if apart().any(|slot| !distance::is_float(slot) || slot.evidence == "digest") {
         return true;
     }
     let outputs = apart().map(distance::of).fold(0.0, f64::max);
+    if is_contracting(op_type) && is_absolutely_explained(operator, inputs) {
+        return true;
+    }
     let is_even = outputs <= AMPLIFICATION_MAX * farthest;
     match manner(op_type) {
         Manner::Stepped => true,
         Manner::Steep => outputs <= STEEP_AMPLIFICATION_MAX * farthest,
-        Manner::Even => is_even,
-        Manner::Picking => {
-            let mut picked_by = inputs.iter().filter(|slot| !distance::is_float(slot));
-            is_even || picked_by.any(|slot| distance::of(slot) > 0.0)
-        }
-        Manner::Additive => {
-            let of_inputs: Option<f64> = inputs.iter().map(|slot| distance::absolute(slot)).sum();
-            let of_outputs = apart()
-                .map(distance::absolute)
-                .try_fold(0.0, |largest, found| {
-                    found.map(|found| f64::max(largest, found))
-                });
-            match (of_inputs, of_outputs) {
-                (Some(a), Some(b)) if outputs.is_finite() => is_even || b <= AMPLIFICATION_MAX * a,
-                _ => is_even,
-            }
-        }
+        Manner::Even | Manner::Picking => is_even,
+        Manner::Additive => is_even || is_absolutely_explained(operator, inputs),
     }
+}
+
+/// Whether the outputs are not much farther apart than the inputs, in units of their elements.
+fn is_absolutely_explained(operator: &OperatorResult, inputs: &[&SlotResult]) -> bool {
+    let mut apart = slots(operator, true).filter(|slot| is_apart(slot));
+    let of_inputs: Option<f64> = inputs.iter().map(|slot| distance::absolute(slot)).sum();
+    of_inputs.is_some_and(|of_inputs| {
+        apart.all(|slot| {
+            let is_finite = distance::of(slot).is_finite();
+            let known = distance::absolute(slot).filter(|_| is_finite);
+            known.is_some_and(|found| found <= AMPLIFICATION_MAX * of_inputs)
+        })
+    })
 }

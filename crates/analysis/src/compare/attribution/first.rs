@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::kinds::is_in_place;
 use super::{cause_of, is_apart};
-use crate::compare::flow::{Flow, Place, Source, place_of};
+use crate::compare::flow::{At, Flow, Place, Source, place_of};
 use crate::compare::result::{
     Cause, Comparison, Divergence, Level, OperatorName, OperatorResult, Skip, SlotResult, Suspect,
 };
@@ -116,7 +116,15 @@ impl Search<'_> {
         slot: &SlotResult,
         source: Source,
     ) -> (Cause, Vec<Suspect>) {
-        let makers = [source.target, source.golden];
+        // What is another input of before is no operator's work.
+        let made = |at: Option<At>| {
+            at.filter(|at| is_output_slot(&self.comparison.operators[at.operator].slots[at.slot]))
+        };
+        let makers = if source.is_same {
+            [source.target, source.golden]
+        } else {
+            [made(source.target), made(source.golden)]
+        };
         match makers {
             // Its maker was not judged, or by other limits.
             [Some(a), Some(_)] if source.is_same => {

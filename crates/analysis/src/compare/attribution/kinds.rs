@@ -100,6 +100,11 @@ const STEEP: &[&str] = &[
     "_log_softmax",
     "einsum",
 ];
+/// Beginnings of types that make no absolute error larger.
+const CONTRACTING: &[&str] = &[
+    "softmax", "_softmax", "sigmoid", "tanh", "relu", "clip", "clamp", "hardtanh", "cast",
+    "_to_copy", "where", "select",
+];
 /// Beginnings of types with steps.
 const STEPPED: &[&str] = &[
     "arg",
@@ -166,6 +171,13 @@ const IN_PLACE: &[&str] = &["assign", "scatter", "apply", "sparseapply", "inplac
 /// Whether operators of a type are sums and differences.
 pub(in crate::compare) fn is_additive(op_type: &str) -> bool {
     manner(op_type) == Manner::Additive
+}
+
+/// Whether operators of a type make no absolute error larger. That counts where few large values, such as those of
+/// a mask, are all of an input's norm.
+pub(super) fn is_contracting(op_type: &str) -> bool {
+    let name = plain(op_type);
+    CONTRACTING.iter().any(|start| name.starts_with(start))
 }
 
 /// The manner of a type.
@@ -235,6 +247,7 @@ mod tests {
         }
         assert!(is_in_place("aten::add_.Tensor") && is_in_place("AssignAdd"));
         assert!(!is_in_place("Add") && !is_in_place("aten.__and__.Scalar"));
+        assert!(is_contracting("SoftmaxV2") && is_contracting("Cast") && !is_contracting("Exp"));
         assert!(is_source("Const") && !is_source("ConstantPad"));
     }
 }

@@ -162,6 +162,21 @@ fn chain(board: &Board<'_>, side: usize, gap: &Gap) -> Option<(usize, Vec<usize>
     let input = extents(side, run, SlotSide::Input)?;
     let is_chain = extents(other, last, SlotSide::Output)? == output
         && extents(other, first, SlotSide::Input)? == input;
+    let inputs = |side: usize, run: usize| -> Vec<_> {
+        let slots = board.run(side, run).slots.iter();
+        let inputs = slots.filter(|slot| slot.side == SlotSide::Input);
+        inputs.filter_map(slots::extents).collect()
+    };
+    let own_inputs = inputs(side, run);
+    // A bias that only another one of the chain reads.
+    let reads_more = |member: usize| {
+        let known = inputs(other, member);
+        let mut more = own_inputs.iter().filter(|dims| !known.contains(dims));
+        more.any(|dims| {
+            let mut rest = members.iter().filter(|&&m| m != member);
+            rest.any(|&m| inputs(other, m).contains(dims))
+        })
+    };
     // One of the chain that goes from the same extents to the same extents may be it alone.
     let own_type = board.op_type(side, run);
     let is_it_alone = |member: usize| {
@@ -170,6 +185,7 @@ fn chain(board: &Board<'_>, side: usize, gap: &Gap) -> Option<(usize, Vec<usize>
         may_be_same
             && extents(other, member, SlotSide::Output).as_ref() == Some(&output)
             && extents(other, member, SlotSide::Input).as_ref() == Some(&input)
+            && !reads_more(member)
     };
     let is_like_one = members
         .iter()
