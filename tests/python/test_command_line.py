@@ -17,7 +17,7 @@ from onnx_models import write_linear
 from programs import ROOT
 
 SECONDS_MAX = 120
-COMMANDS = ["dump", "op", "config", "convert", "show", "overflow", "msaccucmp"]
+COMMANDS = ["dump", "op", "config", "convert", "compare", "show", "overflow", "replay", "msaccucmp"]
 
 
 def command(*arguments: object) -> list[str]:
