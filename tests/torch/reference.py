@@ -33,22 +33,23 @@ class Graph:
     """A compiled graph, and for each of its executions the operators by name."""
 
     phase: str
-    runs: list[dict[str, Execution]] = field(default_factory=list)
+    runs: list[dict[str, Any]] = field(default_factory=list)
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
+def tensors(value: Any) -> Iterator[Tensor]:
+    """All tensors in what an operator is given or gives."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, dict):
         for part in value.values():
-            yield from _tensors(part)
+            yield from tensors(part)
     elif isinstance(value, (tuple, list)):
         for part in value:
-            yield from _tensors(part)
+            yield from tensors(part)
 
 
 def _seen(value: Any) -> list[Seen]:
-    return [(tuple(tensor.shape), bits(tensor)) for tensor in _tensors(value)]
+    return [(tuple(tensor.shape), bits(tensor)) for tensor in tensors(value)]
 
 
 class _Recorder(fx.Interpreter):
@@ -67,11 +68,15 @@ class _Recorder(fx.Interpreter):
         return result
 
 
-class Reference:
-    """A backend that runs graphs slowly and remembers everything."""
+class Recording:
+    """A backend whose graphs an interpreter of FX graphs runs, which writes into the last of the graph's `runs`."""
 
     def __init__(self) -> None:
         self.graphs: list[Graph] = []
+
+    def interpreter(self, gm: fx.GraphModule, graph: Graph) -> fx.Interpreter:
+        """What executes a graph once."""
+        raise NotImplementedError
 
     def __call__(self, gm: fx.GraphModule, example_inputs: Any, **kwargs: Any) -> Any:
         return aot_autograd(
@@ -90,8 +95,16 @@ class Reference:
             def run(*args: Any) -> Any:
                 graph.runs.append({})
                 with torch.no_grad():
-                    return _Recorder(gm, graph).run(*args)
+                    return self.interpreter(gm, graph).run(*args)
 
             return make_boxed_func(run)
 
         return compile_phase
+
+
+class Reference(Recording):
+    """Runs graphs slowly and remembers everything."""
+
+    def interpreter(self, gm: fx.GraphModule, graph: Graph) -> fx.Interpreter:
+        """Remembers all bytes."""
+        return _Recorder(gm, graph)

@@ -11,7 +11,8 @@ import opscope.torch
 import pytest
 import torch
 from architectures import ARCHITECTURES, Outcome, Trainer
-from observer import Observed, Observer
+from observer import Observer
+from reference import Graph
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
@@ -21,7 +22,7 @@ TRAINING = pytest.mark.parametrize("is_training", [False, True], ids=["inference
 EVERY = 7
 
 
-def check(trainer: Trainer, path: Path, *, every: int = EVERY, step: int = 1, **options: object) -> list[Observed]:
+def check(trainer: Trainer, path: Path, *, every: int = EVERY, step: int = 1, **options: object) -> list[Graph]:
     """Runs a network with taps and without: the results are the same, and the records of `step` complete."""
     observer = Observer(every)
     observed = trainer.run(observer)
@@ -130,7 +131,7 @@ def test_activation_checkpoints(tmp_path) -> None:
     plain = check(_small("vit"), tmp_path / "plain")
     graphs = check(_small("vit", prepare=_recomputed_blocks), tmp_path / "dump")
 
-    def n_products(graphs: list[Observed], phase: str) -> int:
+    def n_products(graphs: list[Graph], phase: str) -> int:
         runs = [graph.runs[1] for graph in graphs if graph.phase == phase]
         return sum("mm" in execution.target for run in runs for execution in run.values())
 

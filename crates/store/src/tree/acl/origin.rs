@@ -1,6 +1,8 @@
 //! Which run, model and execution a directory of the tree belongs to.
 
-use std::path::{Component, Path};
+use std::path::Path;
+
+use crate::tree::directory_names;
 
 /// Digits of the time in a directory's name.
 const TIME_DIGITS: usize = 14;
@@ -30,13 +32,7 @@ impl Origin {
     /// `{time}/{device}` of operators that run on their own, or the last part of these that is left of a
     /// tree that was taken apart.
     pub fn of(dir: &Path) -> Origin {
-        let names: Vec<String> = dir
-            .components()
-            .filter_map(|component| match component {
-                Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
-                _ => None,
-            })
-            .collect();
+        let names = directory_names(dir);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         in_model(&names)
             .or_else(|| on_its_own(&names))

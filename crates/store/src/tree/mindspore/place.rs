@@ -1,6 +1,8 @@
 //! Which run, graph and iteration a directory belongs to.
 
-use std::path::{Component, Path};
+use std::path::Path;
+
+use crate::tree::directory_names;
 
 use super::{CONSTANTS_DIR, RANK_PREFIX, number};
 
@@ -29,13 +31,7 @@ pub struct Place {
 impl Place {
     /// Takes the end of a directory's path apart. What the path does not say is left out.
     pub fn of(dir: &Path) -> Place {
-        let names: Vec<String> = dir
-            .components()
-            .filter_map(|component| match component {
-                Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
-                _ => None,
-            })
-            .collect();
+        let names = directory_names(dir);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         with_rank(&names)
             .or_else(|| with_time(&names))
