@@ -34,6 +34,7 @@ pub use exception::{ExceptionCallback, ExceptionInfo, ExceptionTensor};
 pub use handle::Handle;
 pub use model::{ConfigValue, Dims};
 pub use operator::AttributeValue;
-pub use process::{Process, SharedEngine};
+pub use opscope_engine::SharedEngine;
+pub use process::Process;
 pub use runtime::Work;
 pub use status::{Answer, Status};

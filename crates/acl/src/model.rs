@@ -174,7 +174,9 @@ impl Process {
 
     pub(crate) fn load_engine(&self, source: ModelSource<'_>) -> Answer<Box<dyn LoadedModel>> {
         let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let loaded = self.engine.load(source, &LoadOptions { n_threads });
+        let loaded = self
+            .engine
+            .load(source, &LoadOptions::with_threads(n_threads));
         loaded.map_err(|error| self.engine_error(&error))
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use opscope_config::Environment;
-use opscope_engine::Engine;
+use opscope_engine::{Engine, SharedEngine};
 
 use crate::callback::DumpCallback;
 use crate::control::ControlFile;
@@ -19,9 +19,6 @@ use crate::message::{Report, Reports};
 use crate::model::Model;
 use crate::runtime::Runtime;
 use crate::{Status, status};
-
-/// An engine that models are loaded with.
-pub type SharedEngine = Arc<dyn Engine + Send + Sync>;
 
 /// Everything that AscendCL keeps between calls. A program has one, [`Process::global`]; tests have
 /// many.

@@ -11,13 +11,16 @@ use opscope_tensor::{DType, Tensor};
 
 use crate::EngineError;
 
+/// An engine that several users hold.
+pub type SharedEngine = Arc<dyn Engine>;
+
 /// Loads models.
-pub trait Engine {
+pub trait Engine: Send + Sync {
     /// The engine's name, such as `tract`.
     fn name(&self) -> &'static str;
 
     /// Its version, if it has one.
-    fn version(&self) -> Option<&'static str> {
+    fn version(&self) -> Option<&str> {
         None
     }
 
@@ -39,6 +42,13 @@ pub enum ModelSource<'a> {
     File(&'a Path),
     /// The bytes of such a file. Data outside are looked for in the current directory.
     Memory(&'a [u8]),
+    /// The bytes of a model that was made of parts of the one at `path`. Data outside are looked for beside it.
+    Part {
+        /// The bytes.
+        bytes: &'a [u8],
+        /// Where the whole model is.
+        path: &'a Path,
+    },
 }
 
 /// A model that is ready to run. It may move from one thread to another.
@@ -80,10 +90,36 @@ pub trait LoadedModel: Send {
 }
 
 /// How to prepare a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Threads that operators may use. Results do not depend on it.
+    /// Threads that operators may use.
     pub n_threads: usize,
+    /// Which graph is run and shown.
+    pub graph: GraphKind,
+    /// Names of the devices' interfaces that operators may run on, the preferred one first; what none of them has runs
+    /// on the CPU. Empty for the CPU alone.
+    pub providers: Vec<String>,
+}
+
+impl LoadOptions {
+    /// The model's own graph, on the CPU.
+    pub fn with_threads(n_threads: usize) -> LoadOptions {
+        LoadOptions {
+            n_threads,
+            graph: GraphKind::Original,
+            providers: Vec::new(),
+        }
+    }
+}
+
+/// Which of a model's graphs is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum GraphKind {
+    /// The one in the file, operator by operator.
+    #[default]
+    Original,
+    /// What the engine makes of it to run it fast: operators are fused, constants computed beforehand.
+    Executed,
 }
 
 /// What a model takes and gives.

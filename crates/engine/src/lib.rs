@@ -12,16 +12,22 @@ mod engine;
 mod error;
 pub mod fake;
 #[cfg_attr(
-    not(feature = "tract"),
+    not(any(feature = "tract", feature = "onnxruntime")),
     allow(dead_code, reason = "only engines use it")
 )]
 mod guard;
 pub mod input;
-#[cfg(feature = "tract")]
+#[cfg_attr(
+    not(any(feature = "tract", feature = "onnxruntime")),
+    allow(dead_code, reason = "only engines use it")
+)]
 pub mod onnx;
 pub mod operator_source;
 pub mod single_operator;
 
-pub use engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource, Signature, ValueInfo};
+pub use engine::{
+    Dim, Engine, GraphKind, LoadOptions, LoadedModel, ModelSource, SharedEngine, Signature,
+    ValueInfo,
+};
 pub use error::{EngineError, InputError};
 pub use guard::is_guarded;

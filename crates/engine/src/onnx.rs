@@ -5,9 +5,12 @@ mod known_types;
 mod layout;
 mod operators;
 mod proto;
+mod schema;
+#[cfg(feature = "tract")]
 mod tract;
 
 pub use operators::OnnxOperators;
+#[cfg(feature = "tract")]
 pub use tract::Tract;
 
 /// How errors call a model that came as bytes.

@@ -12,7 +12,6 @@ use thiserror::Error;
 
 use crate::Dim;
 
-#[cfg(feature = "tract")]
 pub(crate) use onnx::code;
 
 pub use json::{N_OPERATORS_MAX, read_json};

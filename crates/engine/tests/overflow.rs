@@ -33,7 +33,7 @@ fn load(path: &str) -> Box<dyn LoadedModel> {
         .join("../..")
         .join(path);
     Tract
-        .load(ModelSource::File(&path), &LoadOptions { n_threads: 1 })
+        .load(ModelSource::File(&path), &LoadOptions::with_threads(1))
         .unwrap()
 }
 

@@ -19,7 +19,7 @@ fn f32s(dims: &[usize], values: &[f32]) -> Tensor {
 fn check(text: &str, inputs: &[Tensor], expected: &Tensor) {
     let operator = read_json(text).unwrap().remove(0);
     let bytes = operator.to_onnx().unwrap();
-    let options = LoadOptions { n_threads: 1 };
+    let options = LoadOptions::with_threads(1);
     let mut model = Tract.load(ModelSource::Memory(&bytes), &options).unwrap();
     assert_eq!(model.operators()[0].op_name, operator.op_name);
     let outputs = model.run(inputs, None).unwrap();

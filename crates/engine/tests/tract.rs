@@ -21,7 +21,10 @@ fn path(name: &str) -> PathBuf {
 
 fn load(name: &str, n_threads: usize) -> Box<dyn LoadedModel> {
     Tract
-        .load(ModelSource::File(&path(name)), &LoadOptions { n_threads })
+        .load(
+            ModelSource::File(&path(name)),
+            &LoadOptions::with_threads(n_threads),
+        )
         .unwrap()
 }
 
@@ -140,7 +143,7 @@ fn what_the_engine_lacks_is_named() {
     let error = Tract
         .load(
             ModelSource::File(&path("loop.onnx")),
-            &LoadOptions { n_threads: 1 },
+            &LoadOptions::with_threads(1),
         )
         .err()
         .unwrap();
@@ -159,7 +162,7 @@ fn every_truncation_of_a_model_is_refused() {
         std::fs::write(&cut, &bytes[..n]).unwrap();
         assert!(
             Tract
-                .load(ModelSource::File(&cut), &LoadOptions { n_threads: 1 })
+                .load(ModelSource::File(&cut), &LoadOptions::with_threads(1))
                 .is_err(),
             "{n} bytes"
         );

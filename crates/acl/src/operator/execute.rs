@@ -77,7 +77,7 @@ impl Process {
         let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
         let engine = self
             .engine
-            .load(source, &LoadOptions { n_threads })
+            .load(source, &LoadOptions::with_threads(n_threads))
             .map_err(|error| {
                 let status = match error {
                     EngineError::Unsupported { .. } => OP_NOT_FOUND,

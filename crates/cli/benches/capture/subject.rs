@@ -24,7 +24,10 @@ impl Subject {
     pub(crate) fn load(path: &Path) -> Subject {
         let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut model = Tract
-            .load(ModelSource::File(path), &LoadOptions { n_threads })
+            .load(
+                ModelSource::File(path),
+                &LoadOptions::with_threads(n_threads),
+            )
             .unwrap();
         let inputs = inputs(&*model);
         let expected = model.run(&inputs, None).unwrap();

@@ -328,7 +328,7 @@ pub(crate) fn load(
     let n_threads = arguments
         .threads
         .map_or_else(opscope_analysis::default_jobs, usize::from);
-    let model = Tract.load(source, &LoadOptions { n_threads })?;
+    let model = Tract.load(source, &LoadOptions::with_threads(n_threads))?;
     Ok((Tract.name(), model))
 }
 

@@ -120,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         golden: (golden.as_ref().zip(matching.as_ref()))
             .map(|(side, matching)| Golden::new(Half::new(side, model.as_ref()), matching)),
         thresholds: &thresholds,
-        options: LoadOptions { n_threads },
+        options: LoadOptions::with_threads(n_threads),
     };
     let mut arrays =
         (arguments.out.as_deref()).map(|dir| Arrays::new(dir, arguments.modes.modes()));

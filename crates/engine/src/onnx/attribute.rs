@@ -1,7 +1,8 @@
 //! A node's attributes as text, and back.
 
 use opscope_store::record::AttributeType;
-use tract_onnx::pb::AttributeProto;
+
+use super::schema::AttributeProto;
 
 /// Most elements of a list that are written out.
 const N_ELEMENTS_MAX: usize = 64;
@@ -27,13 +28,13 @@ pub(super) fn text(attribute: &AttributeProto) -> String {
         return list(&attribute.strings, |bytes| quoted(bytes));
     }
     // An empty list cannot be told from a zero but by the type, which old files leave out.
-    match attribute.r#type {
-        1 => attribute.f.to_string(),
-        3 => quoted(&attribute.s),
+    match attribute.r#type.unwrap_or(0) {
+        1 => attribute.f().to_string(),
+        3 => quoted(attribute.s()),
         6..=14 => "[]".to_owned(),
-        _ if !attribute.s.is_empty() => quoted(&attribute.s),
-        _ if attribute.f != 0.0 => attribute.f.to_string(),
-        _ => attribute.i.to_string(),
+        _ if !attribute.s().is_empty() => quoted(attribute.s()),
+        _ if attribute.f() != 0.0 => attribute.f().to_string(),
+        _ => attribute.i().to_string(),
     }
 }
 
@@ -44,10 +45,10 @@ pub(super) fn r#type(attribute: &AttributeProto) -> AttributeType {
         let is_plain = |byte: &u8| (b' '..=b'~').contains(byte) && !b"\"\\'".contains(byte);
         bytes.len() <= N_TEXT_BYTES_MAX && bytes.iter().all(is_plain)
     };
-    match attribute.r#type {
-        1 if attribute.f.is_finite() => AttributeType::Float,
+    match attribute.r#type.unwrap_or(0) {
+        1 if attribute.f().is_finite() => AttributeType::Float,
         2 => AttributeType::Int,
-        3 if is_plain(&attribute.s) => AttributeType::Text,
+        3 if is_plain(attribute.s()) => AttributeType::Text,
         6 if is_short(attribute.floats.len()) && attribute.floats.iter().all(|f| f.is_finite()) => {
             AttributeType::Floats
         }
@@ -69,22 +70,22 @@ pub(super) fn parse(name: &str, text: &str, r#type: AttributeType) -> Option<Att
     };
     Some(match r#type {
         AttributeType::Float => AttributeProto {
-            r#type: 1,
-            f: text.parse().ok()?,
+            r#type: Some(1),
+            f: Some(text.parse().ok()?),
             ..attribute
         },
         AttributeType::Int => AttributeProto {
-            r#type: 2,
-            i: text.parse().ok()?,
+            r#type: Some(2),
+            i: Some(text.parse().ok()?),
             ..attribute
         },
         AttributeType::Text => AttributeProto {
-            r#type: 3,
-            s: text.strip_prefix('"')?.strip_suffix('"')?.into(),
+            r#type: Some(3),
+            s: Some(text.strip_prefix('"')?.strip_suffix('"')?.to_owned().into()),
             ..attribute
         },
         AttributeType::Floats => AttributeProto {
-            r#type: 6,
+            r#type: Some(6),
             floats: items()?
                 .iter()
                 .map(|item| item.parse().ok())
@@ -92,7 +93,7 @@ pub(super) fn parse(name: &str, text: &str, r#type: AttributeType) -> Option<Att
             ..attribute
         },
         AttributeType::Ints => AttributeProto {
-            r#type: 7,
+            r#type: Some(7),
             ints: items()?
                 .iter()
                 .map(|item| item.parse().ok())
@@ -140,27 +141,27 @@ mod tests {
             ..AttributeProto::default()
         };
         let int = |i| AttributeProto {
-            r#type: 2,
-            i,
+            r#type: Some(2),
+            i: Some(i),
             ..named()
         };
         let float = |f| AttributeProto {
-            r#type: 1,
-            f,
+            r#type: Some(1),
+            f: Some(f),
             ..named()
         };
         let string = |s: &[u8]| AttributeProto {
-            r#type: 3,
-            s: s.to_vec(),
+            r#type: Some(3),
+            s: Some(s.to_vec().into()),
             ..named()
         };
         let ints = |ints| AttributeProto {
-            r#type: 7,
+            r#type: Some(7),
             ints,
             ..named()
         };
         let floats = |floats| AttributeProto {
-            r#type: 6,
+            r#type: Some(6),
             floats,
             ..named()
         };
@@ -184,23 +185,23 @@ mod tests {
         let empty = AttributeProto::default;
         check(
             &AttributeProto {
-                r#type: 2,
-                i: -3,
+                r#type: Some(2),
+                i: Some(-3),
                 ..empty()
             },
             "-3",
         );
         check(
             &AttributeProto {
-                r#type: 1,
-                f: 0.5,
+                r#type: Some(1),
+                f: Some(0.5),
                 ..empty()
             },
             "0.5",
         );
         check(
             &AttributeProto {
-                r#type: 7,
+                r#type: Some(7),
                 ints: vec![1, 2],
                 ..empty()
             },
@@ -208,15 +209,15 @@ mod tests {
         );
         check(
             &AttributeProto {
-                r#type: 7,
+                r#type: Some(7),
                 ..empty()
             },
             "[]",
         );
         check(
             &AttributeProto {
-                r#type: 3,
-                s: b"a\"b".to_vec(),
+                r#type: Some(3),
+                s: Some(b"a\"b".to_vec().into()),
                 ..empty()
             },
             "\"a\\\"b\"",

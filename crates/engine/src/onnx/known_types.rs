@@ -2,9 +2,9 @@
 
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::DType;
-use tract_onnx::pb::{AttributeProto, GraphProto, TensorProto};
 
 use super::proto;
+use super::schema::{AttributeProto, GraphProto, TensorProto};
 use crate::{Dim, Signature, ValueInfo};
 
 /// An extent that the file leaves open.
@@ -43,7 +43,7 @@ fn of_input(input: &ValueInfo) -> Option<(String, TensorType)> {
 
 fn of_tensor(tensor: &TensorProto) -> Option<TensorType> {
     Some(TensorType {
-        dtype: proto::dtype(tensor.data_type)?,
+        dtype: proto::dtype(tensor.data_type())?,
         shape: tensor.dims.clone(),
     })
 }

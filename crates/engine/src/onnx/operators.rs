@@ -11,21 +11,20 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::file_format::graph_json::GraphFile;
 use opscope_tensor::{DType, Tensor};
-use tract_onnx::pb::tensor_shape_proto::Dimension;
-use tract_onnx::pb::tensor_shape_proto::dimension::Value as DimValue;
-use tract_onnx::pb::type_proto::Value as TypeValue;
-use tract_onnx::pb::{
-    GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto, TypeProto, ValueInfoProto,
-    type_proto,
-};
+use prost::Message;
 
-use super::{proto, tract};
+use super::proto;
+use super::schema::{
+    DimValue, Dimension, GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto,
+    TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
+};
 use crate::operator_source::{Given, OperatorSource, SourceOperator};
 use crate::single_operator::code;
-use crate::{EngineError, InputError, LoadOptions};
+use crate::{EngineError, InputError, LoadOptions, ModelSource, SharedEngine};
 
 /// The operators of a model, or of the description of one.
 pub struct OnnxOperators {
+    engine: SharedEngine,
     path: PathBuf,
     /// The model without its graph.
     frame: ModelProto,
@@ -65,10 +64,11 @@ impl OnnxOperators {
     ///
     /// # Errors
     /// As for [`Engine::load`](crate::Engine::load), apart from operators that the engine lacks.
-    pub fn open(path: &Path) -> Result<OnnxOperators, EngineError> {
-        let mut model = proto::read(path)?;
+    pub fn open(engine: SharedEngine, path: &Path) -> Result<OnnxOperators, EngineError> {
+        let mut model = proto::read(path)?.proto;
         let graph = model.graph.take().unwrap_or_default();
         let mut operators = OnnxOperators {
+            engine,
             path: path.to_owned(),
             frame: model,
             scopes: Vec::new(),
@@ -81,8 +81,8 @@ impl OnnxOperators {
     }
 
     /// Takes the operators from the description beside a dump. It has no constants' values.
-    pub fn of_description(path: &Path, graph: &GraphFile) -> OnnxOperators {
-        described::operators(path, graph)
+    pub fn of_description(engine: SharedEngine, path: &Path, graph: &GraphFile) -> OnnxOperators {
+        described::operators(engine, path, graph)
     }
 
     fn add_graph(&mut self, graph: GraphProto, outer: Option<usize>) {
@@ -217,7 +217,12 @@ impl OnnxOperators {
     }
 
     fn refuse(&self, index: usize, reason: String) -> EngineError {
-        tract::unsupported(&self.nodes[index].proto, reason)
+        let node = &self.nodes[index].proto;
+        EngineError::Operator {
+            op_type: node.op_type.clone(),
+            op_name: proto::node_name(node),
+            reason,
+        }
     }
 }
 
@@ -262,7 +267,11 @@ impl OperatorSource for OnnxOperators {
                 .filter_map(|value| by_name.get(&value.name).copied().cloned())
                 .collect()
         };
-        let mut loaded = tract::load_part(&model, &self.path, options)?;
+        let source = ModelSource::Part {
+            bytes: &model.encode_to_vec(),
+            path: &self.path,
+        };
+        let mut loaded = self.engine.load(source, options)?;
         let outputs = loaded.run(&inputs, None)?;
         Ok(given.outputs.iter().copied().zip(outputs).collect())
     }
@@ -289,8 +298,8 @@ fn add_value(
         graph.initializer.push(TensorProto {
             name: name.to_owned(),
             dims: dims.collect(),
-            data_type: number,
-            raw_data: tensor.bytes().to_vec(),
+            data_type: Some(number),
+            raw_data: Some(tensor.bytes().to_vec().into()),
             ..TensorProto::default()
         });
         return Ok(());
@@ -299,8 +308,8 @@ fn add_value(
         value: Some(DimValue::DimValue(n)),
         ..Dimension::default()
     };
-    let known = type_proto::Tensor {
-        elem_type: number,
+    let known = TensorTypeProto {
+        elem_type: Some(number),
         shape: Some(TensorShapeProto {
             dim: dims.map(dim).collect(),
         }),

@@ -3,15 +3,16 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use opscope_store::file_bytes::FileBytes;
 use opscope_store::record::Operator;
 use opscope_tensor::DType;
-use tract_onnx::pb::tensor_proto::DataType;
-use tract_onnx::pb::tensor_shape_proto::dimension::Value as DimValue;
-use tract_onnx::pb::type_proto::Value as TypeValue;
-use tract_onnx::pb::{GraphProto, ModelProto, NodeProto, ValueInfoProto};
-use tract_onnx::prelude::*;
+use prost::Message;
+use prost::bytes::Bytes;
 
 use super::attribute;
+use super::schema::{
+    DataType, DimValue, Dimension, GraphProto, ModelProto, NodeProto, TypeValue, ValueInfoProto,
+};
 use crate::{Dim, EngineError, Signature, ValueInfo};
 
 /// Deepest nesting of control-flow bodies.
@@ -20,8 +21,14 @@ const BODY_DEPTH_MAX: usize = 32;
 /// The type of a node that holds a value.
 pub(super) const CONSTANT: &str = "Constant";
 
+/// A model, and the bytes that it was decoded from and shares.
+pub(super) struct ModelBytes {
+    pub(super) proto: ModelProto,
+    pub(super) bytes: Bytes,
+}
+
 /// Decodes a model file and checks that its values hang together.
-pub(super) fn read(path: &Path) -> Result<ModelProto, EngineError> {
+pub(super) fn read(path: &Path) -> Result<ModelBytes, EngineError> {
     let invalid = |reason: String| EngineError::Invalid {
         path: path.to_owned(),
         reason,
@@ -36,16 +43,15 @@ pub(super) fn read(path: &Path) -> Result<ModelProto, EngineError> {
     if metadata.len() == 0 {
         return Err(invalid("it is empty".into()));
     }
-    std::fs::File::open(path).map_err(|source| EngineError::Read {
+    let bytes = FileBytes::open(path).map_err(|source| EngineError::Read {
         path: path.to_owned(),
         source,
     })?;
-    let proto = onnx().proto_model_for_path(path);
-    checked(proto).map_err(invalid)
+    checked(Bytes::from_owner(bytes)).map_err(invalid)
 }
 
 /// Decodes and checks a model in memory.
-pub(super) fn decode(bytes: &[u8]) -> Result<ModelProto, EngineError> {
+pub(super) fn decode(bytes: &[u8]) -> Result<ModelBytes, EngineError> {
     let invalid = |reason: String| EngineError::Invalid {
         path: super::MEMORY.into(),
         reason,
@@ -53,12 +59,11 @@ pub(super) fn decode(bytes: &[u8]) -> Result<ModelProto, EngineError> {
     if bytes.is_empty() {
         return Err(invalid("it is empty".into()));
     }
-    let proto = onnx().proto_model_for_read(&mut &*bytes);
-    checked(proto).map_err(invalid)
+    checked(Bytes::copy_from_slice(bytes)).map_err(invalid)
 }
 
-fn checked(proto: TractResult<ModelProto>) -> Result<ModelProto, String> {
-    let mut proto = proto.map_err(|error| {
+fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
+    let proto = ModelProto::decode(bytes.clone()).map_err(|error| {
         let error = error.to_string();
         let is_short = error.contains("buffer underflow");
         let what = if is_short {
@@ -68,16 +73,15 @@ fn checked(proto: TractResult<ModelProto>) -> Result<ModelProto, String> {
         };
         format!("{what} damaged or of another kind ({error})")
     })?;
-    if proto.ir_version <= 0 {
+    if proto.ir_version() <= 0 {
         return Err("it has no ONNX version; the file is of another kind".into());
     }
     let graph = proto
         .graph
-        .as_mut()
+        .as_ref()
         .ok_or("it has no graph; the file is truncated or of another kind")?;
-    graph.initializer.iter_mut().for_each(repair_unsigned);
     check_graph(graph, &HashSet::new(), 0)?;
-    Ok(proto)
+    Ok(ModelBytes { proto, bytes })
 }
 
 /// What the model takes and gives.
@@ -119,7 +123,7 @@ fn untyped(name: &str) -> ValueInfo {
 pub(super) fn opsets(model: &ModelProto) -> Vec<(String, i64)> {
     let imports = model.opset_import.iter();
     imports
-        .map(|import| (import.domain.clone(), import.version))
+        .map(|import| (import.domain().to_owned(), import.version()))
         .collect()
 }
 
@@ -129,8 +133,8 @@ pub(super) fn opset(model: &ModelProto) -> i64 {
     let import = model
         .opset_import
         .iter()
-        .find(|import| is_standard(&import.domain));
-    import.map_or(0, |import| import.version)
+        .find(|import| is_standard(import.domain()));
+    import.map_or(0, |import| import.version())
 }
 
 /// The operator record of a node.
@@ -244,10 +248,14 @@ fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
             "input `{name}` is not a tensor, or its type is missing"
         ));
     };
-    let dtype = dtype(tensor.elem_type)
-        .ok_or_else(|| format!("input `{name}` has the unknown dtype {}", tensor.elem_type))?;
+    let dtype = dtype(tensor.elem_type()).ok_or_else(|| {
+        format!(
+            "input `{name}` has the unknown dtype {}",
+            tensor.elem_type()
+        )
+    })?;
     let dims = tensor.shape.as_ref().map(|shape| {
-        let dim = |d: &tract_onnx::pb::tensor_shape_proto::Dimension| match &d.value {
+        let dim = |d: &Dimension| match &d.value {
             Some(DimValue::DimValue(n)) => usize::try_from(*n).map_or(Dim::Unknown, Dim::Fixed),
             Some(DimValue::DimParam(name)) if !name.is_empty() => Dim::Named(name.clone()),
             _ => Dim::Unknown,
@@ -280,28 +288,15 @@ pub(super) fn dtype(code: i32) -> Option<DType> {
         DataType::Bfloat16 => DType::BF16,
         DataType::Complex64 => DType::C64,
         DataType::Complex128 => DType::C128,
+        DataType::Float8e4m3fn => DType::F8E4M3FN,
+        DataType::Float8e5m2 => DType::F8E5M2,
+        DataType::Float8e8m0 => DType::F8E8M0,
+        DataType::Float4e2m1 => DType::F4E2M1,
+        DataType::Float6e2m3 => DType::F6E2M3,
+        DataType::Float6e3m2 => DType::F6E3M2,
+        DataType::Int4 => DType::I4,
+        DataType::Int2 => DType::I2,
+        DataType::Uint2 => DType::U2,
         _ => return None,
     })
-}
-
-/// The engine's loader looks for `uint32` and `uint64` elements in the wrong field of the message
-/// when they are not given as raw bytes.
-fn repair_unsigned(tensor: &mut tract_onnx::pb::TensorProto) {
-    if !tensor.raw_data.is_empty() || tensor.uint64_data.is_empty() {
-        return;
-    }
-    match DataType::try_from(tensor.data_type) {
-        Ok(DataType::Uint32) => {
-            let bytes = tensor
-                .uint64_data
-                .iter()
-                .flat_map(|&v| (v as u32).to_le_bytes());
-            tensor.raw_data = bytes.collect();
-        }
-        Ok(DataType::Uint64) => {
-            let bytes = tensor.uint64_data.iter().flat_map(|&v| v.to_le_bytes());
-            tensor.raw_data = bytes.collect();
-        }
-        _ => {}
-    }
 }

@@ -8,6 +8,7 @@ mod dropout;
 mod gemm;
 mod graph;
 mod limits;
+mod message;
 mod nodewise;
 mod non_finite;
 mod scan;
@@ -20,13 +21,12 @@ use opscope_capture::Tap;
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
-use tract_onnx::pb::ModelProto;
 use tract_onnx::prelude::*;
 
 use self::graph::Graph;
 
-pub(super) use self::limits::unsupported;
-
+use super::proto::ModelBytes;
+use super::schema::ModelProto;
 use super::{known_types, proto};
 use crate::guard;
 use crate::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource, Signature};
@@ -37,15 +37,6 @@ const NAME: &str = "tract";
 const VERSION: &str = "0.23.9";
 /// The engine to suggest where tract does not do.
 const OTHER_ENGINE: &str = "ONNX Runtime";
-
-/// Prepares a part of the model that was read from `path`.
-pub(super) fn load_part(
-    proto: &ModelProto,
-    path: &Path,
-    options: &LoadOptions,
-) -> Result<Box<dyn LoadedModel>, EngineError> {
-    Ok(Box::new(TractModel::new(proto, path, options)?))
-}
 
 /// The tract engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,7 +56,7 @@ impl Engine for Tract {
         NAME
     }
 
-    fn version(&self) -> Option<&'static str> {
+    fn version(&self) -> Option<&str> {
         Some(VERSION)
     }
 
@@ -74,21 +65,23 @@ impl Engine for Tract {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
-        let (proto, path) = match source {
+        let (model, path) = match source {
             ModelSource::File(path) => (proto::read(path)?, path),
             ModelSource::Memory(bytes) => (proto::decode(bytes)?, Path::new(super::MEMORY)),
+            ModelSource::Part { bytes, path } => (proto::decode(bytes)?, path),
         };
-        Ok(Box::new(TractModel::new(&proto, path, options)?))
+        Ok(Box::new(TractModel::new(&model, path, options)?))
     }
 }
 
 impl TractModel {
     /// Prepares a model that was read from `path`, or is part of one that was.
     fn new(
-        proto: &ModelProto,
+        model: &ModelBytes,
         path: &Path,
         options: &LoadOptions,
     ) -> Result<TractModel, EngineError> {
+        let proto = &model.proto;
         let invalid = |reason: String| EngineError::Invalid {
             path: path.to_owned(),
             reason,
@@ -101,7 +94,8 @@ impl TractModel {
         let framework = framework(proto);
         limits::check(&framework, graph_proto)?;
         let dir = path.parent().and_then(Path::to_str).unwrap_or("");
-        let parsed = quietly(|| framework.parse(proto, Some(dir)))
+        let own = message::decode(&model.bytes).map_err(invalid)?;
+        let parsed = quietly(|| framework.parse(&own, Some(dir)))
             .map_err(|reason| limits::name_failing_node(graph_proto, invalid(reason)))?;
         let mut operators = Vec::new();
         let graph = quietly(|| Graph::new(parsed.model, graph_proto, options, &mut operators))

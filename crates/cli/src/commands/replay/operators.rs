@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use opscope_analysis::compare::side::{Run, Side};
 use opscope_engine::operator_source::OperatorSource;
@@ -120,15 +121,21 @@ impl<'a> Located<'a> {
 
 #[cfg(feature = "tract")]
 pub(super) fn open(path: &Path) -> Result<Box<dyn OperatorSource>, Failure> {
-    Ok(Box::new(opscope_engine::onnx::OnnxOperators::open(path)?))
+    use opscope_engine::onnx::{OnnxOperators, Tract};
+
+    Ok(Box::new(OnnxOperators::open(Arc::new(Tract), path)?))
 }
 
 #[cfg(feature = "tract")]
 #[expect(clippy::unnecessary_wraps, reason = "without an engine it fails")]
 fn of_description(path: &Path, graph: &GraphFile) -> Result<Box<dyn OperatorSource>, Refusal> {
-    use opscope_engine::onnx::OnnxOperators;
+    use opscope_engine::onnx::{OnnxOperators, Tract};
 
-    Ok(Box::new(OnnxOperators::of_description(path, graph)))
+    Ok(Box::new(OnnxOperators::of_description(
+        Arc::new(Tract),
+        path,
+        graph,
+    )))
 }
 
 #[cfg(not(feature = "tract"))]

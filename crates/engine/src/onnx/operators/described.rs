@@ -5,28 +5,30 @@ use std::path::Path;
 
 use opscope_store::file_format::graph_json::{GraphFile, GraphOperator, STANDARD_DOMAIN};
 use opscope_store::record::{AttributeType, Operator};
-use tract_onnx::pb::{ModelProto, NodeProto, OperatorSetIdProto};
 
 use super::super::attribute;
+use super::super::schema::{ModelProto, NodeProto, OperatorSetIdProto};
 use super::{Node, OnnxOperators, Scope};
+use crate::SharedEngine;
 use crate::operator_source::SourceOperator;
 
 /// Version of the model file format that carries every operator set that engines know.
 const IR_VERSION: i64 = 8;
 
-pub(super) fn operators(path: &Path, graph: &GraphFile) -> OnnxOperators {
+pub(super) fn operators(engine: SharedEngine, path: &Path, graph: &GraphFile) -> OnnxOperators {
     let import = |(domain, version): (&String, &i64)| OperatorSetIdProto {
-        domain: match domain.as_str() {
+        domain: Some(match domain.as_str() {
             STANDARD_DOMAIN => String::new(),
             other => other.to_owned(),
-        },
-        version: *version,
+        }),
+        version: Some(*version),
     };
     let (nodes, operators) = graph.operators.iter().map(of_operator).unzip();
     OnnxOperators {
+        engine,
         path: path.to_owned(),
         frame: ModelProto {
-            ir_version: IR_VERSION,
+            ir_version: Some(IR_VERSION),
             opset_import: graph.opsets.iter().map(import).collect(),
             ..ModelProto::default()
         },

@@ -10,12 +10,12 @@ use opscope_capture::{Probe, Tap};
 use opscope_store::record::Operator;
 use opscope_tensor::Tensor as OurTensor;
 use tract_linalg::multithread::Executor;
-use tract_onnx::pb::{GraphProto, NodeProto};
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::konst::Const;
 use tract_onnx::tract_core::plan;
 use tract_onnx::tract_hir::internal::*;
 
+use super::super::schema::{GraphProto, NodeProto};
 use super::super::{layout, proto};
 use super::nodewise::NodeCache;
 use super::scan::{self, ScanNode};

@@ -1,9 +1,9 @@
 //! What tract lacks, or computes wrongly without saying so.
 
 use tract_onnx::Onnx;
-use tract_onnx::pb::{AttributeProto, GraphProto, NodeProto};
 
 use super::super::proto;
+use super::super::schema::{AttributeProto, GraphProto, NodeProto};
 use super::{NAME, OTHER_ENGINE};
 use crate::EngineError;
 
@@ -53,7 +53,7 @@ pub(super) fn name_failing_node(graph: &GraphProto, error: EngineError) -> Engin
 }
 
 /// The error about a node that the engine cannot run.
-pub(in super::super) fn unsupported(node: &NodeProto, reason: String) -> EngineError {
+fn unsupported(node: &NodeProto, reason: String) -> EngineError {
     EngineError::Unsupported {
         engine: NAME,
         op_type: node.op_type.clone(),
@@ -71,7 +71,7 @@ fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
         return Some("it has no such operator".into());
     }
     let attribute = |name: &str| node.attribute.iter().find(|attr| attr.name == name);
-    if node.op_type == "SpaceToDepth" && attribute("mode").is_some_and(|mode| mode.s == b"CRD") {
+    if node.op_type == "SpaceToDepth" && attribute("mode").is_some_and(|mode| mode.s() == b"CRD") {
         return Some("it gives wrong values for `mode=CRD`".into());
     }
     let is_present = |i: usize| node.input.get(i).is_some_and(|name| !name.is_empty());
@@ -85,12 +85,12 @@ fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
     {
         return Some(format!("it passes over the attribute `{}`", attr.name));
     }
-    let is_causal = attribute("is_causal").is_some_and(|attr| attr.i == 1);
+    let is_causal = attribute("is_causal").is_some_and(|attr| attr.i() == 1);
     if is_attention && is_causal && is_present(4) {
         return Some("it gives wrong values for causal attention with a past".into());
     }
     let direction = node.attribute.iter().find(|attr| attr.name == "direction");
-    let is_reverse = direction.is_some_and(|attr| attr.s == b"reverse");
+    let is_reverse = direction.is_some_and(|attr| attr.s() == b"reverse");
     if is_reverse && matches!(node.op_type.as_str(), "LSTM" | "GRU" | "RNN") {
         return Some("it gives wrong values for `direction=reverse`".into());
     }
