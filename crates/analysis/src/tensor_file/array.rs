@@ -16,7 +16,8 @@ use super::{FileKind, TensorFile};
 pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
     let (header, n_start) = NpyHeader::decode(bytes.as_ref())?;
     let is_reordered = header.is_fortran_order && header.shape.n_axes() > 1;
-    if header.is_big_endian || is_reordered {
+    let is_text = header.dtype == DType::String;
+    if header.is_big_endian || is_reordered || is_text {
         let array = npy::from_bytes(bytes.as_ref().to_vec())?;
         let mut file = TensorFile::from_array(&array, file_name, Layout::Nd);
         file.n_start = n_start as u64;
@@ -54,6 +55,9 @@ pub(super) fn compressed_array_file(
     })
 }
 
+/// A number that no dtype has.
+const UNKNOWN: u32 = u32::MAX;
+
 /// What a header would say of an array.
 pub(super) fn array_entry(
     dtype: DType,
@@ -62,7 +66,7 @@ pub(super) fn array_entry(
     n_bytes: u64,
 ) -> TensorEntry {
     TensorEntry {
-        data_type: dtype_code(dtype),
+        data_type: dtype_code(dtype).unwrap_or(UNKNOWN),
         format: layout_code(layout),
         shape: Some(shape.iter().map(|&dim| dim as u64).collect()),
         size: n_bytes,

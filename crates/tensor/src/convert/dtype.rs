@@ -32,7 +32,7 @@ pub struct Decoded<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// The elements are text or handles to something else, so they have no numeric value.
-    #[error("elements of type `{0}` have no value that numpy can hold")]
+    #[error("elements of type `{0}` have no numeric value")]
     NoValue(DType),
     /// The byte count differs from what dtype and shape ask for.
     #[error("{dtype} tensor of shape {shape} takes {expected} bytes, found {found}")]
@@ -59,13 +59,14 @@ pub fn numpy_dtype(dtype: DType) -> Option<DType> {
     Some(match dtype {
         F32 | F16 | F64 | I8 | U8 | I16 | U16 | I32 | U32 | I64 | U64 | Bool | C64 | C128 => dtype,
         QI8 | DualSubI8 | I4 | I2 => I8,
-        QU8 | DualSubU8 | U2 | U1 | Undefined | HiF4Scale => U8,
+        QU8 | DualSubU8 | U4 | U2 | U1 | Undefined | HiF4Scale => U8,
         QI16 => I16,
         QU16 => U16,
         QI32 => I32,
         Resource => I64,
         BF16 | F8E8M0 => F32,
-        HiF8 | F8E5M2 | F8E4M3FN | F6E3M2 | F6E2M3 | F4E2M1 | F4E1M2 | HiF4 => F16,
+        HiF8 | F8E5M2 | F8E4M3FN | F8E4M3FNUZ | F8E5M2FNUZ | F6E3M2 | F6E2M3 | F4E2M1 | F4E1M2
+        | HiF4 => F16,
         C32 => C64,
         String | StringRef | Dual | Variant => return None,
     })
@@ -114,11 +115,14 @@ pub fn decode<'a>(
         DType::F6E2M3 => table::expand_six_bits(bytes, &table::E2M3, n_bytes),
         DType::F8E5M2 => table::expand(bytes, &table::E5M2, n_bytes),
         DType::F8E4M3FN => table::expand(bytes, &table::E4M3FN, n_bytes),
+        DType::F8E4M3FNUZ => table::expand(bytes, &table::E4M3FNUZ, n_bytes),
+        DType::F8E5M2FNUZ => table::expand(bytes, &table::E5M2FNUZ, n_bytes),
         DType::HiF8 => table::expand(bytes, &table::HIF8, n_bytes),
         DType::F8E8M0 => table::expand(bytes, &table::E8M0, n_bytes),
         DType::F4E2M1 => table::expand(bytes, &table::E2M1, n_bytes),
         DType::F4E1M2 | DType::HiF4 => table::expand(bytes, &table::E1M2, n_bytes),
         DType::I4 => table::expand(bytes, &table::I4, n_bytes),
+        DType::U4 => table::expand(bytes, &table::U4, n_bytes),
         DType::I2 => table::expand(bytes, &table::I2, n_bytes),
         DType::U2 => table::expand(bytes, &table::U2, n_bytes),
         DType::U1 => table::expand(bytes, &table::U1, n_bytes),
