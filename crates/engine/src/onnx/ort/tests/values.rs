@@ -3,6 +3,14 @@
 use super::super::value::PAIRS;
 use super::*;
 
+/// From this 1.x on, a library has to know every dtype.
+const MINOR_WITH_ALL: u32 = 31;
+
+fn minor(engine: &OnnxRuntime) -> u32 {
+    let version = engine.version().unwrap();
+    version.split('.').nth(1).unwrap().parse().unwrap()
+}
+
 /// A copy of a tensor at an address that is not a multiple of two.
 fn misaligned(tensor: &Tensor) -> Tensor {
     struct Odd(Vec<u8>, usize);
@@ -29,6 +37,7 @@ fn elements_of_every_dtype_arrive_and_come_back() {
         let Some(code) = (1..40).find(|&code| proto::dtype(code) == Some(dtype)) else {
             panic!("{dtype} has no number");
         };
+        let is_young = matches!(dtype, DType::F8E8M0 | DType::F4E2M1 | DType::U2 | DType::I2);
         for n in [0_usize, 1, 5] {
             let shape = Shape::new([n]).unwrap();
             let given = if dtype == DType::String {
@@ -60,6 +69,10 @@ fn elements_of_every_dtype_arrive_and_come_back() {
                     text.contains("not currently registered or supported"),
                     "{text}"
                 );
+                continue;
+            }
+            if is_young && loaded.is_err() {
+                assert!(minor(&engine) < MINOR_WITH_ALL, "{dtype}");
                 continue;
             }
             let mut model = loaded.unwrap();
@@ -152,11 +165,20 @@ fn data_outside_are_found_beside_the_model() {
     for source in [ModelSource::File(&path), part] {
         let error = engine.load(source, &options).map(drop).unwrap_err();
         assert!(matches!(error, EngineError::Invalid { .. }), "{error}");
-        assert!(error.to_string().contains("weights.bin"), "{error}");
+        let is_named = error.to_string().contains("weights.bin");
+        assert!(is_named || minor(&engine) < 21, "{error}");
     }
     std::fs::write(dir.path().join("weights.bin"), floats(&[3.0, 4.0]).bytes()).unwrap();
     for source in [ModelSource::File(&path), part] {
-        let mut model = engine.load(source, &options).unwrap();
+        let loaded = engine.load(source, &options);
+        if let Err(error) = &loaded
+            && minor(&engine) < 21
+        {
+            let text = error.to_string();
+            assert!(text.ends_with("; 1.21 or newer can"), "{text}");
+            continue;
+        }
+        let mut model = loaded.unwrap();
         let y = model.run(&[floats(&[1.0, 2.0])], None).unwrap();
         assert_eq!(y[0].bytes(), floats(&[4.0, 6.0]).bytes());
     }
