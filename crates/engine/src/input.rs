@@ -98,7 +98,8 @@ pub fn resolve_shape(value: &ValueInfo, wanted: Option<&Shape>) -> Result<Shape,
     Shape::new(dims).map_err(|source| InputError::TooLarge { name, source })
 }
 
-fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError> {
+/// Whether an input fits what the model declares.
+pub(crate) fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError> {
     if value.dtype != tensor.dtype() {
         return Err(InputError::Dtype {
             name: value.name.clone(),
