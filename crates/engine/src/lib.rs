@@ -8,6 +8,7 @@
 //! | `onnx::Tract` | `tract` (default) | tract, embedded; ONNX models on the CPU |
 //! | [`fake::FakeModel`] | – | a graph of closures, for tests and examples |
 
+pub mod choice;
 mod engine;
 mod error;
 pub mod fake;
