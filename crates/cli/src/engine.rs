@@ -29,7 +29,7 @@ pub(crate) struct GraphArguments {
     /// Run the graph that the model has, or what ONNX Runtime makes of it to run it fast
     #[arg(long, value_name = "GRAPH", default_value = "original", value_parser = graph_kind(), help_heading = "Engine")]
     graph: GraphKind,
-    /// An execution provider of ONNX Runtime to run operators on, such as CUDAExecutionProvider; may be repeated, the
+    /// An execution provider of ONNX Runtime to run operators on, such as `cuda` or `cuda:1`; may be repeated, the
     /// preferred one first. What none of them has runs on the CPU
     #[arg(long, value_name = "NAME", help_heading = "Engine")]
     provider: Vec<String>,
@@ -120,16 +120,24 @@ impl EngineInUse {
         self.chosen.engine.name()
     }
 
-    pub(crate) fn load(
-        &self,
-        source: ModelSource<'_>,
-    ) -> Result<Box<dyn LoadedModel>, EngineError> {
-        self.chosen.engine.load(source, &self.options)
+    pub(crate) fn load(&self, source: ModelSource<'_>) -> Result<Box<dyn LoadedModel>, Failure> {
+        let loaded = self.chosen.engine.load(source, &self.options);
+        loaded.map_err(|error| match error {
+            // Nothing has been done yet: what cannot be had is what was asked for beside the model.
+            EngineError::Engine { .. } if self.options != self.plain_options() => {
+                Failure::new(USAGE, error)
+            }
+            error => error.into(),
+        })
     }
 
-    /// Adds what a report says of it; `engine` stays a name.
+    fn plain_options(&self) -> LoadOptions {
+        LoadOptions::with_threads(self.options.n_threads)
+    }
+
+    /// Adds what a report says of it; `engine` is the word that `--engine` takes.
     pub(crate) fn add_to(&self, report: &mut Map<String, Value>) {
-        report.insert("engine".into(), json!(self.name()));
+        report.insert("engine".into(), json!(self.chosen.kind.name()));
         report.insert("engine_version".into(), json!(self.chosen.engine.version()));
         report.insert("engine_library".into(), json!(self.library()));
         report.insert("engine_reason".into(), json!(self.chosen.reason));

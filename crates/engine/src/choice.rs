@@ -260,10 +260,13 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
             }
         }?;
         let engine = load(&path).map_err(|error| {
+            let reason = match error {
+                EngineError::Library { reason, .. } => reason,
+                other => other.to_string(),
+            };
             let path = path.display();
-            let causes = with_causes(&error);
             Trouble::NotUsable(format!(
-                "ONNX Runtime's `{path}`, {how}, cannot be used: {causes}"
+                "the library `{path}`, {how}, cannot be used: {reason}"
             ))
         })?;
         Ok(Chosen {
@@ -287,13 +290,13 @@ fn no_engine(reason: String) -> EngineError {
     EngineError::NoEngine { reason }
 }
 
-fn with_causes(error: &EngineError) -> String {
-    let first: &dyn std::error::Error = error;
-    let causes = std::iter::successors(Some(first), |error| error.source());
-    let texts: Vec<String> = causes.map(ToString::to_string).collect();
-    texts.join(": ")
+#[cfg(feature = "onnxruntime")]
+#[expect(clippy::unnecessary_wraps, reason = "other builds have none")]
+fn built_in_loader() -> Option<Loader> {
+    Some(|path| Ok(Arc::new(crate::onnx::OnnxRuntime::load(path)?)))
 }
 
+#[cfg(not(feature = "onnxruntime"))]
 fn built_in_loader() -> Option<Loader> {
     None
 }
