@@ -182,7 +182,9 @@ impl Trouble {
                 "this build has no ONNX Runtime: build it with `--features onnxruntime`".to_owned()
             }
             Trouble::Missing(text) => {
-                format!("{text}; `pip install onnxruntime` or --engine-lib gives one")
+                format!(
+                    "{text}; `pip install onnxruntime` gives one, --engine-lib or {LIBRARY_VARIABLE} names one"
+                )
             }
             Trouble::Unusable(text) => text.clone(),
         }
