@@ -11,6 +11,8 @@ mod library;
 mod native;
 mod provider;
 mod session;
+#[cfg(test)]
+mod tests;
 mod value;
 
 use std::path::{Path, PathBuf};
