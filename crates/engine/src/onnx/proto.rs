@@ -129,7 +129,6 @@ pub(super) fn opsets(model: &ModelProto) -> Vec<(String, i64)> {
 
 /// The version of the standard operator set; 0 if the file names none.
 pub(super) fn opset(model: &ModelProto) -> i64 {
-    let is_standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
     let import = model
         .opset_import
         .iter()
@@ -182,6 +181,19 @@ pub(super) fn bodies(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
     node.attribute
         .iter()
         .flat_map(|attr| attr.g.iter().chain(&attr.graphs))
+}
+
+/// The same graphs, to be changed.
+#[cfg(feature = "onnxruntime")]
+pub(super) fn bodies_mut(node: &mut NodeProto) -> impl Iterator<Item = &mut GraphProto> {
+    node.attribute
+        .iter_mut()
+        .flat_map(|attr| attr.g.iter_mut().chain(&mut attr.graphs))
+}
+
+/// Whether a domain is that of ONNX's own operators.
+pub(super) fn is_standard(domain: &str) -> bool {
+    domain.is_empty() || domain == "ai.onnx"
 }
 
 /// Every node of a graph and of the bodies inside it.
