@@ -151,7 +151,7 @@ pub(super) fn numbered(graph: &GraphProto) -> impl Iterator<Item = (u32, &NodePr
 #[cfg(feature = "onnxruntime")]
 pub(super) fn operators(graph: &GraphProto) -> Vec<Arc<Operator>> {
     numbered(graph)
-        .filter(|(_, node)| node.op_type != CONSTANT)
+        .filter(|(_, node)| !is_constant(node))
         .map(|(task_id, node)| Arc::new(operator(node, task_id)))
         .collect()
 }
@@ -221,6 +221,12 @@ pub(super) fn bodies_mut(node: &mut NodeProto) -> impl Iterator<Item = &mut Grap
     node.attribute
         .iter_mut()
         .flat_map(|attr| attr.g.iter_mut().chain(&mut attr.graphs))
+}
+
+/// Whether a node only holds a value.
+#[cfg(feature = "onnxruntime")]
+pub(super) fn is_constant(node: &NodeProto) -> bool {
+    node.op_type == CONSTANT && is_standard(&node.domain)
 }
 
 /// Whether a domain is that of ONNX's own operators.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use prost::Message;
 
 use super::super::proto;
-use super::super::schema::{DataLocation, GraphProto, ModelProto, StringStringEntryProto, TensorProto};
+use super::super::schema::{DataLocation, GraphProto, ModelProto, StringStringEntryProto};
 
 /// Smaller weights are handed over: the engine wants to know some of them early, and a reference is not free.
 const N_BYTES_MIN: usize = 4 << 10;
@@ -35,7 +35,7 @@ impl Home {
         let real_folder = real.as_deref().map(parent);
         let is_same = real_folder.is_some() && real_folder == folder.canonicalize().ok();
         // The engine follows no link out of the folder, but that is where data beside the model are.
-        if !is_same && has_external_data(model) {
+        if !is_same && model.graph.as_ref().is_some_and(proto::has_data_outside) {
             return Home {
                 folder,
                 file_name: None,
@@ -47,20 +47,6 @@ impl Home {
             file_name: file_name.and_then(|name| name.to_str()).map(ToOwned::to_owned),
         }
     }
-}
-
-/// Whether a model keeps any data outside.
-pub(super) fn has_external_data(model: &ModelProto) -> bool {
-    fn any(graph: &GraphProto) -> bool {
-        let is_external =
-            |tensor: &TensorProto| tensor.data_location == Some(DataLocation::External as i32);
-        graph.initializer.iter().any(is_external)
-            || graph.node.iter().any(|node| {
-                let mut tensors = node.attribute.iter().filter_map(|attribute| attribute.t.as_ref());
-                tensors.any(is_external) || proto::bodies(node).any(any)
-            })
-    }
-    model.graph.as_ref().is_some_and(any)
 }
 
 /// Makes references of the weights that lie in `file`, the bytes of the file that is called `file_name`.

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::{PoisonError, RwLock};
 
-use opscope_tensor::{DType, Layout, Shape, TensorView, text};
+use opscope_tensor::{DType, Layout, Shape, Tensor, TensorView, text};
 use ort::AsPointer;
 use ort::operator::ComputeContext;
 use ort::sys;
@@ -47,6 +47,20 @@ impl Seen<'_> {
             layout,
             bytes,
         }
+    }
+
+    /// A copy in memory of our own; `None` if there is no memory for it.
+    pub(super) fn into_tensor(self) -> Option<Tensor> {
+        let bytes = match self.elements {
+            Elements::There(bytes) => {
+                let mut copy = Vec::new();
+                copy.try_reserve_exact(bytes.len()).ok()?;
+                copy.extend_from_slice(bytes);
+                copy
+            }
+            Elements::Made(bytes) => bytes,
+        };
+        Tensor::from_vec(self.dtype, self.shape, bytes).ok()
     }
 
     /// Number of axes.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use opscope_store::record::Operator;
 
 use self::scope::{Binding, Scopes};
-use super::super::proto::{self, CONSTANT};
+use super::super::proto;
 use super::super::schema::{
     AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
 };
@@ -74,10 +74,24 @@ pub(super) fn tap_of_name(name: &str) -> Option<usize> {
 
 /// Puts a tap behind each operator of which something is wanted.
 pub(super) fn tap(known: &Known<'_>, wanted: &Wanted) -> Tapped {
+    rewritten(known, wanted, Place::Behind)
+}
+
+/// Where taps are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// They run when their operator is done.
+    Behind,
+    /// They run before it.
+    Before,
+}
+
+fn rewritten(known: &Known<'_>, wanted: &Wanted, place: Place) -> Tapped {
     let mut model = known.model.clone();
     let mut rewriter = Rewriter {
         known,
         wanted,
+        place,
         n_graphs: 0,
         n_tasks: 0,
         scopes: Scopes::default(),
@@ -93,6 +107,32 @@ pub(super) fn tap(known: &Known<'_>, wanted: &Wanted) -> Tapped {
         sites: rewriter.sites,
         values: rewriter.values,
     }
+}
+
+/// Puts one tap into a model, in front of the operator of this task, that reads what the operator reads.
+///
+/// The tap is the last node of its graph, from which the engine begins to walk back.
+pub(super) fn tap_before(known: &Known<'_>, task_id: u32) -> Tapped {
+    let operator = known.operators.get(&task_id);
+    let wanted = Wanted::inputs_of(operator.map(AsRef::as_ref));
+    rewritten(known, &wanted, Place::Before)
+}
+
+/// A text of the library's in which names that were given here are replaced by those that `own` knows.
+pub(super) fn with_own_names<'a>(text: &str, own: impl Fn(u32) -> Option<&'a str>) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(PREFIX) {
+        let n_digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let (digits, behind) = after.split_at(n_digits);
+        result.push_str(before);
+        match digits.parse().ok().and_then(&own) {
+            Some(name) => result.push_str(name),
+            None => result.extend([PREFIX, digits]),
+        }
+        rest = behind;
+    }
+    result + rest
 }
 
 /// Gives every operator of a model a name that no other has, by which errors can say which one it was; returns the
@@ -153,6 +193,7 @@ struct Iterations {
 struct Rewriter<'a> {
     known: &'a Known<'a>,
     wanted: &'a Wanted,
+    place: Place,
     n_graphs: usize,
     n_tasks: u32,
     scopes: Scopes,
@@ -175,8 +216,7 @@ impl Rewriter<'_> {
             for name in node.output.iter().filter(|name| !name.is_empty()) {
                 self.bind(number, name, iterations);
             }
-            let is_constant = node.op_type == CONSTANT && proto::is_standard(&node.domain);
-            if !is_constant && !iterations.is_opaque {
+            if !proto::is_constant(&node) && !iterations.is_opaque {
                 taps.extend(self.tap(&node, task_id, iterations, &mut nodes));
             }
             self.scopes.end_node();
@@ -320,6 +360,7 @@ impl Rewriter<'_> {
             }
         }
         let mut outputs = node.output.iter().filter(present);
+        is_behind |= self.place == Place::Before;
         while !is_behind && let Some(name) = outputs.next() {
             // Without any the tap might run before the operator does, which may fail.
             is_behind = self.wire(name, site, inputs).is_some();

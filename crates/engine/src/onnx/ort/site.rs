@@ -21,8 +21,7 @@ pub(super) struct WantedSlots {
 impl Wanted {
     /// What a tap asks for of a run in which no operator fails.
     pub(super) fn by(tap: &Tap) -> Wanted {
-        let tells_failures_only = matches!(tap.plan().purpose, Purpose::Failures(_));
-        if tells_failures_only {
+        if let Purpose::Failures(_) = tap.plan().purpose {
             return Wanted::default();
         }
         let slots = |kept: &Arc<Kept>| {
@@ -38,13 +37,18 @@ impl Wanted {
         Wanted(kept.map(|(task_id, kept)| (*task_id, slots(kept))).collect())
     }
 
-    /// Every value of these operators.
-    pub(super) fn every(operators: &[Arc<Operator>]) -> Wanted {
-        let slots = |operator: &Arc<Operator>| WantedSlots {
+    /// Every input of one operator.
+    pub(super) fn inputs_of(operator: Option<&Operator>) -> Wanted {
+        let slots = |operator: &Operator| WantedSlots {
             inputs: (0..operator.inputs.len()).collect(),
-            outputs: (0..operator.outputs.len()).collect(),
+            outputs: Vec::new(),
         };
-        Wanted(operators.iter().map(|operator| (operator.task_id, slots(operator))).collect())
+        Wanted(operator.map(|operator| (operator.task_id, slots(operator))).into_iter().collect())
+    }
+
+    /// Whether nothing is to be shown of any operator.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// What is to be shown of an operator; `None` if nothing is.

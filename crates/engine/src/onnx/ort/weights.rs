@@ -14,7 +14,7 @@ use opscope_tensor::{DType, Identity, Shape, Tensor, text};
 use prost::bytes::Bytes;
 
 use self::external::Files;
-use super::super::proto::{self, CONSTANT};
+use super::super::proto;
 use super::super::schema::{AttributeProto, DataLocation, GraphProto, ModelProto, TensorProto};
 
 /// Weights and constants of all graphs of a model. Graphs are numbered in the order of the file, each before those
@@ -69,8 +69,7 @@ impl Walk {
             self.add(number, weight.name.clone(), tensor);
         }
         for node in &mut graph.node {
-            if node.op_type == CONSTANT
-                && proto::is_standard(&node.domain)
+            if proto::is_constant(node)
                 && let (Some(name), Some(attribute)) = (node.output.first(), node.attribute.first_mut())
             {
                 let tensor = self.constant(attribute);
