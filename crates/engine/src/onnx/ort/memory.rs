@@ -2,6 +2,11 @@
 //!
 //! The C functions are called directly: between two operators there is no time for objects around them.
 
+#![expect(
+    unsafe_code,
+    reason = "values are memory at an address, and what is lent outlives no call"
+)]
+
 use std::ffi::c_void;
 use std::ptr::{self, NonNull};
 use std::sync::{PoisonError, RwLock};

@@ -30,20 +30,27 @@ pub(super) struct Prepared {
     refused: HashSet<String>,
 }
 
+/// Where a model comes from.
+pub(super) struct Origin<'a> {
+    /// The file that it was read from, or is part of.
+    pub(super) path: &'a Path,
+    /// Whether the bytes of the file are those of the model.
+    pub(super) is_file: bool,
+    /// Whether the library finds data outside of a model in memory.
+    pub(super) can_refer: bool,
+}
+
 impl Prepared {
-    /// Prepares a model that was read from `path`, or is part of one that was. `is_file` says that the bytes of the
-    /// file are those of the model, and `can_refer` that the library finds data outside of a model in memory.
+    /// Prepares a model that has these operators.
     pub(super) fn new(
         model: ModelBytes,
-        path: &Path,
-        is_file: bool,
-        can_refer: bool,
+        origin: &Origin<'_>,
+        operators: &[Arc<Operator>],
     ) -> Prepared {
         let ModelBytes { mut proto, bytes } = model;
-        let home = Home::of(path, &proto);
+        let home = Home::of(origin.path, &proto);
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
-        let operators = proto::operators(graph);
         let initialised: HashSet<&str> =
             graph.initializer.iter().map(|weight| weight.name.as_str()).collect();
         let inputs = graph.input.iter().map(|input| input.name.clone());
@@ -52,13 +59,13 @@ impl Prepared {
         let kinds = Kinds::of(&proto);
         let weights = Weights::take(&mut proto, &home.folder);
         let tasks = rewrite::name_nodes(&mut proto);
-        if let Some(file_name) = home.file_name.filter(|_| is_file && can_refer) {
+        if let Some(file_name) = home.file_name.filter(|_| origin.is_file && origin.can_refer) {
             by_reference::refer(&mut proto, &bytes, &file_name);
         }
         let graph = proto.graph.as_ref().unwrap_or(&empty);
         Prepared {
             folder: proto::has_data_outside(graph).then_some(home.folder),
-            operators: operators.into_iter().map(|operator| (operator.task_id, operator)).collect(),
+            operators: operators.iter().map(|operator| (operator.task_id, operator.clone())).collect(),
             main_tasks,
             graph_inputs,
             weights,
