@@ -205,7 +205,10 @@ impl OrtModel {
         let wanted = Wanted::by(tap);
         let is_shown = |task_id: &u32| wanted.of(*task_id).is_some();
         let tasks = self.prepared.main_tasks().iter();
-        let unshown: Vec<u32> = tasks.filter(|task_id| !is_shown(task_id)).copied().collect();
+        let unshown: Vec<u32> = tasks
+            .filter(|task_id| !is_shown(task_id))
+            .copied()
+            .collect();
         let result = match wanted.is_empty() {
             true => self.run_plain(inputs).map_err(Ended::Failed),
             false => {
@@ -229,7 +232,11 @@ impl OrtModel {
 
     /// The session whose taps show what is wanted.
     fn prepare_tapped(&mut self, wanted: Wanted) -> Result<(), EngineError> {
-        if self.tapped.as_ref().is_none_or(|tapped| tapped.wanted != wanted) {
+        if self
+            .tapped
+            .as_ref()
+            .is_none_or(|tapped| tapped.wanted != wanted)
+        {
             // Two sessions would hold the packed weights twice.
             self.tapped = None;
             if !self.is_plain_needed {
@@ -311,9 +318,8 @@ fn plain_session(
     path: &Path,
 ) -> Result<Session, EngineError> {
     let builder = session::builder(library, options).map_err(fail)?;
-    let session = by_reference::encode(prepared.model()).and_then(|bytes| {
-        Session::new(library, builder, Source::Bytes(&bytes, prepared.folder()))
-    });
+    let session = by_reference::encode(prepared.model())
+        .and_then(|bytes| Session::new(library, builder, Source::Bytes(&bytes, prepared.folder())));
     session.map_err(|text| {
         let text = prepared.with_own_names(&text);
         error::at_load(&text, path, prepared.model(), &library.version)

@@ -35,6 +35,15 @@ fn load(engine: &OnnxRuntime, model: &ModelProto) -> Box<dyn LoadedModel> {
     loaded.unwrap()
 }
 
+fn id() -> ModelId {
+    ModelId {
+        file_stem: "m".into(),
+        graph_name: "g".into(),
+        load: Some(1),
+        device: 0,
+    }
+}
+
 /// What a run under a plan left.
 struct Captured {
     outputs: Result<Vec<Tensor>, EngineError>,
@@ -49,14 +58,13 @@ fn capture(model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Captured {
 fn capture_by(plan: Plan, model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Captured {
     let sink = Arc::new(MemorySink::default());
     let session = Session::start(plan, sink.clone(), SessionOptions::default()).unwrap();
-    let id = ModelId {
-        file_stem: "m".into(),
-        graph_name: "g".into(),
-        load: Some(1),
-        device: 0,
-    };
-    let names: Vec<String> = model.signature().inputs.iter().map(|v| v.name.clone()).collect();
-    let (mut tap, _) = session.attach(&Arc::new(id), model.operators(), &names);
+    let names: Vec<String> = model
+        .signature()
+        .inputs
+        .iter()
+        .map(|v| v.name.clone())
+        .collect();
+    let (mut tap, _) = session.attach(&Arc::new(id()), model.operators(), &names);
     tap.begin_step(0);
     let outputs = model.run(inputs, Some(&tap));
     drop(tap);
@@ -72,29 +80,48 @@ fn capture_by(plan: Plan, model: &mut dyn LoadedModel, inputs: &[Tensor]) -> Cap
 
 /// Names of the operators in the order in which they were shown.
 fn names(records: &[Record]) -> Vec<&str> {
-    records.iter().map(|record| record.operator.op_name.as_str()).collect()
+    records
+        .iter()
+        .map(|record| record.operator.op_name.as_str())
+        .collect()
 }
 
 /// The value at a position of the operator of this name.
 fn shown<'a>(records: &'a [Record], op_name: &str, side: Side, position: usize) -> &'a Tensor {
-    let record = records.iter().find(|record| record.operator.op_name == op_name);
+    let record = records
+        .iter()
+        .find(|record| record.operator.op_name == op_name);
     let record = record.unwrap_or_else(|| panic!("no record of {op_name} in {:?}", names(records)));
     let slots = match side {
         Side::Input => &record.inputs,
         Side::Output => &record.outputs,
     };
     let slot = slots.iter().find(|(i, _)| *i == position);
-    &slot.unwrap_or_else(|| panic!("{op_name} has no {side:?} {position}")).1
+    &slot
+        .unwrap_or_else(|| panic!("{op_name} has no {side:?} {position}"))
+        .1
 }
 
 fn f32s(tensor: &Tensor) -> Vec<f32> {
     assert_eq!(tensor.dtype(), DType::F32);
-    tensor.bytes().as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+    tensor
+        .bytes()
+        .as_chunks()
+        .0
+        .iter()
+        .map(|b| f32::from_le_bytes(*b))
+        .collect()
 }
 
 fn i64s(tensor: &Tensor) -> Vec<i64> {
     assert_eq!(tensor.dtype(), DType::I64);
-    tensor.bytes().as_chunks().0.iter().map(|b| i64::from_le_bytes(*b)).collect()
+    tensor
+        .bytes()
+        .as_chunks()
+        .0
+        .iter()
+        .map(|b| i64::from_le_bytes(*b))
+        .collect()
 }
 
 fn tensor(dims: &[usize], elements: &[f32]) -> Tensor {
