@@ -360,4 +360,4 @@ impl LoadedModel for OrtModel {
 }
 
 #[cfg(test)]
-mod tests;
+mod tap_tests;
