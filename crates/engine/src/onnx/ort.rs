@@ -18,7 +18,11 @@ mod rewrite;
 mod session;
 mod site;
 mod tap_operator;
+#[cfg(test)]
+mod tap_tests;
 mod tapped;
+#[cfg(test)]
+mod tests;
 mod value;
 mod weights;
 
@@ -358,6 +362,3 @@ impl LoadedModel for OrtModel {
         }
     }
 }
-
-#[cfg(test)]
-mod tap_tests;
