@@ -69,11 +69,14 @@ struct OrtModel {
     value_types: Vec<(String, TensorType)>,
     opsets: Vec<(String, i64)>,
     prepared: Prepared,
-    /// Runs the model when nobody looks. Let go of while it was not needed yet.
+    /// Runs the model when nobody looks. Let go of when somebody does, unless both go on.
     plain: Option<Session>,
+    /// Whether runs with taps and without alternate.
     is_plain_needed: bool,
     /// Runs it with taps.
     tapped: Option<TappedSession>,
+    /// Whether it was told that taps ran out of order.
+    is_order_told: bool,
 }
 
 impl OnnxRuntime {
@@ -163,6 +166,7 @@ impl OrtModel {
             plain: Some(session),
             is_plain_needed: false,
             tapped: None,
+            is_order_told: false,
         })
     }
 
@@ -183,7 +187,7 @@ impl OrtModel {
 
     fn run_plain(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         let names = names(&self.signature);
-        self.is_plain_needed = true;
+        self.is_plain_needed |= self.tapped.is_some();
         let session = match &mut self.plain {
             Some(session) => session,
             None => {
@@ -349,6 +353,18 @@ impl LoadedModel for OrtModel {
 
     fn opsets(&self) -> &[(String, i64)] {
         &self.opsets
+    }
+
+    fn take_warnings(&mut self) -> Vec<String> {
+        let n_inversions = self.tapped.as_ref().map_or(0, TappedSession::n_inversions);
+        if n_inversions == 0 || std::mem::replace(&mut self.is_order_told, true) {
+            return Vec::new();
+        }
+        vec![format!(
+            "{NAME} {} runs operators in another order than versions that are known; values are right, but more of \
+             them are in memory at once ({n_inversions} operators were shown late)",
+            self.library.version
+        )]
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {

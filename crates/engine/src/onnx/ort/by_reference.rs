@@ -110,7 +110,10 @@ fn embed_in(graph: &mut GraphProto, weights: &Weights, n_graphs: &mut usize) {
     for node in &mut graph.node {
         if let (true, Some(name)) = (proto::is_constant(node), node.output.first()) {
             let found = weights.get(number, name);
-            let tensors = node.attribute.iter_mut().filter_map(|attribute| attribute.t.as_mut());
+            let tensors = node
+                .attribute
+                .iter_mut()
+                .filter_map(|attribute| attribute.t.as_mut());
             tensors.for_each(|tensor| take_in(found, tensor));
         }
         for body in proto::bodies_mut(node) {

@@ -3,6 +3,7 @@
 
 mod build;
 mod control_flow;
+mod files;
 mod kinds;
 mod runs;
 mod values;
