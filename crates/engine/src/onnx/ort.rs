@@ -306,6 +306,30 @@ impl OrtModel {
     }
 }
 
+/// A model with a tap behind each of its operators, as a message. What of that goes wrong does so without the library;
+/// for tests that try any bytes.
+///
+/// # Errors
+/// [`EngineError::Invalid`] if it is no model, or too large.
+#[doc(hidden)]
+pub fn with_taps(bytes: &[u8]) -> Result<Vec<u8>, EngineError> {
+    let path = Path::new(super::MEMORY);
+    let model = proto::decode(bytes)?;
+    let operators = model.proto.graph.as_ref().map(proto::operators);
+    let operators = operators.unwrap_or_default();
+    let origin = Origin {
+        path,
+        is_file: false,
+        can_refer: true,
+    };
+    let prepared = Prepared::new(model, &origin, &operators);
+    let tapped = prepared.tapped(&Wanted::every(&operators));
+    by_reference::encode(&tapped.model).map_err(|reason| EngineError::Invalid {
+        path: path.to_owned(),
+        reason,
+    })
+}
+
 fn fail(reason: String) -> EngineError {
     EngineError::Engine {
         engine: NAME,
@@ -326,8 +350,14 @@ fn plain_session(
     path: &Path,
 ) -> Result<Session, EngineError> {
     let builder = session::builder(library, options).map_err(fail)?;
-    let session = by_reference::encode(prepared.model())
-        .and_then(|bytes| Session::new(library, builder, Source::Bytes(&bytes, prepared.folder())));
+    let session = match (by_reference::encode(prepared.model()), prepared.file()) {
+        (Ok(bytes), _) => {
+            let source = Source::Bytes(&bytes, prepared.folder());
+            Session::new(library, builder, source)
+        }
+        (Err(_), Some(file)) => Session::new(library, builder, Source::File(file)),
+        (Err(text), None) => Err(text),
+    };
     session.map_err(|text| {
         let text = prepared.with_own_names(&text);
         error::at_load(&text, path, prepared.model(), &library.version)

@@ -157,7 +157,7 @@ pub(super) fn encode(model: &ModelProto) -> Result<Vec<u8>, String> {
     if n_bytes > N_MESSAGE_BYTES_MAX {
         return Err(format!(
             "the model takes {n_bytes} bytes without the weights that can stay in its file, and a message holds at \
-             most {N_MESSAGE_BYTES_MAX}"
+             most {N_MESSAGE_BYTES_MAX}; from ONNX Runtime 1.21 on all large weights of a file can stay there"
         ));
     }
     Ok(model.encode_to_vec())

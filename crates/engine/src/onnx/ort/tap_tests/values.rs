@@ -279,3 +279,28 @@ fn in_the_order_of_the_file() {
     assert_eq!(names(&captured.records), expected);
     assert_eq!(loaded.take_warnings(), Vec::<String>::new());
 }
+
+/// Damaged models are refused, or are models all the same.
+#[test]
+fn of_any_bytes() {
+    let mut n_models = 0;
+    for (name, n_times) in [("loop.onnx", 1000), ("char_lm.onnx", 10)] {
+        let file = std::fs::read(path(name)).unwrap();
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..n_times {
+            let mut damaged = file.clone();
+            for _ in 0..3 {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                let at = state as usize % damaged.len();
+                damaged[at] = (state >> 32) as u8;
+            }
+            if let Ok(tapped) = super::super::with_taps(&damaged) {
+                n_models += 1;
+                assert!(super::super::with_taps(&tapped).is_ok());
+            }
+        }
+    }
+    assert!(n_models > 0);
+}
