@@ -400,6 +400,9 @@ fn capture(
     n_steps: u64,
     steering: &Steering<'_>,
 ) -> Result<Captured, Failure> {
+    if let Some(error) = subject.model.refusal(request.plan.purpose) {
+        return Err(error.into());
+    }
     let session = start(arguments, request, sinks, n_steps)?;
     let model = &mut subject.model;
     let control = session.control();

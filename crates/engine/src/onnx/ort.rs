@@ -201,11 +201,8 @@ impl OrtModel {
     }
 
     fn run_tapped(&mut self, inputs: &[Tensor], tap: &Tap) -> Result<Vec<Tensor>, EngineError> {
-        if tap.plan().purpose == Purpose::Watch {
-            return Err(EngineError::Watch {
-                engine: NAME,
-                other_engine: OTHER_ENGINE,
-            });
+        if let Some(error) = self.refusal(tap.plan().purpose) {
+            return Err(error);
         }
         if tap.is_stopped() {
             return Err(EngineError::Stopped);
@@ -383,6 +380,14 @@ impl LoadedModel for OrtModel {
 
     fn opsets(&self) -> &[(String, i64)] {
         &self.opsets
+    }
+
+    fn refusal(&self, purpose: Purpose) -> Option<EngineError> {
+        let error = EngineError::Watch {
+            engine: NAME,
+            other_engine: OTHER_ENGINE,
+        };
+        (purpose == Purpose::Watch).then_some(error)
     }
 
     fn take_warnings(&mut self) -> Vec<String> {
