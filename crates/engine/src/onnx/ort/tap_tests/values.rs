@@ -121,6 +121,13 @@ fn of_the_test_models() {
         assert_eq!(counters.n_dropped, 0, "{name}");
         capture(&mut *loaded, &inputs);
         assert_eq!(loaded.take_warnings(), Vec::<String>::new(), "{name}");
+        let two = LoadOptions::with_threads(2);
+        let by_two = engine().unwrap().load(ModelSource::File(&path(name)), &two);
+        let mut by_two = by_two.unwrap();
+        let plain = by_two.run(&inputs, None).unwrap();
+        let shown = capture(&mut *by_two, &inputs);
+        assert_eq!(names(&shown.records), names(&captured.records));
+        assert_eq!(shown.outputs.unwrap()[0].bytes(), plain[0].bytes());
         let mut by_file = engine()
             .unwrap()
             .load(
