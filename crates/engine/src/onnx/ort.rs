@@ -16,6 +16,7 @@ mod prepared;
 mod provider;
 mod rewrite;
 mod session;
+mod shared;
 mod site;
 mod tap_operator;
 #[cfg(test)]
@@ -37,8 +38,8 @@ use opscope_tensor::Tensor;
 use self::library::Library;
 use self::prepared::{Origin, Prepared};
 use self::session::{Session, Source};
+use self::shared::{Halt, Kept};
 use self::site::Wanted;
-use self::tap_operator::{Halt, Kept};
 use self::tapped::{Ended, TappedSession, inputs_of_failed};
 use super::proto::ModelBytes;
 use super::schema::GraphProto;

@@ -9,9 +9,9 @@ use super::library::Library;
 use super::prepared::Prepared;
 use super::rewrite::{self, Tapped};
 use super::session::{self, Session, Source};
+use super::shared::{Halt, Kept, Shared};
 use super::site::Wanted;
-use super::tap_operator::{self, Halt, Kept, Shared};
-use super::{by_reference, error};
+use super::{by_reference, error, tap_operator};
 use crate::LoadOptions;
 
 /// How often a session is tried again without a value that the library does not show.
