@@ -2,7 +2,7 @@
 
 mod attribute;
 mod known_types;
-#[cfg(feature = "tract")]
+#[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod layout;
 mod operators;
 #[cfg(feature = "onnxruntime")]
@@ -14,7 +14,7 @@ mod tract;
 
 pub use operators::OnnxOperators;
 #[cfg(feature = "onnxruntime")]
-pub use ort::OnnxRuntime;
+pub use ort::{OnnxRuntime, with_taps};
 #[cfg(feature = "tract")]
 pub use tract::Tract;
 

@@ -1,0 +1,154 @@
+//! The operators that are put into models, as ONNX Runtime calls them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use ort::operator::{
+    ComputeContext, Kernel, KernelContext, Operator, OperatorDomain, OperatorInput, OperatorOutput,
+};
+use ort::value::TensorElementType;
+
+use super::error;
+use super::memory::Inputs;
+use super::rewrite::{DOMAIN, SITE, START, TAP, TICK};
+use super::shared::Shared;
+use crate::guard;
+
+/// The operators of our domain.
+pub(super) fn domain(shared: &Arc<Shared>) -> Result<OperatorDomain, String> {
+    error::quietly(|| {
+        OperatorDomain::new(DOMAIN)?
+            .add(TapOperator(shared.clone()))?
+            .add(StartOperator(Arc::default()))?
+            .add(TickOperator)
+    })
+}
+
+/// `Tap`: shows what it reads.
+struct TapOperator(Arc<Shared>);
+
+/// One node of it.
+struct TapKernel {
+    shared: Arc<Shared>,
+    site: usize,
+}
+
+impl Operator for TapOperator {
+    type Kernel<'attr> = TapKernel;
+
+    fn name(&self) -> &str {
+        TAP
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        [OperatorInput::variadic(1)]
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        []
+    }
+
+    fn create_kernel<'attr>(&self, attributes: &KernelContext<'attr>) -> ort::Result<TapKernel> {
+        let site: Option<i64> = attributes.get(SITE);
+        let site = site.and_then(|site| usize::try_from(site).ok());
+        Ok(TapKernel {
+            shared: self.0.clone(),
+            site: site.ok_or_else(|| ort::Error::new("a tap has no number"))?,
+        })
+    }
+}
+
+impl Kernel for TapKernel {
+    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        self.shared.compute(self.site, context)
+    }
+}
+
+/// `Start`: a number that it has not produced before.
+struct StartOperator(Arc<AtomicI64>);
+
+struct StartKernel(Arc<AtomicI64>);
+
+impl Operator for StartOperator {
+    type Kernel<'attr> = StartKernel;
+
+    fn name(&self) -> &str {
+        START
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        []
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        [OperatorOutput::required(TensorElementType::Int64)]
+    }
+
+    fn create_kernel<'attr>(&self, _: &KernelContext<'attr>) -> ort::Result<StartKernel> {
+        Ok(StartKernel(self.0.clone()))
+    }
+}
+
+impl Kernel for StartKernel {
+    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        give(context, self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// `Tick`: how often it has run since its input changed.
+struct TickOperator;
+
+struct TickKernel {
+    start: Option<i64>,
+    n_runs: i64,
+}
+
+impl Operator for TickOperator {
+    type Kernel<'attr> = TickKernel;
+
+    fn name(&self) -> &str {
+        TICK
+    }
+
+    fn inputs(&self) -> impl IntoIterator<Item = OperatorInput> {
+        [OperatorInput::required(TensorElementType::Int64)]
+    }
+
+    fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
+        [OperatorOutput::required(TensorElementType::Int64)]
+    }
+
+    fn create_kernel<'attr>(&self, _: &KernelContext<'attr>) -> ort::Result<TickKernel> {
+        Ok(TickKernel {
+            start: None,
+            n_runs: 0,
+        })
+    }
+}
+
+impl Kernel for TickKernel {
+    fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
+        let start = guard::catch(|| Inputs::new(context, false).number(0))
+            .ok()
+            .flatten();
+        if start != self.start {
+            self.start = start;
+            self.n_runs = 0;
+        }
+        let number = self.n_runs;
+        self.n_runs += 1;
+        give(context, number)
+    }
+}
+
+/// Gives a number as the only output.
+fn give(context: &ComputeContext, number: i64) -> ort::Result<()> {
+    let no_axes: [i64; 0] = [];
+    let output = context.output(0, no_axes)?;
+    let mut output = output.ok_or_else(|| ort::Error::new("the output is not wanted"))?;
+    let (_, elements) = output.try_extract_tensor_mut::<i64>()?;
+    if let Some(element) = elements.first_mut() {
+        *element = number;
+    }
+    Ok(())
+}
