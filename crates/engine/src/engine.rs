@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::Tap;
+use opscope_capture::{Quantised, Tap};
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::{DType, Tensor};
@@ -74,6 +74,11 @@ pub trait LoadedModel: Send {
 
     /// Versions of the sets of operators that the model uses, by domain; the standard one has none.
     fn opsets(&self) -> &[(String, i64)] {
+        &[]
+    }
+
+    /// Where operators have quantised values; of an engine that does not look for them, nowhere.
+    fn quantised(&self) -> &[Quantised] {
         &[]
     }
 

@@ -5,6 +5,7 @@ mod known_types;
 mod layout;
 mod operators;
 mod proto;
+mod quantised;
 mod schema;
 #[cfg(feature = "tract")]
 mod tract;

@@ -129,12 +129,16 @@ pub(super) fn opsets(model: &ModelProto) -> Vec<(String, i64)> {
 
 /// The version of the standard operator set; 0 if the file names none.
 pub(super) fn opset(model: &ModelProto) -> i64 {
-    let is_standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
     let import = model
         .opset_import
         .iter()
         .find(|import| is_standard(import.domain()));
     import.map_or(0, |import| import.version())
+}
+
+/// Whether it is ONNX's own set of operators.
+pub(super) fn is_standard(domain: &str) -> bool {
+    domain.is_empty() || domain == "ai.onnx"
 }
 
 /// The operator record of a node.
