@@ -164,8 +164,8 @@ pub(super) fn add_views(
             continue;
         };
         let name = name_at(operator, place.place);
-        let is_kept = kept.contains_key(&place.task_id)
-            && kept_values.contains(name)
+        let is_kept = kept_values.contains(name)
+            && !exclusions.whole(operator)
             && !exclusions.slot(operator, place.place.0, place.place.1);
         if !is_kept || place.scale.is_empty() || dequantised.contains(&place.value) {
             continue;
@@ -199,9 +199,8 @@ pub(super) fn add_views(
     views.retain(|view| view.showing == Showing::Always || !from_producer.contains(&view.value));
     let has_views = !views.is_empty();
     for view in views {
-        let Some(entry) = kept.get_mut(&view.operator.task_id) else {
-            continue;
-        };
+        // The operator that knows the scale need not be a selected one.
+        let entry = kept.entry(view.operator.task_id).or_default();
         // An operator may read a value twice.
         if entry.views.iter().all(|other| other.value != view.value) {
             entry.views.push(view);
