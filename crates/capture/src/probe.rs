@@ -16,7 +16,7 @@ use crate::failure::FailureTrace;
 use crate::memos::Memos;
 use crate::overwrite::{Look, Watcher};
 use crate::parameters::Parameters;
-use crate::quantised::Parts;
+use crate::quantised::{Execution, Parts};
 use crate::queue::{Job, Order, Work};
 use crate::ring::{Hold, TriggerCause};
 use crate::session::Shared;
@@ -224,9 +224,13 @@ impl Probe {
     }
 
     fn submit_values(&self, open: Open) {
-        let place = (open.record.model.clone(), open.record.step);
+        let execution = Execution {
+            model: open.record.model.clone(),
+            operator: open.record.operator.clone(),
+            step: open.record.step,
+        };
         self.submit_shown(open.record, open.graph_inputs);
-        self.submit_views(&open.parts, (&place.0, place.1));
+        self.submit_views(&open.parts, &execution);
     }
 
     fn submit_shown(&self, record: Record, mut graph_inputs: Vec<(usize, Tensor)>) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use opscope_store::record::{Operator, Side};
 
 pub(crate) use self::claims::Claims;
-pub(crate) use self::job::{Dequantising, Parts};
+pub(crate) use self::job::{Dequantising, Execution, Parts};
 
 /// Where an operator has a value: the side, and the position on it.
 pub type Place = (Side, usize);
@@ -63,6 +63,8 @@ pub struct FloatView {
     pub axis: i64,
     /// As [`Quantised::block_size`].
     pub block_size: usize,
+    /// Name of the operator that has the elements.
+    pub of: String,
     /// What its record says: the type `DequantizeLinear`, a name after the value's, the task of the operator
     /// that has it.
     pub operator: Arc<Operator>,
@@ -87,15 +89,31 @@ impl FloatView {
         self.inputs.len() as u64 + 1
     }
 
+    /// The places of the operator that it takes tensors from.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let scales = self.scale.iter().copied();
+        scales.chain([self.elements]).chain(self.zero_point)
+    }
+
     /// Whether it takes the operator's tensor at this place.
     pub fn needs(&self, place: Place) -> bool {
-        self.elements == place || self.scale.contains(&place) || self.zero_point == Some(place)
+        self.places().any(|needed| needed == place)
     }
 
     /// Whether it takes any tensor of this side.
     pub fn needs_side(&self, side: Side) -> bool {
-        let scales = self.scale.iter().copied();
-        let mut places = scales.chain([self.elements]).chain(self.zero_point);
-        places.any(|(of, _)| of == side)
+        self.places().any(|(of, _)| of == side)
+    }
+
+    /// What the record of an execution says whose operator has this name: one in a loop has the number of the
+    /// iteration behind the name that the graph knows.
+    pub(crate) fn operator_for(&self, op_name: &str) -> Arc<Operator> {
+        let suffix = op_name.strip_prefix(&self.of).unwrap_or_default();
+        if suffix.is_empty() || self.showing == Showing::Once {
+            return self.operator.clone();
+        }
+        let mut operator = Operator::clone(&self.operator);
+        operator.op_name.push_str(suffix);
+        Arc::new(operator)
     }
 }

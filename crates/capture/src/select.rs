@@ -244,6 +244,22 @@ impl Kept {
     pub fn n_slots(&self) -> u64 {
         (self.inputs.len() + self.outputs.len() + self.graph_inputs.len()) as u64
     }
+    /// Positions on one side that an engine is to show, whatever for, in order.
+    pub fn positions(&self, side: Side) -> Vec<usize> {
+        let beside = self.graph_inputs.iter().chain(&self.parameters);
+        let mut positions: Vec<usize> = match side {
+            Side::Input => {
+                let beside = beside.map(|input| input.position);
+                self.inputs.iter().copied().chain(beside).collect()
+            }
+            Side::Output => self.outputs.clone(),
+        };
+        let places = self.views.iter().flat_map(FloatView::places);
+        positions.extend(places.filter(|(of, _)| *of == side).map(|(_, i)| i));
+        positions.sort_unstable();
+        positions.dedup();
+        positions
+    }
 }
 
 /// Which graph inputs have records of their own.

@@ -1,15 +1,13 @@
 //! The floats that an operator's quantised values stand for.
 
-use std::sync::Arc;
-
-use opscope_store::record::{ModelId, Record};
+use opscope_store::record::Record;
 use opscope_tensor::Tensor;
 
 use super::{Probe, now_us};
 use crate::FloatView;
 use crate::Place;
 use crate::counters::{DropReason, add};
-use crate::quantised::Parts;
+use crate::quantised::{Execution, Parts};
 use crate::queue::{Job, Work};
 
 impl Probe {
@@ -40,11 +38,11 @@ impl Probe {
     }
 
     /// Hands over the records of the views, for writers to compute the floats.
-    pub(super) fn submit_views(&self, parts: &Parts, place: (&Arc<ModelId>, u64)) {
+    pub(super) fn submit_views(&self, parts: &Parts, execution: &Execution) {
         let counters = &self.shared.counters;
         for (nth, view) in self.views().enumerate() {
             let n_slots = view.n_slots();
-            let Some((beside, floats)) = parts.view(view, place) else {
+            let Some((beside, floats)) = parts.view(view, execution) else {
                 counters.drop(DropReason::NotShown, n_slots);
                 continue;
             };

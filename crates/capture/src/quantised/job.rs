@@ -3,11 +3,18 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use opscope_store::record::{ModelId, Record};
+use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::convert::dequantise::{Quantisation, check, dequantise};
 use opscope_tensor::{DType, Layout, Tensor};
 
 use super::{FloatView, Place};
+
+/// Which execution of an operator has shown something.
+pub(crate) struct Execution {
+    pub(crate) model: Arc<ModelId>,
+    pub(crate) operator: Arc<Operator>,
+    pub(crate) step: u64,
+}
 
 /// What an operator has shown of what views take.
 #[derive(Default)]
@@ -39,7 +46,7 @@ impl Parts {
     pub(crate) fn view(
         &self,
         view: &FloatView,
-        (model, step): (&Arc<ModelId>, u64),
+        execution: &Execution,
     ) -> Option<(Record, Dequantising)> {
         // The layout is that of an operator that only dequantises.
         let elements = self.get(view.elements)?.with_layout(Layout::Nd);
@@ -77,9 +84,9 @@ impl Parts {
         }
         (work.n_bytes, work.n_bytes_beside) = (n_bytes, n_bytes.saturating_add(n_bytes_absent));
         let record = Record {
-            model: model.clone(),
-            operator: view.operator.clone(),
-            step,
+            model: execution.model.clone(),
+            operator: view.operator_for(&execution.operator.op_name),
+            step: execution.step,
             timestamp_us: 0,
             inputs,
             outputs: Vec::new(),

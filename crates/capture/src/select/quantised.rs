@@ -193,6 +193,7 @@ pub(super) fn add_views(
             axis: place.axis,
             block_size: place.block_size,
             inputs: inputs.collect(),
+            of: operator.op_name.clone(),
             operator: Arc::new(beside),
         });
     }

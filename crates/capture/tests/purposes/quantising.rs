@@ -424,6 +424,56 @@ fn bodies_that_repeat() {
     }
 }
 
+/// Engines may tell iterations apart by names.
+#[test]
+fn floats_are_called_after_their_iteration() {
+    let records = records(everything(), |tap, operators| {
+        tap.begin_step(0);
+        for suffix in [".0", ".1"] {
+            let mut operator = Operator::clone(&operators[CONV]);
+            operator.op_name.push_str(suffix);
+            execute(tap, &Arc::new(operator));
+        }
+        tap.end_step();
+    });
+    assert_eq!(
+        lines(&records),
+        [
+            "1:b_DequantizeLinear:2/1",
+            "1:conv.0:9/1",
+            "1:conv.1:9/1",
+            "1:w_DequantizeLinear:3/1",
+            "1:y_DequantizeLinear.0:3/1",
+            "1:y_DequantizeLinear.1:3/1",
+        ]
+    );
+}
+
+#[test]
+fn what_an_engine_is_to_show() {
+    let session = Session::start(
+        only("pool"),
+        Arc::new(MemorySink::default()),
+        SessionOptions::default(),
+    );
+    let session = session.unwrap();
+    let (operators, quantised) = (operators(), quantised());
+    let graph = GraphView {
+        operators: &operators,
+        quantised: &quantised,
+        ..GraphView::default()
+    };
+    let (_, selected) = session.attach_graph(&Arc::new(ModelId::default()), graph);
+    let positions = |task_id: u32| {
+        let kept = &selected.kept[&task_id];
+        (kept.positions(Side::Input), kept.positions(Side::Output))
+    };
+    assert_eq!(positions(1), (vec![6, 7], vec![0]));
+    assert_eq!(positions(2), (vec![0], vec![0]));
+    assert_eq!(positions(3), (vec![0, 1, 2], vec![]));
+    session.finish();
+}
+
 #[test]
 fn exclusions_count_for_floats_too() {
     let without = |operators, slots| {
