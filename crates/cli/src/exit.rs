@@ -139,12 +139,14 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::Input(error) => error.into(),
             EngineError::Stopped => Failure::new(INTERRUPTED, error),
+            EngineError::Library { .. } => Failure::new(USAGE, error),
             EngineError::Operator { .. } | EngineError::Engine { .. } => {
                 Failure::new(PARTIAL, error)
             }
             EngineError::Read { .. }
             | EngineError::Invalid { .. }
-            | EngineError::Unsupported { .. } => Failure::new(UNREADABLE, error),
+            | EngineError::Unsupported { .. }
+            | EngineError::Watch { .. } => Failure::new(UNREADABLE, error),
         }
     }
 }

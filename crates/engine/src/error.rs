@@ -25,6 +25,14 @@ pub enum EngineError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The engine's library cannot be used.
+    #[error("cannot use `{}` as the engine's library: {reason}", path.display())]
+    Library {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it, and what was expected.
+        reason: String,
+    },
     /// The model needs an operator that this engine does not have, or has wrong.
     #[error(
         "{engine} cannot run operator `{op_name}` of type `{op_type}`: {reason}; {other_engine} can"
@@ -39,6 +47,16 @@ pub enum EngineError {
         /// Why, and how many more there are.
         reason: String,
         /// An engine that has it.
+        other_engine: &'static str,
+    },
+    /// Values cannot be watched, because the engine uses their memory again while the model runs.
+    #[error(
+        "{engine} uses the memory of values again while a model runs, so they cannot be watched; {other_engine} can"
+    )]
+    Watch {
+        /// This engine.
+        engine: &'static str,
+        /// An engine in which they can.
         other_engine: &'static str,
     },
     /// An operator failed while running.

@@ -2,8 +2,11 @@
 
 mod attribute;
 mod known_types;
+#[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod layout;
 mod operators;
+#[cfg(feature = "onnxruntime")]
+mod ort;
 mod proto;
 mod quantised;
 mod schema;
@@ -11,6 +14,8 @@ mod schema;
 mod tract;
 
 pub use operators::OnnxOperators;
+#[cfg(feature = "onnxruntime")]
+pub use ort::OnnxRuntime;
 #[cfg(feature = "tract")]
 pub use tract::Tract;
 
