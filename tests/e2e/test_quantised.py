@@ -11,6 +11,7 @@ import comparing
 import dump_data
 import dump_tree
 import numpy as np
+import onnxruntime
 import pytest
 import quantised_models
 from binary import Binary, input_options
@@ -38,14 +39,32 @@ class Shown:
         return self.slots[name]
 
 
+@pytest.fixture(scope="module", params=["tract", "onnxruntime"])
+def engine(request: pytest.FixtureRequest) -> list[str]:
+    """Options that choose an engine."""
+    if request.param == "tract":
+        return ["--engine", "tract"]
+    return runtime_options()
+
+
+def runtime_options() -> list[str]:
+    capi = Path(onnxruntime.__file__).parent / "capi"
+    library = min(capi.glob("libonnxruntime.so*"))
+    return ["--engine", "onnxruntime", "--engine-lib", str(library)]
+
+
 @pytest.fixture
-def shown(opscope: Binary, tmp_path: Path) -> Callable[..., Shown]:
+def shown(opscope: Binary, engine: list[str], tmp_path: Path) -> Callable[..., Shown]:
+    return reader(opscope, engine, tmp_path)
+
+
+def reader(opscope: Binary, engine: list[str], tmp_path: Path) -> Callable[..., Shown]:
     """Dumps a model, and reads everything."""
 
     def run(model: Path, *args: object, config: Path | None = None) -> Shown:
         out_dir, npy_dir = tmp_path / "dump", tmp_path / "npy"
         place = ("--config", config) if config else ("--out", out_dir)
-        report = opscope.dump(model, *place, *args)
+        report = opscope.dump(model, *place, *engine, *args)
         records = report["records"]
         ends = [records[end] for end in ("written", "dropped", "failed")]
         assert (records["selected"], sum(ends[1:])) == (ends[0], 0)
@@ -197,9 +216,9 @@ def test_without_the_option_integers_stay_integers(shown: Callable[..., Shown], 
     assert found.of_type("DequantizeLinear") == ["scores_DequantizeLinear"]
 
 
-def test_both_forms_pair_by_name(opscope: Binary, forms: Forms, tmp_path: Path) -> None:
+def test_both_forms_pair_by_name(opscope: Binary, engine: list[str], forms: Forms, tmp_path: Path) -> None:
     for model, name in ((forms.of_operators, "operators"), (forms.qdq, "qdq")):
-        opscope.dump(model, "--out", tmp_path / name, "--quant-dumpable", *forms.inputs)
+        opscope.dump(model, "--out", tmp_path / name, "--quant-dumpable", *engine, *forms.inputs)
     found = comparing.compare(opscope, tmp_path / "operators", tmp_path / "qdq")
     for name in [*VIEWS, "scores"]:
         operator = found.operator(f"{name}_DequantizeLinear")
@@ -213,8 +232,8 @@ def test_both_forms_pair_by_name(opscope: Binary, forms: Forms, tmp_path: Path) 
     assert found.operator("pool")["level"] == "fail"
 
 
-def test_statistics_are_those_of_the_floats(opscope: Binary, forms: Forms) -> None:
-    report = opscope.dump(forms.of_operators, "--stats", "--quant-dumpable", *forms.inputs)
+def test_statistics_are_those_of_the_floats(opscope: Binary, engine: list[str], forms: Forms) -> None:
+    report = opscope.dump(forms.of_operators, "--stats", "--quant-dumpable", *engine, *forms.inputs)
     rows = {(row["op_name"], row["slot"]): row for row in report["stats"]}
     whole = rows["w1_DequantizeLinear", "output.0"]
     codes = rows["w1_DequantizeLinear", "input.0"]
@@ -223,3 +242,35 @@ def test_statistics_are_those_of_the_floats(opscope: Binary, forms: Forms) -> No
     codes, whole = codes["stats"], whole["stats"]
     assert max(abs(codes["min"]), codes["max"]) == 127
     assert 0 < max(abs(whole["min"]), whole["max"]) < 127
+
+
+def test_operators_of_onnx_runtime(opscope: Binary, tmp_path: Path) -> None:
+    """The convolutional network of the other tests in the QOperator form, most of whose operators ONNX lacks."""
+    model = tmp_path / "net.onnx"
+    source = MODELS / "shapes_cnn_f32.onnx"
+    shape = (2, 1, 32, 32)
+    quantised_models.quantise(source, model, QuantFormat.QOperator, "image", shape)
+    inputs = input_options({"image": quantised_models.sample(shape, seed=99)}, tmp_path / "inputs")
+    found = reader(opscope, runtime_options(), tmp_path)(model, "--quant-dumpable", *inputs)
+    nodes = quantised_models.onnx.load(model).graph.node
+    of_runtime = {node.op_type for node in nodes if node.domain == "com.microsoft"}
+    assert of_runtime == {"QLinearAdd", "QGemm", "QLinearSigmoid", "QLinearSoftmax"}
+    values = {name for node in nodes for name in (*node.input, *node.output) if name.endswith("_quantized")}
+    names = {f"{value.removesuffix('_quantized')}_DequantizeLinear" for value in values}
+    assert names == set(found.of_type("DequantizeLinear"))
+    assert len(names) == 14 + 12
+    for name in names:
+        slots = found.slots[name]
+        # Convolutions and the last operand of QGemm, which is transposed, have a scale for each first position.
+        np.testing.assert_array_equal(slots["output.0"], floats_of(slots, 0), err_msg=name)
+    gemm = found.slots["node_linear_quant"]
+    bias = found.dequantised("fc1.bias")
+    np.testing.assert_array_equal(bias["input.0"], gemm["input.6"])
+    np.testing.assert_array_equal(bias["input.1"], gemm["input.1"] * gemm["input.4"])
+    added = found.slots["node_add_quant"]
+    np.testing.assert_array_equal(found.dequantised("add")["input.0"], added["output.0"])
+    np.testing.assert_array_equal(found.dequantised("add")["input.1"], added["input.6"])
+    # A bias is the float's to within half a step of the product of the scales.
+    weights = {tensor.name: tensor for tensor in quantised_models.onnx.load(source).graph.initializer}
+    before = quantised_models.numpy_helper.to_array(weights["fc1.bias"])
+    assert np.all(np.abs(bias["output.0"] - before) <= bias["input.1"] * 0.501)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use opscope_capture::sink::{MemorySink, StatsSink};
 use opscope_capture::{
     Counters, Exclusion, GraphView, ModelSelection, OperatorKey, OperatorSelection, Place, Plan,
-    Quantised, QuantisedKind, Session, SessionOptions, Sides, Sink, Tap,
+    Quantised, QuantisedKind, Session, SessionOptions, Sides, Sink, Tap, TensorRule, TensorRules,
 };
 use opscope_store::record::{ModelId, Operator, Record, Side};
 use opscope_tensor::{DType, Shape, Tensor};
@@ -472,6 +472,17 @@ fn what_an_engine_is_to_show() {
     assert_eq!(positions(2), (vec![0], vec![0]));
     assert_eq!(positions(3), (vec![0, 1, 2], vec![]));
     session.finish();
+    let rule = |text: &str| text.parse::<TensorRule>().unwrap();
+    let texts = [
+        "name:y_DequantizeLinear",
+        "type:QLinearConv",
+        "type:MaxPool",
+    ];
+    let rules = TensorRules::new(texts.map(rule).into());
+    assert_eq!(
+        rules.unused(&selected, &operators),
+        [&rule("type:QLinearConv")]
+    );
 }
 
 #[test]
