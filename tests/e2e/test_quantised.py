@@ -258,7 +258,7 @@ def test_operators_of_onnx_runtime(opscope: Binary, tmp_path: Path) -> None:
     values = {name for node in nodes for name in (*node.input, *node.output) if name.endswith("_quantized")}
     names = {f"{value.removesuffix('_quantized')}_DequantizeLinear" for value in values}
     assert names == set(found.of_type("DequantizeLinear"))
-    assert len(names) == 14 + 12
+    assert len(names) == 14 + 13
     for name in names:
         slots = found.slots[name]
         # Convolutions and the last operand of QGemm, which is transposed, have a scale for each first position.
