@@ -559,7 +559,7 @@ fn statistics_are_those_of_the_floats() {
             let is_it = |row: &&opscope_capture::sink::StatsRow| {
                 row.operator.op_name == name && row.side == side && row.index == 0
             };
-            rows.find(is_it).unwrap().stats.clone().unwrap()
+            rows.find(is_it).unwrap().stats.unwrap()
         };
         let floats = row("x_DequantizeLinear", Side::Output);
         assert_eq!((floats.min, floats.max), (-64.5, 1.0));
@@ -580,7 +580,7 @@ fn counts_add_up_however_it_ends() {
     let run = |n_max, run: &dyn Fn(&mut Tap, &[Arc<Operator>])| {
         let sink = Arc::new(MemorySink::default());
         with_options(everything(), sink, options(n_max), |tap, operators| {
-            run(tap, operators)
+            run(tap, operators);
         })
     };
     let all = run(None, &|tap, operators| once(tap, operators));
