@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use opscope_capture::{Purpose, Tap};
+use opscope_capture::{Purpose, Quantised, Tap};
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::{DType, Tensor};
@@ -92,6 +92,11 @@ pub trait LoadedModel: Send {
     /// What should be told of the runs so far, although they went well; each text is given once.
     fn take_warnings(&mut self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Where operators have quantised values; of an engine that does not look for them, nowhere.
+    fn quantised(&self) -> &[Quantised] {
+        &[]
     }
 
     /// Executes the model once.

@@ -8,6 +8,7 @@ mod operators;
 #[cfg(feature = "onnxruntime")]
 mod ort;
 mod proto;
+mod quantised;
 mod schema;
 #[cfg(feature = "tract")]
 mod tract;

@@ -30,7 +30,7 @@ mod weights;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::{Purpose, Tap};
+use opscope_capture::{Purpose, Quantised, Tap};
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
@@ -43,7 +43,7 @@ use self::site::Wanted;
 use self::tapped::{Ended, TappedSession, inputs_of_failed};
 use super::proto::ModelBytes;
 use super::schema::GraphProto;
-use super::{known_types, proto};
+use super::{known_types, proto, quantised};
 use crate::{
     Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature, input,
 };
@@ -69,6 +69,7 @@ struct OrtModel {
     constants: Vec<String>,
     value_types: Vec<(String, TensorType)>,
     opsets: Vec<(String, i64)>,
+    quantised: Vec<Quantised>,
     prepared: Prepared,
     /// Runs the model when nobody looks. Let go of when somebody does, unless both go on.
     plain: Option<Session>,
@@ -149,6 +150,7 @@ impl OrtModel {
         let (opsets, operators) = (proto::opsets(proto), proto::operators(graph));
         let constants = proto::constants(graph);
         let value_types = known_types::of(graph, &signature);
+        let quantised = quantised::find(graph);
         let origin = Origin {
             path,
             is_file,
@@ -167,6 +169,7 @@ impl OrtModel {
             constants,
             value_types,
             opsets,
+            quantised,
             prepared,
             plain: Some(session),
             is_plain_needed: false,
@@ -405,6 +408,10 @@ impl LoadedModel for OrtModel {
              them are in memory at once ({n_inversions} operators were shown late)",
             self.library.version
         )]
+    }
+
+    fn quantised(&self) -> &[Quantised] {
+        &self.quantised
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use opscope_capture::{Kept, Purpose, Tap};
-use opscope_store::record::Operator;
+use opscope_store::record::{Operator, Side};
 use opscope_tensor::Tensor;
 
 /// The values that are to be shown, by the task of their operator.
@@ -24,14 +24,9 @@ impl Wanted {
         if let Purpose::Failures(_) = tap.plan().purpose {
             return Wanted::default();
         }
-        let slots = |kept: &Arc<Kept>| {
-            let beside = kept.graph_inputs.iter().chain(&kept.parameters);
-            let mut inputs = kept.inputs.clone();
-            inputs.extend(beside.map(|input| input.position));
-            inputs.sort_unstable();
-            inputs.dedup();
-            let outputs = kept.outputs.clone();
-            WantedSlots { inputs, outputs }
+        let slots = |kept: &Arc<Kept>| WantedSlots {
+            inputs: kept.positions(Side::Input),
+            outputs: kept.positions(Side::Output),
         };
         let kept = tap.selected().kept.iter();
         Wanted(
