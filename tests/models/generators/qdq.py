@@ -10,13 +10,15 @@ from onnx import ModelProto, NodeProto, helper, numpy_helper
 # Operators whose inputs and outputs are quantised; others see what happens to be between two of them.
 QUANTISED = ("Conv", "Gemm", "Add", "MaxPool", "GlobalAveragePool")
 WEIGHTED = ("Conv", "Gemm")
-N_DEVIATIONS = 4
+N_DEVIATIONS = 6
+# How much of the mean square a Relu keeps: half of what is symmetric, more of a sum to which it gave a part before.
+KEPT_BY_RELU, KEPT_OF_SUM = 0.5, 0.8
 
 
 def quantised(model: ModelProto) -> ModelProto:
     """uint8 activations, int8 weights with a scale for each output channel, int32 biases.
 
-    Ranges are not measured but follow from He-scaled weights: a convolution doubles the mean square, a Relu halves it.
+    Ranges are not measured but follow from He-scaled weights: a convolution doubles the mean square, a Relu about halves it.
     """
     return _Quantiser(model).run()
 
@@ -27,6 +29,7 @@ class _Quantiser:
         self.weights = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
         self.mean_squares = {value.name: 1.0 for value in model.graph.input}
         self.is_positive: set[str] = set()
+        self.is_partly_positive: set[str] = set()
         self.nodes: list[NodeProto] = []
         self.initializers: dict[str, NDArray] = {}
         # The value that readers see in place of another, and the scale it was rounded with.
@@ -53,8 +56,11 @@ class _Quantiser:
 
     def _follow_range(self, node: NodeProto) -> None:
         squares = [self.mean_squares[name] for name in node.input if name in self.mean_squares]
-        factor = {"Conv": 2, "Gemm": 2, "Relu": 0.5, "MaxPool": 2}.get(node.op_type, 1)
+        kept = KEPT_OF_SUM if node.input[0] in self.is_partly_positive else KEPT_BY_RELU
+        factor = {"Conv": 2, "Gemm": 2, "Relu": kept, "MaxPool": 2}.get(node.op_type, 1)
         self.mean_squares[node.output[0]] = sum(squares) * factor
+        if node.op_type == "Add" and self.is_positive & set(node.input):
+            self.is_partly_positive.add(node.output[0])
         stays_positive = node.op_type in ("MaxPool", "GlobalAveragePool", "Flatten")
         if node.op_type == "Relu" or (stays_positive and node.input[0] in self.is_positive):
             self.is_positive.add(node.output[0])
