@@ -12,7 +12,7 @@ from reference import N_THREADS
 
 @dataclass(frozen=True)
 class Engine:
-    """`is_reference`: it is the library behind the values that it is compared with, so that every bit has to be the same."""
+    """`is_reference`: it is the library that computes the values to compare with, so every bit has to be the same."""
 
     name: str
     is_reference: bool

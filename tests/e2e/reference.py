@@ -1,4 +1,4 @@
-"""What ONNX Runtime's Python package computes for every input and output of every operator, with graph optimisation off.
+"""What ONNX Runtime's Python package computes for every operator's inputs and outputs, with graph optimisation off.
 
 A graph runs with all its values made outputs. The graphs inside If, Loop and Scan run as models of their own, once for
 each iteration, with the values that they read from around them as inputs.
@@ -73,7 +73,7 @@ def first_non_finite(operators: list[Operator]) -> Operator | None:
 
 
 def may_be_first_non_finite(operators: list[Operator]) -> list[str]:
-    """Operators with NaN or infinities that come from no operator before them: the first, whatever the order of branches."""
+    """Operators with NaN or infinities that come from no operator before them: one is the first that runs."""
     bad = [operator for operator in operators if any(_is_bad(value) for _, _, value in operator.slots)]
     produced = {id(value) for operator in bad for side, _, value in operator.slots if side == "output"}
     return [

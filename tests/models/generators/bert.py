@@ -95,7 +95,9 @@ def _norm(graph: Graph, s: Size, x: str, scope: str) -> str:
 
 
 def _layer(graph: Graph, s: Size, x: str, hidden: str, scope: str) -> str:
-    mixed = linear(graph, _attention(graph, s, x, hidden, f"{scope}/attention/self"), f"{scope}/attention/output/dense", s.n, s.n)
+    mixed = linear(
+        graph, _attention(graph, s, x, hidden, f"{scope}/attention/self"), f"{scope}/attention/output/dense", s.n, s.n
+    )
     added = graph.op("Add", [mixed, x], f"{scope}/attention/output")
     x = _norm(graph, s, added, f"{scope}/attention/output/LayerNorm")
     y = linear(graph, x, f"{scope}/intermediate/dense", s.n, 4 * s.n)

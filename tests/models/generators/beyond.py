@@ -5,7 +5,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
-from onnx import TensorProto, TypeProto, ValueInfoProto, helper
+from onnx import TensorProto
 
 from .graph import Generated, Graph, tensor_type
 
@@ -13,7 +13,7 @@ MICROSOFT = "com.microsoft"
 
 
 def nested_loops() -> Generated:
-    """A Loop whose body has an If and a Loop, which read values from outside; the outer one ends before its trip count."""
+    """A Loop around an If and a Loop, which read values from outside; the outer one ends before its trip count."""
     graph = Graph("nested_loops", seed=21)
     x = graph.input("x", np.float32, [2, 2])
     scale = graph.op("Sigmoid", [x], "/before")
@@ -97,9 +97,9 @@ def qoperator() -> Generated:
     q = graph.op("QLinearMatMul", [q, s_scale, s_zero, matrix, m_scale, m_zero, o_scale, o_zero])
     y = graph.op("DequantizeLinear", [q, o_scale, o_zero], output="y")
     graph.output(y, np.float32, [4, 5])
-    parts = graph.ops("DynamicQuantizeLinear", [y], 3)
-    graph.output(graph.op("MatMulInteger", [parts[0], graph.initializer("turn", _small(graph, [5, 2], np.int8)), parts[2]], output="z"),
-                 np.int32, [4, 2])  # fmt: skip
+    q, _, zero = graph.ops("DynamicQuantizeLinear", [y], 3)
+    turn = graph.initializer("turn", _small(graph, [5, 2], np.int8))
+    graph.output(graph.op("MatMulInteger", [q, turn, zero], output="z"), np.int32, [4, 2])
     return Generated(graph.model(), {"sample": {"x": graph.rng.standard_normal((1, 3, 8, 8)).astype(np.float32)}})
 
 
@@ -124,7 +124,9 @@ def bfloat16() -> Generated:
     joined = graph.op("Concat", [turned, weight], axis=0)
     graph.output(graph.op("Identity", [joined], output="joined"), ml_dtypes.bfloat16, [8, 3])
     graph.output(graph.op("Cast", [joined], output="y", to=TensorProto.FLOAT), np.float32, [8, 3])
-    values = np.array([[1, 1 + 2**-8, -0.0, 3.4e38], [np.inf, -np.inf, 1e-40, 0.1], [1.00390625, -7, 65504, 1e9]], np.float32)
+    values = np.array(
+        [[1, 1 + 2**-8, -0.0, 3.4e38], [np.inf, -np.inf, 1e-40, 0.1], [1.00390625, -7, 65504, 1e9]], np.float32
+    )
     return Generated(graph.model(), {"sample": {"x": values}})
 
 

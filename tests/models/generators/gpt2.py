@@ -42,7 +42,9 @@ def gpt2(is_full: bool) -> Generated:
     x = graph.op("Add", [token, graph.op("Gather", [places, position], "/transformer/wpe")], "/transformer")
     for layer in range(s.n_layers):
         scope = f"/transformer/h.{layer}"
-        x = graph.op("Add", [_attention(graph, s, layer_norm(graph, x, f"{scope}/ln_1", s.n), f"{scope}/attn"), x], scope)
+        x = graph.op(
+            "Add", [_attention(graph, s, layer_norm(graph, x, f"{scope}/ln_1", s.n), f"{scope}/attn"), x], scope
+        )
         y = _projected(graph, layer_norm(graph, x, f"{scope}/ln_2", s.n), f"{scope}/mlp/c_fc", s.n, 4 * s.n)
         y = _projected(graph, gelu_by_tanh(graph, y, f"{scope}/mlp/act"), f"{scope}/mlp/c_proj", 4 * s.n, s.n)
         x = graph.op("Add", [x, y], scope)
@@ -60,13 +62,18 @@ def _projected(graph: Graph, x: str, scope: str, n_in: int, n_out: int) -> str:
     bias = graph.random(weight_name(scope, "bias"), [n_out], scale=0.1)
     shape = graph.shape_of([graph.size(x, 0, scope), graph.size(x, 1, scope), n_out], scope)
     rows = graph.op("Reshape", [x, graph.integers([-1, n_in], scope)], scope, allowzero=0)
-    return graph.op("Reshape", [graph.op("Gemm", [rows, weight, bias], scope, alpha=1.0, beta=1.0), shape], scope, allowzero=0)
+    return graph.op(
+        "Reshape", [graph.op("Gemm", [rows, weight, bias], scope, alpha=1.0, beta=1.0), shape], scope, allowzero=0
+    )
 
 
 def _causal(graph: Graph, queries: str, keys: str, scope: str) -> str:
     """bool [queries, keys]: true where a query may look at a key."""
     ones = graph.op(
-        "ConstantOfShape", [graph.shape_of([queries, keys], scope)], scope, value=numpy_helper.from_array(np.ones(1, np.float32))
+        "ConstantOfShape",
+        [graph.shape_of([queries, keys], scope)],
+        scope,
+        value=numpy_helper.from_array(np.ones(1, np.float32)),
     )
     return graph.op("Cast", [graph.op("Trilu", [ones], scope, upper=0)], scope, to=tensor_type(np.bool_))
 
@@ -80,7 +87,9 @@ def _attention(graph: Graph, s: Size, x: str, scope: str) -> str:
         shape = graph.shape_of([graph.size(part, 0, scope), graph.size(part, 1, scope), s.n_heads, n_head], scope)
         return graph.op("Transpose", [graph.op("Reshape", [part, shape], scope, allowzero=0)], scope, perm=perm)
 
-    query, key, value = (heads(part, perm) for part, perm in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]), strict=True))
+    query, key, value = (
+        heads(part, perm) for part, perm in zip(parts, ([0, 2, 1, 3], [0, 2, 3, 1], [0, 2, 1, 3]), strict=True)
+    )
     scores = graph.op("Div", [graph.op("MatMul", [query, key], scope), graph.number(n_head**0.5, scope)], scope)
     mask = _causal(graph, graph.size(query, -2, scope), graph.size(key, -1, scope), scope)
     lowest = graph.number(np.finfo(np.float32).min, scope)

@@ -70,7 +70,7 @@ class Graph:
         return self.node("Constant", [], name, value=numpy_helper.from_array(values))
 
     def op(self, op_type: str, inputs: Sequence[str], scope: str = "", output: str | None = None, **attributes) -> str:
-        """Append an operator named `{scope}/{op_type}`, numbered from the second of its name on, as the exporter counts."""
+        """Append an operator named `{scope}/{op_type}`, which the exporter numbers from the second on."""
         return self.node(op_type, inputs, self._next_name(scope, op_type), output, **attributes)
 
     def ops(self, op_type: str, inputs: Sequence[str], n_outputs: int, scope: str = "", **attributes) -> list[str]:

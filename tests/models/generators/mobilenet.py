@@ -57,14 +57,26 @@ def mobilenet_v3(is_full: bool) -> Generated:
     x = _layer(graph, x, f"/features/features.{len(BLOCKS) + 1}", "HardSwish", n_in, n_last, 1)
     x = graph.op("GlobalAveragePool", [x], "/avgpool")
     x = graph.op("Flatten", [x], axis=1)
-    x = graph.op("HardSwish", [gemm(graph, x, "/classifier/classifier.0", n_last, n_hidden)], "/classifier/classifier.1")
-    graph.output(gemm(graph, x, "/classifier/classifier.3", n_hidden, n_classes, "output"), np.float32, ["batch", n_classes])
+    x = graph.op(
+        "HardSwish", [gemm(graph, x, "/classifier/classifier.0", n_last, n_hidden)], "/classifier/classifier.1"
+    )
+    graph.output(
+        gemm(graph, x, "/classifier/classifier.3", n_hidden, n_classes, "output"), np.float32, ["batch", n_classes]
+    )
     image = graph.rng.standard_normal([1, 3, size, size]).astype(np.float32)
     return Generated(graph.model(), {"sample": {"input": image}})
 
 
 def _layer(
-    graph: Graph, x: str, scope: str, activation: str, n_in: int, n_out: int, kernel: int, stride: int = 1, group: int = 1
+    graph: Graph,
+    x: str,
+    scope: str,
+    activation: str,
+    n_in: int,
+    n_out: int,
+    kernel: int,
+    stride: int = 1,
+    group: int = 1,
 ) -> str:
     x = conv(graph, x, f"{scope}/{scope.split('/')[-1]}.0", n_in, n_out, kernel, stride, kernel // 2, group)
     return graph.op(activation, [x], f"{scope}/{scope.split('/')[-1]}.2")
@@ -75,7 +87,15 @@ def _block(graph: Graph, x: str, scope: str, block: Block, n_in: int, n_expanded
     if n_expanded != n_in:
         y = _layer(graph, y, f"{scope}/block/expand", block.activation, n_in, n_expanded, 1)
     y = _layer(
-        graph, y, f"{scope}/block/depthwise", block.activation, n_expanded, n_expanded, block.kernel, block.stride, n_expanded
+        graph,
+        y,
+        f"{scope}/block/depthwise",
+        block.activation,
+        n_expanded,
+        n_expanded,
+        block.kernel,
+        block.stride,
+        n_expanded,
     )
     if block.has_squeeze:
         y = _squeeze(graph, y, f"{scope}/block/squeeze", n_expanded)

@@ -18,7 +18,7 @@ KEPT_BY_RELU, KEPT_OF_SUM = 0.5, 0.8
 def quantised(model: ModelProto) -> ModelProto:
     """uint8 activations, int8 weights with a scale for each output channel, int32 biases.
 
-    Ranges are not measured but follow from He-scaled weights: a convolution doubles the mean square, a Relu about halves it.
+    Ranges are not measured but follow from He-scaled weights: a convolution doubles the mean square, a Relu halves it.
     """
     return _Quantiser(model).run()
 
@@ -108,7 +108,9 @@ class _Quantiser:
 
     def _restored(self, name: str) -> str:
         inputs = [f"{name}_quantized", f"{name}_scale", f"{name}_zero_point"]
-        return self._add("DequantizeLinear", inputs, f"{name}_DequantizeLinear_Output", f"{name}_DequantizeLinear", axis=0)
+        return self._add(
+            "DequantizeLinear", inputs, f"{name}_DequantizeLinear_Output", f"{name}_DequantizeLinear", axis=0
+        )
 
     def _add(self, op_type: str, inputs: list[str], output: str, name: str, **attributes: int) -> str:
         self.nodes.append(helper.make_node(op_type, inputs, [output], name, **attributes))

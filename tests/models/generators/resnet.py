@@ -1,4 +1,4 @@
-"""ResNet-18 and -50 as PyTorch's exporter lays them out: batch norm folded into the convolutions, 49 and 122 operators."""
+"""ResNet-18 and -50 as PyTorch's exporter lays them out, 49 and 122 operators: batch norm is part of the convolutions."""
 
 from __future__ import annotations
 

@@ -40,7 +40,9 @@ def seq2seq(is_full: bool) -> Generated:
     body = _body(graph, s, tokens, keys)
     _, _, words, scores = graph.ops("Loop", [trips, going, first, state], 4, "/decoder", body=body.proto())
     graph.output(graph.op("Squeeze", [words, graph.integers([1])], output="words"), np.int64, ["written"])
-    graph.output(graph.op("Squeeze", [scores, graph.integers([1])], output="scores"), np.float32, ["written", s.n_tokens])
+    graph.output(
+        graph.op("Squeeze", [scores, graph.integers([1])], output="scores"), np.float32, ["written", s.n_tokens]
+    )
     sentence = graph.rng.integers(1, s.n_tokens, s.n_read, dtype=np.int64)
     return Generated(graph.model(), {"sample": {"ids": sentence}})
 
@@ -73,7 +75,9 @@ def _body(graph: Graph, s: Size, tokens: str, keys: str) -> Graph:
     state = body.input("state", np.float32, [1, s.n])
     x = body.op("Gather", [tokens, word], f"{scope}/embedding", axis=0)
     turned = body.op("Transpose", [keys], f"{scope}/attention", perm=[1, 0])
-    weights = body.op("Softmax", [body.op("MatMul", [state, turned], f"{scope}/attention")], f"{scope}/attention", axis=-1)
+    weights = body.op(
+        "Softmax", [body.op("MatMul", [state, turned], f"{scope}/attention")], f"{scope}/attention", axis=-1
+    )
     read = body.op("MatMul", [weights, keys], f"{scope}/attention")
     joined = body.op("Concat", [x, state, read], scope, axis=-1)
     gate = body.op("Sigmoid", [gemm(body, joined, f"{scope}/gate", 3 * s.n, s.n)], scope)

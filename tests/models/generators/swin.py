@@ -1,4 +1,4 @@
-"""A Swin transformer as PyTorch's exporter lays it out: windows by Reshape and Transpose, rolled by Slice and Concat."""
+"""A Swin transformer as PyTorch's exporter lays it out: windows by Reshape and Transpose, rolls by Slice and Concat."""
 
 from __future__ import annotations
 
@@ -44,14 +44,22 @@ def swin(is_full: bool) -> Generated:
     graph = Graph("main_graph", seed=7)
     image = graph.input("input", np.float32, [1, 3, s.image, s.image])
     x = conv(graph, image, "/features/features.0/features.0.0", 3, s.n, PATCH, PATCH)
-    x = layer_norm(graph, graph.op("Transpose", [x], "/features/features.0", perm=[0, 2, 3, 1]), "/features/features.0/norm", s.n)
+    x = layer_norm(
+        graph, graph.op("Transpose", [x], "/features/features.0", perm=[0, 2, 3, 1]), "/features/features.0/norm", s.n
+    )
     side, n = s.image // PATCH, s.n
     for idx, (depth, n_heads) in enumerate(zip(s.depths, s.n_heads, strict=True)):
         if idx:
             x = _merged(graph, x, f"/features/features.{2 * idx}", side, n)
             side, n = side // 2, 2 * n
         for block in range(depth):
-            x = _block(graph, x, f"/features/features.{2 * idx + 1}/block.{block}", Stage(side, n, n_heads, s.window), block % 2)
+            x = _block(
+                graph,
+                x,
+                f"/features/features.{2 * idx + 1}/block.{block}",
+                Stage(side, n, n_heads, s.window),
+                block % 2,
+            )
     x = graph.op("Transpose", [layer_norm(graph, x, "/norm", n)], "/permute", perm=[0, 3, 1, 2])
     x = graph.op("Flatten", [graph.op("GlobalAveragePool", [x], "/avgpool")], "/flatten", axis=1)
     graph.output(gemm(graph, x, "/head", n, s.n_classes, "output"), np.float32, [1, s.n_classes])
@@ -97,7 +105,9 @@ def _attention(graph: Graph, x: str, scope: str, stage: Stage, shift: int) -> st
     if shift:
         x = _rolled(graph, x, scope, shift)
     x = _reshaped(graph, x, scope, [1, n_across, stage.window, n_across, stage.window, stage.n])
-    x = _reshaped(graph, graph.op("Transpose", [x], scope, perm=[0, 1, 3, 2, 4, 5]), scope, [n_across**2, area, stage.n])
+    x = _reshaped(
+        graph, graph.op("Transpose", [x], scope, perm=[0, 1, 3, 2, 4, 5]), scope, [n_across**2, area, stage.n]
+    )
     joined = linear(graph, x, f"{scope}/qkv", stage.n, 3 * stage.n)
     joined = _reshaped(graph, joined, scope, [n_across**2, area, 3, stage.n_heads, n_head])
     joined = graph.op("Transpose", [joined], scope, perm=[2, 0, 3, 1, 4])
@@ -110,10 +120,14 @@ def _attention(graph: Graph, x: str, scope: str, stage: Stage, shift: int) -> st
         scores = _reshaped(graph, scores, scope, [1, n_across**2, stage.n_heads, area, area])
         scores = _reshaped(graph, graph.op("Add", [scores, mask], scope), scope, [-1, stage.n_heads, area, area])
     mixed = graph.op("MatMul", [graph.op("Softmax", [scores], scope, axis=-1), value], scope)
-    mixed = _reshaped(graph, graph.op("Transpose", [mixed], scope, perm=[0, 2, 1, 3]), scope, [n_across**2, area, stage.n])
+    mixed = _reshaped(
+        graph, graph.op("Transpose", [mixed], scope, perm=[0, 2, 1, 3]), scope, [n_across**2, area, stage.n]
+    )
     y = linear(graph, mixed, f"{scope}/proj", stage.n, stage.n)
     y = _reshaped(graph, y, scope, [1, n_across, n_across, stage.window, stage.window, stage.n])
-    y = _reshaped(graph, graph.op("Transpose", [y], scope, perm=[0, 1, 3, 2, 4, 5]), scope, [1, stage.side, stage.side, stage.n])
+    y = _reshaped(
+        graph, graph.op("Transpose", [y], scope, perm=[0, 1, 3, 2, 4, 5]), scope, [1, stage.side, stage.side, stage.n]
+    )
     return _rolled(graph, y, scope, -shift) if shift else y
 
 
@@ -138,6 +152,8 @@ def _mask(stage: Stage, shift: int) -> NDArray:
     edges = np.digitize(np.arange(stage.side), [stage.side - stage.window, stage.side - shift])
     regions = edges[:, None] * 3 + edges[None, :]
     n_across = stage.side // stage.window
-    windows = regions.reshape(n_across, stage.window, n_across, stage.window).transpose(0, 2, 1, 3).reshape(n_across**2, -1)
+    windows = (
+        regions.reshape(n_across, stage.window, n_across, stage.window).transpose(0, 2, 1, 3).reshape(n_across**2, -1)
+    )
     is_apart = windows[:, :, None] != windows[:, None, :]
     return np.where(is_apart, HIDDEN_SCORE, 0).astype(np.float32)[None, :, None]

@@ -36,7 +36,9 @@ def vit(is_full: bool) -> Generated:
     x = _embedding(graph, s, image)
     for layer in range(s.n_layers):
         scope = f"/blocks/blocks.{layer}"
-        x = graph.op("Add", [x, _attention(graph, s, layer_norm(graph, x, f"{scope}/norm1", s.n), f"{scope}/attn")], scope)
+        x = graph.op(
+            "Add", [x, _attention(graph, s, layer_norm(graph, x, f"{scope}/norm1", s.n), f"{scope}/attn")], scope
+        )
         y = linear(graph, layer_norm(graph, x, f"{scope}/norm2", s.n), f"{scope}/mlp/fc1", s.n, 4 * s.n)
         y = linear(graph, gelu(graph, y, f"{scope}/mlp/act"), f"{scope}/mlp/fc2", 4 * s.n, s.n)
         x = graph.op("Add", [x, y], scope)
