@@ -1,4 +1,4 @@
-"""ResNet-18 and -50 as PyTorch's exporter lays them out, 49 and 122 operators: batch norm is part of the convolutions."""
+"""ResNet-18 and -50 as PyTorch's exporter lays them out, 49 and 122 operators; batch norm is part of convolutions."""
 
 from __future__ import annotations
 
