@@ -138,6 +138,7 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
         match error {
             EngineError::Input(error) => error.into(),
+            EngineError::NoEngine { .. } => Failure::new(USAGE, error),
             EngineError::Stopped => Failure::new(INTERRUPTED, error),
             EngineError::Library { .. } => Failure::new(USAGE, error),
             EngineError::Operator { .. } | EngineError::Engine { .. } => {
