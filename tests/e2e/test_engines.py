@@ -18,7 +18,7 @@ BEYOND_TRACT = {
     "nested_loops": "`/Loop` of type `Loop`",
     "sequences": "`/SplitToSequence` of type `SplitToSequence`",
     "qoperator": "`/QLinearAdd` of type `QLinearAdd`",
-    "bfloat16": "bfloat16",
+    "bfloat16": "`/Cast` of type `Cast`: it has no type for bfloat16 (3 more like it)",
     "text": "`/LabelEncoder` of type `LabelEncoder`",
     "seq2seq": "`/decoder/Loop` of type `Loop`",
 }

@@ -199,9 +199,7 @@ impl Process {
             EngineError::Library { .. }
             | EngineError::Engine { .. }
             | EngineError::NoEngine { .. }
-            | EngineError::Stopped => {
-                self.inner_error(GE_INTERNAL_ERROR, &text)
-            }
+            | EngineError::Stopped => self.inner_error(GE_INTERNAL_ERROR, &text),
         }
     }
 }
