@@ -29,7 +29,7 @@ pub(crate) struct GraphArguments {
     /// Run the graph that the model has, or what ONNX Runtime makes of it to run it fast
     #[arg(long, value_name = "GRAPH", default_value = "original", value_parser = graph_kind(), help_heading = "Engine")]
     graph: GraphKind,
-    /// An execution provider of ONNX Runtime to run operators on, such as CUDAExecutionProvider; may be repeated, the
+    /// An execution provider of ONNX Runtime to run operators on, such as `cuda` or `cuda:1`; may be repeated, the
     /// preferred one first. What none of them has runs on the CPU
     #[arg(long, value_name = "NAME", help_heading = "Engine")]
     provider: Vec<String>,
@@ -64,18 +64,22 @@ impl EngineArguments {
         })
     }
 
-    /// Chooses the engine, and says on standard error which one it is, unless `is_quiet`, and what was wrong with
-    /// another one.
-    #[expect(clippy::print_stderr, reason = "talk goes to standard error")]
-    pub(crate) fn choose(&self, is_quiet: bool) -> Result<Chosen, Failure> {
+    /// Chooses the engine, and says on standard error which one it is.
+    pub(crate) fn choose(&self) -> Result<Chosen, Failure> {
         let chosen = choice::choose(&self.wanted()?)?;
-        if let Some(warning) = &chosen.warning {
-            eprintln!("opscope: warning: {warning}");
-        }
-        if !is_quiet {
-            eprintln!("opscope: engine: {}", chosen.reason);
-        }
+        tell(&chosen, false);
         Ok(chosen)
+    }
+}
+
+/// Says which engine it is, unless `is_quiet`, and what was wrong with another one.
+#[expect(clippy::print_stderr, reason = "talk goes to standard error")]
+fn tell(chosen: &Chosen, is_quiet: bool) {
+    if let Some(warning) = &chosen.warning {
+        eprintln!("opscope: warning: {warning}");
+    }
+    if !is_quiet {
+        eprintln!("opscope: engine: {}", chosen.reason);
     }
 }
 
@@ -87,13 +91,14 @@ pub(crate) struct EngineInUse {
 }
 
 impl EngineInUse {
+    /// Chooses the engine, and says which one it is, unless `is_quiet`.
     pub(crate) fn new(
         engine: &EngineArguments,
         graph: &GraphArguments,
         n_threads: usize,
         is_quiet: bool,
     ) -> Result<EngineInUse, Failure> {
-        let chosen = engine.choose(is_quiet)?;
+        let chosen = choice::choose(&engine.wanted()?)?;
         if chosen.kind == EngineKind::Tract {
             let option = match (graph.graph, graph.provider.first()) {
                 (GraphKind::Executed, _) => Some("--graph executed".to_owned()),
@@ -101,13 +106,13 @@ impl EngineInUse {
                 (GraphKind::Original, None) => None,
             };
             if let Some(option) = option {
-                let message = format!(
-                    "{option} needs ONNX Runtime; the engine is {}",
-                    chosen.reason
-                );
+                let why = chosen.warning.as_ref().unwrap_or(&chosen.reason);
+                let message =
+                    format!("{option} needs ONNX Runtime, and the engine is tract: {why}");
                 return Err(Failure::message(USAGE, message));
             }
         }
+        tell(&chosen, is_quiet);
         let options = LoadOptions {
             graph: graph.graph,
             providers: graph.provider.clone(),
@@ -120,16 +125,24 @@ impl EngineInUse {
         self.chosen.engine.name()
     }
 
-    pub(crate) fn load(
-        &self,
-        source: ModelSource<'_>,
-    ) -> Result<Box<dyn LoadedModel>, EngineError> {
-        self.chosen.engine.load(source, &self.options)
+    pub(crate) fn load(&self, source: ModelSource<'_>) -> Result<Box<dyn LoadedModel>, Failure> {
+        let loaded = self.chosen.engine.load(source, &self.options);
+        loaded.map_err(|error| match error {
+            // Nothing has been done yet: what cannot be had is what was asked for beside the model.
+            EngineError::Engine { .. } if self.options != self.plain_options() => {
+                Failure::new(USAGE, error)
+            }
+            error => error.into(),
+        })
     }
 
-    /// Adds what a report says of it; `engine` stays a name.
+    fn plain_options(&self) -> LoadOptions {
+        LoadOptions::with_threads(self.options.n_threads)
+    }
+
+    /// Adds what a report says of it; `engine` is the word that `--engine` takes.
     pub(crate) fn add_to(&self, report: &mut Map<String, Value>) {
-        report.insert("engine".into(), json!(self.name()));
+        report.insert("engine".into(), json!(self.chosen.kind.name()));
         report.insert("engine_version".into(), json!(self.chosen.engine.version()));
         report.insert("engine_library".into(), json!(self.library()));
         report.insert("engine_reason".into(), json!(self.chosen.reason));

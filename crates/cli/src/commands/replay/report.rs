@@ -226,7 +226,7 @@ pub(super) fn write_json(
         .collect();
     let engine = engine.map(|chosen| {
         json!({
-            "name": chosen.engine.name(),
+            "name": chosen.kind.name(),
             "version": chosen.engine.version(),
             "library": chosen.engine.library(),
             "reason": chosen.reason,
