@@ -197,6 +197,7 @@ impl Process {
             EngineError::Operator { .. } => self.inner_error(RT_MODEL_EXECUTE, &text),
             EngineError::Input(_) => self.inner_error(GE_PARAM_INVALID, &text),
             EngineError::Library { .. }
+            | EngineError::Watch { .. }
             | EngineError::NoEngine { .. }
             | EngineError::Engine { .. }
             | EngineError::Stopped => self.inner_error(GE_INTERNAL_ERROR, &text),

@@ -152,7 +152,8 @@ impl From<EngineError> for Failure {
                 .with_hint("`pip install onnxruntime`, or name its library by `--engine-lib`"),
             EngineError::Read { .. }
             | EngineError::Invalid { .. }
-            | EngineError::Unsupported { .. } => Failure::new(UNREADABLE, error),
+            | EngineError::Unsupported { .. }
+            | EngineError::Watch { .. } => Failure::new(UNREADABLE, error),
         }
     }
 }
