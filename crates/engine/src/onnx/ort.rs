@@ -18,7 +18,11 @@ mod rewrite;
 mod session;
 mod site;
 mod tap_operator;
+#[cfg(test)]
+mod tap_tests;
 mod tapped;
+#[cfg(test)]
+mod tests;
 mod value;
 mod weights;
 
@@ -209,7 +213,10 @@ impl OrtModel {
         let wanted = Wanted::by(tap);
         let is_shown = |task_id: &u32| wanted.of(*task_id).is_some();
         let tasks = self.prepared.main_tasks().iter();
-        let unshown: Vec<u32> = tasks.filter(|task_id| !is_shown(task_id)).copied().collect();
+        let unshown: Vec<u32> = tasks
+            .filter(|task_id| !is_shown(task_id))
+            .copied()
+            .collect();
         let result = match wanted.is_empty() {
             true => self.run_plain(inputs).map_err(Ended::Failed),
             false => {
@@ -233,7 +240,11 @@ impl OrtModel {
 
     /// The session whose taps show what is wanted.
     fn prepare_tapped(&mut self, wanted: Wanted) -> Result<(), EngineError> {
-        if self.tapped.as_ref().is_none_or(|tapped| tapped.wanted != wanted) {
+        if self
+            .tapped
+            .as_ref()
+            .is_none_or(|tapped| tapped.wanted != wanted)
+        {
             // Two sessions would hold the packed weights twice.
             self.tapped = None;
             if !self.is_plain_needed {
@@ -315,9 +326,8 @@ fn plain_session(
     path: &Path,
 ) -> Result<Session, EngineError> {
     let builder = session::builder(library, options).map_err(fail)?;
-    let session = by_reference::encode(prepared.model()).and_then(|bytes| {
-        Session::new(library, builder, Source::Bytes(&bytes, prepared.folder()))
-    });
+    let session = by_reference::encode(prepared.model())
+        .and_then(|bytes| Session::new(library, builder, Source::Bytes(&bytes, prepared.folder())));
     session.map_err(|text| {
         let text = prepared.with_own_names(&text);
         error::at_load(&text, path, prepared.model(), &library.version)
@@ -356,6 +366,3 @@ impl LoadedModel for OrtModel {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;
