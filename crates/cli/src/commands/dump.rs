@@ -399,6 +399,9 @@ fn capture(
     n_steps: u64,
     steering: &Steering<'_>,
 ) -> Result<Captured, Failure> {
+    if let Some(error) = subject.model.refusal(request.plan.purpose) {
+        return Err(error.into());
+    }
     let session = start(arguments, request, sinks, n_steps)?;
     let model = &mut subject.model;
     let control = session.control();
@@ -466,6 +469,9 @@ fn capture(
         progress::with_operator_bar("dumping", n_in_step * n_steps, position, run)
     })?;
     drop(listening);
+    for warning in model.take_warnings() {
+        eprintln!("opscope: warning: {warning}");
+    }
     Ok(Captured {
         summary,
         time: start.elapsed(),

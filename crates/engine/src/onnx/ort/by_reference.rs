@@ -110,7 +110,10 @@ fn embed_in(graph: &mut GraphProto, weights: &Weights, n_graphs: &mut usize) {
     for node in &mut graph.node {
         if let (true, Some(name)) = (proto::is_constant(node), node.output.first()) {
             let found = weights.get(number, name);
-            let tensors = node.attribute.iter_mut().filter_map(|attribute| attribute.t.as_mut());
+            let tensors = node
+                .attribute
+                .iter_mut()
+                .filter_map(|attribute| attribute.t.as_mut());
             tensors.for_each(|tensor| take_in(found, tensor));
         }
         for body in proto::bodies_mut(node) {
@@ -154,7 +157,7 @@ pub(super) fn encode(model: &ModelProto) -> Result<Vec<u8>, String> {
     if n_bytes > N_MESSAGE_BYTES_MAX {
         return Err(format!(
             "the model takes {n_bytes} bytes without the weights that can stay in its file, and a message holds at \
-             most {N_MESSAGE_BYTES_MAX}"
+             most {N_MESSAGE_BYTES_MAX}; from ONNX Runtime 1.21 on all large weights of a file can stay there"
         ));
     }
     Ok(model.encode_to_vec())

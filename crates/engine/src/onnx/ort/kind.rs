@@ -156,9 +156,10 @@ impl<'a> Walk<'a> {
         let is_standard = proto::is_standard(domain);
         let of_first = || inputs.first().copied().unwrap_or(Kind::Tensor);
         let all = |kind| vec![kind; node.output.len()];
-        let control_flow = is_standard
-            .then_some(node.op_type.as_str())
-            .unwrap_or_default();
+        let control_flow = match is_standard {
+            true => node.op_type.as_str(),
+            false => "",
+        };
         let given: Vec<Kind> = match control_flow {
             "Loop" => [Kind::Tensor, Kind::Tensor]
                 .into_iter()

@@ -23,6 +23,8 @@ pub(super) struct Prepared {
     model: ModelProto,
     /// Where data outside of it are; `None` if there are none.
     folder: Option<PathBuf>,
+    /// The file that it was read from, if the library finds data outside of nothing else.
+    file: Option<PathBuf>,
     operators: HashMap<u32, Arc<Operator>>,
     /// Tasks of the operators of the main graph, in file order.
     main_tasks: Vec<u32>,
@@ -67,11 +69,11 @@ impl Prepared {
         let kinds = Kinds::of(&proto);
         let weights = Weights::take(&mut proto, &home.folder);
         let tasks = rewrite::name_nodes(&mut proto);
-        if let Some(file_name) = home
-            .file_name
-            .filter(|_| origin.is_file && origin.can_refer)
-        {
-            by_reference::refer(&mut proto, &bytes, &file_name);
+        let file = home.file_name.filter(|_| origin.is_file);
+        match (origin.can_refer, file) {
+            (false, _) => by_reference::embed(&mut proto, &weights),
+            (true, Some(file_name)) => by_reference::refer(&mut proto, &bytes, &file_name),
+            (true, None) => {}
         }
         let graph = proto.graph.as_ref().unwrap_or(&empty);
         Prepared {
@@ -80,6 +82,7 @@ impl Prepared {
                 .iter()
                 .map(|operator| (operator.task_id, operator.clone()))
                 .collect(),
+            file: (origin.is_file && !origin.can_refer).then(|| origin.path.to_owned()),
             main_tasks,
             graph_inputs,
             weights,
@@ -103,6 +106,12 @@ impl Prepared {
     /// Tasks of the operators of the main graph, in file order.
     pub(super) fn main_tasks(&self) -> &[u32] {
         &self.main_tasks
+    }
+
+    /// The file that the library has to read if the model is too large to be handed over. It knows nodes by the names
+    /// that they have there.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
     }
 
     /// The operator whose node has this name in the model that is given to the library, or has a node of this name

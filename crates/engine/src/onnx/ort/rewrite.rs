@@ -62,8 +62,22 @@ pub(super) struct Tapped {
     pub(super) values: Vec<SharedValue>,
 }
 
+impl Tapped {
+    /// Names of the model's own values that the tap with this node reads.
+    pub(super) fn values_of(&self, tap: &str) -> Vec<String> {
+        let graph = self.model.graph.as_ref();
+        let mut nodes = graph.into_iter().flat_map(proto::all_nodes);
+        let node = nodes.find(|node| node.name == tap && node.domain == DOMAIN);
+        let inputs = node.into_iter().flat_map(|node| &node.input);
+        inputs
+            .filter(|name| !name.starts_with(PREFIX))
+            .cloned()
+            .collect()
+    }
+}
+
 /// The name of the node that is the tap of this number.
-pub(super) fn tap_name(site: usize) -> String {
+fn tap_name(site: usize) -> String {
     format!("{PREFIX}tap:{site}")
 }
 

@@ -40,6 +40,18 @@ impl Wanted {
         )
     }
 
+    /// Every value of these operators.
+    pub(super) fn every(operators: &[Arc<Operator>]) -> Wanted {
+        let slots = |operator: &Arc<Operator>| WantedSlots {
+            inputs: (0..operator.inputs.len()).collect(),
+            outputs: (0..operator.outputs.len()).collect(),
+        };
+        let by_task = operators
+            .iter()
+            .map(|operator| (operator.task_id, slots(operator)));
+        Wanted(by_task.collect())
+    }
+
     /// Every input of one operator.
     pub(super) fn inputs_of(operator: Option<&Operator>) -> Wanted {
         let slots = |operator: &Operator| WantedSlots {

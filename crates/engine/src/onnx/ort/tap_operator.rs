@@ -206,14 +206,15 @@ impl Shared {
         let number = *call.site.wires.get(wire)?;
         let value = self.values.get(number)?;
         let made_in = call.counters.get(..value.n_counters)?;
-        if let Some(tensor) = run.again(number, made_in) {
+        let is_shared = value.n_shown > 1 && !made_in.contains(&UNKNOWN);
+        if let Some(tensor) = run.again(number, made_in).filter(|_| is_shared) {
             return known.insert(tensor).clone().into();
         }
         let seen = call.inputs.tensor(call.site.n_counters + wire)?;
         let op_type = &call.site.operator.op_type;
         let layout = layout_of(op_type, is_output, position, seen.n_axes());
         let tensor = call.tap.take(seen.view(layout)).ok()?;
-        if value.n_shown > 1 {
+        if is_shared {
             run.remember(number, &tensor, made_in);
         }
         known.insert(tensor).clone().into()
@@ -290,9 +291,12 @@ impl Run {
     }
 }
 
-/// The numbers of the iterations that a tap runs in. One that cannot be read is -1.
+/// The number of an iteration that cannot be read.
+const UNKNOWN: i64 = -1;
+
+/// The numbers of the iterations that a tap runs in.
 fn counters(site: &Site, inputs: &Inputs<'_>) -> Vec<i64> {
-    let number = |i| inputs.number(i).unwrap_or(-1);
+    let number = |i| inputs.number(i).unwrap_or(UNKNOWN);
     (0..site.n_counters).map(number).collect()
 }
 

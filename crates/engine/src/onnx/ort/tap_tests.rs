@@ -3,10 +3,12 @@
 
 mod build;
 mod control_flow;
+mod files;
 mod kinds;
 mod runs;
 mod values;
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -23,7 +25,8 @@ use crate::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource};
 /// The engine, if the library is there.
 fn engine() -> Option<OnnxRuntime> {
     let Some(path) = std::env::var_os("OPSCOPE_ENGINE_LIB") else {
-        eprintln!("skipped: OPSCOPE_ENGINE_LIB does not say where ONNX Runtime's library is");
+        // Not by a macro, whose output a passing test keeps to itself.
+        let _ = writeln!(std::io::stderr(), "skipped: OPSCOPE_ENGINE_LIB is not set");
         return None;
     };
     Some(OnnxRuntime::load(Path::new(&path)).unwrap())

@@ -291,7 +291,6 @@ fn functions_are_one_operator_and_their_failing_parts_too() {
         &[tensor(&[2], &[1.0, 2.0]), numbers(&[1], &[7])],
     );
     let error = captured.outputs.unwrap_err().to_string();
-    println!("{error}");
     assert!(
         error.starts_with("operator `Twice_t` of type `Twice` failed: "),
         "{error}"

@@ -4,7 +4,7 @@ use opscope_store::record::Side;
 use prost::bytes::Bytes;
 
 use super::super::super::proto;
-use super::super::super::schema::{AttributeProto, FunctionProto, TensorProto};
+use super::super::super::schema::{AttributeProto, FunctionProto, ModelProto, TensorProto};
 use super::build::*;
 use super::*;
 
@@ -94,96 +94,106 @@ fn maps_are_left_out() {
     assert_eq!(captured.counters.dropped.n_not_shown, 1);
 }
 
+/// Four elements: a small number that float32 has too, and zeros; or texts.
+fn elements(dtype: DType, code: i32, shape: &Shape) -> TensorProto {
+    let weight = TensorProto {
+        name: "w".into(),
+        dims: vec![4],
+        data_type: Some(code),
+        ..TensorProto::default()
+    };
+    let first = |i| u8::from(i == 0 && dtype != DType::F64);
+    match shape.n_bytes(dtype) {
+        Ok(n_bytes) => TensorProto {
+            raw_data: Some((0..n_bytes).map(first).collect()),
+            ..weight
+        },
+        Err(_) => TensorProto {
+            string_data: ["a", "", "bc", "d"].map(Bytes::from).to_vec(),
+            ..weight
+        },
+    }
+}
+
+/// A model in which an operator has a weight of this type, another gives the same elements as `y`, and a third reads
+/// them.
+fn model_of(dtype: DType, code: i32, shape: &Shape) -> ModelProto {
+    let cast =
+        |from: &str, to: &str, code: i32| node("Cast", &[from], &[to]).int("to", code.into());
+    let (nodes, result) = match dtype {
+        DType::String => {
+            let texts = node("StringConcat", &["w", "w"], &["y"]);
+            (vec![texts, node("Identity", &["y"], &["z"])], TEXT)
+        }
+        _ => (
+            vec![
+                cast("w", "f", FLOAT),
+                cast("f", "y", code),
+                cast("y", "z", FLOAT),
+            ],
+            FLOAT,
+        ),
+    };
+    let weights = [elements(dtype, code, shape)];
+    let mut model = model(graph(&[], &weights, &nodes, &[value("z", result, 1)]));
+    if code > 22 {
+        model.ir_version = Some(13);
+        model.opset_import[0].version = Some(25);
+    }
+    model
+}
+
 #[test]
 fn each_type_of_elements() {
     let Some(engine) = engine() else { return };
-    let mut n_types = 0;
+    let shape = Shape::new([4]).unwrap();
+    let mut shown = Vec::new();
     for code in 1..=28 {
         let Some(dtype) = proto::dtype(code) else {
             continue;
         };
-        let shape = Shape::new([4]).unwrap();
-        let weight = match shape.n_bytes(dtype) {
-            // A small number that float32 has too.
-            Ok(n_bytes) => TensorProto {
-                name: "w".into(),
-                dims: vec![4],
-                data_type: Some(code),
-                raw_data: Some(
-                    (0..n_bytes)
-                        .map(|i| u8::from(i == 0 && dtype != DType::F64))
-                        .collect(),
-                ),
-                ..TensorProto::default()
-            },
-            Err(_) => TensorProto {
-                name: "w".into(),
-                dims: vec![4],
-                data_type: Some(code),
-                string_data: ["a", "", "bc", "d"]
-                    .iter()
-                    .map(|text| Bytes::from(*text))
-                    .collect(),
-                ..TensorProto::default()
-            },
-        };
-        let nodes = [
-            node("Cast", &["w"], &["f"]).int("to", FLOAT.into()),
-            node("Cast", &["f"], &["y"]).int("to", code.into()),
-            node("Cast", &["y"], &["z"]).int("to", FLOAT.into()),
-        ];
-        let nodes: Vec<_> = match dtype {
-            DType::String => vec![
-                node("StringConcat", &["w", "w"], &["y"]),
-                node("Identity", &["y"], &["z"]),
-            ],
-            _ => nodes.to_vec(),
-        };
-        let results = [value(
-            "z",
-            if dtype == DType::String { TEXT } else { FLOAT },
-            1,
-        )];
-        let mut model = model(graph(&[], &[weight], &nodes, &results));
-        model.ir_version = Some(13);
-        model.opset_import[0].version = Some(25);
+        let model = model_of(dtype, code, &shape);
         let loaded = engine.load(
             ModelSource::Memory(&bytes(&model)),
             &LoadOptions::with_threads(1),
         );
         let Ok(mut loaded) = loaded else {
             // The library lacks the type, or can do nothing with it.
-            println!("{dtype}: {}", loaded.err().unwrap());
             continue;
         };
-        n_types += 1;
         let captured = capture(&mut *loaded, &[]);
-        let dropped = captured.counters.n_dropped;
-        println!(
-            "{dtype}: {} records, {dropped} dropped",
-            captured.records.len()
-        );
         let is_foreign = [DType::I2, DType::U2, DType::F8E8M0].contains(&dtype);
-        assert_eq!(dropped, if is_foreign { 2 } else { 0 }, "{dtype}");
-        let record = captured
-            .records
-            .iter()
+        let n_dropped = captured.counters.n_dropped;
+        assert_eq!(n_dropped, if is_foreign { 2 } else { 0 }, "{dtype}");
+        let mut records = captured.records.iter();
+        let record = records
             .find(|record| record.operator.outputs[0] == "y")
             .unwrap();
         if let Some((_, output)) = record.outputs.first() {
             assert_eq!((output.dtype(), output.shape()), (dtype, &shape));
+            shown.push(dtype);
             if dtype != DType::String {
                 let weight = &captured.records[0].inputs[0].1;
                 assert_eq!(output.bytes(), weight.bytes(), "{dtype}");
             }
         }
     }
-    assert!(n_types >= 12, "{n_types}");
+    // Old libraries know none of these models.
+    let is_old = engine.version().unwrap().starts_with("1.20.");
+    assert!(
+        is_old
+            || [DType::BF16, DType::I4, DType::F8E5M2]
+                .iter()
+                .all(|dtype| shown.contains(dtype))
+    );
 }
 
 #[test]
 fn what_nobody_foresees_is_left_out_when_the_library_refuses_it() {
     let Some(engine) = engine() else { return };
+    if engine.version().unwrap().starts_with("1.20.") {
+        return;
+    }
     // The type is that of an attribute of the call, which is not followed.
     let mut cast = node("Cast", &["a"], &["b"]);
     cast.attribute.push(AttributeProto {

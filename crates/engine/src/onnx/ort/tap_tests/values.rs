@@ -105,7 +105,7 @@ fn of_the_test_models() {
     for name in models {
         let file = std::fs::read(path(name)).unwrap();
         let model = proto::decode(&file).unwrap().proto;
-        let loaded = load(&engine().unwrap(), &model);
+        let mut loaded = load(&engine().unwrap(), &model);
         let mut random = Random::new(1);
         let inputs = loaded.signature().inputs.iter().map(|value| {
             let shape = Shape::new([2, 5]).unwrap();
@@ -119,7 +119,15 @@ fn of_the_test_models() {
         let captured = check(&model, &inputs);
         let counters = captured.counters;
         assert_eq!(counters.n_dropped, 0, "{name}");
-        println!("{name}: {} records", captured.records.len());
+        capture(&mut *loaded, &inputs);
+        assert_eq!(loaded.take_warnings(), Vec::<String>::new(), "{name}");
+        let two = LoadOptions::with_threads(2);
+        let by_two = engine().unwrap().load(ModelSource::File(&path(name)), &two);
+        let mut by_two = by_two.unwrap();
+        let plain = by_two.run(&inputs, None).unwrap();
+        let shown = capture(&mut *by_two, &inputs);
+        assert_eq!(names(&shown.records), names(&captured.records));
+        assert_eq!(shown.outputs.unwrap()[0].bytes(), plain[0].bytes());
         let mut by_file = engine()
             .unwrap()
             .load(
@@ -139,11 +147,8 @@ fn of_the_test_models() {
     }
 }
 
-#[test]
-fn in_every_place_that_an_operator_has() {
-    if engine().is_none() {
-        return;
-    }
+/// A model with absent inputs and outputs, a value read twice, a shared name, no name, no elements.
+fn places() -> ModelProto {
     let weights = [
         floats("w", &[2, 2], &[1.0, 2.0, 3.0, 4.0]),
         ints("rows", &[2], &[-1, 2]),
@@ -172,12 +177,20 @@ fn in_every_place_that_an_operator_has() {
         value("h", FLOAT, 3),
         value("w", FLOAT, 2),
     ];
-    let model = model(graph(
+    model(graph(
         &inputs,
         &weights,
         &nodes,
         &[value("y", FLOAT, 2), value("e", FLOAT, 1)],
-    ));
+    ))
+}
+
+#[test]
+fn in_every_place_that_an_operator_has() {
+    if engine().is_none() {
+        return;
+    }
+    let model = places();
     let inputs = [
         tensor(&[2, 2], &[1.0, -1.0, 0.5, 2.0]),
         tensor(&[1, 1, 2], &[5.0, 6.0]),
@@ -247,4 +260,59 @@ fn of_text() {
     let found: Vec<&[u8]> = opscope_tensor::text::iter(weight.view()).unwrap().collect();
     assert_eq!(found, ["-ä".as_bytes(), b""]);
     assert_eq!(captured.counters.n_dropped, 0);
+}
+
+/// Branches that begin with one value and are joined in another order than they begin.
+#[test]
+fn in_the_order_of_the_file() {
+    let Some(engine) = engine() else { return };
+    let mut nodes = Vec::new();
+    let mut joined = "x".to_owned();
+    for i in 0..20 {
+        let names = ["a", "b", "c", "d"].map(|name| format!("{name}{i}"));
+        let [a, b, c, d] = names.each_ref().map(String::as_str);
+        nodes.push(node("Relu", &["x"], &[a]));
+        nodes.push(node("Neg", &[&joined], &[b]));
+        nodes.push(node("Abs", &["x"], &[c]));
+        let read = [[a, b], [b, c], [c, a]][i % 3];
+        nodes.push(node("Add", &read, &[d]));
+        joined = d.to_owned();
+    }
+    let model = model(graph(
+        &[value("x", FLOAT, 1)],
+        &[],
+        &nodes,
+        &[value(&joined, FLOAT, 1)],
+    ));
+    let mut loaded = load(&engine, &model);
+    let captured = capture(&mut *loaded, &[tensor(&[2], &[1.0, -1.0])]);
+    captured.outputs.unwrap();
+    let expected: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names(&captured.records), expected);
+    assert_eq!(loaded.take_warnings(), Vec::<String>::new());
+}
+
+/// Damaged models are refused, or are models all the same.
+#[test]
+fn of_any_bytes() {
+    let mut n_models = 0;
+    for (name, n_times) in [("loop.onnx", 1000), ("char_lm.onnx", 10)] {
+        let file = std::fs::read(path(name)).unwrap();
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        for _ in 0..n_times {
+            let mut damaged = file.clone();
+            for _ in 0..3 {
+                state ^= state << 13;
+                state ^= state >> 7;
+                state ^= state << 17;
+                let at = state as usize % damaged.len();
+                damaged[at] = (state >> 32) as u8;
+            }
+            if let Ok(tapped) = super::super::with_taps(&damaged) {
+                n_models += 1;
+                assert!(super::super::with_taps(&tapped).is_ok());
+            }
+        }
+    }
+    assert!(n_models > 0);
 }
