@@ -4,6 +4,8 @@ mod attribute;
 mod known_types;
 mod layout;
 mod operators;
+#[cfg(any(feature = "onnxruntime", test))]
+mod origin;
 mod proto;
 mod schema;
 #[cfg(feature = "tract")]
