@@ -139,6 +139,7 @@ impl From<EngineError> for Failure {
         match error {
             EngineError::Input(error) => error.into(),
             EngineError::Stopped => Failure::new(INTERRUPTED, error),
+            EngineError::Library { .. } => Failure::new(USAGE, error),
             EngineError::Operator { .. } | EngineError::Engine { .. } => {
                 Failure::new(PARTIAL, error)
             }

@@ -6,6 +6,7 @@
 //! | engine | feature | what it is |
 //! | --- | --- | --- |
 //! | `onnx::Tract` | `tract` (default) | tract, embedded; ONNX models on the CPU |
+//! | `onnx::OnnxRuntime` | `onnxruntime` (default) | ONNX Runtime, whose library is loaded when it is asked for |
 //! | [`fake::FakeModel`] | – | a graph of closures, for tests and examples |
 
 mod engine;

@@ -2,16 +2,21 @@
 
 mod attribute;
 mod known_types;
+#[cfg(feature = "tract")]
 mod layout;
 mod operators;
 #[cfg(any(feature = "onnxruntime", test))]
 mod origin;
+#[cfg(feature = "onnxruntime")]
+mod ort;
 mod proto;
 mod schema;
 #[cfg(feature = "tract")]
 mod tract;
 
 pub use operators::OnnxOperators;
+#[cfg(feature = "onnxruntime")]
+pub use ort::OnnxRuntime;
 #[cfg(feature = "tract")]
 pub use tract::Tract;
 

@@ -53,7 +53,13 @@ impl Origin {
 pub(super) fn origins(original: &GraphProto, executed: &GraphProto) -> Vec<Origin> {
     let source = Source::new(original);
     let mut found = Vec::new();
-    of_body(&source, source.main(), executed, &HashMap::new(), &mut found);
+    of_body(
+        &source,
+        source.main(),
+        executed,
+        &HashMap::new(),
+        &mut found,
+    );
     found
 }
 
@@ -101,7 +107,7 @@ impl Groups {
         for (index, node) in pairing.nodes.iter().enumerate() {
             for name in &node.reads {
                 let producer = pairing.producers.get(name);
-                if let Some(&producer) = producer.filter(|_| !pairing.classes.contains_key(name)) {
+                if let Some(&producer) = producer.filter(|_| !pairing.is_known(name)) {
                     let (a, b) = (root(&parents, producer), root(&parents, index));
                     parents[a.max(b)] = a.min(b);
                 }
@@ -167,7 +173,11 @@ fn shown(source: &Source<'_>, positions: BTreeSet<usize>, node: &NodeProto) -> V
 }
 
 /// Which original outputs the outputs of a node are.
-fn outputs(source: &Source<'_>, pairing: &Pairing<'_, '_>, index: usize) -> Vec<Option<(String, u32)>> {
+fn outputs(
+    source: &Source<'_>,
+    pairing: &Pairing<'_, '_>,
+    index: usize,
+) -> Vec<Option<(String, u32)>> {
     let node = pairing.nodes[index].proto;
     let of_output = |(position, name): (usize, &String)| {
         let (producer, output) = match pairing.twins[index] {
@@ -180,7 +190,10 @@ fn outputs(source: &Source<'_>, pairing: &Pairing<'_, '_>, index: usize) -> Vec<
             }
         };
         let original = source.nodes[producer].proto;
-        let is_there = original.output.get(output).is_some_and(|name| !name.is_empty());
+        let is_there = original
+            .output
+            .get(output)
+            .is_some_and(|name| !name.is_empty());
         let name = proto::node_name(original);
         let output = u32::try_from(output).ok()?;
         (is_there && !name.is_empty() && !source.nodes[producer].is_constant_node)

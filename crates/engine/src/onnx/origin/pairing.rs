@@ -1,6 +1,7 @@
 //! Which original value a value of the executed graph is.
 
 mod blocked;
+mod quantised;
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,6 +24,9 @@ const MOVING: [&str; 8] = [
 const CAST_PREFIXES: [&str; 2] = ["InsertedPrecisionFreeCast_", "InsertedCast_"];
 /// What it puts behind the name of a value that it computes for each reader anew.
 const COPY_SUFFIX: &str = "/duplicated";
+
+/// What it puts behind a name that there is already, before a number.
+const AGAIN: &str = "_token_";
 
 /// A graph of the executed model beside the original one.
 pub(super) struct Pairing<'a, 'g> {
@@ -76,12 +80,7 @@ impl<'a, 'g> Pairing<'a, 'g> {
             pairing.name(name);
         }
         for index in 0..pairing.nodes.len() {
-            for name in &pairing.nodes[index].proto.output {
-                if !name.is_empty() {
-                    pairing.producers.insert(name, index);
-                    pairing.name(name);
-                }
-            }
+            pairing.name_results(index);
         }
         pairing.spread();
         pairing.find_twins();
@@ -93,6 +92,11 @@ impl<'a, 'g> Pairing<'a, 'g> {
 
     pub(super) fn body(&self) -> &'a Body<'g> {
         self.body
+    }
+
+    /// Whether a value stands for an original one, or needs none.
+    pub(super) fn is_known(&self, name: &str) -> bool {
+        self.classes.contains_key(name) || self.constants.contains(name)
     }
 
     /// The original name of a value that has the same elements, if in another precision.
@@ -116,6 +120,20 @@ impl<'a, 'g> Pairing<'a, 'g> {
         }
     }
 
+    fn name_results(&mut self, index: usize) {
+        let node = &self.nodes[index];
+        // What is computed of weights alone, such as their casts, was not computed yet.
+        let is_held =
+            !node.reads.is_empty() && node.reads.iter().all(|r| self.constants.contains(r));
+        for name in node.proto.output.iter().filter(|name| !name.is_empty()) {
+            self.producers.insert(name, index);
+            self.name(name);
+            if is_held && !self.classes.contains_key(name.as_str()) {
+                self.constants.insert(name);
+            }
+        }
+    }
+
     /// Finds out what values without an original name are, from those that have one.
     fn spread(&mut self) {
         loop {
@@ -131,6 +149,7 @@ impl<'a, 'g> Pairing<'a, 'g> {
             }
             for index in 0..self.nodes.len() {
                 self.spread_by_name(index);
+                self.spread_quantised(index);
             }
             if self.classes.len() > n_before {
                 continue;
@@ -176,10 +195,10 @@ impl<'a, 'g> Pairing<'a, 'g> {
         let [output] = &node.output[..] else {
             return;
         };
-        if self.classes.contains_key(output.as_str()) {
+        if self.classes.contains_key(output.as_str()) || self.constants.contains(output.as_str()) {
             return;
         }
-        let kept = self.namesake(index).and_then(|twin| {
+        let kept = self.first_namesake(index).and_then(|twin| {
             let original = &self.source.nodes[twin];
             let is_it = original.proto.output.len() == 1 && is_same_type(original.proto, node);
             let name = original.proto.output.first().filter(|_| is_it)?;
@@ -207,9 +226,21 @@ impl<'a, 'g> Pairing<'a, 'g> {
         self.body.by_name.get(&name).copied().flatten()
     }
 
+    /// The same for a node whose name got a number because another one has it.
+    fn first_namesake(&self, index: usize) -> Option<usize> {
+        let found = self
+            .body
+            .by_name
+            .get(unnumbered(&self.nodes[index].proto.name));
+        self.namesake(index).or(found.copied().flatten())
+    }
+
     fn find_twins(&mut self) {
         for index in 0..self.nodes.len() {
-            let Some(twin) = self.namesake(index).filter(|&twin| self.is_twin(index, twin)) else {
+            let Some(twin) = self
+                .namesake(index)
+                .filter(|&twin| self.is_twin(index, twin))
+            else {
                 continue;
             };
             self.twins[index] = Some(twin);
@@ -251,7 +282,9 @@ impl<'a, 'g> Pairing<'a, 'g> {
             return None;
         }
         let ends = node.name.char_indices().rev();
-        let mut ends = ends.filter(|(_, mark)| ['_', '/'].contains(mark)).map(|(end, _)| end);
+        let mut ends = ends
+            .filter(|(_, mark)| ['_', '/'].contains(mark))
+            .map(|(end, _)| end);
         let found = ends.find_map(|end| {
             let known = self.body.by_name.get(node.name.get(..end)?);
             known.copied().flatten()
@@ -268,6 +301,14 @@ impl<'g> Executed<'g> {
         reads.sort_unstable();
         reads.dedup();
         Executed { proto, reads }
+    }
+}
+
+/// A name without the number that tells it from another one.
+fn unnumbered(name: &str) -> &str {
+    match name.rsplit_once(AGAIN) {
+        Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => name,
     }
 }
 

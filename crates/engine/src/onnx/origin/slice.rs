@@ -51,7 +51,10 @@ impl<'a, 'g> Slice<'a, 'g> {
         for &member in members {
             let node = &pairing.nodes[member];
             for name in &node.reads {
-                let is_inside = pairing.producers.get(name).is_some_and(|p| members.contains(p));
+                let is_inside = pairing
+                    .producers
+                    .get(name)
+                    .is_some_and(|p| members.contains(p));
                 if !is_inside && !pairing.constants.contains(name) {
                     reads.extend(pairing.classes.get(name));
                 }
@@ -73,17 +76,20 @@ impl<'a, 'g> Slice<'a, 'g> {
     pub(super) fn positions(&self) -> BTreeSet<usize> {
         let mut found = BTreeSet::new();
         let mut seen: HashSet<(Class, bool)> = HashSet::new();
-        let mut next: Vec<(Class, bool)> = self.results.iter().map(|&class| (class, false)).collect();
+        let mut next: Vec<(Class, bool)> =
+            self.results.iter().map(|&class| (class, false)).collect();
         let results: HashSet<Class> = self.results.iter().copied().collect();
         while let Some((class, is_shape)) = next.pop() {
             if self.reads.contains(&class) || !seen.insert((class, is_shape)) {
                 continue;
             }
             let is_own = |&&(node, _): &&(usize, usize)| self.body.nodes.contains(&node);
-            let producers: Vec<usize> =
-                (self.source.producers[class].iter().filter(is_own)).map(|(node, _)| *node).collect();
+            let producers: Vec<usize> = (self.source.producers[class].iter().filter(is_own))
+                .map(|(node, _)| *node)
+                .collect();
             if producers.is_empty() {
-                if !self.source.is_constant[class] && !is_shape && self.body.given.contains(&class) {
+                if !self.source.is_constant[class] && !is_shape && self.body.given.contains(&class)
+                {
                     return BTreeSet::new();
                 }
                 continue;
@@ -122,9 +128,8 @@ impl<'a, 'g> Slice<'a, 'g> {
 
     /// Adds the operators that compute one value. Those that other operators are, unchanged, are theirs.
     fn take(&self, producers: &[usize], found: &mut BTreeSet<usize>) {
-        let is_free = |node: &&usize| {
-            self.twins.contains(node) || !self.pairing.twin_of.contains_key(node)
-        };
+        let is_free =
+            |node: &&usize| self.twins.contains(node) || !self.pairing.twin_of.contains_key(node);
         let mut taken: Vec<usize> = producers.iter().filter(is_free).copied().collect();
         if taken.is_empty() {
             taken.extend(producers.first());
@@ -149,11 +154,18 @@ impl<'a, 'g> Slice<'a, 'g> {
         let Some(condition) = condition else {
             return;
         };
-        let wanted = if *condition { "then_branch" } else { "else_branch" };
+        let wanted = if *condition {
+            "then_branch"
+        } else {
+            "else_branch"
+        };
         let Some((_, branch)) = node.bodies.iter().find(|(name, _)| *name == wanted) else {
             return;
         };
-        let inner = branch.nodes.iter().filter(|&&i| !self.source.nodes[i].is_constant_node);
+        let inner = branch
+            .nodes
+            .iter()
+            .filter(|&&i| !self.source.nodes[i].is_constant_node);
         found.extend(inner.filter(|&&i| !proto::node_name(self.source.nodes[i].proto).is_empty()));
     }
 }

@@ -119,7 +119,8 @@ impl<'g> Source<'g> {
         let mut known = Known::default();
         for tensor in &graph.initializer {
             let class = self.weight(tensor, &mut known);
-            self.conditions.extend(condition(tensor).map(|value| (class, value)));
+            self.conditions
+                .extend(condition(tensor).map(|value| (class, value)));
             body.classes.insert(&tensor.name, class);
         }
         for value in &graph.input {
@@ -162,7 +163,11 @@ impl<'g> Source<'g> {
         };
         let inputs: Vec<Option<Class>> = node.input.iter().map(|i| class_of(i, body)).collect();
         let mut reads: Vec<Class> = inputs.iter().copied().flatten().collect();
-        reads.extend(inner_reads(node).iter().filter_map(|name| class_of(name, body)));
+        reads.extend(
+            inner_reads(node)
+                .iter()
+                .filter_map(|name| class_of(name, body)),
+        );
         reads.sort_unstable();
         reads.dedup();
         let is_constant_node = node.op_type == proto::CONSTANT && is_standard(&node.domain);
@@ -191,7 +196,10 @@ impl<'g> Source<'g> {
         if let Some(value) = node.attribute.iter().find_map(|a| condition(a.t.as_ref()?))
             && is_constant_node
         {
-            let classes = node.output.iter().filter_map(|name| body.classes.get(name.as_str()));
+            let classes = node
+                .output
+                .iter()
+                .filter_map(|name| body.classes.get(name.as_str()));
             self.conditions.extend(classes.map(|&class| (class, value)));
         }
         let mut around = outer.clone();
@@ -308,7 +316,10 @@ pub(super) fn standard(domain: &str) -> &str {
 
 /// The value of a truth value.
 fn condition(tensor: &TensorProto) -> Option<bool> {
-    let n_elements: Option<i64> = tensor.dims.iter().try_fold(1, |n: i64, dim| n.checked_mul(*dim));
+    let n_elements: Option<i64> = tensor
+        .dims
+        .iter()
+        .try_fold(1, |n: i64, dim| n.checked_mul(*dim));
     if tensor.data_type() != DataType::Bool as i32 || n_elements != Some(1) {
         return None;
     }
@@ -330,7 +341,10 @@ fn content(tensor: &TensorProto) -> Vec<u8> {
 
 /// Attributes in order of their names, without what says nothing about values.
 fn encoded(attributes: &[AttributeProto]) -> Vec<Vec<u8>> {
-    let mut encoded: Vec<Vec<u8>> = attributes.iter().map(|a| plain(a).encode_to_vec()).collect();
+    let mut encoded: Vec<Vec<u8>> = attributes
+        .iter()
+        .map(|a| plain(a).encode_to_vec())
+        .collect();
     encoded.sort_unstable();
     encoded
 }

@@ -2,7 +2,9 @@ use super::*;
 
 #[test]
 fn tmp_print() {
-    let Ok(list) = std::env::var("PAIRS") else { return };
+    let Ok(list) = std::env::var("PAIRS") else {
+        return;
+    };
     for pair in list.split(',') {
         let (a, b) = pair.split_once(':').unwrap();
         let a = proto::read(a.as_ref()).unwrap().proto.graph.unwrap();

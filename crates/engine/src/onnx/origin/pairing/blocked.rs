@@ -4,14 +4,12 @@
 //! an addition and an activation may have been put into a convolution.
 
 use super::super::source::Class;
-use super::{CAST_PREFIXES, Pairing};
+use super::{CAST_PREFIXES, Pairing, unnumbered};
 
 /// The set of operators that ONNX Runtime has for channels in blocks.
 const DOMAIN: &str = "com.microsoft.nchwc";
 /// What it puts behind the names of outputs.
 const SUFFIXES: [&str; 2] = ["_bn_nchwc", "_nchwc"];
-/// What it puts behind a name that there is already, before a number.
-const AGAIN: &str = "_token_";
 /// Where a convolution has what is added to its result.
 const ADDED_INPUT: usize = 3;
 /// How far the operator that gave the type is before the output.
@@ -48,8 +46,11 @@ impl Pairing<'_, '_> {
     }
 
     /// The only value that an operator of a kind computes from another value.
-    fn next(&self, class: Class, is_it: impl Fn(usize) -> bool) -> Option<Class> {
-        let mut readers = self.source.consumers[class].iter().copied().filter(|&i| is_it(i));
+    pub(super) fn next(&self, class: Class, is_it: impl Fn(usize) -> bool) -> Option<Class> {
+        let mut readers = self.source.consumers[class]
+            .iter()
+            .copied()
+            .filter(|&i| is_it(i));
         let reader = readers.next().filter(|_| readers.next().is_none())?;
         let output = self.source.nodes[reader].proto.output.first()?;
         self.body.classes.get(output.as_str()).copied()
@@ -61,13 +62,14 @@ impl Pairing<'_, '_> {
         if node.domain != DOMAIN {
             return None;
         }
-        let name = match node.name.rsplit_once(AGAIN) {
-            Some((name, number)) if number.bytes().all(|b| b.is_ascii_digit()) => name,
-            _ => &node.name,
-        };
-        let prefixes = CAST_PREFIXES.iter().filter_map(|prefix| name.strip_prefix(prefix));
+        let name = unnumbered(&node.name);
+        let prefixes = CAST_PREFIXES
+            .iter()
+            .filter_map(|prefix| name.strip_prefix(prefix));
         let mut names = prefixes.chain([name]).flat_map(|name| {
-            let named = SUFFIXES.iter().filter_map(move |suffix| name.strip_suffix(suffix));
+            let named = SUFFIXES
+                .iter()
+                .filter_map(move |suffix| name.strip_suffix(suffix));
             named.collect::<Vec<_>>()
         });
         names.find_map(|name| self.body.classes.get(name).copied())
@@ -87,7 +89,13 @@ impl Pairing<'_, '_> {
             class = inputs.next()?;
             while let Some(before) = self.source.producer(class) {
                 let is_inside = BEFORE.contains(&before.proto.op_type.as_str());
-                match before.inputs.first().copied().flatten().filter(|_| is_inside) {
+                match before
+                    .inputs
+                    .first()
+                    .copied()
+                    .flatten()
+                    .filter(|_| is_inside)
+                {
                     Some(input) => class = input,
                     None => break,
                 }
