@@ -198,13 +198,10 @@ impl<'a, 'g> Pairing<'a, 'g> {
         if self.classes.contains_key(output.as_str()) || self.constants.contains(output.as_str()) {
             return;
         }
-        let kept = self.first_namesake(index).and_then(|twin| {
-            let original = &self.source.nodes[twin];
-            let is_it = original.proto.output.len() == 1 && is_same_type(original.proto, node);
-            let name = original.proto.output.first().filter(|_| is_it)?;
-            self.body.classes.get(name.as_str()).copied()
-        });
-        if let Some(class) = kept.or_else(|| self.blocked_result(index)) {
+        if let Some(class) = self
+            .kept_result(index)
+            .or_else(|| self.blocked_result(index))
+        {
             self.insert(output, class);
         }
     }

@@ -10,6 +10,8 @@ const QUANTIZE: &str = "QuantizeLinear";
 const DEQUANTIZE: &str = "DequantizeLinear";
 /// What names of types on quantised values begin with.
 const PREFIXES: [&str; 2] = ["QLinear", "Q"];
+/// What names of types begin with whose images have the channels last.
+const CHANNELS_LAST: &str = "Nhwc";
 /// Activations that may be between an operator and `QuantizeLinear`.
 const ACTIVATIONS: [&str; 2] = ["Relu", "Clip"];
 
@@ -36,11 +38,6 @@ impl<'g> Pairing<'_, 'g> {
                     self.insert(output, class);
                 }
             }
-            (_, _, None) => {
-                if let Some(class) = self.quantised_result(index) {
-                    self.insert(output, class);
-                }
-            }
             _ => {}
         }
     }
@@ -52,24 +49,40 @@ impl<'g> Pairing<'_, 'g> {
         })
     }
 
-    /// What an operator on quantised values computes that has the name of one on others.
-    fn quantised_result(&self, index: usize) -> Option<Class> {
+    /// What an operator computes that kept its name: the same as before in another layout, or what that is quantised
+    /// to.
+    pub(super) fn kept_result(&self, index: usize) -> Option<Class> {
         let node = self.nodes[index].proto;
-        let original = self.source.nodes[self.first_namesake(index)?].proto;
+        let original = &self.source.nodes[self.first_namesake(index)?];
+        let op_type = node
+            .op_type
+            .strip_prefix(CHANNELS_LAST)
+            .unwrap_or(&node.op_type);
         let mut plain = PREFIXES
             .iter()
-            .filter_map(|prefix| node.op_type.strip_prefix(prefix));
-        if !plain.any(|plain| plain == original.op_type) {
+            .filter_map(|prefix| op_type.strip_prefix(prefix));
+        let is_same = op_type == original.proto.op_type;
+        let [name] = &original.proto.output[..] else {
+            return None;
+        };
+        if !is_same && !plain.any(|plain| plain == original.proto.op_type) {
             return None;
         }
-        let name = original.output.first()?;
         let mut class = *self.body.classes.get(name.as_str())?;
-        for _ in ACTIVATIONS {
-            if let [reader] = self.source.consumers[class][..] {
-                let activation = &self.source.nodes[reader].proto;
-                if ACTIVATIONS.contains(&activation.op_type.as_str()) {
-                    class = *self.body.classes.get(activation.output.first()?.as_str())?;
-                }
+        let before = original.inputs.first().copied().flatten();
+        let producer = before.and_then(|before| self.source.producer(before));
+        let is_dequantised = producer.is_some_and(|node| node.proto.op_type == DEQUANTIZE);
+        let read = node
+            .input
+            .first()
+            .and_then(|name| self.classes.get(name.as_str()).copied());
+        if is_same && !(is_dequantised && read != before) {
+            return Some(class);
+        }
+        if let [reader] = self.source.consumers[class][..] {
+            let activation = &self.source.nodes[reader].proto;
+            if ACTIVATIONS.contains(&activation.op_type.as_str()) {
+                class = *self.body.classes.get(activation.output.first()?.as_str())?;
             }
         }
         self.quantised(class)
