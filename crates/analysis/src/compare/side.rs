@@ -231,14 +231,32 @@ impl Side {
         run.slots.push(slot);
     }
 
-    /// Takes names of operators before fusion from descriptions, where the files of a run have none.
+    /// Takes names of operators before fusion from descriptions: they have all of them, files only those that made
+    /// outputs, and tables of statistics none.
     fn name_originals(&mut self) {
         for index in 0..self.runs.len() {
-            if self.runs[index].original_names.is_empty()
-                && let Some((_, graph, operator)) = self.description_of(index)
+            let Some((_, graph, operator)) = self.description_of(index) else {
+                continue;
+            };
+            let operator = &graph.operators[operator];
+            let (mut names, outputs) = (
+                operator.original_names.clone(),
+                operator.original_outputs.clone(),
+            );
+            let run = &mut self.runs[index];
+            for name in std::mem::take(&mut run.original_names) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            run.original_names = names;
+            for slot in run
+                .slots
+                .iter_mut()
+                .filter(|slot| slot.side == record::Side::Output)
             {
-                let names = graph.operators[operator].original_names.clone();
-                self.runs[index].original_names = names;
+                let known = outputs.get(slot.index as usize).cloned().flatten();
+                slot.original = slot.original.take().or(known);
             }
         }
     }
