@@ -44,7 +44,9 @@ impl Home {
         let file_name = real.as_deref().and_then(Path::file_name);
         Home {
             folder: real_folder.unwrap_or(folder),
-            file_name: file_name.and_then(|name| name.to_str()).map(ToOwned::to_owned),
+            file_name: file_name
+                .and_then(|name| name.to_str())
+                .map(ToOwned::to_owned),
         }
     }
 }
@@ -58,7 +60,10 @@ pub(super) fn refer(model: &mut ModelProto, file: &[u8], file_name: &str) {
 
 fn refer_in(graph: &mut GraphProto, file: &[u8], file_name: &str) {
     for weight in &mut graph.initializer {
-        let Some(bytes) = weight.raw_data.as_ref().filter(|bytes| bytes.len() >= N_BYTES_MIN)
+        let Some(bytes) = weight
+            .raw_data
+            .as_ref()
+            .filter(|bytes| bytes.len() >= N_BYTES_MIN)
         else {
             continue;
         };

@@ -14,6 +14,9 @@ use super::rewrite::{self, Known, Tapped};
 use super::site::Wanted;
 use super::weights::Weights;
 
+/// How the library begins the names of nodes that are inside a function; the function's name follows.
+const FUNCTION_PREFIX: &str = "_inlfunc_";
+
 /// A model whose weights were taken, whose operators have names of their own, and whose large weights stay in its
 /// file where they can.
 pub(super) struct Prepared {
@@ -30,35 +33,53 @@ pub(super) struct Prepared {
     refused: HashSet<String>,
 }
 
+/// Where a model comes from.
+pub(super) struct Origin<'a> {
+    /// The file that it was read from, or is part of.
+    pub(super) path: &'a Path,
+    /// Whether the bytes of the file are those of the model.
+    pub(super) is_file: bool,
+    /// Whether the library finds data outside of a model in memory.
+    pub(super) can_refer: bool,
+}
+
 impl Prepared {
-    /// Prepares a model that was read from `path`, or is part of one that was. `is_file` says that the bytes of the
-    /// file are those of the model, and `can_refer` that the library finds data outside of a model in memory.
+    /// Prepares a model that has these operators.
     pub(super) fn new(
         model: ModelBytes,
-        path: &Path,
-        is_file: bool,
-        can_refer: bool,
+        origin: &Origin<'_>,
+        operators: &[Arc<Operator>],
     ) -> Prepared {
         let ModelBytes { mut proto, bytes } = model;
-        let home = Home::of(path, &proto);
+        let home = Home::of(origin.path, &proto);
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
-        let operators = proto::operators(graph);
-        let initialised: HashSet<&str> =
-            graph.initializer.iter().map(|weight| weight.name.as_str()).collect();
+        let initialised: HashSet<&str> = graph
+            .initializer
+            .iter()
+            .map(|weight| weight.name.as_str())
+            .collect();
         let inputs = graph.input.iter().map(|input| input.name.clone());
-        let graph_inputs = inputs.filter(|name| !initialised.contains(name.as_str())).collect();
+        let graph_inputs = inputs
+            .filter(|name| !initialised.contains(name.as_str()))
+            .collect();
         let main_tasks = main_tasks(graph);
         let kinds = Kinds::of(&proto);
         let weights = Weights::take(&mut proto, &home.folder);
         let tasks = rewrite::name_nodes(&mut proto);
-        if let Some(file_name) = home.file_name.filter(|_| is_file && can_refer) {
+        if let Some(file_name) = home
+            .file_name
+            .filter(|_| origin.is_file && origin.can_refer)
+        {
             by_reference::refer(&mut proto, &bytes, &file_name);
         }
         let graph = proto.graph.as_ref().unwrap_or(&empty);
         Prepared {
             folder: proto::has_data_outside(graph).then_some(home.folder),
-            operators: operators.into_iter().map(|operator| (operator.task_id, operator)).collect(),
+            operators: operators
+                .iter()
+                .map(|operator| (operator.task_id, operator.clone()))
+                .collect(),
             main_tasks,
             graph_inputs,
             weights,
@@ -79,25 +100,33 @@ impl Prepared {
         self.folder.as_deref()
     }
 
-    /// The operator with this task.
-    pub(super) fn operator(&self, task_id: u32) -> Option<&Arc<Operator>> {
-        self.operators.get(&task_id)
-    }
-
     /// Tasks of the operators of the main graph, in file order.
     pub(super) fn main_tasks(&self) -> &[u32] {
         &self.main_tasks
     }
 
-    /// The operator whose node has this name in the model that is given to the library.
+    /// The operator whose node has this name in the model that is given to the library, or has a node of this name
+    /// inside because it is a function. Of several calls of a function it is not known which one is meant.
     pub(super) fn operator_of_node(&self, name: &str) -> Option<&Arc<Operator>> {
-        self.operators.get(self.tasks.get(name)?)
+        if let Some(task_id) = self.tasks.get(name) {
+            return self.operators.get(task_id);
+        }
+        let inside = name.strip_prefix(FUNCTION_PREFIX)?;
+        let is_call = |operator: &&Arc<Operator>| {
+            let rest = inside.strip_prefix(operator.op_type.as_str());
+            rest.is_some_and(|rest| rest.starts_with('_'))
+        };
+        let mut calls = self.operators.values().filter(is_call);
+        let call = calls.next()?;
+        calls.next().is_none().then_some(call)
     }
 
     /// A text of the library's with the names that operators have for everybody else.
     pub(super) fn with_own_names(&self, text: &str) -> String {
         rewrite::with_own_names(text, |task_id| {
-            self.operators.get(&task_id).map(|operator| operator.op_name.as_str())
+            self.operators
+                .get(&task_id)
+                .map(|operator| operator.op_name.as_str())
         })
     }
 
@@ -136,7 +165,9 @@ fn main_tasks(graph: &GraphProto) -> Vec<u32> {
         if !proto::is_constant(node) {
             tasks.push(next);
         }
-        let n_inside: usize = proto::bodies(node).map(|body| proto::all_nodes(body).len()).sum();
+        let n_inside: usize = proto::bodies(node)
+            .map(|body| proto::all_nodes(body).len())
+            .sum();
         next = next.saturating_add(u32::try_from(n_inside + 1).unwrap_or(u32::MAX));
     }
     tasks
