@@ -3,6 +3,7 @@
 
 mod build;
 mod control_flow;
+mod executed;
 mod kinds;
 mod runs;
 mod values;

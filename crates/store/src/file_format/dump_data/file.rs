@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use opscope_tensor::{DType, Layout, Tensor};
 
 use super::{
-    DumpHeader, FORMAT_NAME, HEADER_BYTES_MAX, TensorEntry, dtype_code, dtype_from_code,
-    layout_code, layout_from_code,
+    DumpHeader, FORMAT_NAME, HEADER_BYTES_MAX, OriginalOp, TensorEntry, dtype_code,
+    dtype_from_code, layout_code, layout_from_code,
 };
 use crate::file_bytes::FileBytes;
 use crate::record::Record;
@@ -354,7 +354,10 @@ mod tests {
             ..(*record.operator).clone()
         };
         record.operator = Arc::new(operator);
-        let header = DumpFile::parse(file_of(&record)).unwrap().header().clone();
+        let header = DumpFile::from_bytes(file_of(&record))
+            .unwrap()
+            .header()
+            .clone();
         let found = header.outputs.iter().map(|output| {
             let op = output.original_op.as_ref().unwrap();
             (op.name.as_str(), op.output_index, op.format)
