@@ -19,7 +19,11 @@ mod rewrite;
 mod session;
 mod site;
 mod tap_operator;
+#[cfg(test)]
+mod tap_tests;
 mod tapped;
+#[cfg(test)]
+mod tests;
 mod value;
 mod weights;
 
@@ -67,13 +71,16 @@ struct OrtModel {
     value_types: Vec<(String, TensorType)>,
     opsets: Vec<(String, i64)>,
     prepared: Prepared,
-    /// Runs the model when nobody looks. Let go of while it was not needed yet.
+    /// Runs the model when nobody looks. Let go of when somebody does, unless both go on.
     plain: Option<Session>,
+    /// Whether runs with taps and without alternate.
     is_plain_needed: bool,
     /// Runs it with taps.
     tapped: Option<TappedSession>,
     /// What sessions are made of, where it was made for this model. Sessions go first.
     _files: Option<PrivateDir>,
+    /// Whether it was told that taps ran out of order.
+    is_order_told: bool,
 }
 
 /// A model that is to be loaded.
@@ -204,6 +211,7 @@ impl OrtModel {
             is_plain_needed: false,
             tapped: None,
             _files: files,
+            is_order_told: false,
         })
     }
 
@@ -224,7 +232,7 @@ impl OrtModel {
 
     fn run_plain(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         let names = names(&self.signature);
-        self.is_plain_needed = true;
+        self.is_plain_needed |= self.tapped.is_some();
         let session = match &mut self.plain {
             Some(session) => session,
             None => {
@@ -392,6 +400,18 @@ impl LoadedModel for OrtModel {
         &self.opsets
     }
 
+    fn take_warnings(&mut self) -> Vec<String> {
+        let n_inversions = self.tapped.as_ref().map_or(0, TappedSession::n_inversions);
+        if n_inversions == 0 || std::mem::replace(&mut self.is_order_told, true) {
+            return Vec::new();
+        }
+        vec![format!(
+            "{NAME} {} runs operators in another order than versions that are known; values are right, but more of \
+             them are in memory at once ({n_inversions} operators were shown late)",
+            self.library.version
+        )]
+    }
+
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         self.check(inputs)?;
         match tap.filter(|tap| tap.is_active()) {
@@ -403,6 +423,3 @@ impl LoadedModel for OrtModel {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,6 @@
 //! Which values of a model are no tensors that a custom operator can take.
 //!
-//! ONNX Runtime hands tensors to custom operators and nothing else, and not those of two bits. A model need not say
+//! ONNX Runtime hands tensors to custom operators and nothing else, and not those of two bits or of `float8e8m0`. A model need not say
 //! what its values are, so it is followed from the operators that make such values. What is missed here shows when a
 //! session is created, and is left out then.
 
@@ -22,8 +22,8 @@ const N_FUNCTION_NODES_MAX: usize = 1 << 18;
 pub(super) enum Kind {
     /// A tensor that can be shown.
     Tensor,
-    /// A tensor with elements of two bits.
-    Narrow,
+    /// A tensor with elements of a type that is not handed to operators of ours.
+    Foreign,
     /// A sequence of tensors or maps.
     Sequence,
     /// A tensor or sequence that may be absent.
@@ -300,7 +300,7 @@ fn of_type(r#type: &TypeProto) -> Option<Kind> {
 
 fn of_dtype(code: i32) -> Kind {
     match DataType::try_from(code) {
-        Ok(DataType::Int2 | DataType::Uint2) => Kind::Narrow,
+        Ok(DataType::Int2 | DataType::Uint2 | DataType::Float8e8m0) => Kind::Foreign,
         _ => Kind::Tensor,
     }
 }

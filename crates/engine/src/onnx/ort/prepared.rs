@@ -67,11 +67,11 @@ impl Prepared {
         let kinds = Kinds::of(&proto);
         let weights = Weights::take(&mut proto, &home.folder);
         let tasks = rewrite::name_nodes(&mut proto);
-        if let Some(file_name) = home
-            .file_name
-            .filter(|_| origin.is_file && origin.can_refer)
-        {
-            by_reference::refer(&mut proto, &bytes, &file_name);
+        let file = home.file_name.filter(|_| origin.is_file);
+        match (origin.can_refer, file) {
+            (false, _) => by_reference::embed(&mut proto, &weights),
+            (true, Some(file_name)) => by_reference::refer(&mut proto, &bytes, &file_name),
+            (true, None) => {}
         }
         let graph = proto.graph.as_ref().unwrap_or(&empty);
         Prepared {

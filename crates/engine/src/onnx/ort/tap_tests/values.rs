@@ -105,7 +105,7 @@ fn of_the_test_models() {
     for name in models {
         let file = std::fs::read(path(name)).unwrap();
         let model = proto::decode(&file).unwrap().proto;
-        let loaded = load(&engine().unwrap(), &model);
+        let mut loaded = load(&engine().unwrap(), &model);
         let mut random = Random::new(1);
         let inputs = loaded.signature().inputs.iter().map(|value| {
             let shape = Shape::new([2, 5]).unwrap();
@@ -119,7 +119,8 @@ fn of_the_test_models() {
         let captured = check(&model, &inputs);
         let counters = captured.counters;
         assert_eq!(counters.n_dropped, 0, "{name}");
-        println!("{name}: {} records", captured.records.len());
+        capture(&mut *loaded, &inputs);
+        assert_eq!(loaded.take_warnings(), Vec::<String>::new(), "{name}");
         let mut by_file = engine()
             .unwrap()
             .load(
@@ -247,4 +248,34 @@ fn of_text() {
     let found: Vec<&[u8]> = opscope_tensor::text::iter(weight.view()).unwrap().collect();
     assert_eq!(found, ["-ä".as_bytes(), b""]);
     assert_eq!(captured.counters.n_dropped, 0);
+}
+
+/// Branches that begin with one value and are joined in another order than they begin.
+#[test]
+fn in_the_order_of_the_file() {
+    let Some(engine) = engine() else { return };
+    let mut nodes = Vec::new();
+    let mut joined = "x".to_owned();
+    for i in 0..20 {
+        let names = ["a", "b", "c", "d"].map(|name| format!("{name}{i}"));
+        let [a, b, c, d] = names.each_ref().map(String::as_str);
+        nodes.push(node("Relu", &["x"], &[a]));
+        nodes.push(node("Neg", &[&joined], &[b]));
+        nodes.push(node("Abs", &["x"], &[c]));
+        let read = [[a, b], [b, c], [c, a]][i % 3];
+        nodes.push(node("Add", &read, &[d]));
+        joined = d.to_owned();
+    }
+    let model = model(graph(
+        &[value("x", FLOAT, 1)],
+        &[],
+        &nodes,
+        &[value(&joined, FLOAT, 1)],
+    ));
+    let mut loaded = load(&engine, &model);
+    let captured = capture(&mut *loaded, &[tensor(&[2], &[1.0, -1.0])]);
+    captured.outputs.unwrap();
+    let expected: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names(&captured.records), expected);
+    assert_eq!(loaded.take_warnings(), Vec::<String>::new());
 }
