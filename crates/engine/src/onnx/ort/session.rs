@@ -28,6 +28,8 @@ pub(super) struct Session {
 /// What a session is made of.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
+    /// A file; data outside are looked for beside it.
+    File(&'a Path),
     /// The bytes of such a file, and where data outside are, if there are any.
     Bytes(&'a [u8], Option<&'a Path>),
 }
@@ -56,6 +58,7 @@ impl Session {
         source: Source<'_>,
     ) -> Result<Session, String> {
         let session = match source {
+            Source::File(path) => error::quietly(|| builder.commit_from_file(path)),
             Source::Bytes(bytes, None) => error::quietly(|| builder.commit_from_memory(bytes)),
             Source::Bytes(bytes, Some(folder)) => {
                 if !library.has_data_folder() {
