@@ -3,7 +3,7 @@
 mod graphs;
 mod load;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
@@ -28,6 +28,9 @@ pub struct Side {
     pub graphs: Vec<(Option<u32>, Graph)>,
     /// What the descriptions of graphs and the graphs beside the dump say of its runs.
     pub described: Graphs,
+    /// Names of the values of ONNX models that ran as they are, as far as descriptions of their graphs lie beside the
+    /// dump.
+    pub value_names: HashSet<String>,
     /// What could not be read and belongs to no run.
     pub problems: Vec<String>,
 }
@@ -87,6 +90,8 @@ pub struct Slot {
     pub original_shape: Option<Vec<u64>>,
     /// Name and output of the operator before fusion, where the dump says.
     pub original: Option<(String, u32)>,
+    /// Name of the value in a graph that an engine made of a model; none of other graphs' values.
+    pub made_value: Option<String>,
     /// Bytes of the tensor.
     pub n_bytes: u64,
     /// The file.
@@ -113,6 +118,7 @@ impl Slot {
             shape: Some(shape.to_vec()),
             original_shape: None,
             original: None,
+            made_value: None,
             n_bytes: 0,
             path: PathBuf::new(),
             has_elements: false,
@@ -180,6 +186,7 @@ impl Side {
         }
         side.described = Graphs::of(&mut side, &catalogue.graphs);
         side.name_originals();
+        side.name_values();
         let graphs = catalogue.graphs.into_iter();
         side.graphs = graphs.map(|graph| (graph.rank, graph.graph)).collect();
         Ok(side)
@@ -281,6 +288,7 @@ impl Slot {
             shape: item.shape.clone(),
             original_shape: item.original_shape.clone().filter(|dims| !dims.is_empty()),
             original: item.original.clone(),
+            made_value: None,
             n_bytes: item.n_bytes.unwrap_or(0),
             path: item.path.clone(),
             has_elements: item.elements.as_ref().is_some_and(has_tensor),
