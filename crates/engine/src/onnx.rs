@@ -5,6 +5,8 @@ mod known_types;
 #[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod layout;
 mod operators;
+#[cfg(any(feature = "onnxruntime", test))]
+mod origin;
 #[cfg(feature = "onnxruntime")]
 mod ort;
 mod proto;

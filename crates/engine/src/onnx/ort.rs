@@ -1,13 +1,14 @@
 //! ONNX Runtime as an engine.
 //!
-//! Its library is loaded while the program runs, one for each process. A session runs the model's own graph with
-//! optimisation off.
+//! Its library is loaded while the program runs, one for each process. A session runs the model's own graph, or the one
+//! that ONNX Runtime makes of it, with optimisation off.
 //!
 //! Inputs have to be tensors: a model that takes a sequence or an optional is refused. Results that are none are
 //! computed, but neither listed in the signature nor returned.
 
 mod by_reference;
 mod error;
+mod executed;
 mod kind;
 mod library;
 mod memory;
@@ -35,6 +36,7 @@ use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
 
+use self::executed::{Executed, PrivateDir};
 use self::library::Library;
 use self::prepared::{Origin, Prepared};
 use self::session::{Session, Source};
@@ -77,8 +79,36 @@ struct OrtModel {
     is_plain_needed: bool,
     /// Runs it with taps.
     tapped: Option<TappedSession>,
+    /// What sessions are made of, where it was made for this model. Sessions go first.
+    _files: Option<PrivateDir>,
     /// Whether it was told that taps ran out of order.
     is_order_told: bool,
+}
+
+/// A model that is to be loaded.
+struct Given<'a> {
+    model: ModelBytes,
+    operators: Vec<Arc<Operator>>,
+    /// Where the user has it, or the model that it is a part of.
+    path: &'a Path,
+    /// The file whose bytes the model is.
+    file: Option<PathBuf>,
+    files: Option<PrivateDir>,
+}
+
+impl<'a> Given<'a> {
+    /// What ONNX Runtime makes of the model.
+    fn executed(self, library: &Library, options: &LoadOptions) -> Result<Given<'a>, EngineError> {
+        let place = (self.path, self.file.is_some());
+        let mut executed = Executed::new(library, options, &self.model, place)?;
+        Ok(Given {
+            path: self.path,
+            file: Some(executed.file()),
+            operators: executed.operators(),
+            model: executed.model,
+            files: Some(executed.dir),
+        })
+    }
 }
 
 impl OnnxRuntime {
@@ -112,12 +142,6 @@ impl Engine for OnnxRuntime {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
-        if options.graph == GraphKind::Executed {
-            return Err(EngineError::Engine {
-                engine: NAME,
-                reason: "it runs the model's own graph only".into(),
-            });
-        }
         let memory = || PathBuf::from(super::MEMORY);
         let (model, path) = match source {
             ModelSource::File(path) => (proto::read(path)?, path.to_owned()),
@@ -125,20 +149,40 @@ impl Engine for OnnxRuntime {
             ModelSource::Part { bytes, path } => (proto::decode(bytes)?, path.to_owned()),
         };
         let is_file = matches!(source, ModelSource::File(_));
-        let model = OrtModel::new(&self.library, model, &path, is_file, options)?;
-        Ok(Box::new(model))
+        let given = Given {
+            path: &path,
+            file: is_file.then(|| path.clone()),
+            operators: model
+                .proto
+                .graph
+                .as_ref()
+                .map(proto::operators)
+                .unwrap_or_default(),
+            files: None,
+            model,
+        };
+        let given = match options.graph {
+            GraphKind::Original => given,
+            GraphKind::Executed => given.executed(&self.library, options)?,
+        };
+        Ok(Box::new(OrtModel::new(&self.library, given, options)?))
     }
 }
 
 impl OrtModel {
-    /// Prepares a model that was read from `path`, or is part of one that was.
+    /// Prepares a model.
     fn new(
         library: &Arc<Library>,
-        model: ModelBytes,
-        path: &Path,
-        is_file: bool,
+        given: Given<'_>,
         options: &LoadOptions,
     ) -> Result<OrtModel, EngineError> {
+        let Given {
+            model,
+            operators,
+            path,
+            file,
+            files,
+        } = given;
         let invalid = |reason: String| EngineError::Invalid {
             path: path.to_owned(),
             reason,
@@ -147,13 +191,13 @@ impl OrtModel {
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
         let mut signature = proto::signature(graph).map_err(invalid)?;
-        let (opsets, operators) = (proto::opsets(proto), proto::operators(graph));
+        let opsets = proto::opsets(proto);
         let constants = proto::constants(graph);
         let value_types = known_types::of(graph, &signature);
         let quantised = quantised::find(graph);
         let origin = Origin {
-            path,
-            is_file,
+            path: file.as_deref().unwrap_or(path),
+            is_file: file.is_some(),
             can_refer: library.has_data_folder(),
         };
         let prepared = Prepared::new(model, &origin, &operators);
@@ -174,6 +218,7 @@ impl OrtModel {
             plain: Some(session),
             is_plain_needed: false,
             tapped: None,
+            _files: files,
             is_order_told: false,
         })
     }

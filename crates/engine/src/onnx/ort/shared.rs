@@ -310,12 +310,19 @@ fn counters(site: &Site, inputs: &Inputs<'_>) -> Vec<i64> {
     (0..site.n_counters).map(number).collect()
 }
 
-/// An operator in a loop, with the numbers of the iterations at the end of its name.
+/// An operator in a loop, with the numbers of the iterations at the end of its name and of those that it was made of,
+/// which ran in the same iteration.
 fn in_iteration(operator: &Operator, counters: &[i64]) -> Arc<Operator> {
     let mut operator = operator.clone();
-    for number in counters {
-        operator.op_name.push('.');
-        operator.op_name.push_str(&number.to_string());
-    }
+    let suffix: String = counters.iter().map(|number| format!(".{number}")).collect();
+    let made = operator
+        .original_outputs
+        .iter_mut()
+        .flatten()
+        .map(|(name, _)| name);
+    let names = made
+        .chain(&mut operator.original_names)
+        .chain([&mut operator.op_name]);
+    names.for_each(|name| name.push_str(&suffix));
     Arc::new(operator)
 }
