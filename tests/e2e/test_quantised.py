@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import comparing
+import conftest
 import dump_data
 import dump_tree
 import numpy as np
-import onnxruntime
 import pytest
 import quantised_models
 from binary import Binary, input_options
 from cases import MODELS
+from engines import ONNX_RUNTIME
 from numpy.typing import NDArray
 from onnxruntime.quantization import QuantFormat
 
@@ -39,32 +40,18 @@ class Shown:
         return self.slots[name]
 
 
-@pytest.fixture(scope="module", params=["tract", "onnxruntime"])
-def engine(request: pytest.FixtureRequest) -> list[str]:
-    """Options that choose an engine."""
-    if request.param == "tract":
-        return ["--engine", "tract"]
-    return runtime_options()
-
-
-def runtime_options() -> list[str]:
-    capi = Path(onnxruntime.__file__).parent / "capi"
-    library = min(capi.glob("libonnxruntime.so*"))
-    return ["--engine", "onnxruntime", "--engine-lib", str(library)]
-
-
 @pytest.fixture
-def shown(opscope: Binary, engine: list[str], tmp_path: Path) -> Callable[..., Shown]:
-    return reader(opscope, engine, tmp_path)
+def shown(opscope: Binary, tmp_path: Path) -> Callable[..., Shown]:
+    return reader(opscope, tmp_path)
 
 
-def reader(opscope: Binary, engine: list[str], tmp_path: Path) -> Callable[..., Shown]:
+def reader(opscope: Binary, tmp_path: Path) -> Callable[..., Shown]:
     """Dumps a model, and reads everything."""
 
     def run(model: Path, *args: object, config: Path | None = None) -> Shown:
         out_dir, npy_dir = tmp_path / "dump", tmp_path / "npy"
         place = ("--config", config) if config else ("--out", out_dir)
-        report = opscope.dump(model, *place, *engine, *args)
+        report = opscope.dump(model, *place, *args)
         records = report["records"]
         ends = [records[end] for end in ("written", "dropped", "failed")]
         assert (records["selected"], sum(ends[1:])) == (ends[0], 0)
@@ -216,9 +203,9 @@ def test_without_the_option_integers_stay_integers(shown: Callable[..., Shown], 
     assert found.of_type("DequantizeLinear") == ["scores_DequantizeLinear"]
 
 
-def test_both_forms_pair_by_name(opscope: Binary, engine: list[str], forms: Forms, tmp_path: Path) -> None:
+def test_both_forms_pair_by_name(opscope: Binary, forms: Forms, tmp_path: Path) -> None:
     for model, name in ((forms.of_operators, "operators"), (forms.qdq, "qdq")):
-        opscope.dump(model, "--out", tmp_path / name, "--quant-dumpable", *engine, *forms.inputs)
+        opscope.dump(model, "--out", tmp_path / name, "--quant-dumpable", *forms.inputs)
     found = comparing.compare(opscope, tmp_path / "operators", tmp_path / "qdq")
     for name in [*VIEWS, "scores"]:
         operator = found.operator(f"{name}_DequantizeLinear")
@@ -232,8 +219,8 @@ def test_both_forms_pair_by_name(opscope: Binary, engine: list[str], forms: Form
     assert found.operator("pool")["level"] == "fail"
 
 
-def test_statistics_are_those_of_the_floats(opscope: Binary, engine: list[str], forms: Forms) -> None:
-    report = opscope.dump(forms.of_operators, "--stats", "--quant-dumpable", *engine, *forms.inputs)
+def test_statistics_are_those_of_the_floats(opscope: Binary, forms: Forms) -> None:
+    report = opscope.dump(forms.of_operators, "--stats", "--quant-dumpable", *forms.inputs)
     rows = {(row["op_name"], row["slot"]): row for row in report["stats"]}
     whole = rows["w1_DequantizeLinear", "output.0"]
     codes = rows["w1_DequantizeLinear", "input.0"]
@@ -244,14 +231,14 @@ def test_statistics_are_those_of_the_floats(opscope: Binary, engine: list[str], 
     assert 0 < max(abs(whole["min"]), whole["max"]) < 127
 
 
-def test_operators_of_onnx_runtime(opscope: Binary, tmp_path: Path) -> None:
+def test_operators_of_onnx_runtime(tmp_path: Path) -> None:
     """The convolutional network of the other tests in the QOperator form, most of whose operators ONNX lacks."""
     model = tmp_path / "net.onnx"
     source = MODELS / "shapes_cnn_f32.onnx"
     shape = (2, 1, 32, 32)
     quantised_models.quantise(source, model, QuantFormat.QOperator, "image", shape)
     inputs = input_options({"image": quantised_models.sample(shape, seed=99)}, tmp_path / "inputs")
-    found = reader(opscope, runtime_options(), tmp_path)(model, "--quant-dumpable", *inputs)
+    found = reader(conftest.binary(ONNX_RUNTIME), tmp_path)(model, "--quant-dumpable", *inputs)
     nodes = quantised_models.onnx.load(model).graph.node
     of_runtime = {node.op_type for node in nodes if node.domain == "com.microsoft"}
     assert of_runtime == {"QLinearAdd", "QGemm", "QLinearSigmoid", "QLinearSoftmax"}
