@@ -196,9 +196,10 @@ impl Process {
             EngineError::Unsupported { .. } => self.inner_error(GE_LOAD_MODEL, &text),
             EngineError::Operator { .. } => self.inner_error(RT_MODEL_EXECUTE, &text),
             EngineError::Input(_) => self.inner_error(GE_PARAM_INVALID, &text),
-            EngineError::Engine { .. } | EngineError::Stopped => {
-                self.inner_error(GE_INTERNAL_ERROR, &text)
-            }
+            EngineError::Library { .. }
+            | EngineError::NoEngine { .. }
+            | EngineError::Engine { .. }
+            | EngineError::Stopped => self.inner_error(GE_INTERNAL_ERROR, &text),
         }
     }
 }

@@ -138,6 +138,9 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
         match error {
             EngineError::Input(error) => error.into(),
+            EngineError::Library { .. } | EngineError::NoEngine { .. } => {
+                Failure::new(USAGE, error)
+            }
             EngineError::Stopped => Failure::new(INTERRUPTED, error),
             EngineError::Operator { .. } | EngineError::Engine { .. } => {
                 Failure::new(PARTIAL, error)

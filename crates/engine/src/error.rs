@@ -25,6 +25,14 @@ pub enum EngineError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The engine's library cannot be used.
+    #[error("cannot use `{}` as the engine's library: {reason}", path.display())]
+    Library {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it, and what was expected.
+        reason: String,
+    },
     /// The model needs an operator that this engine does not have, or has wrong.
     #[error(
         "{engine} cannot run operator `{op_name}` of type `{op_type}`: {reason}; {other_engine} can"
@@ -57,6 +65,12 @@ pub enum EngineError {
         /// Which engine.
         engine: &'static str,
         /// Its words.
+        reason: String,
+    },
+    /// There is no engine to load models with, or not the one that was asked for.
+    #[error("{reason}")]
+    NoEngine {
+        /// Why, and what would help.
         reason: String,
     },
     /// The run was asked to stop.

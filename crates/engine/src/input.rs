@@ -193,7 +193,8 @@ fn half_bits(bits: u64) -> u16 {
     (lead + 15 - 11) << 10 | mantissa
 }
 
-fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError> {
+/// Whether an input fits what the model declares.
+pub(crate) fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError> {
     if value.dtype != tensor.dtype() {
         return Err(InputError::Dtype {
             name: value.name.clone(),

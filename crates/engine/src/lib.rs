@@ -6,8 +6,10 @@
 //! | engine | feature | what it is |
 //! | --- | --- | --- |
 //! | `onnx::Tract` | `tract` (default) | tract, embedded; ONNX models on the CPU |
+//! | `onnx::OnnxRuntime` | `onnxruntime` (default) | ONNX Runtime, whose library is loaded when it is asked for |
 //! | [`fake::FakeModel`] | – | a graph of closures, for tests and examples |
 
+pub mod choice;
 mod engine;
 mod error;
 pub mod fake;

@@ -2,14 +2,19 @@
 
 mod attribute;
 mod known_types;
+#[cfg(feature = "tract")]
 mod layout;
 mod operators;
+#[cfg(feature = "onnxruntime")]
+mod ort;
 mod proto;
 mod schema;
 #[cfg(feature = "tract")]
 mod tract;
 
 pub use operators::OnnxOperators;
+#[cfg(feature = "onnxruntime")]
+pub use ort::OnnxRuntime;
 #[cfg(feature = "tract")]
 pub use tract::Tract;
 

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+#[cfg(feature = "onnxruntime")]
+use std::sync::Arc;
 
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::record::Operator;
@@ -10,8 +12,11 @@ use prost::Message;
 use prost::bytes::Bytes;
 
 use super::attribute;
+#[cfg(feature = "onnxruntime")]
+use super::schema::{DataLocation, TensorProto};
 use super::schema::{
-    DataType, DimValue, Dimension, GraphProto, ModelProto, NodeProto, TypeValue, ValueInfoProto,
+    DataType, DimValue, Dimension, ElementTypeProto, GraphProto, ModelProto, NodeProto, TypeValue,
+    ValueInfoProto,
 };
 use crate::{Dim, EngineError, Signature, ValueInfo};
 
@@ -128,6 +133,7 @@ pub(super) fn opsets(model: &ModelProto) -> Vec<(String, i64)> {
 }
 
 /// The version of the standard operator set; 0 if the file names none.
+#[cfg(feature = "tract")]
 pub(super) fn opset(model: &ModelProto) -> i64 {
     let is_standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
     let import = model
@@ -135,6 +141,32 @@ pub(super) fn opset(model: &ModelProto) -> i64 {
         .iter()
         .find(|import| is_standard(import.domain()));
     import.map_or(0, |import| import.version())
+}
+
+/// Every node with its number: file order, the nodes of bodies right after the node they belong to.
+pub(super) fn numbered(graph: &GraphProto) -> impl Iterator<Item = (u32, &NodeProto)> {
+    (0..).zip(all_nodes(graph))
+}
+
+/// The records of all operators, in file order. A node that holds a constant is none.
+#[cfg(feature = "onnxruntime")]
+pub(super) fn operators(graph: &GraphProto) -> Vec<Arc<Operator>> {
+    numbered(graph)
+        .filter(|(_, node)| node.op_type != CONSTANT)
+        .map(|(task_id, node)| Arc::new(operator(node, task_id)))
+        .collect()
+}
+
+/// Whether weights are kept in files of their own.
+#[cfg(feature = "onnxruntime")]
+pub(super) fn has_data_outside(graph: &GraphProto) -> bool {
+    let is_outside = |tensor: &TensorProto| tensor.data_location() == DataLocation::External;
+    let holds = |graph: &GraphProto| graph.initializer.iter().any(is_outside);
+    let node_holds = |node: &NodeProto| {
+        let mut constants = node.attribute.iter().filter_map(|attr| attr.t.as_ref());
+        constants.any(is_outside) || bodies(node).any(holds)
+    };
+    holds(graph) || all_nodes(graph).into_iter().any(node_holds)
 }
 
 /// The operator record of a node.
@@ -242,11 +274,15 @@ fn check_graph(graph: &GraphProto, outer: &HashSet<&str>, depth: usize) -> Resul
 
 fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
     let name = &value.name;
-    let Some(TypeValue::TensorType(tensor)) = value.r#type.as_ref().and_then(|t| t.value.as_ref())
-    else {
-        return Err(format!(
-            "input `{name}` is not a tensor, or its type is missing"
-        ));
+    let tensor = match value.r#type.as_ref().and_then(|t| t.value.as_ref()) {
+        Some(TypeValue::TensorType(tensor)) => tensor,
+        Some(other) => {
+            return Err(format!(
+                "input `{name}` takes {}; only tensors can be given",
+                kind(other)
+            ));
+        }
+        None => return Err(format!("input `{name}` has no type")),
     };
     let dtype = dtype(tensor.elem_type()).ok_or_else(|| {
         format!(
@@ -267,6 +303,25 @@ fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
         dtype,
         dims,
     })
+}
+
+/// What a value is, in words.
+fn kind(value: &TypeValue) -> String {
+    let of = |element: &ElementTypeProto| {
+        let value = element.elem_type.as_ref().and_then(|t| t.value.as_ref());
+        value.map_or_else(|| "something untyped".to_owned(), kind)
+    };
+    let dtype = |code| dtype(code).map_or_else(|| format!("dtype {code}"), |d| d.to_string());
+    match value {
+        TypeValue::TensorType(tensor) => format!("a tensor of {}", dtype(tensor.elem_type())),
+        TypeValue::SequenceType(element) => format!("a sequence of {}", of(element)),
+        TypeValue::OptionalType(element) => format!("an optional of {}", of(element)),
+        TypeValue::SparseTensorType(tensor) => {
+            format!("a sparse tensor of {}", dtype(tensor.elem_type()))
+        }
+        TypeValue::MapType(_) => "a map".to_owned(),
+        TypeValue::OpaqueType(_) => "an opaque value".to_owned(),
+    }
 }
 
 /// The dtype of this number in ONNX.

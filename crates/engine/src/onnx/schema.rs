@@ -345,6 +345,7 @@ pub(crate) struct TypeProto {
 
 /// What a value is.
 #[derive(Clone, PartialEq, Oneof)]
+#[expect(clippy::enum_variant_names, reason = "the names are those of ONNX")]
 pub(crate) enum TypeValue {
     #[prost(message, tag = "1")]
     TensorType(TensorTypeProto),

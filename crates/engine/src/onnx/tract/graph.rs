@@ -72,8 +72,9 @@ impl Graph {
         options: &LoadOptions,
         operators: &mut Vec<Arc<Operator>>,
     ) -> TractResult<Graph> {
-        let mut n_tasks = 0;
-        let task_ids = number(proto, &mut n_tasks);
+        let task_ids = proto::numbered(proto)
+            .map(|(task_id, node)| (std::ptr::from_ref(node), task_id))
+            .collect();
         for i in 0..model.inputs.len() {
             // The declared shape may leave extents open; what counts is the shape that is run.
             let fact = model.input_fact(i)?.datum_type.concretize();
@@ -334,16 +335,6 @@ impl Branches {
 }
 
 type TaskIds = HashMap<*const NodeProto, u32>;
-
-/// Numbers every node in file order, the nodes of bodies right after the node they belong to.
-fn number(graph: &GraphProto, n_tasks: &mut u32) -> TaskIds {
-    let mut task_ids = TaskIds::new();
-    for node in proto::all_nodes(graph) {
-        task_ids.insert(std::ptr::from_ref(node), *n_tasks);
-        *n_tasks += 1;
-    }
-    task_ids
-}
 
 /// Which tract node produces each named value.
 fn nodes_by_value(model: &InferenceModel) -> HashMap<&str, usize> {

@@ -1,0 +1,108 @@
+//! The one library of ONNX Runtime that a process can use.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ort::environment::Environment;
+use ort::logging::LogLevel;
+
+use super::error;
+use super::native::Probe;
+use crate::EngineError;
+use crate::guard;
+
+/// The interface that is asked for; libraries from 1.17 on have it.
+const API_VERSION: u32 = ort::MINOR_VERSION;
+/// From 1.21 on, a model in memory can say where its data outside are.
+const MINOR_WITH_DATA_FOLDER: u32 = 21;
+
+static LOADED: Mutex<Option<Arc<Library>>> = Mutex::new(None);
+
+/// A loaded library, and what sessions are made under.
+pub(super) struct Library {
+    /// Where it really is; links are followed.
+    pub(super) path: PathBuf,
+    pub(super) version: String,
+    minor: u32,
+    pub(super) environment: Environment,
+}
+
+impl Library {
+    /// Loads a library, or returns it if this process has loaded it before.
+    pub(super) fn load(path: &Path) -> Result<Arc<Library>, EngineError> {
+        let fail = |reason: String| EngineError::Library {
+            path: path.to_owned(),
+            reason,
+        };
+        let real_path = path.canonicalize().map_err(|error| {
+            fail(format!(
+                "{error}; expected a file such as `libonnxruntime.so`"
+            ))
+        })?;
+        if !real_path.is_file() {
+            return Err(fail(
+                "it is not a file; expected one such as `libonnxruntime.so`".into(),
+            ));
+        }
+        // Whoever panicked while holding it had not stored anything.
+        let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(library) = &*loaded {
+            if library.path == real_path {
+                return Ok(library.clone());
+            }
+            return Err(fail(format!(
+                "this process uses ONNX Runtime {} from `{}` already, and can have one only",
+                library.version,
+                library.path.display()
+            )));
+        }
+        let library = Library::open(real_path).map_err(fail)?;
+        Ok(loaded.insert(Arc::new(library)).clone())
+    }
+
+    fn open(path: PathBuf) -> Result<Library, String> {
+        let (version, minor) = guard::catch(|| probe(&path))??;
+        let environment = guard::catch(|| {
+            let builder = ort::init_from(&path).map_err(|error| error.to_string())?;
+            // Whatever is wrong comes back as an error; the library would print it as well.
+            let builder = builder
+                .with_name("opscope")
+                .with_telemetry(false)
+                .with_logger(Arc::new(|_, _, _, _, _| {}));
+            let environment = builder.build().map_err(|error| error::readable(&error))?;
+            environment.set_log_level(LogLevel::Fatal);
+            Ok::<_, String>(environment)
+        })??;
+        Ok(Library {
+            path,
+            version,
+            minor,
+            environment,
+        })
+    }
+
+    /// Whether a model in memory can say in which folder its data outside are.
+    pub(super) fn has_data_folder(&self) -> bool {
+        self.minor >= MINOR_WITH_DATA_FOLDER
+    }
+}
+
+/// The library's version and the second number of it.
+fn probe(path: &Path) -> Result<(String, u32), String> {
+    let expected = "expected the shared library of ONNX Runtime";
+    let probe = Probe::open(path).map_err(|reason| format!("{reason}; {expected}"))?;
+    let version = probe.version()?;
+    let too_old =
+        || format!("it needs API {API_VERSION}, i.e. 1.{API_VERSION} or newer, found {version}");
+    let mut numbers = version.split('.').map_while(|n| n.parse::<u32>().ok());
+    let (Some(1), Some(minor)) = (numbers.next(), numbers.next()) else {
+        return Err(format!(
+            "its version is `{version}`; expected 1.{API_VERSION} or a newer 1.x"
+        ));
+    };
+    // A library that lacks it prints so when it is asked; one that is known to is not asked.
+    if minor < API_VERSION || !probe.has_api(API_VERSION) {
+        return Err(too_old());
+    }
+    Ok((version, minor))
+}

@@ -1,0 +1,202 @@
+//! What `ort` leaves to be asked of ONNX Runtime's C functions, and the memory of its values.
+
+#![expect(
+    unsafe_code,
+    reason = "the library is C's, and its values are memory at an address"
+)]
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::marker::PhantomData;
+use std::path::Path;
+use std::ptr::{self, NonNull};
+
+use libloading::Library;
+use ort::memory::{Allocator, MemoryInfo};
+use ort::session::SessionInputValue;
+use ort::session::builder::SessionBuilder;
+use ort::sys;
+use ort::value::{DynTensor, DynValue, TensorElementType};
+use ort::{AsPointer, Error};
+
+/// A library that answers as ONNX Runtime does. It stays loaded.
+pub(super) struct Probe(&'static sys::OrtApiBase);
+
+impl Probe {
+    /// Loads a library and looks for its entry.
+    pub(super) fn open(path: &Path) -> Result<Probe, String> {
+        // SAFETY: loading runs the library's initialisers, which is what its user asks for by naming it.
+        let library = unsafe { Library::new(path) }.map_err(|error| error.to_string())?;
+        // SAFETY: the type is that of ONNX Runtime's only entry; no other library has one of this name.
+        let entry = unsafe {
+            library.get::<unsafe extern "C" fn() -> *const sys::OrtApiBase>(b"OrtGetApiBase\0")
+        };
+        let entry = entry.map_err(|_| "it has no function `OrtGetApiBase`".to_owned())?;
+        // SAFETY: the function takes nothing and can be called at any time.
+        let base = unsafe { entry() };
+        // SAFETY: ONNX Runtime returns null or a table that lives as long as the library.
+        let base =
+            unsafe { base.as_ref() }.ok_or("its function `OrtGetApiBase` returns nothing")?;
+        // What the table points to is gone once the library is closed.
+        std::mem::forget(library);
+        Ok(Probe(base))
+    }
+
+    /// Its version, such as `1.31.1`.
+    pub(super) fn version(&self) -> Result<String, String> {
+        // SAFETY: the function of the table takes nothing.
+        let text = unsafe { (self.0.GetVersionString)() };
+        if text.is_null() {
+            return Err("it does not say its version".into());
+        }
+        // SAFETY: a text that is not null ends with a zero and lives as long as the library.
+        Ok(unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned())
+    }
+
+    /// Whether it has this version of the interface.
+    pub(super) fn has_api(&self, version: u32) -> bool {
+        // SAFETY: any number may be asked for.
+        !unsafe { (self.0.GetApi)(version) }.is_null()
+    }
+}
+
+/// Names of the execution providers that the library was built with.
+pub(super) fn available_providers() -> ort::Result<Vec<String>> {
+    let api = ort::api();
+    let mut names: *mut *mut c_char = ptr::null_mut();
+    let mut n_names: c_int = 0;
+    // SAFETY: both places live during the call.
+    unsafe {
+        check((api.GetAvailableProviders)(
+            &raw mut names,
+            &raw mut n_names,
+        ))
+    }?;
+    let n = usize::try_from(n_names).unwrap_or(0);
+    let mut providers = Vec::with_capacity(n);
+    for i in 0..n {
+        // SAFETY: the library has returned `n` texts, each with a zero at its end.
+        let name = unsafe { CStr::from_ptr(*names.add(i)) };
+        providers.push(name.to_string_lossy().into_owned());
+    }
+    // SAFETY: the list is the one that was returned, and is not used again.
+    unsafe { check((api.ReleaseAvailableProviders)(names, n_names)) }?;
+    Ok(providers)
+}
+
+/// Adds an execution provider by its name, without options.
+pub(super) fn append_provider(builder: &mut SessionBuilder, name: &CStr) -> ort::Result<()> {
+    let append = ort::api().SessionOptionsAppendExecutionProvider;
+    let options = builder.ptr_mut();
+    // SAFETY: the options belong to the builder; no key and no value is read.
+    unsafe { check(append(options, name.as_ptr(), ptr::null(), ptr::null(), 0)) }
+}
+
+/// A value in memory that the caller keeps.
+pub(super) struct Lent<'a> {
+    value: DynValue,
+    bytes: PhantomData<&'a [u8]>,
+}
+
+impl<'a> Lent<'a> {
+    /// Shows elements to ONNX Runtime where they are; it reads them only. `bytes` has to be as long as
+    /// type and shape ask for.
+    pub(super) fn new(
+        element: TensorElementType,
+        dims: &[i64],
+        bytes: &'a [u8],
+    ) -> ort::Result<Lent<'a>> {
+        let info = MemoryInfo::default();
+        let mut value: *mut sys::OrtValue = ptr::null_mut();
+        let data = bytes.as_ptr().cast_mut().cast::<c_void>();
+        let create = ort::api().CreateTensorWithDataAsOrtValue;
+        // SAFETY: `bytes` are borrowed for as long as the value lives; ONNX Runtime checks their number
+        // against type and shape, and writes to no input of a model.
+        unsafe {
+            check(create(
+                info.ptr(),
+                data,
+                bytes.len(),
+                dims.as_ptr(),
+                dims.len(),
+                element.into(),
+                &raw mut value,
+            ))?;
+        }
+        let value = NonNull::new(value).ok_or_else(|| Error::new("no value was made"))?;
+        // SAFETY: the value was just made and belongs to nobody else; it needs no allocator to be freed.
+        let value = unsafe { DynValue::from_ptr(value, Some(&Allocator::default())) };
+        Ok(Lent {
+            value,
+            bytes: PhantomData,
+        })
+    }
+
+    /// The value, for a run.
+    pub(super) fn view(&self) -> SessionInputValue<'_> {
+        (&self.value).into()
+    }
+}
+
+/// A copy of elements, in memory that ONNX Runtime aligns as it likes.
+pub(super) fn copied(
+    element: TensorElementType,
+    dims: &[i64],
+    bytes: &[u8],
+) -> ort::Result<DynTensor> {
+    let mut value = DynTensor::new(&Allocator::default(), element, dims)?;
+    if value.size() != Some(bytes.len()) {
+        return Err(Error::new("the elements do not fill the tensor"));
+    }
+    let data = value.data_ptr_mut().cast::<u8>();
+    if !bytes.is_empty() && !data.is_null() {
+        // SAFETY: the new tensor has as many bytes, as was just checked, and nobody else knows of it.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len()) };
+    }
+    Ok(value)
+}
+
+/// A tensor of ONNX Runtime's whose bytes can be looked at from any thread.
+pub(super) struct OwnedBytes {
+    /// Inside the memory of `_value`.
+    bytes: &'static [u8],
+    _value: DynTensor,
+}
+
+impl OwnedBytes {
+    /// Takes a tensor over. `None` if its memory is not the CPU's, or its elements have no fixed size.
+    pub(super) fn new(value: DynTensor) -> Option<OwnedBytes> {
+        if !value.memory_info().is_cpu_accessible() {
+            return None;
+        }
+        let n_bytes = value.size()?;
+        let data = value.data_ptr().cast::<u8>();
+        let bytes = if n_bytes == 0 || data.is_null() {
+            &[]
+        } else {
+            // SAFETY: the tensor has that many bytes, and keeps them where they are until it is dropped,
+            // which is when this reference goes too. It was given to us whole: nobody writes to it.
+            unsafe { std::slice::from_raw_parts(data, n_bytes) }
+        };
+        Some(OwnedBytes {
+            bytes,
+            _value: value,
+        })
+    }
+}
+
+impl AsRef<[u8]> for OwnedBytes {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes
+    }
+}
+
+/// The error of a status, which is freed.
+///
+/// # Safety
+/// `status` has to come from one of ONNX Runtime's functions, and is not to be used again.
+unsafe fn check(status: sys::OrtStatusPtr) -> ort::Result<()> {
+    // SAFETY: as this function asks for.
+    unsafe { Error::result_from_status(status) }
+}

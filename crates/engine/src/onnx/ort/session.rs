@@ -1,0 +1,133 @@
+//! Sessions of ONNX Runtime.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use opscope_tensor::Tensor;
+use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
+use ort::session::{
+    HasSelectedOutputs, OutputSelector, RunOptions, Session as OrtSession, SessionInputValue,
+};
+use ort::value::ValueType;
+
+use super::library::Library;
+use super::value::{self, Input};
+use super::{error, provider};
+use crate::LoadOptions;
+
+/// Where a model in memory says its data outside are.
+const DATA_FOLDER: &str = "session.model_external_initializers_file_folder_path";
+
+/// A model that is ready to run, and the results that are asked for.
+pub(super) struct Session {
+    session: OrtSession,
+    options: RunOptions<HasSelectedOutputs>,
+    outputs: Vec<String>,
+}
+
+/// What a session is made of.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'a> {
+    /// A file; data outside are looked for beside it.
+    File(&'a Path),
+    /// The bytes of such a file, and where data outside are, if there are any.
+    Bytes(&'a [u8], Option<&'a Path>),
+}
+
+/// Options for a session that runs the graph it is given, operator by operator.
+///
+/// They are those of the Python package with the graph's optimisation off: what the two compute is the same
+/// to the last bit.
+pub(super) fn builder(library: &Library, options: &LoadOptions) -> Result<SessionBuilder, String> {
+    let builder = error::quietly(|| {
+        let builder = SessionBuilder::new(&library.environment)?
+            .with_optimization_level(GraphOptimizationLevel::Disable)?
+            .with_intra_threads(options.n_threads.max(1))?
+            .with_inter_threads(1)?
+            .with_parallel_execution(false)?;
+        Ok(builder)
+    })?;
+    provider::append(builder, &options.providers)
+}
+
+impl Session {
+    /// Makes a session.
+    pub(super) fn new(
+        library: &Library,
+        mut builder: SessionBuilder,
+        source: Source<'_>,
+    ) -> Result<Session, String> {
+        let session = match source {
+            Source::File(path) => error::quietly(|| builder.commit_from_file(path)),
+            Source::Bytes(bytes, None) => error::quietly(|| builder.commit_from_memory(bytes)),
+            Source::Bytes(bytes, Some(folder)) => {
+                if !library.has_data_folder() {
+                    return Err(format!(
+                        "it keeps data in other files, which ONNX Runtime {} cannot find for a model in \
+                         memory; 1.21 or newer can",
+                        library.version
+                    ));
+                }
+                let folder = if folder.as_os_str().is_empty() {
+                    Path::new(".")
+                } else {
+                    folder
+                };
+                let Some(folder) = folder.to_str() else {
+                    return Err(format!(
+                        "the folder of its data, `{}`, is not UTF-8",
+                        folder.display()
+                    ));
+                };
+                error::quietly(|| {
+                    let mut builder = builder.with_config_entry(DATA_FOLDER, folder)?;
+                    builder.commit_from_memory(bytes)
+                })
+            }
+        }?;
+        // What is not a tensor is computed and stays with the library.
+        let is_tensor =
+            |value: &&ort::value::Outlet| matches!(value.dtype(), ValueType::Tensor { .. });
+        let outputs = session.outputs().iter().filter(is_tensor);
+        let outputs: Vec<String> = outputs.map(|value| value.name().to_owned()).collect();
+        let asked_for = outputs
+            .iter()
+            .fold(OutputSelector::no_default(), |selector, name| {
+                selector.with(name)
+            });
+        let options = error::quietly(|| Ok(RunOptions::new()?.with_outputs(asked_for)))?;
+        Ok(Session {
+            session,
+            options,
+            outputs,
+        })
+    }
+
+    /// Names of the results, in order: those of the graph's that are tensors.
+    pub(super) fn outputs(&self) -> &[String] {
+        &self.outputs
+    }
+
+    /// Executes the graph once. Every name has to be one of the graph's inputs.
+    pub(super) fn run(&mut self, names: &[&str], inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
+        let inputs = inputs.iter().map(Input::new);
+        let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
+        let named: Vec<(Cow<'_, str>, SessionInputValue<'_>)> = names
+            .iter()
+            .zip(&inputs)
+            .map(|(&name, input)| (name.into(), input.view()))
+            .collect();
+        let (session, options) = (&mut self.session, &self.options);
+        let outputs = error::quietly(|| {
+            let outputs = session.run_with_options(named, options)?;
+            Ok(outputs
+                .into_iter()
+                .map(|(_, value)| value)
+                .collect::<Vec<_>>())
+        })?;
+        outputs
+            .into_iter()
+            .map(|output| value::to_tensor(output, &inputs))
+            .collect()
+    }
+}

@@ -1,0 +1,123 @@
+//! ONNX Runtime's values as our tensors, and back.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use opscope_tensor::{DType, Shape, Tensor};
+use ort::session::SessionInputValue;
+use ort::value::{DynTensor, DynTensorValueType, DynValue, TensorElementType};
+
+use super::error;
+use super::native::{self, Lent, OwnedBytes};
+
+/// What memory has to be aligned to for the library to read it where it is. Arrays of numpy are aligned so,
+/// and some of the library's sums depend on it in the last digit.
+const ALIGNMENT: usize = 16;
+
+/// An input of a run.
+pub(super) enum Input<'a> {
+    /// In the memory of a tensor of ours.
+    Lent(Lent<'a>, Range<usize>),
+    /// In the library's own.
+    Copied(DynTensor),
+}
+
+impl Input<'_> {
+    /// Our tensor as a value for the library, without copying its elements where they lie well.
+    pub(super) fn new(tensor: &Tensor) -> Result<Input<'_>, String> {
+        let element = element_type(tensor.dtype())
+            .ok_or_else(|| format!("inputs of type {} are not supported", tensor.dtype()))?;
+        let extent = |&n: &usize| i64::try_from(n).map_err(|_| format!("an axis of {n} elements"));
+        let dims = tensor.shape().dims().iter().map(extent);
+        let dims = dims.collect::<Result<Vec<i64>, String>>()?;
+        let bytes = tensor.bytes();
+        let is_aligned = bytes.as_ptr().addr().is_multiple_of(ALIGNMENT);
+        error::quietly(|| {
+            Ok(if is_aligned {
+                let start = bytes.as_ptr().addr();
+                Input::Lent(
+                    Lent::new(element, &dims, bytes)?,
+                    start..start + bytes.len(),
+                )
+            } else {
+                Input::Copied(native::copied(element, &dims, bytes)?)
+            })
+        })
+    }
+
+    /// The value, for a run.
+    pub(super) fn view(&self) -> SessionInputValue<'_> {
+        match self {
+            Input::Lent(lent, _) => lent.view(),
+            Input::Copied(tensor) => tensor.into(),
+        }
+    }
+
+    /// Whether these bytes lie in our memory.
+    fn holds(&self, bytes: &[u8]) -> bool {
+        match self {
+            Input::Lent(_, range) => !bytes.is_empty() && range.contains(&bytes.as_ptr().addr()),
+            Input::Copied(_) => false,
+        }
+    }
+}
+
+/// A result as our tensor, without copying its elements. The library hands out an input that is a result as
+/// well where it lies, in memory that is ours and lives no longer than the run; that one is copied.
+pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor, String> {
+    let value = error::quietly(|| value.downcast::<DynTensorValueType>())?;
+    let element = *value.data_type();
+    let dtype = dtype(element).ok_or_else(|| format!("a result of type {element}"))?;
+    let extent = |&n: &i64| usize::try_from(n).map_err(|_| format!("an axis of {n} elements"));
+    let dims = value.shape().iter().map(extent);
+    let dims = dims.collect::<Result<Vec<usize>, String>>()?;
+    let shape = Shape::new(dims).map_err(|error| error.to_string())?;
+    let bytes = OwnedBytes::new(value).ok_or("a result is not in the CPU's memory")?;
+    let is_ours = inputs.iter().any(|input| input.holds(bytes.as_ref()));
+    let tensor = if is_ours {
+        Tensor::from_vec(dtype, shape, bytes.as_ref().to_vec())
+    } else {
+        Tensor::new(dtype, shape, Arc::new(bytes))
+    };
+    tensor.map_err(|error| error.to_string())
+}
+
+/// The dtype of the library's element type.
+pub(super) fn dtype(element: TensorElementType) -> Option<DType> {
+    PAIRS
+        .iter()
+        .find(|(_, has)| *has == element)
+        .map(|(dtype, _)| *dtype)
+}
+
+fn element_type(dtype: DType) -> Option<TensorElementType> {
+    PAIRS
+        .iter()
+        .find(|(has, _)| *has == dtype)
+        .map(|(_, element)| *element)
+}
+
+const PAIRS: &[(DType, TensorElementType)] = &[
+    (DType::F32, TensorElementType::Float32),
+    (DType::F64, TensorElementType::Float64),
+    (DType::F16, TensorElementType::Float16),
+    (DType::BF16, TensorElementType::Bfloat16),
+    (DType::I8, TensorElementType::Int8),
+    (DType::I16, TensorElementType::Int16),
+    (DType::I32, TensorElementType::Int32),
+    (DType::I64, TensorElementType::Int64),
+    (DType::U8, TensorElementType::Uint8),
+    (DType::U16, TensorElementType::Uint16),
+    (DType::U32, TensorElementType::Uint32),
+    (DType::U64, TensorElementType::Uint64),
+    (DType::Bool, TensorElementType::Bool),
+    (DType::C64, TensorElementType::Complex64),
+    (DType::C128, TensorElementType::Complex128),
+    (DType::F8E4M3FN, TensorElementType::Float8E4M3FN),
+    (DType::F8E5M2, TensorElementType::Float8E5M2),
+    (DType::F8E8M0, TensorElementType::Float8E8M0),
+    (DType::F4E2M1, TensorElementType::Float4E2M1),
+    (DType::I4, TensorElementType::Int4),
+    (DType::I2, TensorElementType::Int2),
+    (DType::U2, TensorElementType::Uint2),
+];
