@@ -198,6 +198,7 @@ impl Process {
             EngineError::Input(_) => self.inner_error(GE_PARAM_INVALID, &text),
             EngineError::Library { .. }
             | EngineError::NoEngine { .. }
+            | EngineError::Watch { .. }
             | EngineError::Engine { .. }
             | EngineError::Stopped => self.inner_error(GE_INTERNAL_ERROR, &text),
         }

@@ -147,7 +147,8 @@ impl From<EngineError> for Failure {
             }
             EngineError::Read { .. }
             | EngineError::Invalid { .. }
-            | EngineError::Unsupported { .. } => Failure::new(UNREADABLE, error),
+            | EngineError::Unsupported { .. }
+            | EngineError::Watch { .. } => Failure::new(UNREADABLE, error),
         }
     }
 }
