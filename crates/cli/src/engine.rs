@@ -64,18 +64,22 @@ impl EngineArguments {
         })
     }
 
-    /// Chooses the engine, and says on standard error which one it is, unless `is_quiet`, and what was wrong with
-    /// another one.
-    #[expect(clippy::print_stderr, reason = "talk goes to standard error")]
-    pub(crate) fn choose(&self, is_quiet: bool) -> Result<Chosen, Failure> {
+    /// Chooses the engine, and says on standard error which one it is.
+    pub(crate) fn choose(&self) -> Result<Chosen, Failure> {
         let chosen = choice::choose(&self.wanted()?)?;
-        if let Some(warning) = &chosen.warning {
-            eprintln!("opscope: warning: {warning}");
-        }
-        if !is_quiet {
-            eprintln!("opscope: engine: {}", chosen.reason);
-        }
+        tell(&chosen, false);
         Ok(chosen)
+    }
+}
+
+/// Says which engine it is, unless `is_quiet`, and what was wrong with another one.
+#[expect(clippy::print_stderr, reason = "talk goes to standard error")]
+fn tell(chosen: &Chosen, is_quiet: bool) {
+    if let Some(warning) = &chosen.warning {
+        eprintln!("opscope: warning: {warning}");
+    }
+    if !is_quiet {
+        eprintln!("opscope: engine: {}", chosen.reason);
     }
 }
 
@@ -87,13 +91,14 @@ pub(crate) struct EngineInUse {
 }
 
 impl EngineInUse {
+    /// Chooses the engine, and says which one it is, unless `is_quiet`.
     pub(crate) fn new(
         engine: &EngineArguments,
         graph: &GraphArguments,
         n_threads: usize,
         is_quiet: bool,
     ) -> Result<EngineInUse, Failure> {
-        let chosen = engine.choose(is_quiet)?;
+        let chosen = choice::choose(&engine.wanted()?)?;
         if chosen.kind == EngineKind::Tract {
             let option = match (graph.graph, graph.provider.first()) {
                 (GraphKind::Executed, _) => Some("--graph executed".to_owned()),
@@ -101,13 +106,13 @@ impl EngineInUse {
                 (GraphKind::Original, None) => None,
             };
             if let Some(option) = option {
-                let message = format!(
-                    "{option} needs ONNX Runtime; the engine is {}",
-                    chosen.reason
-                );
+                let why = chosen.warning.as_ref().unwrap_or(&chosen.reason);
+                let message =
+                    format!("{option} needs ONNX Runtime, and the engine is tract: {why}");
                 return Err(Failure::message(USAGE, message));
             }
         }
+        tell(&chosen, is_quiet);
         let options = LoadOptions {
             graph: graph.graph,
             providers: graph.provider.clone(),

@@ -145,6 +145,11 @@ impl From<EngineError> for Failure {
             EngineError::Operator { .. } | EngineError::Engine { .. } => {
                 Failure::new(PARTIAL, error)
             }
+            EngineError::Unsupported {
+                other_engine: "ONNX Runtime",
+                ..
+            } => Failure::new(UNREADABLE, error)
+                .with_hint("`pip install onnxruntime`, or name its library by `--engine-lib`"),
             EngineError::Read { .. }
             | EngineError::Invalid { .. }
             | EngineError::Unsupported { .. }

@@ -169,9 +169,9 @@ enum Trouble {
     /// Not in this build.
     NotBuilt,
     /// No library was found; what was looked at.
-    NotFound(String),
+    Missing(String),
     /// A library that was found or named cannot be used.
-    NotUsable(String),
+    Unusable(String),
 }
 
 impl Trouble {
@@ -181,10 +181,12 @@ impl Trouble {
             Trouble::NotBuilt => {
                 "this build has no ONNX Runtime: build it with `--features onnxruntime`".to_owned()
             }
-            Trouble::NotFound(text) => {
-                format!("{text}; `pip install onnxruntime` or --engine-lib gives one")
+            Trouble::Missing(text) => {
+                format!(
+                    "{text}; `pip install onnxruntime` gives one, --engine-lib or {LIBRARY_VARIABLE} names one"
+                )
             }
-            Trouble::NotUsable(text) => text.clone(),
+            Trouble::Unusable(text) => text.clone(),
         }
     }
 }
@@ -232,7 +234,7 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
         let title = title(&**engine);
         let engine = engine.clone();
         Ok(match trouble {
-            Trouble::NotUsable(text) => Chosen {
+            Trouble::Unusable(text) => Chosen {
                 kind: EngineKind::Tract,
                 engine,
                 reason: format!("{title}: the ONNX Runtime that was found cannot be used"),
@@ -250,12 +252,12 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
     fn onnx_runtime(&self, library: Option<&NamedLibrary>) -> Result<Chosen, Trouble> {
         let load = self.load.ok_or(Trouble::NotBuilt)?;
         let Found { path, how } = match library {
-            Some(library) => named(&library.path, library.named_by).map_err(Trouble::NotUsable),
+            Some(library) => named(&library.path, library.named_by).map_err(Trouble::Unusable),
             None => {
                 let around = (self.around)();
                 match around.path(SHARED_VARIABLE) {
-                    Some(path) => named(path, SHARED_VARIABLE).map_err(Trouble::NotUsable),
-                    None => find(&around).map_err(Trouble::NotFound),
+                    Some(path) => named(path, SHARED_VARIABLE).map_err(Trouble::Unusable),
+                    None => find(&around).map_err(Trouble::Missing),
                 }
             }
         }?;
@@ -265,7 +267,7 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
                 other => other.to_string(),
             };
             let path = path.display();
-            Trouble::NotUsable(format!(
+            Trouble::Unusable(format!(
                 "the library `{path}`, {how}, cannot be used: {reason}"
             ))
         })?;

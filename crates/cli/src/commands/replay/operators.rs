@@ -144,7 +144,7 @@ impl<'a> ReplayEngine<'a> {
     fn get(&self) -> Result<SharedEngine, Refusal> {
         let chosen = self
             .chosen
-            .get_or_init(|| self.arguments.choose(false).map_err(Refusal::from));
+            .get_or_init(|| self.arguments.choose().map_err(Refusal::from));
         chosen.clone().map(|chosen| chosen.engine)
     }
 
