@@ -18,7 +18,7 @@ import values
 from cases import Case
 from judge import Verdict
 
-TIMEOUT_SECONDS = 60
+TIMEOUT_SECONDS = 300
 
 
 @dataclass(frozen=True)
