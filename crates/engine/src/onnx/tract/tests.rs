@@ -265,7 +265,7 @@ fn attention_shows_its_scores() {
             float("softcap", 0.5),
             int("is_causal", 1),
         ];
-        let mut node = node("Attention", attributes, 4);
+        let node = node("Attention", attributes, 4);
         let row = |values: &[f32]| Some(floats(&[1, 1, 2, 1], values));
         let inputs = [row(&[1.0, 1.0]), row(&[0.0, ln3]), row(&[0.0, 4.0])];
         let outputs = run(node, &inputs).unwrap();
