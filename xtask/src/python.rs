@@ -63,6 +63,25 @@ pub(crate) fn provide(command: &mut Command, requirements: &str) -> Result<()> {
     Ok(())
 }
 
+/// The shared library of ONNX Runtime that is among the packages of a requirements file.
+pub(crate) fn onnxruntime_library(requirements: &str) -> Result<PathBuf> {
+    let mut python = with_packages(requirements)?;
+    let locate = "import importlib.util as u; print(u.find_spec('onnxruntime').origin)";
+    let output = python.args(["-c", locate]).output();
+    let output = output.context("cannot run Python")?;
+    let module = PathBuf::from(String::from_utf8(output.stdout)?.trim());
+    let dir = module.with_file_name("capi");
+    let files = fs::read_dir(&dir).with_context(|| format!("cannot list `{}`", dir.display()))?;
+    for file in files {
+        let file = file?;
+        let name = file.file_name();
+        if name.to_string_lossy().starts_with("libonnxruntime.so") {
+            return Ok(file.path());
+        }
+    }
+    bail!("`{}` has no `libonnxruntime.so`", dir.display())
+}
+
 fn python_in(dir: &Path) -> Command {
     let in_venv = dir.join("venv/bin/python");
     if in_venv.exists() {

@@ -79,7 +79,7 @@ impl Process {
     fn load(&self, source: ModelSource<'_>) -> Answer<u32> {
         self.check_executor("a model was loaded")?;
         let file_stem = match source {
-            ModelSource::File(path) => file_stem(path),
+            ModelSource::File(path) | ModelSource::Part { path, .. } => file_stem(path),
             ModelSource::Memory(_) => String::new(),
         };
         let mut engine = self.load_engine(source)?;

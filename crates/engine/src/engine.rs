@@ -83,6 +83,11 @@ pub trait LoadedModel: Send {
         &[]
     }
 
+    /// What should be told of the runs so far, although they went well; each text is given once.
+    fn take_warnings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Executes the model once.
     ///
     /// `inputs` follow the order of [`Signature::inputs`] and have been checked against it. With a

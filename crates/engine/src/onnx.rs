@@ -14,7 +14,7 @@ mod tract;
 
 pub use operators::OnnxOperators;
 #[cfg(feature = "onnxruntime")]
-pub use ort::OnnxRuntime;
+pub use ort::{OnnxRuntime, with_taps};
 #[cfg(feature = "tract")]
 pub use tract::Tract;
 

@@ -479,6 +479,9 @@ fn capture(
         progress::with_operator_bar("dumping", n_in_step * n_steps, position, run)
     })?;
     drop(listening);
+    for warning in model.take_warnings() {
+        eprintln!("opscope: warning: {warning}");
+    }
     Ok(Captured {
         summary,
         time: start.elapsed(),

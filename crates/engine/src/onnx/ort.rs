@@ -18,7 +18,11 @@ mod rewrite;
 mod session;
 mod site;
 mod tap_operator;
+#[cfg(test)]
+mod tap_tests;
 mod tapped;
+#[cfg(test)]
+mod tests;
 mod value;
 mod weights;
 
@@ -65,11 +69,14 @@ struct OrtModel {
     value_types: Vec<(String, TensorType)>,
     opsets: Vec<(String, i64)>,
     prepared: Prepared,
-    /// Runs the model when nobody looks. Let go of while it was not needed yet.
+    /// Runs the model when nobody looks. Let go of when somebody does, unless both go on.
     plain: Option<Session>,
+    /// Whether runs with taps and without alternate.
     is_plain_needed: bool,
     /// Runs it with taps.
     tapped: Option<TappedSession>,
+    /// Whether it was told that taps ran out of order.
+    is_order_told: bool,
 }
 
 impl OnnxRuntime {
@@ -163,6 +170,7 @@ impl OrtModel {
             plain: Some(session),
             is_plain_needed: false,
             tapped: None,
+            is_order_told: false,
         })
     }
 
@@ -183,7 +191,7 @@ impl OrtModel {
 
     fn run_plain(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         let names = names(&self.signature);
-        self.is_plain_needed = true;
+        self.is_plain_needed |= self.tapped.is_some();
         let session = match &mut self.plain {
             Some(session) => session,
             None => {
@@ -209,7 +217,10 @@ impl OrtModel {
         let wanted = Wanted::by(tap);
         let is_shown = |task_id: &u32| wanted.of(*task_id).is_some();
         let tasks = self.prepared.main_tasks().iter();
-        let unshown: Vec<u32> = tasks.filter(|task_id| !is_shown(task_id)).copied().collect();
+        let unshown: Vec<u32> = tasks
+            .filter(|task_id| !is_shown(task_id))
+            .copied()
+            .collect();
         let result = match wanted.is_empty() {
             true => self.run_plain(inputs).map_err(Ended::Failed),
             false => {
@@ -233,7 +244,11 @@ impl OrtModel {
 
     /// The session whose taps show what is wanted.
     fn prepare_tapped(&mut self, wanted: Wanted) -> Result<(), EngineError> {
-        if self.tapped.as_ref().is_none_or(|tapped| tapped.wanted != wanted) {
+        if self
+            .tapped
+            .as_ref()
+            .is_none_or(|tapped| tapped.wanted != wanted)
+        {
             // Two sessions would hold the packed weights twice.
             self.tapped = None;
             if !self.is_plain_needed {
@@ -295,6 +310,30 @@ impl OrtModel {
     }
 }
 
+/// A model with a tap behind each of its operators, as a message. What of that goes wrong does so without the library;
+/// for tests that try any bytes.
+///
+/// # Errors
+/// [`EngineError::Invalid`] if it is no model, or too large.
+#[doc(hidden)]
+pub fn with_taps(bytes: &[u8]) -> Result<Vec<u8>, EngineError> {
+    let path = Path::new(super::MEMORY);
+    let model = proto::decode(bytes)?;
+    let operators = model.proto.graph.as_ref().map(proto::operators);
+    let operators = operators.unwrap_or_default();
+    let origin = Origin {
+        path,
+        is_file: false,
+        can_refer: true,
+    };
+    let prepared = Prepared::new(model, &origin, &operators);
+    let tapped = prepared.tapped(&Wanted::every(&operators));
+    by_reference::encode(&tapped.model).map_err(|reason| EngineError::Invalid {
+        path: path.to_owned(),
+        reason,
+    })
+}
+
 fn fail(reason: String) -> EngineError {
     EngineError::Engine {
         engine: NAME,
@@ -315,9 +354,14 @@ fn plain_session(
     path: &Path,
 ) -> Result<Session, EngineError> {
     let builder = session::builder(library, options).map_err(fail)?;
-    let session = by_reference::encode(prepared.model()).and_then(|bytes| {
-        Session::new(library, builder, Source::Bytes(&bytes, prepared.folder()))
-    });
+    let session = match (by_reference::encode(prepared.model()), prepared.file()) {
+        (Ok(bytes), _) => {
+            let source = Source::Bytes(&bytes, prepared.folder());
+            Session::new(library, builder, source)
+        }
+        (Err(_), Some(file)) => Session::new(library, builder, Source::File(file)),
+        (Err(text), None) => Err(text),
+    };
     session.map_err(|text| {
         let text = prepared.with_own_names(&text);
         error::at_load(&text, path, prepared.model(), &library.version)
@@ -345,6 +389,18 @@ impl LoadedModel for OrtModel {
         &self.opsets
     }
 
+    fn take_warnings(&mut self) -> Vec<String> {
+        let n_inversions = self.tapped.as_ref().map_or(0, TappedSession::n_inversions);
+        if n_inversions == 0 || std::mem::replace(&mut self.is_order_told, true) {
+            return Vec::new();
+        }
+        vec![format!(
+            "{NAME} {} runs operators in another order than versions that are known; values are right, but more of \
+             them are in memory at once ({n_inversions} operators were shown late)",
+            self.library.version
+        )]
+    }
+
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         self.check(inputs)?;
         match tap.filter(|tap| tap.is_active()) {
@@ -356,6 +412,3 @@ impl LoadedModel for OrtModel {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -18,7 +18,7 @@ use super::super::schema::{
     AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
 };
 use super::kind::{Kind, Kinds};
-use super::site::{Given, SharedValue, Site, Wanted, WantedSlots, Wire};
+use super::site::{Given, SharedValue, Site, Source, Wanted, WantedSlots};
 use super::weights::{Weight, Weights};
 
 /// The domain of the operators that are put into models.
@@ -65,11 +65,6 @@ pub(super) struct Tapped {
 /// The name of the node that is the tap of this number.
 pub(super) fn tap_name(site: usize) -> String {
     format!("{PREFIX}tap:{site}")
-}
-
-/// The number of the tap whose node has this name.
-pub(super) fn tap_of_name(name: &str) -> Option<usize> {
-    name.strip_prefix(PREFIX)?.strip_prefix("tap:")?.parse().ok()
 }
 
 /// Puts a tap behind each operator of which something is wanted.
@@ -173,7 +168,11 @@ fn name_nodes_of(
 }
 
 fn add_domain(model: &mut ModelProto) {
-    if model.opset_import.iter().all(|import| import.domain() != DOMAIN) {
+    if model
+        .opset_import
+        .iter()
+        .all(|import| import.domain() != DOMAIN)
+    {
         model.opset_import.push(OperatorSetIdProto {
             domain: Some(DOMAIN.to_owned()),
             version: Some(VERSION),
@@ -246,7 +245,8 @@ impl Rewriter<'_> {
 
     fn bind(&mut self, graph: usize, name: &str, iterations: &Iterations) {
         let known = self.known;
-        let is_shown = known.kinds.get(graph, name) == Kind::Tensor && !known.refused.contains(name);
+        let is_shown =
+            known.kinds.get(graph, name) == Kind::Tensor && !known.refused.contains(name);
         let binding = match known.weights.get(graph, name) {
             Some(Weight::Tensor(tensor)) => Binding::Given(Given::Weight(tensor.clone())),
             Some(Weight::Unknown) | None if is_shown => {
@@ -270,7 +270,11 @@ impl Rewriter<'_> {
         nodes: &mut Vec<NodeProto>,
     ) {
         let is_standard = proto::is_standard(&node.domain);
-        let op_type = if is_standard { node.op_type.clone() } else { String::new() };
+        let op_type = if is_standard {
+            node.op_type.clone()
+        } else {
+            String::new()
+        };
         let mut is_started = false;
         for (i, body) in proto::bodies_mut(node).enumerate() {
             let mut inner = iterations.clone();
@@ -313,7 +317,8 @@ impl Rewriter<'_> {
             operator: self.known.operators.get(&task_id)?.clone(),
             n_counters: iterations.counters.len(),
             wires: Vec::new(),
-            given: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
             releases: Vec::new(),
         };
         let number = self.sites.len();
@@ -350,23 +355,36 @@ impl Rewriter<'_> {
                 self.wire_input(name, position, site, inputs);
             }
         }
-        let mut is_behind = false;
+        let mut is_behind = self.place == Place::Before;
         for &position in &slots.outputs {
             if let Some(name) = node.output.get(position).filter(present)
                 && let Some((_, wire)) = self.wire(name, site, inputs)
             {
-                site.wires[wire].outputs.push(position);
+                site.outputs.push((position, wire));
                 is_behind = true;
             }
         }
         let mut outputs = node.output.iter().filter(present);
-        is_behind |= self.place == Place::Before;
         while !is_behind && let Some(name) = outputs.next() {
             // Without any the tap might run before the operator does, which may fail.
             is_behind = self.wire(name, site, inputs).is_some();
         }
-        for wire in site.wires.iter().filter(|wire| wire.is_shown()) {
-            self.values[wire.value].n_shown += 1;
+        self.count_shown(site);
+    }
+
+    /// Counts the values that a tap shows.
+    fn count_shown(&mut self, site: &Site) {
+        let of_inputs = site.inputs.iter().filter_map(|(_, source)| match source {
+            Source::Wire(wire) => Some(*wire),
+            Source::Given(_) => None,
+        });
+        let mut shown: Vec<usize> = of_inputs
+            .chain(site.outputs.iter().map(|(_, wire)| *wire))
+            .collect();
+        shown.sort_unstable();
+        shown.dedup();
+        for wire in shown {
+            self.values[site.wires[wire]].n_shown += 1;
         }
     }
 
@@ -378,10 +396,10 @@ impl Rewriter<'_> {
         inputs: &mut Vec<String>,
     ) {
         if let Some((_, Binding::Given(given))) = self.scopes.find(name) {
-            site.given.push((position, given.clone()));
+            site.inputs.push((position, Source::Given(given.clone())));
         } else if let Some((depth, wire)) = self.wire(name, site, inputs) {
-            site.wires[wire].inputs.push(position);
-            self.scopes.note_read(depth, site.wires[wire].value);
+            site.inputs.push((position, Source::Wire(wire)));
+            self.scopes.note_read(depth, site.wires[wire]);
         }
     }
 
@@ -395,14 +413,10 @@ impl Rewriter<'_> {
         let (depth, &Binding::Value(value)) = self.scopes.find(name)? else {
             return None;
         };
-        let known = site.wires.iter().position(|wire| wire.value == value);
+        let known = site.wires.iter().position(|known| *known == value);
         let wire = known.unwrap_or_else(|| {
             inputs.push(name.to_owned());
-            site.wires.push(Wire {
-                inputs: Vec::new(),
-                outputs: Vec::new(),
-                value,
-            });
+            site.wires.push(value);
             site.wires.len() - 1
         });
         Some((depth, wire))

@@ -13,9 +13,9 @@ use ort::value::TensorElementType;
 
 use super::super::layout::layout_of;
 use super::error;
-use super::memory::{Desk, Inputs};
+use super::memory::{Desk, Inputs, Seen};
 use super::rewrite::{DOMAIN, SITE, START, TAP, TICK, Tapped};
-use super::site::{Given, SharedValue, Site};
+use super::site::{Given, SharedValue, Site, Source};
 use crate::guard;
 
 /// What the kernels of one session share with whoever runs it.
@@ -140,7 +140,8 @@ impl Shared {
         if counters.is_empty() {
             let last = run.last_site.replace(number);
             let is_inverted = last.is_some_and(|last| last > number);
-            self.n_inversions.fetch_add(is_inverted.into(), Ordering::Relaxed);
+            self.n_inversions
+                .fetch_add(is_inverted.into(), Ordering::Relaxed);
         }
         let probe = match counters.is_empty() {
             true => tap.open(&site.operator),
@@ -149,71 +150,73 @@ impl Shared {
         let Some(mut probe) = probe else {
             return run.release(site);
         };
-        let op_type = &site.operator.op_type;
-        for (position, given) in &site.given {
-            let tensor = match given {
-                Given::Weight(tensor) => Some(tensor),
-                Given::GraphInput(i) => run.inputs.get(*i),
-            };
-            if let Some(tensor) = tensor {
-                let layout = layout_of(op_type, false, *position, tensor.shape().n_axes());
-                probe.input(*position, tensor.clone().with_layout(layout));
-            }
-        }
-        for i in 0..site.wires.len() {
-            self.show_wire(tap, &mut probe, (site, i), (inputs, &counters), &mut run);
-        }
+        let call = Call {
+            tap,
+            site,
+            inputs,
+            counters: &counters,
+        };
+        self.show_values(&mut probe, &call, &mut run);
         run.release(site);
         // Handing over may wait.
         drop(run);
         probe.submit();
     }
 
-    /// Shows one value wherever the operator has it. What cannot be taken stays away; the probe counts it.
-    fn show_wire(
-        &self,
-        tap: &Tap,
-        probe: &mut Probe,
-        (site, i): (&Site, usize),
-        (inputs, counters): (&Inputs<'_>, &[i64]),
-        run: &mut Run,
-    ) {
-        let wire = &site.wires[i];
-        if !wire.is_shown() {
-            return;
-        }
-        let value = self.values[wire.value];
-        let made_in = counters.get(..value.n_counters).unwrap_or_default();
-        let op_type = &site.operator.op_type;
-        let layout = |is_output, position, n_axes| layout_of(op_type, is_output, position, n_axes);
-        let tensor = match run.again(wire.value, made_in) {
-            Some(tensor) => tensor,
-            None => {
-                let Some(seen) = inputs.tensor(site.n_counters + i) else {
-                    return;
-                };
-                let first = (wire.outputs.first()).map(|position| (true, *position));
-                let first = first.or_else(|| Some((false, *wire.inputs.first()?)));
-                let (is_output, position) = first.unwrap_or_default();
-                let layout = layout(is_output, position, seen.n_axes());
-                let Ok(tensor) = tap.take(seen.view(layout)) else {
-                    return;
-                };
-                if value.n_shown > 1 {
-                    run.remember(wire.value, &tensor, made_in);
-                }
-                tensor
-            }
+    /// Shows values in the order of their positions. What cannot be taken stays away; the probe counts it.
+    fn show_values(&self, probe: &mut Probe, call: &Call<'_>, run: &mut Run) {
+        let site = call.site;
+        let layout = |is_output, position, tensor: &Tensor| {
+            let n_axes = tensor.shape().n_axes();
+            layout_of(&site.operator.op_type, is_output, position, n_axes)
         };
-        let n_axes = tensor.shape().n_axes();
-        for &position in &wire.inputs {
-            let tensor = tensor.clone().with_layout(layout(false, position, n_axes));
-            probe.input(position, tensor);
+        let mut taken: Vec<Option<Tensor>> = vec![None; site.wires.len()];
+        for (position, source) in &site.inputs {
+            let tensor = match source {
+                Source::Given(given) => run.given(given),
+                Source::Wire(wire) => self.take(call, *wire, (false, *position), run, &mut taken),
+            };
+            if let Some(tensor) = tensor {
+                let layout = layout(false, *position, &tensor);
+                probe.input(*position, tensor.with_layout(layout));
+            }
         }
-        for &position in &wire.outputs {
-            let tensor = tensor.clone().with_layout(layout(true, position, n_axes));
-            probe.output(position, tensor);
+        for (position, wire) in &site.outputs {
+            if let Some(tensor) = self.take(call, *wire, (true, *position), run, &mut taken) {
+                let layout = layout(true, *position, &tensor);
+                probe.output(*position, tensor.with_layout(layout));
+            }
         }
+    }
+
+    /// A value out of the engine's memory; once for all taps that show it, if their order allows. `place` is a side
+    /// and a position where the operator has it.
+    fn take(
+        &self,
+        call: &Call<'_>,
+        wire: usize,
+        (is_output, position): (bool, usize),
+        run: &mut Run,
+        taken: &mut [Option<Tensor>],
+    ) -> Option<Tensor> {
+        let known = taken.get_mut(wire)?;
+        if known.is_some() {
+            return known.clone();
+        }
+        let number = *call.site.wires.get(wire)?;
+        let value = self.values.get(number)?;
+        let made_in = call.counters.get(..value.n_counters)?;
+        if let Some(tensor) = run.again(number, made_in) {
+            return known.insert(tensor).clone().into();
+        }
+        let seen = call.inputs.tensor(call.site.n_counters + wire)?;
+        let op_type = &call.site.operator.op_type;
+        let layout = layout_of(op_type, is_output, position, seen.n_axes());
+        let tensor = call.tap.take(seen.view(layout)).ok()?;
+        if value.n_shown > 1 {
+            run.remember(number, &tensor, made_in);
+        }
+        known.insert(tensor).clone().into()
     }
 
     /// Keeps copies of what the operator is about to read, in the place of those of an iteration before.
@@ -221,25 +224,20 @@ impl Shared {
         let counters = counters(site, inputs);
         let mut run = self.run();
         run.kept = None;
-        let mut kept = Vec::new();
-        for (position, given) in &site.given {
-            let tensor = match given {
-                Given::Weight(tensor) => Some(tensor),
-                Given::GraphInput(i) => run.inputs.get(*i),
+        let op_type = &site.operator.op_type;
+        let mut kept = Vec::with_capacity(site.inputs.len());
+        for (position, source) in &site.inputs {
+            let tensor = match source {
+                Source::Given(given) => run.given(given),
+                Source::Wire(wire) => {
+                    let seen = inputs.tensor(site.n_counters + wire);
+                    seen.and_then(Seen::into_tensor)
+                }
             };
-            kept.extend(tensor.map(|tensor| (*position, tensor.clone())));
-        }
-        for (i, wire) in site.wires.iter().enumerate() {
-            let seen = inputs.tensor(site.n_counters + i);
-            let tensor = seen.and_then(|seen| seen.into_tensor());
             if let Some(tensor) = tensor {
-                kept.extend(wire.inputs.iter().map(|position| (*position, tensor.clone())));
+                let layout = layout_of(op_type, false, *position, tensor.shape().n_axes());
+                kept.push((*position, tensor.with_layout(layout)));
             }
-        }
-        for (position, tensor) in &mut kept {
-            let op_type = &site.operator.op_type;
-            let layout = layout_of(op_type, false, *position, tensor.shape().n_axes());
-            *tensor = tensor.clone().with_layout(layout);
         }
         let operator = match counters.is_empty() {
             true => site.operator.clone(),
@@ -252,7 +250,22 @@ impl Shared {
     }
 }
 
+/// One call of a tap.
+struct Call<'a> {
+    tap: &'a Tap,
+    site: &'a Site,
+    inputs: &'a Inputs<'a>,
+    counters: &'a [i64],
+}
+
 impl Run {
+    fn given(&self, given: &Given) -> Option<Tensor> {
+        match given {
+            Given::Weight(tensor) => Some(tensor.clone()),
+            Given::GraphInput(i) => self.inputs.get(*i).cloned(),
+        }
+    }
+
     /// A value that was taken before, if it was made in these iterations.
     fn again(&self, value: usize, counters: &[i64]) -> Option<Tensor> {
         let taken = self.taken.get(value)?.as_ref()?;
@@ -414,7 +427,9 @@ impl Operator for TickOperator {
 
 impl Kernel for TickKernel {
     fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
-        let start = guard::catch(|| Inputs::new(context, false).number(0)).ok().flatten();
+        let start = guard::catch(|| Inputs::new(context, false).number(0))
+            .ok()
+            .flatten();
         if start != self.start {
             self.start = start;
             self.n_runs = 0;

@@ -1,0 +1,222 @@
+//! Values that are no tensors, and types of elements.
+
+use opscope_store::record::Side;
+use prost::bytes::Bytes;
+
+use super::super::super::proto;
+use super::super::super::schema::{AttributeProto, FunctionProto, TensorProto};
+use super::build::*;
+use super::*;
+
+#[test]
+fn sequences_are_counted_and_all_else_is_shown() {
+    let Some(engine) = engine() else { return };
+    let nodes = [
+        node("SplitToSequence", &["x", "one"], &["parts"]),
+        node("SequenceEmpty", &[], &["empty"]),
+        node("SequenceInsert", &["empty", "x"], &["longer"]),
+        node("SequenceAt", &["parts", "at"], &["part"]),
+        node("SequenceLength", &["parts"], &["length"]),
+        node("Optional", &["part"], &["maybe"]),
+        node("OptionalHasElement", &["maybe"], &["is_there"]),
+        node("OptionalGetElement", &["maybe"], &["y"]),
+        node("Identity", &["parts"], &["same_parts"]),
+        node("ConcatFromSequence", &["same_parts"], &["z"]).int("axis", 0),
+        node("ConcatFromSequence", &["longer"], &["w"]).int("axis", 0),
+    ];
+    let weights = [ints("one", &[], &[1]), ints("at", &[], &[1])];
+    let results = [
+        value("y", FLOAT, 1),
+        value("z", FLOAT, 1),
+        value("is_there", BOOL, 0),
+        value("w", FLOAT, 1),
+    ];
+    let model = model(graph(&[value("x", FLOAT, 1)], &weights, &nodes, &results));
+    let mut loaded = load(&engine, &model);
+    let captured = capture(&mut *loaded, &[tensor(&[3], &[1.0, 2.0, 3.0])]);
+    assert_eq!(f32s(&captured.outputs.unwrap()[0]), [2.0]);
+    let records = &captured.records;
+    // Those without a tensor among their values have no record.
+    let without = ["SequenceEmpty_empty", "Identity_same_parts"];
+    let expected = nodes
+        .iter()
+        .map(|node| node.name.as_str())
+        .filter(|name| !without.contains(name));
+    assert_eq!(names(records), expected.collect::<Vec<_>>());
+    assert_eq!(
+        f32s(shown(records, "SequenceAt_part", Side::Output, 0)),
+        [2.0]
+    );
+    assert_eq!(
+        i64s(shown(records, "SequenceLength_length", Side::Output, 0)),
+        [3]
+    );
+    assert_eq!(
+        f32s(shown(records, "OptionalGetElement_y", Side::Output, 0)),
+        [2.0]
+    );
+    assert_eq!(
+        f32s(shown(records, "ConcatFromSequence_z", Side::Output, 0)),
+        [1.0, 2.0, 3.0]
+    );
+    let counters = captured.counters;
+    assert_eq!(counters.n_operators_seen, nodes.len() as u64);
+    assert_eq!(counters.dropped.n_not_shown, 13);
+    assert_eq!(counters.n_selected, counters.n_written + counters.n_dropped);
+}
+
+#[test]
+fn maps_are_left_out() {
+    let Some(engine) = engine() else { return };
+    let labels = AttributeProto {
+        name: "classlabels_int64s".into(),
+        r#type: Some(7),
+        ints: vec![4, 5],
+        ..AttributeProto::default()
+    };
+    let nodes = [
+        node("Relu", &["x"], &["r"]),
+        node("ZipMap", &["r"], &["maps"])
+            .of("ai.onnx.ml")
+            .with(labels),
+    ];
+    let mut maps = named("maps");
+    maps.r#type = None;
+    let model = model(graph(
+        &[value("x", FLOAT, 2)],
+        &[],
+        &nodes,
+        &[maps, value("r", FLOAT, 2)],
+    ));
+    let captured = capture(&mut *load(&engine, &model), &[tensor(&[1, 2], &[1.0, 2.0])]);
+    assert_eq!(captured.outputs.unwrap().len(), 1);
+    assert_eq!(names(&captured.records), ["Relu_r", "ZipMap_maps"]);
+    assert_eq!(captured.counters.dropped.n_not_shown, 1);
+}
+
+#[test]
+fn each_type_of_elements() {
+    let Some(engine) = engine() else { return };
+    let mut n_types = 0;
+    for code in 1..=28 {
+        let Some(dtype) = proto::dtype(code) else {
+            continue;
+        };
+        let shape = Shape::new([4]).unwrap();
+        let weight = match shape.n_bytes(dtype) {
+            // A small number that float32 has too.
+            Ok(n_bytes) => TensorProto {
+                name: "w".into(),
+                dims: vec![4],
+                data_type: Some(code),
+                raw_data: Some(
+                    (0..n_bytes)
+                        .map(|i| u8::from(i == 0 && dtype != DType::F64))
+                        .collect(),
+                ),
+                ..TensorProto::default()
+            },
+            Err(_) => TensorProto {
+                name: "w".into(),
+                dims: vec![4],
+                data_type: Some(code),
+                string_data: ["a", "", "bc", "d"]
+                    .iter()
+                    .map(|text| Bytes::from(*text))
+                    .collect(),
+                ..TensorProto::default()
+            },
+        };
+        let nodes = [
+            node("Cast", &["w"], &["f"]).int("to", FLOAT.into()),
+            node("Cast", &["f"], &["y"]).int("to", code.into()),
+            node("Cast", &["y"], &["z"]).int("to", FLOAT.into()),
+        ];
+        let nodes: Vec<_> = match dtype {
+            DType::String => vec![
+                node("StringConcat", &["w", "w"], &["y"]),
+                node("Identity", &["y"], &["z"]),
+            ],
+            _ => nodes.to_vec(),
+        };
+        let results = [value(
+            "z",
+            if dtype == DType::String { TEXT } else { FLOAT },
+            1,
+        )];
+        let mut model = model(graph(&[], &[weight], &nodes, &results));
+        model.ir_version = Some(13);
+        model.opset_import[0].version = Some(25);
+        let loaded = engine.load(
+            ModelSource::Memory(&bytes(&model)),
+            &LoadOptions::with_threads(1),
+        );
+        let Ok(mut loaded) = loaded else {
+            // The library lacks the type, or can do nothing with it.
+            println!("{dtype}: {}", loaded.err().unwrap());
+            continue;
+        };
+        n_types += 1;
+        let captured = capture(&mut *loaded, &[]);
+        let dropped = captured.counters.n_dropped;
+        println!(
+            "{dtype}: {} records, {dropped} dropped",
+            captured.records.len()
+        );
+        let is_foreign = [DType::I2, DType::U2, DType::F8E8M0].contains(&dtype);
+        assert_eq!(dropped, if is_foreign { 2 } else { 0 }, "{dtype}");
+        let record = captured
+            .records
+            .iter()
+            .find(|record| record.operator.outputs[0] == "y")
+            .unwrap();
+        if let Some((_, output)) = record.outputs.first() {
+            assert_eq!((output.dtype(), output.shape()), (dtype, &shape));
+            if dtype != DType::String {
+                let weight = &captured.records[0].inputs[0].1;
+                assert_eq!(output.bytes(), weight.bytes(), "{dtype}");
+            }
+        }
+    }
+    assert!(n_types >= 12, "{n_types}");
+}
+
+#[test]
+fn what_nobody_foresees_is_left_out_when_the_library_refuses_it() {
+    let Some(engine) = engine() else { return };
+    // The type is that of an attribute of the call, which is not followed.
+    let mut cast = node("Cast", &["a"], &["b"]);
+    cast.attribute.push(AttributeProto {
+        name: "to".into(),
+        r#type: Some(2),
+        ref_attr_name: Some("type".into()),
+        ..AttributeProto::default()
+    });
+    let nodes = [
+        node("Narrow", &["x"], &["y"]).of("local").int("type", 26),
+        node("Cast", &["y"], &["z"]).int("to", 1),
+    ];
+    let mut model = model(graph(
+        &[value("x", FLOAT, 1)],
+        &[],
+        &nodes,
+        &[value("z", FLOAT, 1)],
+    ));
+    model.ir_version = Some(13);
+    model.opset_import[0].version = Some(25);
+    model.functions.push(FunctionProto {
+        name: Some("Narrow".into()),
+        domain: Some("local".into()),
+        input: vec!["a".into()],
+        output: vec!["b".into()],
+        attribute: vec!["type".into()],
+        node: vec![cast],
+        opset_import: model.opset_import.clone(),
+        ..FunctionProto::default()
+    });
+    let captured = capture(&mut *load(&engine, &model), &[tensor(&[2], &[1.0, -1.0])]);
+    assert_eq!(f32s(&captured.outputs.unwrap()[0]), [1.0, -1.0]);
+    assert_eq!(names(&captured.records), ["Narrow_y", "Cast_z"]);
+    assert_eq!(captured.counters.dropped.n_not_shown, 2);
+    assert_eq!(captured.counters.n_written, 2);
+}
