@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -84,16 +83,8 @@ def load_output(folder: Path, entry: dict[str, Any]) -> NDArray:
     path = folder / entry["file"]
     if path.suffix == ".npy":
         return np.load(path)
-    if entry["dtype"] == "string":
-        return _texts(path.read_bytes(), entry["shape"])
     proto = TensorProto(data_type=TYPE_CODES[entry["dtype"]], dims=entry["shape"], raw_data=path.read_bytes())
     return numpy_helper.to_array(proto)
-
-
-def _texts(raw: bytes, shape: list[int]) -> NDArray[np.str_]:
-    """Text in memory: an offset and a length of eight bytes each for every element, then the text itself."""
-    heads = np.frombuffer(raw, "<i8", 2 * math.prod(shape)).reshape(-1, 2)
-    return as_text(np.array([raw[at : at + length] for at, length in heads], object).reshape(shape))
 
 
 def expected(proto: TensorProto) -> NDArray:

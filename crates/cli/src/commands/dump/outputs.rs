@@ -7,7 +7,7 @@ use opscope_engine::Signature;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::npy;
 use opscope_store::tree::outputs::{LIST_FILE, file_name, step_dir};
-use opscope_tensor::Tensor;
+use opscope_tensor::{DType, Tensor};
 use serde_json::{Value, json};
 
 use crate::exit::{Failure, PARTIAL, USAGE};
@@ -61,10 +61,11 @@ impl OutputFiles {
         name: &str,
         tensor: &Tensor,
     ) -> Result<Value, Failure> {
-        let header = npy::encode_header(tensor.dtype(), tensor.shape());
-        let file = file_name(name, position, header.is_some());
-        let header = header.unwrap_or_default();
-        self.create(&dir.join(&file), &[&header, tensor.bytes()])?;
+        let array = array(tensor)?;
+        let file = file_name(name, position, array.is_some());
+        let (header, data) = array.unwrap_or_default();
+        let elements = if data.is_empty() { tensor.bytes() } else { &data };
+        self.create(&dir.join(&file), &[&header, elements])?;
         Ok(json!({
             "name": name,
             "dtype": tensor.dtype().name(),
@@ -83,4 +84,15 @@ impl OutputFiles {
             }
         }
     }
+}
+
+/// The header of an array file, and its data unless they are the tensor's own bytes; `None` where numpy has no such
+/// dtype.
+fn array(tensor: &Tensor) -> Result<Option<(Vec<u8>, Vec<u8>)>, Failure> {
+    if tensor.dtype() == DType::String {
+        let array = npy::text_array(tensor.view());
+        return array.map(Some).map_err(|error| Failure::new(PARTIAL, error));
+    }
+    let header = npy::encode_header(tensor.dtype(), tensor.shape());
+    Ok(header.map(|header| (header, Vec::new())))
 }
