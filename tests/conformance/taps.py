@@ -10,10 +10,12 @@ from pathlib import Path
 import dump_data
 import dump_tree
 import onnx
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 # Bodies that an engine runs inside one operator of its own, and what the documents say of them.
 HIDDEN_BODIES = {"tract": {"Scan"}}
+# Types of elements that an engine does not hand to operators that are not its own.
+FOREIGN_TYPES = {"onnxruntime": {TensorProto.INT2, TensorProto.UINT2, TensorProto.FLOAT8E8M0}}
 
 
 @dataclass
@@ -42,7 +44,7 @@ def check(model: ModelProto, dump: Path, engine: str) -> Taps:
         for file in dump_tree.read_step(folder):
             records[file.task_id].append(dump_data.parse(file.path.read_bytes()))
     taps = Taps()
-    kinds = _kinds(model)
+    kinds = _kinds(model, FOREIGN_TYPES.get(engine, set()))
     needed = _needed(model.graph)
     empty = _empty(model)
     for numbered in _executed(number(model.graph), records, engine, taps):
@@ -148,7 +150,7 @@ def _inferred(model: ModelProto) -> ModelProto:
         return model
 
 
-def _kinds(model: ModelProto) -> dict[str, str]:
+def _kinds(model: ModelProto, foreign_types: set[int]) -> dict[str, str]:
     """Names of values that are no tensors, or tensors that no engine's tap can be given, and why."""
     kinds = {}
     graph = _inferred(model).graph
@@ -156,6 +158,9 @@ def _kinds(model: ModelProto) -> dict[str, str]:
         kind = value.type.WhichOneof("value")
         if kind in ("sequence_type", "optional_type", "map_type"):
             kinds[value.name] = f"values of type {kind.removesuffix('_type')}"
+        elif value.type.tensor_type.elem_type in foreign_types:
+            name = TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()
+            kinds[value.name] = f"tensors of {name}"
     return kinds
 
 
