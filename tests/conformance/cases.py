@@ -36,6 +36,7 @@ class Case:
     name: str
     op_type: str
     domain: str
+    # Version of the standard operators; 0 where a model has none of them.
     opset: int
     is_expanded: bool
     rtol: float
@@ -82,9 +83,8 @@ def _store(case: Any, folder: Path) -> bool:
     onnx.save(case.model, folder / "model.onnx")
     graph = case.model.graph
     ((inputs, outputs),) = case.data_sets
-    first = next(node for node in graph.node)
-    opsets = {opset.domain.replace("ai.onnx", "") if opset.domain == "ai.onnx" else opset.domain: opset.version
-              for opset in case.model.opset_import}
+    first = graph.node[0]
+    opsets = {opset.domain.removeprefix("ai.onnx"): opset.version for opset in case.model.opset_import}
     stored = Case(
         name=case.name,
         op_type=first.op_type,
@@ -93,10 +93,14 @@ def _store(case: Any, folder: Path) -> bool:
         is_expanded="_expanded" in case.name,
         rtol=case.rtol,
         atol=case.atol,
-        inputs=[_store_value(info, value, folder / f"input_{i}", is_input=True)
-                for i, (info, value) in enumerate(zip(graph.input, inputs, strict=True))],
-        outputs=[_store_value(info, value, folder / f"output_{i}", is_input=False)
-                 for i, (info, value) in enumerate(zip(graph.output, outputs, strict=True))],
+        inputs=[
+            _store_value(info, value, folder / f"input_{i}", is_input=True)
+            for i, (info, value) in enumerate(zip(graph.input, inputs, strict=True))
+        ],
+        outputs=[
+            _store_value(info, value, folder / f"output_{i}", is_input=False)
+            for i, (info, value) in enumerate(zip(graph.output, outputs, strict=True))
+        ],
         folder=Path(),
     )
     fields = asdict(stored)

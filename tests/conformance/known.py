@@ -27,7 +27,8 @@ def problems(results: dict[str, list[Result]]) -> list[str]:
         patterns = reasons.get(engine, {})
         for name, verdict in wrong.items():
             if not any(fnmatchcase(name, pattern) for pattern in patterns):
-                lines.append(f"{engine} {name}: {verdict.outcome} that `known.json` has no reason for: {verdict.detail}")
+                reason = "that `known.json` has no reason for"
+                lines.append(f"{engine} {name}: {verdict.outcome} {reason}: {verdict.detail}")
         names = [result.case.name for result in all_of]
         for pattern in patterns:
             matching = [name for name in names if fnmatchcase(name, pattern)]

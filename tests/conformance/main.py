@@ -39,7 +39,7 @@ def main() -> int:
     results: dict[str, list[Result]] = {}
     for engine in _engines(arguments):
         with tempfile.TemporaryDirectory(prefix="conformance-") as scratch:
-            results[engine.name] = run_all(binary, engine, picked, Path(scratch), os.cpu_count() or 1)
+            results[engine.name] = run_all(binary, engine, picked, Path(scratch), arguments.jobs)
     if arguments.cases:
         for line in _details(results):
             print(line)
@@ -63,6 +63,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--engine", action="append", choices=["tract", "onnxruntime"], help="[default: both]")
     parser.add_argument("--engine-lib", type=Path, help="ONNX Runtime's library")
     parser.add_argument("--cases", action="append", metavar="PATTERN", help="only these, and tell what became of each")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="[default: one for each processor]")
     parser.add_argument("--sample", action="store_true", help="the stored sample, compared with what is stored")
     parser.add_argument("--write", action="store_true", help="write the tables and the sample into the project")
     return parser.parse_args()

@@ -49,7 +49,9 @@ def by_operator(results: dict[str, list[Result]]) -> Iterator[str]:
 
 def opset_range(result: Result) -> str:
     opset = result.case.opset
-    low, high = next(bounds for bounds in OPSETS if bounds[0] <= max(opset, 1) <= bounds[1])
+    if opset == 0:
+        return "none, only another domain's"
+    low, high = next(bounds for bounds in OPSETS if bounds[0] <= opset <= bounds[1])
     return f"{low:02}–{high}" if high < 99 else f"{low} and above"
 
 
