@@ -19,7 +19,9 @@ def load() -> dict[str, dict[str, str]]:
 
 
 def problems(results: dict[str, list[Result]]) -> list[str]:
-    """Wrong results without a reason, and reasons without a wrong result among the cases that were run."""
+    """Wrong results without a reason, reasons without a wrong result among the cases that were run, and dumps that
+    lack something.
+    """
     reasons = load()
     lines = []
     for engine, all_of in results.items():
@@ -29,6 +31,8 @@ def problems(results: dict[str, list[Result]]) -> list[str]:
             if not any(fnmatchcase(name, pattern) for pattern in patterns):
                 reason = "that `known.json` has no reason for"
                 lines.append(f"{engine} {name}: {verdict.outcome} {reason}: {verdict.detail}")
+        bad = [r for r in all_of if r.verdict.outcome in (judge.CRASH, judge.UNTAPPED)]
+        lines += [f"{engine} {r.case.name}: {r.verdict.outcome}: {r.verdict.detail}" for r in bad]
         names = [result.case.name for result in all_of]
         for pattern in patterns:
             matching = [name for name in names if fnmatchcase(name, pattern)]

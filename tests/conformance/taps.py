@@ -16,6 +16,8 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
 HIDDEN_BODIES = {"tract": {"Scan"}}
 # Types of elements that an engine does not hand to operators that are not its own.
 FOREIGN_TYPES = {"onnxruntime": {TensorProto.INT2, TensorProto.UINT2, TensorProto.FLOAT8E8M0}}
+# Types that the files of a dump have no number for; the report of a run counts them.
+TYPES_WITHOUT_NUMBER = {TensorProto.UINT4, TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2FNUZ}
 
 
 @dataclass
@@ -44,7 +46,7 @@ def check(model: ModelProto, dump: Path, engine: str) -> Taps:
         for file in dump_tree.read_step(folder):
             records[file.task_id].append(dump_data.parse(file.path.read_bytes()))
     taps = Taps()
-    kinds = _kinds(model, FOREIGN_TYPES.get(engine, set()))
+    kinds = _kinds(model, engine)
     needed = _needed(model.graph)
     empty = _empty(model)
     for numbered in _executed(number(model.graph), records, engine, taps):
@@ -150,7 +152,7 @@ def _inferred(model: ModelProto) -> ModelProto:
         return model
 
 
-def _kinds(model: ModelProto, foreign_types: set[int]) -> dict[str, str]:
+def _kinds(model: ModelProto, engine: str) -> dict[str, str]:
     """Names of values that are no tensors, or tensors that no engine's tap can be given, and why."""
     kinds = {}
     graph = _inferred(model).graph
@@ -158,9 +160,13 @@ def _kinds(model: ModelProto, foreign_types: set[int]) -> dict[str, str]:
         kind = value.type.WhichOneof("value")
         if kind in ("sequence_type", "optional_type", "map_type"):
             kinds[value.name] = f"values of type {kind.removesuffix('_type')}"
-        elif value.type.tensor_type.elem_type in foreign_types:
-            name = TensorProto.DataType.Name(value.type.tensor_type.elem_type).lower()
-            kinds[value.name] = f"tensors of {name}"
+            continue
+        elem_type = value.type.tensor_type.elem_type
+        name = TensorProto.DataType.Name(elem_type).lower()
+        if elem_type in FOREIGN_TYPES.get(engine, ()):
+            kinds[value.name] = f"tensors of {name}, which the engine keeps to itself"
+        elif elem_type in TYPES_WITHOUT_NUMBER:
+            kinds[value.name] = f"tensors of {name}, which a dump's files have no number for"
     return kinds
 
 
