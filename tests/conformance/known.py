@@ -18,9 +18,9 @@ def load() -> dict[str, dict[str, str]]:
     return json.loads(PATH.read_text())
 
 
-def problems(results: dict[str, list[Result]]) -> list[str]:
-    """Wrong results without a reason, reasons without a wrong result among the cases that were run, and dumps that
-    lack something.
+def problems(results: dict[str, list[Result]], *, is_complete: bool) -> list[str]:
+    """Wrong results without a reason, dumps that lack something, and, if all cases were run, reasons without a wrong
+    result.
     """
     reasons = load()
     lines = []
@@ -33,11 +33,9 @@ def problems(results: dict[str, list[Result]]) -> list[str]:
                 lines.append(f"{engine} {name}: {verdict.outcome} {reason}: {verdict.detail}")
         bad = [r for r in all_of if r.verdict.outcome in (judge.CRASH, judge.UNTAPPED)]
         lines += [f"{engine} {r.case.name}: {r.verdict.outcome}: {r.verdict.detail}" for r in bad]
-        names = [result.case.name for result in all_of]
-        for pattern in patterns:
-            matching = [name for name in names if fnmatchcase(name, pattern)]
-            if matching and not any(name in wrong for name in matching):
-                lines.append(f"{engine}: `{pattern}` in `known.json` matches cases that pass")
+        unused = [pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in wrong)]
+        if is_complete:
+            lines += [f"{engine}: `{pattern}` in `known.json` matches no wrong result" for pattern in unused]
     return lines
 
 

@@ -44,7 +44,7 @@ def main() -> int:
         for line in _details(results):
             print(line)
     print("\n".join(report.summary(results)))
-    lines = known.problems(results)
+    lines = known.problems(results, is_complete=len(picked) == len(every_case))
     if arguments.sample:
         lines += sample.changes(results)
     elif arguments.write:
