@@ -64,7 +64,11 @@ impl OutputFiles {
         let array = array(tensor)?;
         let file = file_name(name, position, array.is_some());
         let (header, data) = array.unwrap_or_default();
-        let elements = if data.is_empty() { tensor.bytes() } else { &data };
+        let elements = if data.is_empty() {
+            tensor.bytes()
+        } else {
+            &data
+        };
         self.create(&dir.join(&file), &[&header, elements])?;
         Ok(json!({
             "name": name,
@@ -91,7 +95,9 @@ impl OutputFiles {
 fn array(tensor: &Tensor) -> Result<Option<(Vec<u8>, Vec<u8>)>, Failure> {
     if tensor.dtype() == DType::String {
         let array = npy::text_array(tensor.view());
-        return array.map(Some).map_err(|error| Failure::new(PARTIAL, error));
+        return array
+            .map(Some)
+            .map_err(|error| Failure::new(PARTIAL, error));
     }
     let header = npy::encode_header(tensor.dtype(), tensor.shape());
     Ok(header.map(|header| (header, Vec::new())))
