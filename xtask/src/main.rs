@@ -4,6 +4,7 @@
 
 mod bench;
 mod command;
+mod conformance;
 mod install_c;
 mod package;
 mod python;
@@ -27,6 +28,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
           what they need into target/python)
   check   formatting, lints and invariants only
   e2e     the comparison with ONNX Runtime only
+  conformance [--engine NAME] [--cases PATTERN]...
+          the node cases that ONNX tests backends with, through each engine with every operator
+          dumped; without options the tables in docs/engines.md are written anew
   python  the tests of the Python package only, without those of torch
   torch   the tests of the Python package with PyTorch only
   wheel   a wheel of the Python package, in target/wheels; options go to maturin
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         "test" => test(),
         "check" => check(),
         "e2e" => end_to_end(),
+        "conformance" => conformance::run_all(&std::env::args().skip(2).collect::<Vec<_>>()),
         "python" => package::test(),
         "torch" => package::test_torch(),
         "wheel" => package::wheel(&std::env::args().skip(2).collect::<Vec<_>>()),
@@ -98,6 +103,7 @@ fn test() -> Result<()> {
     );
     run("fuzz targets", fuzz)?;
     end_to_end()?;
+    conformance::run_sample()?;
     package::test()?;
     package::test_torch()
 }

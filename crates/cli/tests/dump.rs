@@ -59,6 +59,50 @@ fn a_dump_is_private_and_adds_up() {
 }
 
 #[test]
+fn outputs_are_written_for_every_step_with_a_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let (out, outputs) = (dir.path().join("dump"), dir.path().join("outputs"));
+    let option = ["--save-outputs", outputs.to_str().unwrap()];
+    let more = ["--steps", "2", "--every", "2", "--no-baseline"];
+    let report = dump_digits(&out, &[&more[..], &option[..]].concat());
+    assert_eq!(report["steps_dumped"], 1);
+    for step in ["0", "1"] {
+        let list = fs::read_to_string(outputs.join(step).join("outputs.json")).unwrap();
+        let list: serde_json::Value = serde_json::from_str(&list).unwrap();
+        let [only] = &list["outputs"].as_array().unwrap()[..] else {
+            panic!("{list}");
+        };
+        assert_eq!(
+            (&only["dtype"], &only["shape"]),
+            (&"float32".into(), &serde_json::json!([2, 10]))
+        );
+        let path = outputs.join(step).join(only["file"].as_str().unwrap());
+        let array = opscope_store::file_format::npy::read_file(&path).unwrap();
+        assert_eq!(array.shape().dims(), [2, 10]);
+        let sum: f32 = array
+            .bytes()
+            .as_chunks()
+            .0
+            .iter()
+            .map(|&v| f32::from_le_bytes(v))
+            .sum();
+        assert!((sum - 2.0).abs() < 1e-5, "two rows of probabilities: {sum}");
+    }
+    // Nothing is overwritten.
+    let mut again = opscope();
+    again
+        .arg("dump")
+        .arg(digits("digits_cnn.onnx"))
+        .args(["--stats", "--seed", "0"]);
+    let (code, _, errors) = text(again.args(["--shape", "image:1,1,8,8"]).args(option));
+    assert_eq!(code, 2, "{errors}");
+    assert!(
+        errors.contains("takes a new or empty directory"),
+        "{errors}"
+    );
+}
+
+#[test]
 fn permissions_can_be_opened() {
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("dump");

@@ -2,6 +2,7 @@
 
 pub mod acl;
 pub mod mindspore;
+pub mod outputs;
 pub mod own;
 pub mod run;
 

@@ -8,6 +8,7 @@ mod graph;
 mod inputs;
 mod mindspore;
 mod once;
+mod outputs;
 mod policy;
 mod quantising;
 mod range;
@@ -42,6 +43,7 @@ use self::volume::VolumeArguments;
 
 pub(crate) use self::control::Steering;
 pub(crate) use self::inputs::InputSource;
+pub(crate) use self::outputs::OutputFiles;
 pub(crate) use self::report::{print, print_json};
 pub(crate) use self::request::{Request, Sinks};
 pub(crate) use self::run_record::{Recording, model_file};
@@ -74,6 +76,10 @@ pub(crate) struct Arguments {
     model: PathBuf,
     #[command(flatten)]
     run: RunArguments,
+    /// Also write what the model gives at each step, dumped or not: `{step}/{name}.npy`, or `.bin` where numpy has
+    /// no such dtype, and a list of them in `{step}/outputs.json`
+    #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
+    save_outputs: Option<PathBuf>,
 }
 
 /// How to run something, and what to keep of it.
@@ -211,6 +217,8 @@ pub(crate) struct Subject {
     pub(crate) id: ModelId,
     /// What reports call it.
     pub(crate) title: String,
+    /// Where its outputs go.
+    pub(crate) output_files: Option<OutputFiles>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
@@ -225,11 +233,16 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         device: arguments.run.device,
     };
     let title = id.file_stem.clone();
+    let modes = arguments.run.modes.modes();
+    let output_files = (arguments.save_outputs.as_deref())
+        .map(|dir| OutputFiles::new(dir, model.signature(), modes))
+        .transpose()?;
     let mut subject = Subject {
         engine: engine.clone(),
         model,
         id,
         title,
+        output_files,
     };
     let inputs = InputSource::new(&arguments.run, subject.model.signature())?;
     // The first step's inputs are checked before anything is created.
@@ -455,15 +468,15 @@ fn capture(
             if arguments.volume.dry_run && !tap.is_active() {
                 return Ok(());
             }
-            model
+            let outputs = model
                 .run(&inputs, Some(&tap))
-                .map(drop)
                 .map_err(|error| match error {
                     EngineError::Stopped => at_step(error, step),
                     error => fail(&tap, at_step(error, step)),
                 })?;
             tap.end_step();
-            Ok(())
+            let files = subject.output_files.as_ref();
+            files.map_or(Ok(()), |files| files.write(step, &outputs))
         });
         // The end of the session sets the flag too.
         let is_signalled = stop_flag.load(Ordering::Relaxed);

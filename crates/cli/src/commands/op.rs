@@ -127,6 +127,7 @@ fn prepare(
         model,
         id,
         title,
+        output_files: None,
     };
     Ok(Prepared { subject, inputs })
 }

@@ -1,31 +1,48 @@
 //! What tract lacks, or computes wrongly without saying so.
 
 mod element_type;
+mod passed_over;
+
+use std::collections::HashMap;
 
 use tract_onnx::Onnx;
 
 use self::element_type::Lacking;
 use super::super::proto;
-use super::super::schema::{AttributeProto, GraphProto, NodeProto};
+use super::super::schema::{GraphProto, NodeProto, TypeValue};
 use super::{NAME, OTHER_ENGINE};
 use crate::EngineError;
 
 /// Domains whose operators tract looks up by type alone.
 const DOMAINS: &[&str] = &["", "ai.onnx", "ai.onnx.ml", "com.microsoft"];
 
-/// Attributes of `Attention` that tract knows; later opsets add some that change the result.
-const ATTENTION_ATTRIBUTES: &[&str] = &[
-    "is_causal",
-    "kv_num_heads",
-    "q_num_heads",
-    "qk_matmul_output_mode",
-    "scale",
-    "softcap",
-    "softmax_precision",
+/// What tract has of the operators that ONNX Runtime adds. Others of that domain share no more than their names with
+/// standard ones.
+const MICROSOFT: &[&str] = &[
+    "BiasGelu",
+    "DequantizeLinear",
+    "FastGelu",
+    "GatherBlockQuantized",
+    "Gelu",
+    "GroupQueryAttention",
+    "MatMulNBits",
+    "MultiHeadAttention",
+    "QuantizeLinear",
+    "QuickGelu",
+    "RotaryEmbedding",
+    "SimplifiedLayerNormalization",
+    "SkipLayerNormalization",
+    "SkipSimplifiedLayerNormalization",
+    "Trilu",
 ];
+/// Numbers of the element types that tract has: from `float32` to `uint64`, without complex numbers.
+const ELEMENT_TYPES: std::ops::RangeInclusive<i32> = 1..=13;
 
 /// Refuses a model with an operator that tract does not have or gets wrong, bodies included.
 pub(super) fn check(framework: &Onnx, graph: &GraphProto) -> Result<(), EngineError> {
+    if let Some((node, reason)) = reads_foreign_type(graph) {
+        return Err(unsupported(node, reason));
+    }
     let nodes = proto::all_nodes(graph);
     let lacking = Lacking::of(graph);
     let bad = |node: &&NodeProto| {
@@ -53,7 +70,11 @@ pub(super) fn name_failing_node(graph: &GraphProto, error: EngineError) -> Engin
         .into_iter()
         .find(|node| rest.starts_with(&format!("{} ({})", node.name, node.op_type)));
     match node {
-        Some(node) => unsupported(node, rest.to_owned()),
+        Some(node) => {
+            let place = format!("{} ({}):", node.name, node.op_type);
+            let reason = rest.strip_prefix(&place).unwrap_or(rest).trim_start();
+            unsupported(node, reason.to_owned())
+        }
         None => error,
     }
 }
@@ -73,36 +94,52 @@ fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
     if !DOMAINS.contains(&node.domain.as_str()) {
         return Some(format!("it is from the domain `{}`", node.domain));
     }
-    if !framework.op_register.0.contains_key(&node.op_type) {
+    let op_type = node.op_type.as_str();
+    let is_known = framework.op_register.0.contains_key(op_type);
+    if !is_known || (node.domain == "com.microsoft" && !MICROSOFT.contains(&op_type)) {
         return Some("it has no such operator".into());
     }
+    if let Some(attribute) = passed_over::find(node) {
+        return Some(format!("it passes over the attribute `{attribute}`"));
+    }
     let attribute = |name: &str| node.attribute.iter().find(|attr| attr.name == name);
-    if node.op_type == "SpaceToDepth" && attribute("mode").is_some_and(|mode| mode.s() == b"CRD") {
-        return Some("it gives wrong values for `mode=CRD`".into());
-    }
     let is_present = |i: usize| node.input.get(i).is_some_and(|name| !name.is_empty());
-    let is_attention = node.op_type == "Attention" && is_standard(&node.domain);
-    let is_newer = |attr: &&AttributeProto| !ATTENTION_ATTRIBUTES.contains(&attr.name.as_str());
-    if let Some(attr) = node
-        .attribute
-        .iter()
-        .find(is_newer)
-        .filter(|_| is_attention)
-    {
-        return Some(format!("it passes over the attribute `{}`", attr.name));
-    }
-    let is_causal = attribute("is_causal").is_some_and(|attr| attr.i() == 1);
-    if is_attention && is_causal && is_present(4) {
-        return Some("it gives wrong values for causal attention with a past".into());
-    }
-    let direction = node.attribute.iter().find(|attr| attr.name == "direction");
-    let is_reverse = direction.is_some_and(|attr| attr.s() == b"reverse");
-    if is_reverse && matches!(node.op_type.as_str(), "LSTM" | "GRU" | "RNN") {
+    let is_reverse = attribute("direction").is_some_and(|attr| attr.s() == b"reverse");
+    if is_reverse && matches!(op_type, "LSTM" | "GRU" | "RNN") {
         return Some("it gives wrong values for `direction=reverse`".into());
+    }
+    if op_type == "MatMulNBits" && is_present(5) {
+        return Some("it passes over the bias".into());
     }
     None
 }
 
-fn is_standard(domain: &str) -> bool {
-    domain.is_empty() || domain == "ai.onnx"
+/// The first operator that reads a value of a type that tract lacks, and why it cannot.
+fn reads_foreign_type(graph: &GraphProto) -> Option<(&NodeProto, String)> {
+    let inputs =
+        graph
+            .input
+            .iter()
+            .filter_map(|value| match value.r#type.as_ref()?.value.as_ref()? {
+                TypeValue::TensorType(tensor) => Some((value.name.as_str(), tensor.elem_type())),
+                _ => None,
+            });
+    let weights = graph.initializer.iter().map(|tensor| {
+        let code = tensor.data_type.unwrap_or_default();
+        (tensor.name.as_str(), code)
+    });
+    let foreign: HashMap<&str, i32> = inputs
+        .chain(weights)
+        .filter(|(_, code)| !ELEMENT_TYPES.contains(code))
+        .collect();
+    proto::all_nodes(graph).into_iter().find_map(|node| {
+        let mut inputs = node.input.iter();
+        let (name, code) = inputs.find_map(|name| foreign.get_key_value(name.as_str()))?;
+        let dtype = proto::dtype(*code)
+            .map_or_else(|| format!("of the type {code}"), |dtype| dtype.to_string());
+        Some((
+            node,
+            format!("its input `{name}` is {dtype}, which it does not have"),
+        ))
+    })
 }

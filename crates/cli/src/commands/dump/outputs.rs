@@ -1,0 +1,104 @@
+//! The model's own outputs, as array files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use opscope_engine::Signature;
+use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::file_format::npy;
+use opscope_store::tree::outputs::{LIST_FILE, file_name, step_dir};
+use opscope_tensor::{DType, Tensor};
+use serde_json::{Value, json};
+
+use crate::exit::{Failure, PARTIAL, USAGE};
+
+/// Writes what a model gives at each step below one directory.
+pub(crate) struct OutputFiles {
+    dir: PathBuf,
+    creator: Creator,
+    /// The model's outputs, in order.
+    names: Vec<String>,
+}
+
+impl OutputFiles {
+    /// Nothing is created before the first step has run; a directory with something in it is refused.
+    pub(super) fn new(
+        dir: &Path,
+        signature: &Signature,
+        modes: Modes,
+    ) -> Result<OutputFiles, Failure> {
+        let is_taken = fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some());
+        if is_taken || (dir.exists() && !dir.is_dir()) {
+            let message = format!(
+                "`--save-outputs` takes a new or empty directory; `{}` is none",
+                dir.display()
+            );
+            return Err(Failure::message(USAGE, message));
+        }
+        let names = signature.outputs.iter().map(|value| value.name.clone());
+        Ok(OutputFiles {
+            dir: dir.to_owned(),
+            creator: Creator::new(modes),
+            names: names.collect(),
+        })
+    }
+
+    /// Writes the outputs of a step, and last the list of them.
+    pub(super) fn write(&self, step: u64, outputs: &[Tensor]) -> Result<(), Failure> {
+        let dir = step_dir(&self.dir, step);
+        let named = self.names.iter().zip(outputs).enumerate();
+        let list = named
+            .map(|(position, (name, tensor))| self.write_one(&dir, position, name, tensor))
+            .collect::<Result<Vec<_>, _>>()?;
+        let text = format!("{:#}\n", json!({ "outputs": list }));
+        self.create(&dir.join(LIST_FILE), &[text.as_bytes()])
+    }
+
+    fn write_one(
+        &self,
+        dir: &Path,
+        position: usize,
+        name: &str,
+        tensor: &Tensor,
+    ) -> Result<Value, Failure> {
+        let array = array(tensor)?;
+        let file = file_name(name, position, array.is_some());
+        let (header, data) = array.unwrap_or_default();
+        let elements = if data.is_empty() {
+            tensor.bytes()
+        } else {
+            &data
+        };
+        self.create(&dir.join(&file), &[&header, elements])?;
+        Ok(json!({
+            "name": name,
+            "dtype": tensor.dtype().name(),
+            "shape": tensor.shape().dims(),
+            "file": file,
+        }))
+    }
+
+    fn create(&self, path: &Path, parts: &[&[u8]]) -> Result<(), Failure> {
+        let is_new = self.creator.create_file(path, parts);
+        match is_new.map_err(|error| Failure::new(PARTIAL, error))? {
+            true => Ok(()),
+            false => {
+                let message = format!("`{}` is there already", path.display());
+                Err(Failure::message(USAGE, message))
+            }
+        }
+    }
+}
+
+/// The header of an array file, and its data unless they are the tensor's own bytes; `None` where numpy has no such
+/// dtype.
+fn array(tensor: &Tensor) -> Result<Option<(Vec<u8>, Vec<u8>)>, Failure> {
+    if tensor.dtype() == DType::String {
+        let array = npy::text_array(tensor.view());
+        return array
+            .map(Some)
+            .map_err(|error| Failure::new(PARTIAL, error));
+    }
+    let header = npy::encode_header(tensor.dtype(), tensor.shape());
+    Ok(header.map(|header| (header, Vec::new())))
+}

@@ -1,0 +1,235 @@
+//! `Attention` of the standard domain, complete.
+//!
+//! tract's own operator lacks soft caps, the scores as an output, windows and lengths without padding, takes a mask
+//! of booleans for numbers where it is causal, and counts positions wrongly where there is a past. This one
+//! is composed of tract's products and its softmax. Which keys a query may see is kept as booleans to
+//! the end, so that NaN in what is hidden does no harm and a query that sees nothing gives zeros.
+
+mod heads;
+mod visible;
+
+use tract_onnx::model::ParsingContext;
+use tract_onnx::pb::NodeProto;
+use tract_onnx::prelude::*;
+use tract_onnx::tract_core::ops::array::TypedConcat;
+use tract_onnx::tract_core::ops::einsum::EinSum;
+use tract_onnx::tract_core::ops::logic::Iff;
+use tract_onnx::tract_core::ops::math::{add, div, mul, tanh};
+use tract_onnx::tract_core::ops::nn::{Softmax, SoftmaxKind};
+use tract_onnx::tract_hir::internal::*;
+
+use self::heads::{Heads, join, split};
+use self::visible::{Mask, Visible};
+use super::wiring::Wiring;
+
+/// Most optional inputs and outputs that an `Attention` has.
+const N_SLOTS_MAX: usize = 7;
+
+#[derive(Debug, Clone)]
+struct Attention {
+    is_causal: bool,
+    /// Most keys to the left and to the right of a query's own position; `None` for all.
+    window: [Option<i64>; 2],
+    scale: Option<f32>,
+    softcap: f32,
+    scores: Scores,
+    /// Heads of the query, and of key and value; given where these have three axes.
+    n_heads: Option<(usize, usize)>,
+    /// Positions of the inputs among those that are present.
+    inputs: [Option<usize>; N_SLOTS_MAX],
+    /// Whether each output is there.
+    outputs: [bool; 4],
+}
+
+/// What the fourth output holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scores {
+    /// The products.
+    Raw,
+    /// The same after the soft cap.
+    Capped,
+    /// The same with the mask.
+    Masked,
+    /// What softmax makes of them.
+    Shares,
+}
+
+pub(super) fn build(
+    _context: &ParsingContext<'_>,
+    node: &NodeProto,
+) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
+    let window = |name: &str| -> TractResult<Option<i64>> {
+        let n = node.get_attr_opt::<i64>(name)?.unwrap_or(-1);
+        ensure!(n >= -1, "`{name}` is {n}, expected -1 or more");
+        Ok((n >= 0).then_some(n))
+    };
+    let scores = match node.get_attr_opt::<i64>("qk_matmul_output_mode")? {
+        None | Some(0) => Scores::Raw,
+        Some(1) => Scores::Capped,
+        Some(2) => Scores::Masked,
+        Some(3) => Scores::Shares,
+        Some(other) => bail!("`qk_matmul_output_mode` is {other}, expected 0 to 3"),
+    };
+    let count = |name: &str| -> TractResult<Option<usize>> {
+        let n = node.get_attr_opt::<i64>(name)?;
+        n.map(|n| usize::try_from(n).with_context(|| format!("`{name}` is {n}")))
+            .transpose()
+    };
+    let is_there = |names: &[String], i: usize| names.get(i).is_some_and(|name| !name.is_empty());
+    let mut inputs = [None; N_SLOTS_MAX];
+    let present = (0..N_SLOTS_MAX).filter(|&i| is_there(&node.input, i));
+    for (position, i) in present.enumerate() {
+        inputs[i] = Some(position);
+    }
+    ensure!(
+        inputs[4].is_some() == inputs[5].is_some(),
+        "a past key needs a past value"
+    );
+    ensure!(
+        inputs[4].is_none() || inputs[6].is_none(),
+        "a past and lengths without padding exclude each other"
+    );
+    let attention = Attention {
+        is_causal: node.get_attr_opt::<i64>("is_causal")?.unwrap_or(0) != 0,
+        window: [window("left_window_size")?, window("right_window_size")?],
+        scale: node.get_attr_opt("scale")?,
+        softcap: node.get_attr_opt("softcap")?.unwrap_or(0.0),
+        scores,
+        n_heads: count("q_num_heads")?.zip(count("kv_num_heads")?),
+        inputs,
+        outputs: std::array::from_fn(|i| is_there(&node.output, i)),
+    };
+    Ok((expand(attention), vec![]))
+}
+
+impl Expansion for Attention {
+    fn name(&self) -> StaticName {
+        "Attention".into()
+    }
+
+    fn nboutputs(&self) -> TractResult<usize> {
+        Ok(self.outputs.iter().filter(|is_there| **is_there).count())
+    }
+
+    fn rules<'r, 'p: 'r, 's: 'r>(
+        &'s self,
+        solver: &mut Solver<'r>,
+        inputs: &'p [TensorProxy],
+        outputs: &'p [TensorProxy],
+    ) -> InferenceResult {
+        for output in outputs {
+            solver.equals(&inputs[0].datum_type, &output.datum_type)?;
+        }
+        solver.equals(&inputs[0].rank, &outputs[0].rank)
+    }
+
+    fn wire(
+        &self,
+        prefix: &str,
+        model: &mut TypedModel,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
+        let input = |i: usize| self.inputs[i].and_then(|at| inputs.get(at)).copied();
+        let required = |i: usize| input(i).context("a required input is missing");
+        let mut wiring = Wiring::new(model, prefix);
+        let has_three_axes = wiring.dims(required(0)?)?.len() == 3;
+        let (mut query, mut key, mut value) = (required(0)?, required(1)?, required(2)?);
+        if has_three_axes {
+            let (n_query, n_key) = self.n_heads.context("three axes need numbers of heads")?;
+            query = split(&mut wiring, query, n_query)?;
+            key = split(&mut wiring, key, n_key)?;
+            value = split(&mut wiring, value, n_key)?;
+        }
+        let mut n_past = 0;
+        if let (Some(past_key), Some(past_value)) = (input(4), input(5)) {
+            n_past = wiring.dims(past_key)?[2];
+            key = wiring.wire_as_is(TypedConcat { axis: 2 }, &[past_key, key])?;
+            value = wiring.wire_as_is(TypedConcat { axis: 2 }, &[past_value, value])?;
+        }
+        let heads = Heads::new(&mut wiring, query, key)?;
+        let mask = match input(3) {
+            Some(mask) => Mask::new(&mut wiring, mask, heads.n_keys)?,
+            None => Mask::default(),
+        };
+        let visible = Visible {
+            is_causal: self.is_causal,
+            window: self.window,
+            n_past,
+            lengths: input(6),
+        };
+        let visible = visible.wire(&mut wiring, &heads, mask.admits)?;
+        let (scores, shares) = self.shares(&mut wiring, &heads, query, key, mask.bias, visible)?;
+        let mut result = heads.product(&mut wiring, shares, value)?;
+        if has_three_axes {
+            result = join(&mut wiring, result)?;
+        }
+        let outputs = [result, key, value, scores];
+        let wanted = outputs.into_iter().zip(self.outputs);
+        Ok(wanted
+            .filter_map(|(wire, is_there)| is_there.then_some(wire))
+            .collect())
+    }
+}
+
+impl Attention {
+    /// What the fourth output shows, and how much of each value a query takes.
+    fn shares(
+        &self,
+        wiring: &mut Wiring<'_>,
+        heads: &Heads,
+        query: OutletId,
+        key: OutletId,
+        bias: Option<OutletId>,
+        visible: Option<OutletId>,
+    ) -> TractResult<(OutletId, OutletId)> {
+        let default = 1.0 / (heads.head_size as f32).sqrt();
+        let scale = wiring.number(self.scale.unwrap_or(default), query)?;
+        let query = wiring.wire(mul(), &[query, scale])?;
+        let raw = heads.scores(wiring, query, key)?;
+        let mut capped = raw;
+        if self.softcap > 0.0 {
+            let cap = wiring.number(self.softcap, raw)?;
+            capped = wiring.wire(div(), &[raw, cap])?;
+            capped = wiring.wire(tanh(), &[capped])?;
+            capped = wiring.wire(mul(), &[capped, cap])?;
+        }
+        let mut masked = capped;
+        if let Some(bias) = bias {
+            masked = wiring.wire(add(), &[masked, bias])?;
+        }
+        let lowest = wiring.number(f32::NEG_INFINITY, raw)?;
+        if let Some(visible) = visible {
+            masked = wiring.wire(Iff, &[visible, masked, lowest])?;
+        }
+        let sees = visible::sees_any(wiring, visible, bias)?;
+        let zero = wiring.number(0.0, raw)?;
+        let mut exponents = masked;
+        if let Some(sees) = sees {
+            exponents = wiring.wire(Iff, &[sees, masked, zero])?;
+        }
+        let softmax = Softmax::new(tvec!(3), None, SoftmaxKind::Softmax);
+        let mut shares = wiring.wire_as_is(softmax, &[exponents])?;
+        if let Some(sees) = sees {
+            shares = wiring.wire(Iff, &[sees, shares, zero])?;
+        }
+        let shown = match self.scores {
+            Scores::Raw => raw,
+            Scores::Capped => capped,
+            Scores::Masked => masked,
+            Scores::Shares => shares,
+        };
+        Ok((shown, shares))
+    }
+}
+
+/// A product along axes that an expression names.
+fn product(
+    wiring: &mut Wiring<'_>,
+    expression: &str,
+    a: OutletId,
+    b: OutletId,
+) -> TractResult<OutletId> {
+    let datum_type = wiring.model.outlet_fact(a)?.datum_type;
+    let product = EinSum::new(expression.parse()?, datum_type);
+    wiring.wire_as_is(product, &[a, b])
+}

@@ -1,0 +1,77 @@
+//! `BitShift` by any number of bits.
+//!
+//! tract shifts by the remainder of the number and the width of the type. A shift by a negative number, or by as
+//! many bits as the type has, or more, leaves nothing but copies of the sign: zero, or -1 where a negative
+//! number is shifted to the right.
+
+use tract_onnx::model::ParsingContext;
+use tract_onnx::pb::NodeProto;
+use tract_onnx::prelude::*;
+use tract_onnx::tract_core::ops::logic::{Iff, and, comp_gte, comp_lt};
+use tract_onnx::tract_core::ops::math::{shift_left, shift_right};
+use tract_onnx::tract_hir::internal::*;
+
+use super::wiring::{Wiring, rules_of_broadcast};
+
+#[derive(Debug, Clone)]
+struct BitShift {
+    is_right: bool,
+}
+
+pub(super) fn build(
+    _context: &ParsingContext<'_>,
+    node: &NodeProto,
+) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
+    let is_right = match node.get_attr::<&str>("direction")? {
+        "LEFT" => false,
+        "RIGHT" => true,
+        other => bail!("direction `{other}`, expected `LEFT` or `RIGHT`"),
+    };
+    Ok((expand(BitShift { is_right }), vec![]))
+}
+
+impl Expansion for BitShift {
+    fn name(&self) -> StaticName {
+        "BitShift".into()
+    }
+
+    fn rules<'r, 'p: 'r, 's: 'r>(
+        &'s self,
+        solver: &mut Solver<'r>,
+        inputs: &'p [TensorProxy],
+        outputs: &'p [TensorProxy],
+    ) -> InferenceResult {
+        rules_of_broadcast(solver, inputs, outputs)
+    }
+
+    fn wire(
+        &self,
+        prefix: &str,
+        model: &mut TypedModel,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
+        let (x, n_bits) = (inputs[0], inputs[1]);
+        let datum_type = model.outlet_fact(x)?.datum_type;
+        let mut wiring = Wiring::new(model, prefix);
+        let zero = wiring.number(0.0, x)?;
+        let width = wiring.number(8.0 * datum_type.size_of() as f32, x)?;
+        let mut is_within = wiring.compare(comp_lt(), n_bits, width)?;
+        if datum_type.is_signed() {
+            let is_positive = wiring.compare(comp_gte(), n_bits, zero)?;
+            is_within = wiring.wire(and(), &[is_within, is_positive])?;
+        }
+        let n_bits = wiring.wire(Iff, &[is_within, n_bits, zero])?;
+        let shift = match self.is_right {
+            true => shift_right(),
+            false => shift_left(),
+        };
+        let shifted = wiring.wire(shift, &[x, n_bits])?;
+        let mut rest = zero;
+        if self.is_right && datum_type.is_signed() {
+            let ones = wiring.number(-1.0, x)?;
+            let is_negative = wiring.compare(comp_lt(), x, zero)?;
+            rest = wiring.wire(Iff, &[is_negative, ones, zero])?;
+        }
+        Ok(tvec!(wiring.wire(Iff, &[is_within, shifted, rest])?))
+    }
+}

@@ -1,0 +1,111 @@
+//! Attributes that tract's loader does not read, although they change the result.
+
+use super::super::super::schema::{AttributeProto, NodeProto};
+
+/// The values of an attribute with which tract is right all the same.
+enum Harmless {
+    /// None: where the attribute stands, it matters.
+    None,
+    /// These numbers.
+    Numbers(&'static [i64]),
+    /// These words, over and over.
+    Words(&'static [&'static str]),
+}
+
+/// Operators, attributes that are passed over, and their harmless values.
+const PASSED_OVER: &[(&[&str], &str, Harmless)] = &[
+    (
+        &["BatchNormalization"],
+        "training_mode",
+        Harmless::Numbers(&[0]),
+    ),
+    (
+        &["DequantizeLinear"],
+        "output_dtype",
+        Harmless::Numbers(&[0]),
+    ),
+    (&["GRU", "LSTM", "RNN"], "clip", Harmless::None),
+    (
+        &["GRU"],
+        "activations",
+        Harmless::Words(&["sigmoid", "tanh"]),
+    ),
+    (
+        &["LSTM"],
+        "activations",
+        Harmless::Words(&["sigmoid", "tanh", "tanh"]),
+    ),
+    (&["LSTM"], "input_forget", Harmless::Numbers(&[0])),
+    (
+        &["MultiHeadAttention"],
+        "unidirectional",
+        Harmless::Numbers(&[0]),
+    ),
+    (&["QuantizeLinear"], "precision", Harmless::Numbers(&[0, 1])),
+    (&["RNN"], "activations", Harmless::Words(&["tanh"])),
+    (&["Scan"], "directions", Harmless::None),
+    (&["SpaceToDepth"], "mode", Harmless::Words(&["dcr"])),
+    (
+        &["TreeEnsembleClassifier"],
+        "base_values_as_tensor",
+        Harmless::None,
+    ),
+    (
+        &["TreeEnsembleClassifier"],
+        "class_weights_as_tensor",
+        Harmless::None,
+    ),
+    (
+        &["TreeEnsembleClassifier"],
+        "nodes_values_as_tensor",
+        Harmless::None,
+    ),
+    // Before opset 7 it says which axes the second input belongs to.
+    (
+        &[
+            "Add", "And", "Div", "Equal", "Greater", "Less", "Mul", "Or", "Pow", "Sub", "Xor",
+        ],
+        "axis",
+        Harmless::None,
+    ),
+];
+/// What `QuantizeLinear` gives without a zero point, whatever `output_dtype` says: `uint8`.
+const UINT8: i64 = 2;
+
+/// The first attribute of the node that makes tract's result another one.
+pub(super) fn find(node: &NodeProto) -> Option<&str> {
+    let is_passed_over = |attr: &&AttributeProto| {
+        PASSED_OVER.iter().any(|(op_types, name, harmless)| {
+            op_types.contains(&node.op_type.as_str())
+                && attr.name == *name
+                && !is_harmless(attr, harmless)
+        }) || is_other_output(node, attr)
+    };
+    let found = node.attribute.iter().find(is_passed_over);
+    found.map(|attr| attr.name.as_str())
+}
+
+fn is_harmless(attr: &AttributeProto, harmless: &Harmless) -> bool {
+    match harmless {
+        Harmless::None => false,
+        Harmless::Numbers(numbers) => numbers.contains(&attr.i()),
+        Harmless::Words(words) => {
+            let one = [attr.s()];
+            let given: Vec<&[u8]> = match attr.strings.is_empty() {
+                true => one.to_vec(),
+                false => attr.strings.iter().map(AsRef::as_ref).collect(),
+            };
+            let mut pairs = given.iter().zip(words.iter().cycle());
+            pairs.all(|(given, word)| given.eq_ignore_ascii_case(word.as_bytes()))
+        }
+    }
+}
+
+/// Whether this is the type of a `QuantizeLinear` that has no zero point to take it from.
+fn is_other_output(node: &NodeProto, attr: &AttributeProto) -> bool {
+    let has_zero_point = node.input.get(2).is_some_and(|name| !name.is_empty());
+    node.op_type == "QuantizeLinear"
+        && attr.name == "output_dtype"
+        && !has_zero_point
+        && ![0, UINT8].contains(&attr.i())
+}

@@ -1,0 +1,64 @@
+"""The cases that every test run takes, and what became of each when the file was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from cases import Case
+from run import Result
+
+PATH = Path(__file__).with_name("sample.json")
+N_CASES = 200
+
+
+def choose(cases: list[Case]) -> list[Case]:
+    """About `N_CASES`: each type of element and each operator once, then by digest of the name.
+
+    The digest spreads the choice evenly and does not change when cases are added elsewhere.
+    """
+    ranked = sorted(cases, key=lambda case: hashlib.sha256(case.name.encode()).hexdigest())
+    chosen: dict[str, Case] = {}
+    seen: set[tuple[str, str]] = set()
+    for case in ranked:
+        new = {("type", dtype) for dtype in case.dtypes} | {("opset", str(case.opset))}
+        if not case.is_expanded:
+            new.add(("operator", case.op_type))
+        if len(chosen) < N_CASES and new - seen:
+            seen |= new
+            chosen[case.name] = case
+    for case in ranked:
+        if len(chosen) >= N_CASES:
+            break
+        chosen.setdefault(case.name, case)
+    return [chosen[name] for name in sorted(chosen)]
+
+
+def save(results: dict[str, list[Result]], chosen: list[Case]) -> None:
+    """Keep the outcomes of the engines that ran beside those of the others."""
+    stored = load() if PATH.exists() else {}
+    table: dict[str, dict[str, str]] = {case.name: dict(stored.get(case.name, {})) for case in chosen}
+    for engine, all_of in results.items():
+        for result in all_of:
+            if result.case.name in table:
+                table[result.case.name][engine] = result.verdict.outcome
+    PATH.write_text(json.dumps(table, indent=0, sort_keys=True) + "\n")
+
+
+def load() -> dict[str, dict[str, str]]:
+    return json.loads(PATH.read_text())
+
+
+def changes(results: dict[str, list[Result]]) -> list[str]:
+    """What is not as it is stored, better or worse."""
+    stored = load()
+    lines = []
+    for engine, all_of in results.items():
+        for result in all_of:
+            outcome = result.verdict.outcome
+            before = stored.get(result.case.name, {}).get(engine)
+            if before != outcome:
+                detail = f": {result.verdict.detail}" if result.verdict.detail else ""
+                lines.append(f"{engine} {result.case.name}: {outcome}, stored is {before}{detail}")
+    return lines

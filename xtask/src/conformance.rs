@@ -1,0 +1,53 @@
+//! `cargo xtask conformance [--engine NAME] [--cases PATTERN]`: ONNX's own node cases through the engines.
+//!
+//! Python generates and judges them (`tests/conformance`); each case is a process of the built binary, with every
+//! operator dumped.
+
+use anyhow::Result;
+
+use crate::command::{cargo, root, run};
+use crate::{E2E_REQUIREMENTS, built, python};
+
+/// Where generated cases are kept from one run to the next.
+const CASES: &str = "target/conformance";
+
+/// Runs all cases and writes the tables into `docs/engines.md`; with options, only what they name, and writes nothing.
+pub(crate) fn run_all(options: &[String]) -> Result<()> {
+    let write: &[&str] = if options.is_empty() {
+        &["--write"]
+    } else {
+        &[]
+    };
+    let more: Vec<&str> = options
+        .iter()
+        .map(String::as_str)
+        .chain(write.iter().copied())
+        .collect();
+    run_suite("ONNX's node cases", &more)
+}
+
+/// Runs the stored sample and compares its results with those that are stored.
+pub(crate) fn run_sample() -> Result<()> {
+    run_suite("a sample of ONNX's node cases", &["--sample"])
+}
+
+fn run_suite(stage: &str, options: &[&str]) -> Result<()> {
+    let build = ["build", "--workspace", "--bin", "opscope", "--locked"];
+    run("binary", cargo(&build))?;
+    let mut tests = python::with_packages(E2E_REQUIREMENTS)?;
+    tests.args([
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "tests/conformance",
+    ]);
+    run("the judge of the node cases", tests)?;
+    let mut suite = python::with_packages(E2E_REQUIREMENTS)?;
+    suite.args(["-B", "tests/conformance/main.py", "--binary"]);
+    suite.arg(built("debug", "opscope")?);
+    suite.arg("--folder").arg(root().join(CASES));
+    suite.args(options);
+    run(stage, suite)
+}
