@@ -15,6 +15,10 @@ use crate::{Failure, WhenBehind};
 /// What a record costs beside its tensors.
 const RECORD_OVERHEAD_BYTES: u64 = 1 << 10;
 
+/// How many records without elements a writer takes at once. Waking a writer for each of them would cost the
+/// model more than the record does.
+const N_LIGHT_AT_ONCE: usize = 64;
+
 /// How long a writer that takes several records at once waits for the next one.
 const GATHERING_MAX: Duration = Duration::from_millis(10);
 
@@ -42,6 +46,11 @@ impl Job {
             .sum::<u64>()
             .saturating_add(floats)
             .saturating_add(RECORD_OVERHEAD_BYTES)
+    }
+
+    /// Whether it holds on to elements, or will.
+    fn is_heavy(&self) -> bool {
+        self.cost() > RECORD_OVERHEAD_BYTES
     }
 
     /// Number of tensors, those included that are to be computed.
@@ -89,6 +98,8 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct State {
     items: VecDeque<Job>,
+    /// How many of them hold on to elements.
+    n_heavy: usize,
     /// The room of what waits and of what writers are at.
     bytes: u64,
     end: End,
@@ -109,6 +120,16 @@ enum End {
     Closed,
     /// Nothing is.
     Abandoned,
+}
+
+impl State {
+    /// How many records to wait for where `n` are taken at once.
+    fn n_wanted(&self, n: usize) -> usize {
+        match self.n_heavy {
+            0 => n.max(N_LIGHT_AT_ONCE),
+            _ => n,
+        }
+    }
 }
 
 impl Queue {
@@ -146,10 +167,12 @@ impl Queue {
             End::Abandoned => return Err(DropReason::Stopped),
         }
         state.bytes += bytes;
+        state.n_heavy += usize::from(job.is_heavy());
         state.items.push_back(job);
         // The first record makes a writer wait for more; until there are enough of them it sleeps on.
         let n_there = state.items.len();
-        let is_due = n_there == 1 || n_there >= state.n_at_once || state.bytes > self.bytes_max / 2;
+        let n_wanted = state.n_wanted(state.n_at_once);
+        let is_due = n_there == 1 || n_there >= n_wanted || state.bytes > self.bytes_max / 2;
         let is_awaited = is_due && state.n_waiting_for_work > 0;
         drop(state);
         if is_awaited {
@@ -158,9 +181,9 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes the oldest `n` records; waits until there are so many, or until half of the budget is used
-    /// up, but not for long: the model may be waiting for those that are there, or be idle. Fewer once
-    /// the queue has ended, and none when it is empty then.
+    /// Takes the oldest `n` records, or more of them if none holds on to elements; waits until there are so
+    /// many, or until half of the budget is used up, but not for long: the model may be waiting for those
+    /// that are there, or be idle. Fewer once the queue has ended, and none when it is empty then.
     pub(crate) fn pop(&self, n: usize) -> Vec<Job> {
         let mut state = self.lock();
         state.n_at_once = state.n_at_once.max(n);
@@ -168,9 +191,11 @@ impl Queue {
         loop {
             let n_there = state.items.len();
             let is_full = state.bytes > self.bytes_max / 2 || state.n_waiting_for_room > 0;
-            let is_enough = n_there >= n || ((is_full || is_late) && n_there > 0);
+            let n_wanted = state.n_wanted(n);
+            let is_enough = n_there >= n_wanted || ((is_full || is_late) && n_there > 0);
             if is_enough || state.end != End::Open {
-                let taken = state.items.drain(..n_there.min(n)).collect();
+                let taken: Vec<Job> = state.items.drain(..n_there.min(n_wanted)).collect();
+                state.n_heavy -= taken.iter().filter(|job| job.is_heavy()).count();
                 if !state.items.is_empty() && state.n_waiting_for_work > 0 {
                     self.has_work.notify_one();
                 }
@@ -217,6 +242,7 @@ impl Queue {
         let mut state = self.lock();
         state.end = End::Abandoned;
         let items = std::mem::take(&mut state.items);
+        state.n_heavy = 0;
         let bytes: u64 = items.iter().map(Job::cost).sum();
         state.bytes = state.bytes.saturating_sub(bytes);
         drop(state);
