@@ -196,7 +196,10 @@ impl Process {
             EngineError::Unsupported { .. } => self.inner_error(GE_LOAD_MODEL, &text),
             EngineError::Operator { .. } => self.inner_error(RT_MODEL_EXECUTE, &text),
             EngineError::Input(_) => self.inner_error(GE_PARAM_INVALID, &text),
-            EngineError::Library { .. } | EngineError::Engine { .. } | EngineError::Stopped => {
+            EngineError::Library { .. }
+            | EngineError::Watch { .. }
+            | EngineError::Engine { .. }
+            | EngineError::Stopped => {
                 self.inner_error(GE_INTERNAL_ERROR, &text)
             }
         }

@@ -141,7 +141,7 @@ fn write_dump(dir: &Path, i: usize) -> usize {
         version: "2.0".into(),
         op_name: format!("op{i}"),
         outputs: vec![TensorEntry {
-            data_type: dtype_code(DType::F32),
+            data_type: dtype_code(DType::F32).unwrap(),
             format: 2,
             shape: Some(DIMS.map(|dim| dim as u64).to_vec()),
             size: payload.len() as u64,

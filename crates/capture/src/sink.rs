@@ -6,6 +6,7 @@ mod memory;
 mod mindspore;
 mod once;
 mod range;
+mod refusals;
 mod stats;
 mod volume;
 

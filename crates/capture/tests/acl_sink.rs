@@ -9,7 +9,7 @@ use opscope_store::atomic_file::Modes;
 use opscope_store::dump;
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::{DType, Shape, Tensor};
+use opscope_tensor::{DType, Shape, Tensor, text};
 
 fn record(op_name: &str, timestamp_us: u64) -> Record {
     let tensor = Tensor::from_vec(DType::U8, Shape::new([3]).unwrap(), vec![1, 2, 3]).unwrap();
@@ -111,4 +111,61 @@ fn two_dumps_never_share_a_tree() {
     let (first, second) = (create(), create());
     assert!(first.tree().root().ends_with("20240102030405"));
     assert!(second.tree().root().ends_with("20240102030406"));
+}
+
+#[test]
+fn dtypes_that_cann_lacks_are_left_out_and_counted() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = SessionOptions::default();
+    let acl = Arc::new(sink(dir.path()));
+    let session = Session::start(Plan::everything(), acl.clone(), options).unwrap();
+    let mut template = record("op", 0);
+    let operator = Arc::make_mut(&mut template.operator);
+    operator.outputs.push("z".into());
+    let operators = std::slice::from_ref(&template.operator);
+    let (tap, _) = session.attach(&template.model, operators, &[]);
+    let shape = Shape::new([3]).unwrap();
+    let narrow = |dtype: DType, n_bytes: usize| {
+        Tensor::from_vec(dtype, shape.clone(), vec![0x12; n_bytes]).unwrap()
+    };
+    let texts = Tensor::from_vec(DType::String, shape.clone(), text::encode(&["a", "", "ä"]));
+    // One of three, then all.
+    for outputs in [
+        [narrow(DType::U4, 2), texts.unwrap()],
+        [narrow(DType::F8E4M3FNUZ, 3), narrow(DType::U4, 2)],
+    ] {
+        let mut probe = tap.open(&template.operator).unwrap();
+        probe.input(0, &narrow(DType::F8E5M2FNUZ, 3));
+        for (i, output) in outputs.iter().enumerate() {
+            probe.output(i, output);
+        }
+        probe.finish();
+    }
+    let summary = session.finish();
+    assert!(summary.first_error.is_none());
+    let counters = summary.counters;
+    assert_eq!(
+        (
+            counters.n_selected,
+            counters.n_written,
+            counters.n_refused,
+            counters.n_files
+        ),
+        (6, 1, 5, 1)
+    );
+    let because = |dtype: &str| format!("tensor files of AscendCL have no number for {dtype}");
+    assert_eq!(
+        acl.refused(),
+        [
+            (because("float8_e4m3fnuz"), 1),
+            (because("float8_e5m2fnuz"), 2),
+            (because("uint4"), 2)
+        ]
+    );
+    let listing = dump::list(dir.path());
+    let file = DumpFile::open(&listing.entries[0].path).unwrap();
+    let tensors: Vec<_> = file.tensors().collect();
+    assert_eq!(tensors.len(), 1);
+    assert_eq!(tensors[0].entry.dtype(), Some(DType::String));
+    assert_eq!(tensors[0].bytes, text::encode(&["a", "", "ä"]));
 }

@@ -145,7 +145,8 @@ impl From<EngineError> for Failure {
             }
             EngineError::Read { .. }
             | EngineError::Invalid { .. }
-            | EngineError::Unsupported { .. } => Failure::new(UNREADABLE, error),
+            | EngineError::Unsupported { .. }
+            | EngineError::Watch { .. } => Failure::new(UNREADABLE, error),
         }
     }
 }

@@ -49,6 +49,16 @@ pub enum EngineError {
         /// An engine that has it.
         other_engine: &'static str,
     },
+    /// Values cannot be watched, because the engine uses their memory again while the model runs.
+    #[error(
+        "{engine} uses the memory of values again while a model runs, so they cannot be watched; {other_engine} can"
+    )]
+    Watch {
+        /// This engine.
+        engine: &'static str,
+        /// An engine in which they can.
+        other_engine: &'static str,
+    },
     /// An operator failed while running.
     #[error("operator `{op_name}` of type `{op_type}` failed: {reason}")]
     Operator {

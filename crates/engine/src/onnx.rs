@@ -2,7 +2,7 @@
 
 mod attribute;
 mod known_types;
-#[cfg(feature = "tract")]
+#[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod layout;
 mod operators;
 #[cfg(feature = "onnxruntime")]

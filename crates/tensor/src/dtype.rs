@@ -123,6 +123,12 @@ dtypes! {
     HiF4 => "hifloat4", Some(4);
     /// Scale of an Ascend 4-bit block float.
     HiF4Scale => "hifloat4_scale", None;
+    /// Unsigned, 4 bits, two in a byte.
+    U4 => "uint4", Some(4);
+    /// 8-bit float, 4 exponent and 3 mantissa bits, one NaN, no infinities, no negative zero.
+    F8E4M3FNUZ => "float8_e4m3fnuz", Some(8);
+    /// 8-bit float, 5 exponent and 2 mantissa bits, one NaN, no infinities, no negative zero.
+    F8E5M2FNUZ => "float8_e5m2fnuz", Some(8);
 }
 
 impl DType {
@@ -145,6 +151,8 @@ impl DType {
                 | DType::HiF8
                 | DType::F8E5M2
                 | DType::F8E4M3FN
+                | DType::F8E4M3FNUZ
+                | DType::F8E5M2FNUZ
                 | DType::F8E8M0
         )
     }

@@ -19,6 +19,7 @@
 //! | [`sequential`] | statistics that are summed one element after the other, as MindSpore's |
 //! | [`dense_copy`] | elements that do not lie side by side, put side by side |
 //! | [`difference`] | how far two tensors are apart |
+//! | [`text`] | tensors whose elements are text |
 //! | [`digest`] | MD5, SHA-1 and XXH3 of bytes |
 
 pub mod convert;
@@ -34,6 +35,7 @@ mod shape;
 mod stats;
 mod strided;
 mod tensor;
+pub mod text;
 
 pub use dtype::{DType, ParseDTypeError};
 pub use identity::Identity;

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use thiserror::Error;
 
 use crate::memo::Memo;
+use crate::text::{self, TextError};
 use crate::{DType, Identity, Layout, Shape, ShapeError};
 
 /// Bytes that somebody owns and others may look at from any thread.
@@ -59,6 +60,9 @@ pub enum TensorError {
         /// Bytes that are there.
         found: usize,
     },
+    /// Bytes that are no texts.
+    #[error(transparent)]
+    Text(#[from] TextError),
     /// The shape itself is unusable.
     #[error(transparent)]
     Shape(#[from] ShapeError),
@@ -68,11 +72,13 @@ impl Tensor {
     /// Puts description and bytes together, layout `ND`.
     ///
     /// # Errors
-    /// [`TensorError`] if the byte count is not exactly what dtype and shape ask for. Types without
-    /// a fixed width (text, opaque) take any number of bytes.
+    /// [`TensorError`] if the byte count is not exactly what dtype and shape ask for, or if bytes of
+    /// [`DType::String`] are not in the form of [`text`]. Other types without a fixed width take any
+    /// number of bytes.
     pub fn new(dtype: DType, shape: Shape, data: SharedBytes) -> Result<Tensor, TensorError> {
-        let n_bytes = (*data).as_ref().len();
-        check_size(dtype, &shape, n_bytes)?;
+        let bytes = (*data).as_ref();
+        check(dtype, &shape, bytes)?;
+        let n_bytes = bytes.len();
         Ok(Tensor {
             dtype,
             shape,
@@ -199,7 +205,7 @@ impl TensorView<'_> {
     /// # Errors
     /// As for [`Tensor::new`].
     pub fn check(&self) -> Result<(), TensorError> {
-        check_size(self.dtype, self.shape, self.bytes.len())
+        check(self.dtype, self.shape, self.bytes)
     }
 }
 
@@ -209,7 +215,11 @@ impl fmt::Debug for Tensor {
     }
 }
 
-fn check_size(dtype: DType, shape: &Shape, found: usize) -> Result<(), TensorError> {
+fn check(dtype: DType, shape: &Shape, bytes: &[u8]) -> Result<(), TensorError> {
+    if dtype == DType::String {
+        return Ok(text::check(shape, bytes)?);
+    }
+    let found = bytes.len();
     let expected = match shape.n_bytes(dtype) {
         Err(ShapeError::Unsized(_)) => return Ok(()),
         other => other?,

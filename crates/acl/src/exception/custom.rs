@@ -186,7 +186,9 @@ impl Process {
 
 fn entry(tensor: &ExceptionTensor) -> TensorEntry {
     TensorEntry {
-        data_type: data_type::dtype(tensor.data_type).map_or(0, dtype_code),
+        data_type: data_type::dtype(tensor.data_type)
+            .and_then(dtype_code)
+            .unwrap_or(0),
         format: u32::try_from(tensor.format).unwrap_or(0),
         shape: Some(tensor.shape.clone()),
         original_shape: Some(tensor.origin_shape.clone()),

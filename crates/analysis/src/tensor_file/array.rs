@@ -54,6 +54,9 @@ pub(super) fn compressed_array_file(
     })
 }
 
+/// A number that no dtype has.
+const UNKNOWN: u32 = u32::MAX;
+
 /// What a header would say of an array.
 pub(super) fn array_entry(
     dtype: DType,
@@ -62,7 +65,7 @@ pub(super) fn array_entry(
     n_bytes: u64,
 ) -> TensorEntry {
     TensorEntry {
-        data_type: dtype_code(dtype),
+        data_type: dtype_code(dtype).unwrap_or(UNKNOWN),
         format: layout_code(layout),
         shape: Some(shape.iter().map(|&dim| dim as u64).collect()),
         size: n_bytes,

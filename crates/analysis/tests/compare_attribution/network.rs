@@ -313,7 +313,7 @@ pub(crate) fn write(dir: &Path, executed: &[Executed], arithmetic: Arithmetic) {
             .map(|t| bytes(t, dtype))
             .collect();
         let entry = |bytes: &Vec<u8>| TensorEntry {
-            data_type: dtype_code(dtype),
+            data_type: dtype_code(dtype).unwrap(),
             format: 2,
             shape: Some(vec![N as u64, N as u64]),
             size: bytes.len() as u64,

@@ -73,6 +73,7 @@ fn is_unsigned(dtype: DType) -> bool {
             | DType::U64
             | DType::U1
             | DType::U2
+            | DType::U4
             | DType::QU8
             | DType::QU16
     )

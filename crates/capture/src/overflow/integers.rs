@@ -19,7 +19,7 @@ impl Bounds {
         use DType::*;
         let is_signed = match dtype {
             I2 | I4 | I8 | I16 | I32 | I64 | QI8 | QI16 | QI32 | DualSubI8 => true,
-            U1 | U2 | U8 | U16 | U32 | U64 | QU8 | QU16 | DualSubU8 => false,
+            U1 | U2 | U4 | U8 | U16 | U32 | U64 | QU8 | QU16 | DualSubU8 => false,
             _ => return None,
         };
         let n_bits = dtype.bits()? - u32::from(is_signed);

@@ -25,6 +25,7 @@ use opscope_tensor::Observed;
 
 use self::outlet::Outlet;
 use super::ledger::{Ledger, Origin, StepKey};
+use super::refusals::Refusals;
 use super::{Content, Removed, Sink, SinkError, Whole, Written};
 use crate::overflow::Overflow;
 use crate::{Failure, FailureDetail, TensorRules};
@@ -37,7 +38,8 @@ const N_NAME_ATTEMPTS: u64 = 1000;
 /// Writes below `{dump_path}/{time}`, failing operators below `{dump_path}/extra-info/data-dump`; or
 /// hands the same bytes with the same paths to a function and writes nothing.
 ///
-/// A record whose tensors are all empty has no file.
+/// A record whose tensors are all empty has no file. Tensors of dtypes that CANN does not have are left
+/// out of files and counted ([`AclSink::refused`]); tables have rows of them.
 pub struct AclSink {
     tree: AclTree,
     content: Content,
@@ -50,6 +52,7 @@ pub struct AclSink {
     outlet: Outlet,
     ledger: Ledger,
     run: OnceLock<Arc<RunFile>>,
+    refusals: Refusals,
 }
 
 impl AclSink {
@@ -143,6 +146,7 @@ impl AclSink {
             outlet,
             ledger: Ledger::default(),
             run: OnceLock::new(),
+            refusals: Refusals::default(),
         }
     }
 
@@ -174,7 +178,17 @@ impl AclSink {
         &self.tree
     }
 
+    /// Why tensors were left out, and how many for each reason.
+    pub fn refused(&self) -> Vec<(String, u64)> {
+        self.refusals.all().into_iter().collect()
+    }
+
     fn write_tensors(&self, record: &Record) -> Result<Written, SinkError> {
+        let (record, refused) = self.refusals.numbered(record);
+        let record = &*record;
+        if record.n_bytes() == 0 {
+            return Ok(refused);
+        }
         let prelude = dump_data::prelude(record);
         let parts = parts(&prelude, record);
         let places = |attempt| {
@@ -183,7 +197,7 @@ impl AclSink {
         };
         let (written, _) = self.put(record, &parts, short_name, places)?;
         let whole = Whole::all(record);
-        Ok(Written { whole, ..written })
+        Ok(refused + Written { whole, ..written })
     }
 
     fn reduce_to_row(&self, tensor: Observed<'_>, columns: &Columns) {
@@ -330,6 +344,8 @@ impl Sink for AclSink {
 
     fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
         let message = failure_text::message(record, failure);
+        let (record, refused) = self.refusals.numbered(record);
+        let record = &*record;
         let (file, op_name) = match failure.detail {
             FailureDetail::Brief if self.outlet.is_function() => (FailureFile::BriefMessage, ""),
             FailureDetail::Brief => (FailureFile::Brief, ""),
@@ -346,7 +362,7 @@ impl Sink for AclSink {
         let short = |place: &Place| hash_file_name(&place.file_name);
         let (written, taken) = self.put(record, &parts(&prelude, record), short, places)?;
         let whole = Whole::all(record);
-        let written = Written { whole, ..written };
+        let written = refused + Written { whole, ..written };
         let Some(trace) = &failure.trace else {
             return Ok(written);
         };

@@ -14,7 +14,7 @@ mod statistics;
 mod tensors;
 mod whole_graph;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -32,6 +32,7 @@ use opscope_tensor::{Observed, Tensor};
 use self::files::Files;
 use self::graph::{GraphMaker, Values};
 use super::ledger::StepKey;
+use super::refusals::Refusals;
 use super::{AclSink, Removed, Sink, SinkError, Written};
 use crate::overflow::Overflow;
 use crate::{Failure, GraphView, Selected, TensorRules};
@@ -55,7 +56,7 @@ pub struct MindSporeSink {
     values: Mutex<Values>,
     /// By graph: whether an earlier dump has written its constants.
     earlier_constants: Mutex<HashMap<u32, bool>>,
-    refused: Mutex<BTreeMap<String, u64>>,
+    refusals: Refusals,
     /// By load: the operators that the runtime is told to dump; `None` is all.
     runtime_names: Mutex<HashMap<u32, Option<Vec<String>>>>,
 }
@@ -94,7 +95,7 @@ impl MindSporeSink {
             graphs: Mutex::default(),
             values: Mutex::default(),
             earlier_constants: Mutex::default(),
-            refused: Mutex::default(),
+            refusals: Refusals::default(),
             runtime_names: Mutex::default(),
         };
         sink.files.create_dir(&sink.tree.rank_dir())?;
@@ -147,7 +148,11 @@ impl MindSporeSink {
 
     /// Why tensors were left out, and how many for each reason.
     pub fn refused(&self) -> Vec<(String, u64)> {
-        lock(&self.refused).clone().into_iter().collect()
+        let mut all = self.refusals.all();
+        for (reason, n) in self.failures.refused() {
+            *all.entry(reason).or_default() += n;
+        }
+        all.into_iter().collect()
     }
 
     /// The directory below which everything goes.
@@ -165,11 +170,7 @@ impl MindSporeSink {
     }
 
     fn refuse(&self, reason: String) -> Written {
-        *lock(&self.refused).entry(reason).or_default() += 1;
-        Written {
-            n_refused: 1,
-            ..Written::default()
-        }
+        self.refusals.refuse(reason)
     }
 
     /// The tensors of a record; each of them has a microsecond of its own.

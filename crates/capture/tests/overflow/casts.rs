@@ -1,6 +1,6 @@
 //! Conversions to another dtype.
 
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, Tensor, text};
 
 use super::{floats, ints, place, record, status, tensor, zeros};
 
@@ -114,7 +114,7 @@ fn conversions_without_a_bit() {
         (ints(DType::I32, &[1], &[300]), zeros(DType::I8, &[1])),
         (ints(DType::I32, &[1], &[-1]), zeros(DType::U8, &[1])),
         (
-            tensor(DType::String, &[1], b"inf".to_vec()),
+            tensor(DType::String, &[1], text::encode(&["inf"])),
             floats(DType::F32, &[1], &[INF]),
         ),
     ] {

@@ -51,7 +51,7 @@ pub(crate) fn dump_data(dir: &Path, file: &str, op_name: &str, values: &[f32]) {
         dump_time: 1_700_000_000_000_000,
         op_name: op_name.to_owned(),
         outputs: vec![TensorEntry {
-            data_type: dtype_code(DType::F32),
+            data_type: dtype_code(DType::F32).unwrap(),
             format: 2,
             shape: Some(vec![values.len() as u64]),
             size: values.len() as u64 * 4,

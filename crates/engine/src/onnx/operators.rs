@@ -10,8 +10,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use opscope_store::file_format::graph_json::GraphFile;
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, Tensor, text};
 use prost::Message;
+use prost::bytes::Bytes;
 
 use super::proto;
 use super::schema::{
@@ -295,11 +296,17 @@ fn add_value(
     let extent = |&n: &usize| i64::try_from(n).unwrap_or(i64::MAX);
     let dims = tensor.shape().dims().iter().map(extent);
     if is_constant {
+        let (string_data, raw_data) = match text::iter(tensor.view()) {
+            Ok(texts) => (texts.map(Bytes::copy_from_slice).collect(), None),
+            // Everything but text.
+            Err(_) => (Vec::new(), Some(tensor.bytes().to_vec().into())),
+        };
         graph.initializer.push(TensorProto {
             name: name.to_owned(),
             dims: dims.collect(),
             data_type: Some(number),
-            raw_data: Some(tensor.bytes().to_vec().into()),
+            string_data,
+            raw_data,
             ..TensorProto::default()
         });
         return Ok(());

@@ -135,7 +135,6 @@ pub(super) fn opsets(model: &ModelProto) -> Vec<(String, i64)> {
 /// The version of the standard operator set; 0 if the file names none.
 #[cfg(feature = "tract")]
 pub(super) fn opset(model: &ModelProto) -> i64 {
-    let is_standard = |domain: &str| domain.is_empty() || domain == "ai.onnx";
     let import = model
         .opset_import
         .iter()
@@ -152,7 +151,7 @@ pub(super) fn numbered(graph: &GraphProto) -> impl Iterator<Item = (u32, &NodePr
 #[cfg(feature = "onnxruntime")]
 pub(super) fn operators(graph: &GraphProto) -> Vec<Arc<Operator>> {
     numbered(graph)
-        .filter(|(_, node)| node.op_type != CONSTANT)
+        .filter(|(_, node)| !is_constant(node))
         .map(|(task_id, node)| Arc::new(operator(node, task_id)))
         .collect()
 }
@@ -214,6 +213,25 @@ pub(super) fn bodies(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
     node.attribute
         .iter()
         .flat_map(|attr| attr.g.iter().chain(&attr.graphs))
+}
+
+/// The same graphs, to be changed.
+#[cfg(feature = "onnxruntime")]
+pub(super) fn bodies_mut(node: &mut NodeProto) -> impl Iterator<Item = &mut GraphProto> {
+    node.attribute
+        .iter_mut()
+        .flat_map(|attr| attr.g.iter_mut().chain(&mut attr.graphs))
+}
+
+/// Whether a node only holds a value.
+#[cfg(feature = "onnxruntime")]
+pub(super) fn is_constant(node: &NodeProto) -> bool {
+    node.op_type == CONSTANT && is_standard(&node.domain)
+}
+
+/// Whether a domain is that of ONNX's own operators.
+pub(super) fn is_standard(domain: &str) -> bool {
+    domain.is_empty() || domain == "ai.onnx"
 }
 
 /// Every node of a graph and of the bodies inside it.
@@ -345,11 +363,14 @@ pub(super) fn dtype(code: i32) -> Option<DType> {
         DataType::Complex128 => DType::C128,
         DataType::Float8e4m3fn => DType::F8E4M3FN,
         DataType::Float8e5m2 => DType::F8E5M2,
+        DataType::Float8e4m3fnuz => DType::F8E4M3FNUZ,
+        DataType::Float8e5m2fnuz => DType::F8E5M2FNUZ,
         DataType::Float8e8m0 => DType::F8E8M0,
         DataType::Float4e2m1 => DType::F4E2M1,
         DataType::Float6e2m3 => DType::F6E2M3,
         DataType::Float6e3m2 => DType::F6E3M2,
         DataType::Int4 => DType::I4,
+        DataType::Uint4 => DType::U4,
         DataType::Int2 => DType::I2,
         DataType::Uint2 => DType::U2,
         _ => return None,

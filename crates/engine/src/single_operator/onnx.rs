@@ -3,7 +3,7 @@
 //! Field numbers are those of `onnx.proto3`.
 
 use opscope_store::file_format::protobuf::Writer;
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, Tensor, text};
 
 use super::{Attribute, Operand, OperatorError, SingleOperator};
 use crate::Dim;
@@ -117,7 +117,11 @@ fn write_tensor(out: &mut Writer, name: &str, tensor: &Tensor) {
     out.packed_u64(1, &dims);
     out.varint(2, code(tensor.dtype()).unwrap_or(0));
     out.string(8, name);
-    out.bytes(9, tensor.bytes());
+    match text::iter(tensor.view()) {
+        Ok(texts) => texts.for_each(|text| out.bytes(6, text)),
+        // Everything but text.
+        Err(_) => out.bytes(9, tensor.bytes()),
+    }
 }
 
 /// ONNX's number for a dtype.
@@ -130,6 +134,7 @@ pub(crate) fn code(dtype: DType) -> Option<u64> {
         DType::I16 => 5,
         DType::I32 => 6,
         DType::I64 => 7,
+        DType::String => 8,
         DType::Bool => 9,
         DType::F16 => 10,
         DType::F64 => 11,
@@ -139,7 +144,17 @@ pub(crate) fn code(dtype: DType) -> Option<u64> {
         DType::C128 => 15,
         DType::BF16 => 16,
         DType::F8E4M3FN => 17,
+        DType::F8E4M3FNUZ => 18,
         DType::F8E5M2 => 19,
+        DType::F8E5M2FNUZ => 20,
+        DType::U4 => 21,
+        DType::I4 => 22,
+        DType::F4E2M1 => 23,
+        DType::F8E8M0 => 24,
+        DType::U2 => 25,
+        DType::I2 => 26,
+        DType::F6E2M3 => 27,
+        DType::F6E3M2 => 28,
         _ => return None,
     })
 }

@@ -110,7 +110,7 @@ impl NanoTensor {
     /// is unknown there too.
     pub fn to_entry(&self) -> TensorEntry {
         TensorEntry {
-            data_type: self.dtype().map_or(u32::MAX, dtype_code),
+            data_type: self.dtype().and_then(dtype_code).unwrap_or(u32::MAX),
             format: u32::try_from(self.format).unwrap_or(u32::MAX),
             shape: Some(self.shape.clone()),
             original_shape: Some(self.original_shape.clone()),

@@ -23,9 +23,8 @@ pub(super) fn coarser(a: DType, b: DType) -> Option<DType> {
             F64 | C128 => (52, F64),
             F32 | C64 => (23, F32),
             // Dtypes of 8 bits and fewer are counted in the steps of one that has all their values.
-            F16 | C32 | HiF8 | F8E5M2 | F8E4M3FN | F6E3M2 | F6E2M3 | F4E2M1 | F4E1M2 | HiF4 => {
-                (10, F16)
-            }
+            F16 | C32 | HiF8 | F8E5M2 | F8E4M3FN | F8E4M3FNUZ | F8E5M2FNUZ | F6E3M2 | F6E2M3
+            | F4E2M1 | F4E1M2 | HiF4 => (10, F16),
             BF16 | F8E8M0 => (7, BF16),
             _ => return None,
         })

@@ -267,7 +267,14 @@ mod tests {
         use crate::convert::dtype::decode;
 
         let one = Shape::new([1]).unwrap();
-        for dtype in [DType::F8E5M2, DType::F8E4M3FN, DType::F8E8M0, DType::HiF8] {
+        for dtype in [
+            DType::F8E5M2,
+            DType::F8E4M3FN,
+            DType::F8E8M0,
+            DType::HiF8,
+            DType::F8E4M3FNUZ,
+            DType::F8E5M2FNUZ,
+        ] {
             for byte in 0..=u8::MAX {
                 let code = [byte];
                 let decoded = decode(dtype, &one, &code).unwrap();

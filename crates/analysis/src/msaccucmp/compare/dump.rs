@@ -166,7 +166,7 @@ fn array_dump(path: &Path) -> Result<Dump, Stop> {
     let array = npy::from_bytes(bytes).map_err(|error| unreadable(error.to_string()))?;
     let dims: Vec<u64> = array.shape().dims().iter().map(|&d| d as u64).collect();
     let entry = TensorEntry {
-        data_type: dtype_code(array.dtype()),
+        data_type: dtype_code(array.dtype()).unwrap_or(u32::MAX),
         format: layout_code(Layout::Reserved),
         shape: Some(dims),
         ..TensorEntry::default()

@@ -48,6 +48,11 @@ impl MindSporeSink {
         if record.n_bytes() == 0 {
             return Ok(Written::default());
         }
+        let (record, refused) = self.refusals.numbered(record);
+        let record = &*record;
+        if record.n_bytes() == 0 {
+            return Ok(refused);
+        }
         let prelude = dump_data::prelude(record);
         let tensors = record.slots().map(|(_, _, tensor)| tensor.bytes());
         let parts: Vec<&[u8]> = std::iter::once(&prelude[..]).chain(tensors).collect();
@@ -65,7 +70,7 @@ impl MindSporeSink {
         let dir = self.run_dir(&record.model, record.step);
         let written = self.files.put(&dir, &names, &parts, None)?;
         let whole = Whole::all(record);
-        Ok(Written { whole, ..written })
+        Ok(refused + Written { whole, ..written })
     }
 
     /// A file that says how an operator overflowed: JSON beside array files, binary beside binary.

@@ -154,6 +154,8 @@ impl Outcome {
         if let Some(object) = result.as_object_mut() {
             if let Some(dir) = &self.tree_dir {
                 object.insert("tree_dir".into(), json!(dir));
+            }
+            if self.tree_dir.is_some() || !self.refused.is_empty() {
                 let refused = self.refused.iter();
                 let refused = refused.map(|(reason, n)| json!({"reason": reason, "tensors": n}));
                 object.insert("left_out".into(), refused.collect());

@@ -446,7 +446,8 @@ impl Sinks {
     pub(super) fn refused(&self) -> Vec<(String, u64)> {
         match &self.target {
             Target::MindSpore(sink) => sink.refused(),
-            Target::Acl(_) | Target::Stats(_) | Target::Nothing => Vec::new(),
+            Target::Acl(sink) => sink.refused(),
+            Target::Stats(_) | Target::Nothing => Vec::new(),
         }
     }
 }

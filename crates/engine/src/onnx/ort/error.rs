@@ -124,7 +124,7 @@ fn failing_node(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Type and name of the innermost operator whose run failed, and why.
-fn failed_operator(text: &str) -> Option<(&str, &str, &str)> {
+pub(super) fn failed_operator(text: &str) -> Option<(&str, &str, &str)> {
     let (_, rest) = text.rsplit_once(FAILED_RUN)?;
     let (op_type, rest) = rest.split_once(" node. Name:'")?;
     let (name, reason) = rest.split_once("' Status Message: ")?;

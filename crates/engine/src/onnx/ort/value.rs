@@ -7,6 +7,7 @@ use opscope_tensor::{DType, Shape, Tensor};
 use ort::session::SessionInputValue;
 use ort::value::{DynTensor, DynTensorValueType, DynValue, TensorElementType};
 
+use super::super::proto;
 use super::error;
 use super::native::{self, Lent, OwnedBytes};
 
@@ -88,6 +89,17 @@ pub(super) fn dtype(element: TensorElementType) -> Option<DType> {
         .iter()
         .find(|(_, has)| *has == element)
         .map(|(dtype, _)| *dtype)
+}
+
+/// The dtype of the library's number for it. Up to 23 the numbers are those of ONNX.
+pub(super) fn dtype_of_code(code: i32) -> Option<DType> {
+    match code {
+        ..=23 => proto::dtype(code),
+        24 => Some(DType::U2),
+        25 => Some(DType::I2),
+        26 => Some(DType::F8E8M0),
+        _ => None,
+    }
 }
 
 fn element_type(dtype: DType) -> Option<TensorElementType> {

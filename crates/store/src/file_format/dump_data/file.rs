@@ -18,6 +18,9 @@ pub const LENGTH_BYTES: u64 = 8;
 /// What the version field of every file says.
 pub const VERSION: &str = "2.0";
 
+/// The number of opaque bytes.
+const UNDEFINED: u32 = 0;
+
 /// What a piece of the payload is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PayloadKind {
@@ -181,7 +184,8 @@ impl TensorEntry {
     }
 }
 
-/// The bytes that precede the tensors of `record` in its file: length and header.
+/// The bytes that precede the tensors of `record` in its file: length and header. A tensor whose dtype
+/// has no number ([`dtype_code`]) becomes an `undefined` one.
 pub fn prelude(record: &Record) -> Vec<u8> {
     let header = DumpHeader {
         version: VERSION.to_owned(),
@@ -212,7 +216,7 @@ pub fn with_length(header: &DumpHeader) -> Vec<u8> {
 pub(super) fn entry(tensor: &Tensor) -> TensorEntry {
     let dims: Vec<u64> = tensor.shape().iter().map(|&dim| dim as u64).collect();
     TensorEntry {
-        data_type: dtype_code(tensor.dtype()),
+        data_type: dtype_code(tensor.dtype()).unwrap_or(UNDEFINED),
         format: layout_code(tensor.layout()),
         shape: Some(dims.clone()),
         original_shape: Some(dims),

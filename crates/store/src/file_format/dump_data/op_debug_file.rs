@@ -15,7 +15,8 @@ const OP_NAME: &str = "Node_OpDebug";
 pub fn op_debug_file(record: &OverflowRecord, dump_time: u64) -> Vec<u8> {
     let payload = record.encode();
     let n_bytes = payload.len() as u64;
-    let (data_type, format) = (dtype_code(DType::U8), layout_code(Layout::Nd));
+    let data_type = dtype_code(DType::U8).unwrap_or_default();
+    let format = layout_code(Layout::Nd);
     let output = TensorEntry {
         data_type,
         format,

@@ -57,6 +57,10 @@ pub(super) fn dtype(dtype: DType) -> &'static str {
         DType::F6E2M3 => "DT_FLOAT6_E2M3",
         DType::F4E2M1 => "DT_FLOAT4_E2M1",
         DType::F4E1M2 => "DT_FLOAT4_E1M2",
+        // The vendor has no such types; these names follow its own.
+        DType::U4 => "DT_UINT4",
+        DType::F8E4M3FNUZ => "DT_FLOAT8_E4M3FNUZ",
+        DType::F8E5M2FNUZ => "DT_FLOAT8_E5M2FNUZ",
         _ => UNKNOWN,
     }
 }
@@ -105,5 +109,8 @@ fn is_in_plain_table(dtype: DType) -> bool {
             | DType::F4E1M2
             | DType::HiF4
             | DType::HiF4Scale
+            | DType::U4
+            | DType::F8E4M3FNUZ
+            | DType::F8E5M2FNUZ
     )
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use opscope_tensor::{DType, Layout, Shape, Tensor};
+use opscope_tensor::{DType, Layout, Shape, Tensor, text};
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -89,9 +89,11 @@ fn types_that_the_plain_table_leaves_empty() {
         ),
         (
             DType::String,
-            vec![0; 5],
-            "Output,0,5,DT_STRING,ND,2,,,,,,,",
+            text::encode(&["a", "bc"]),
+            "Output,0,35,DT_STRING,ND,2,,,,,,,",
         ),
+        (DType::U4, vec![0; 1], "Output,0,1,-,ND,2,,,,,,,"),
+        (DType::F8E5M2FNUZ, vec![0; 2], "Output,0,2,-,ND,2,,,,,,,"),
     ];
     for (dtype, bytes, expected) in cases {
         let tensor = Tensor::from_vec(dtype, shape(), bytes).unwrap();
@@ -167,8 +169,18 @@ fn chosen_columns_know_newer_types() {
         (DType::C32, vec![0; 8], "Output,0,8,UNKNOW,ND,2,2,NA,NA,NA"),
         (
             DType::String,
-            vec![0; 5],
-            "Output,0,5,DT_STRING,ND,2,2,NA,NA,NA",
+            text::encode(&["a", "bc"]),
+            "Output,0,35,DT_STRING,ND,2,2,NA,NA,NA",
+        ),
+        (
+            DType::U4,
+            vec![0x7f],
+            "Output,0,1,DT_UINT4,ND,2,2,15,11,16.5529",
+        ),
+        (
+            DType::F8E4M3FNUZ,
+            vec![0x40, 0xc8],
+            "Output,0,2,DT_FLOAT8_E4M3FNUZ,ND,2,2,1,-0.5,2.23607",
         ),
     ];
     for (dtype, bytes, expected) in cases {

@@ -60,6 +60,13 @@ pub(crate) fn code_values(dtype: DType) -> Option<CodeValues> {
     Some(match dtype {
         DType::F8E5M2 => float(8, |c| half(table::E5M2[usize::from(c)]), two(-14), 57_344.0),
         DType::F8E4M3FN => float(8, |c| half(table::E4M3FN[usize::from(c)]), two(-6), 448.0),
+        DType::F8E4M3FNUZ => float(8, |c| half(table::E4M3FNUZ[usize::from(c)]), two(-7), 240.0),
+        DType::F8E5M2FNUZ => float(
+            8,
+            |c| half(table::E5M2FNUZ[usize::from(c)]),
+            two(-15),
+            57_344.0,
+        ),
         DType::HiF8 => float(8, |c| half(table::HIF8[usize::from(c)]), two(-15), 32_768.0),
         // Powers of two only: none is subnormal, and both ends are positive.
         DType::F8E8M0 => CodeValues {
@@ -81,6 +88,7 @@ pub(crate) fn code_values(dtype: DType) -> Option<CodeValues> {
         DType::F4E2M1 => float(4, |c| pair(table::E2M1[usize::from(c)]), 1.0, 6.0),
         DType::F4E1M2 | DType::HiF4 => float(4, |c| pair(table::E1M2[usize::from(c)]), 1.0, 1.75),
         DType::I4 => integer(4, |c| signed(table::I4[usize::from(c)]), -8.0, 7.0),
+        DType::U4 => integer(4, |c| table::U4[usize::from(c)][0].into(), 0.0, 15.0),
         DType::I2 => integer(2, |c| signed(table::I2[usize::from(c)]), -2.0, 1.0),
         DType::U2 => integer(2, |c| table::U2[usize::from(c)][0].into(), 0.0, 3.0),
         // One bit is a flag rather than a number that has run into its limits.

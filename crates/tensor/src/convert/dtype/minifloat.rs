@@ -10,6 +10,8 @@ use half::f16;
 pub(super) enum MiniFloat {
     E5M2,
     E4M3FN,
+    E4M3FNUZ,
+    E5M2FNUZ,
     HiF8,
     E3M2,
     E2M3,
@@ -26,7 +28,10 @@ impl MiniFloat {
             MiniFloat::E5M2 => (code as u16) << 8,
             MiniFloat::E4M3FN if code & 0x7f == 0x7f => nan(code >> 7),
             MiniFloat::E4M3FN => bits(ieee_like(code, 4, 3, 7)),
-            MiniFloat::HiF8 if code == 0x80 => nan(0),
+            // Where a negative zero would be.
+            MiniFloat::E4M3FNUZ | MiniFloat::E5M2FNUZ | MiniFloat::HiF8 if code == 0x80 => nan(0),
+            MiniFloat::E4M3FNUZ => bits(ieee_like(code, 4, 3, 8)),
+            MiniFloat::E5M2FNUZ => bits(ieee_like(code, 5, 2, 16)),
             MiniFloat::HiF8 => bits(hifloat8(code)),
             MiniFloat::E3M2 => bits(ieee_like(code, 3, 2, 3)),
             MiniFloat::E2M3 => bits(ieee_like(code, 2, 3, 1)),

@@ -7,6 +7,8 @@ pub(super) type Table<const N: usize> = [[u8; N]; 256];
 
 pub(super) static E5M2: Table<2> = f16_table(MiniFloat::E5M2);
 pub(super) static E4M3FN: Table<2> = f16_table(MiniFloat::E4M3FN);
+pub(super) static E4M3FNUZ: Table<2> = f16_table(MiniFloat::E4M3FNUZ);
+pub(super) static E5M2FNUZ: Table<2> = f16_table(MiniFloat::E5M2FNUZ);
 pub(super) static HIF8: Table<2> = f16_table(MiniFloat::HiF8);
 pub(super) static E8M0: Table<4> = {
     let mut table = [[0; 4]; 256];
@@ -24,6 +26,7 @@ pub(super) static E2M3: [[u8; 2]; 64] = six_bit_table(MiniFloat::E2M3);
 pub(super) static E2M1: Table<4> = f16_pair_table(MiniFloat::E2M1);
 pub(super) static E1M2: Table<4> = f16_pair_table(MiniFloat::E1M2);
 pub(super) static I4: Table<2> = bit_field_table::<2>(true, false);
+pub(super) static U4: Table<2> = bit_field_table::<2>(false, false);
 pub(super) static I2: Table<4> = bit_field_table::<4>(true, false);
 pub(super) static U2: Table<4> = bit_field_table::<4>(false, false);
 pub(super) static U1: Table<8> = bit_field_table::<8>(false, true);

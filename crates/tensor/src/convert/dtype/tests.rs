@@ -93,7 +93,15 @@ fn every_code_of_eight_bits() {
     let codes: Vec<u8> = (0..=255).collect();
     let text = |code: usize| format!("{code:08b}");
     type Rule = fn(&str) -> f64;
-    let formats: [(DType, Rule); 3] = [
+    let formats: [(DType, Rule); 5] = [
+        (DType::F8E4M3FNUZ, |code| match code {
+            "10000000" => f64::NAN,
+            _ => ieee_like(code, 4, 8),
+        }),
+        (DType::F8E5M2FNUZ, |code| match code {
+            "10000000" => f64::NAN,
+            _ => ieee_like(code, 5, 16),
+        }),
         (DType::HiF8, hifloat8),
         (DType::F8E4M3FN, |code| match &code[1..] {
             "1111111" => f64::NAN,
@@ -124,6 +132,29 @@ fn every_code_of_eight_bits() {
             2_f64.powi(code as i32 - 127)
         };
         assert_same(&format!("e8m0 {code:#x}"), found, expected);
+    }
+}
+
+/// The values that ml_dtypes 0.6 gives.
+#[test]
+fn formats_without_negative_zero() {
+    let codes: Vec<u8> = (0..=255).collect();
+    let tables: [(DType, &[u8; 512]); 2] = [
+        (
+            DType::F8E4M3FNUZ,
+            include_bytes!("../../../tests/data/lowprec/e4m3fnuz.float16.bin"),
+        ),
+        (
+            DType::F8E5M2FNUZ,
+            include_bytes!("../../../tests/data/lowprec/e5m2fnuz.float16.bin"),
+        ),
+    ];
+    for (dtype, golden) in tables {
+        let found = f16_values(&decode_flat(dtype, 256, &codes));
+        for (code, (found, expected)) in found.into_iter().zip(f16_values(golden)).enumerate() {
+            assert_same(&format!("{dtype} {code:#x}"), found, expected);
+            assert_eq!(found.is_nan(), code == 0x80);
+        }
     }
 }
 
@@ -169,6 +200,8 @@ fn packed_integers() {
     let cases: &[(DType, usize, &[u8], &[u8])] = &[
         (DType::I4, 4, &[0x21, 0xf8], &[1, 2, 0xf8, 0xff]),
         (DType::I4, 3, &[0x21, 0xf8], &[1, 2, 0xf8]),
+        (DType::U4, 3, &[0x21, 0xf8], &[1, 2, 8]),
+        (DType::U4, 4, &[0x21, 0xf8], &[1, 2, 8, 15]),
         (
             DType::I2,
             5,

@@ -239,6 +239,15 @@ fn packed_elements_and_narrow_floats() {
     let s = stats(view(DType::I4, &shape)(&[0x87, 0xf1])).unwrap();
     assert_eq!((s.n_elements, s.min, s.max, s.sum), (3, -8.0, 7.0, 0.0));
     assert_eq!((s.n_saturated, s.n_negative, s.n_positive), (2, 1, 2));
+    let s = stats(view(DType::U4, &shape)(&[0x8f, 0xf0])).unwrap();
+    assert_eq!((s.min, s.max, s.sum), (0.0, 15.0, 23.0));
+    assert_eq!((s.n_saturated, s.n_zero, s.n_negative), (2, 1, 0));
+    let s = stats(view(DType::F8E4M3FNUZ, &shape)(&[0x7f, 0xff, 0x80])).unwrap();
+    assert_eq!((s.min, s.max, s.n_nan), (-240.0, 240.0, 1));
+    assert_eq!((s.n_saturated, s.n_zero, s.n_subnormal), (2, 0, 0));
+    let s = stats(view(DType::F8E5M2FNUZ, &shape)(&[0x7f, 0x00, 0x83])).unwrap();
+    assert_eq!((s.max, s.n_saturated, s.n_subnormal), (57_344.0, 1, 1));
+    assert_eq!((s.n_zero, s.n_neg_zero, s.n_nan), (1, 0, 0));
     let s = stats(view(DType::U1, &shape)(&[0b1011_1111])).unwrap();
     assert_eq!((s.sum, s.n_zero, s.n_saturated), (2.0, 1, 0));
     let s = stats(view(DType::F8E5M2, &shape)(&[0x7b, 0x01, 0xfc])).unwrap();

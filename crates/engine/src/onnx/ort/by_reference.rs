@@ -1,0 +1,106 @@
+//! Weights that stay in the model's file.
+//!
+//! A model that is handed over as bytes would hold its weights a second time, and may not have more than 2 GiB. So
+//! weights that lie in the file as they are become *external data* whose file is the model's own.
+
+use std::path::{Path, PathBuf};
+
+use prost::Message;
+
+use super::super::proto;
+use super::super::schema::{DataLocation, GraphProto, ModelProto, StringStringEntryProto};
+
+/// Smaller weights are handed over: the engine wants to know some of them early, and a reference is not free.
+const N_BYTES_MIN: usize = 4 << 10;
+/// Most bytes of a protobuf message.
+pub(super) const N_MESSAGE_BYTES_MAX: usize = i32::MAX as usize;
+
+/// A model's file, as far as weights can be left in it.
+pub(super) struct Home {
+    /// The folder that the engine is to look for data in.
+    pub(super) folder: PathBuf,
+    /// The file's name in it; `None` if the weights have to be handed over.
+    pub(super) file_name: Option<String>,
+}
+
+impl Home {
+    /// The home of a model that was read from `path`.
+    pub(super) fn of(path: &Path, model: &ModelProto) -> Home {
+        let parent = |path: &Path| match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+            _ => PathBuf::from("."),
+        };
+        let folder = parent(path);
+        let real = path.canonicalize().ok();
+        let real_folder = real.as_deref().map(parent);
+        let is_same = real_folder.is_some() && real_folder == folder.canonicalize().ok();
+        // The engine follows no link out of the folder, but that is where data beside the model are.
+        if !is_same && model.graph.as_ref().is_some_and(proto::has_data_outside) {
+            return Home {
+                folder,
+                file_name: None,
+            };
+        }
+        let file_name = real.as_deref().and_then(Path::file_name);
+        Home {
+            folder: real_folder.unwrap_or(folder),
+            file_name: file_name.and_then(|name| name.to_str()).map(ToOwned::to_owned),
+        }
+    }
+}
+
+/// Makes references of the weights that lie in `file`, the bytes of the file that is called `file_name`.
+pub(super) fn refer(model: &mut ModelProto, file: &[u8], file_name: &str) {
+    if let Some(graph) = &mut model.graph {
+        refer_in(graph, file, file_name);
+    }
+}
+
+fn refer_in(graph: &mut GraphProto, file: &[u8], file_name: &str) {
+    for weight in &mut graph.initializer {
+        let Some(bytes) = weight.raw_data.as_ref().filter(|bytes| bytes.len() >= N_BYTES_MIN)
+        else {
+            continue;
+        };
+        if let Some(offset) = offset_in(file, bytes) {
+            let entry = |key: &str, value: String| StringStringEntryProto {
+                key: key.to_owned(),
+                value,
+            };
+            weight.external_data = vec![
+                entry("location", file_name.to_owned()),
+                entry("offset", offset.to_string()),
+                entry("length", bytes.len().to_string()),
+            ];
+            weight.data_location = Some(DataLocation::External as i32);
+            weight.raw_data = None;
+        }
+    }
+    for node in &mut graph.node {
+        for body in proto::bodies_mut(node) {
+            refer_in(body, file, file_name);
+        }
+    }
+}
+
+/// Where in `whole` a slice of it begins; `None` for bytes from elsewhere.
+fn offset_in(whole: &[u8], part: &[u8]) -> Option<usize> {
+    let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
+    let end = start.checked_add(part.len())?;
+    (end <= whole.len()).then_some(start)
+}
+
+/// The model as a message.
+///
+/// # Errors
+/// If it is larger than a message may be.
+pub(super) fn encode(model: &ModelProto) -> Result<Vec<u8>, String> {
+    let n_bytes = model.encoded_len();
+    if n_bytes > N_MESSAGE_BYTES_MAX {
+        return Err(format!(
+            "the model takes {n_bytes} bytes without the weights that can stay in its file, and a message holds at \
+             most {N_MESSAGE_BYTES_MAX}"
+        ));
+    }
+    Ok(model.encode_to_vec())
+}

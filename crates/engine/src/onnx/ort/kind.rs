@@ -1,0 +1,287 @@
+//! Which values of a model are no tensors that a custom operator can take.
+//!
+//! ONNX Runtime hands tensors to custom operators and nothing else, and not those of two bits. A model need not say
+//! what its values are, so it is followed from the operators that make such values. What is missed here shows when a
+//! session is created, and is left out then.
+
+use std::collections::HashMap;
+
+use super::super::proto::{self, CONSTANT};
+use super::super::schema::{
+    AttributeProto, DataType, FunctionProto, GraphProto, ModelProto, NodeProto, TypeProto,
+    TypeValue, ValueInfoProto,
+};
+
+/// Deepest nesting of functions that is followed.
+const FUNCTION_DEPTH_MAX: usize = 16;
+/// Most nodes of functions that are looked at; a function counts each time it is called.
+const N_FUNCTION_NODES_MAX: usize = 1 << 18;
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A tensor that can be shown.
+    Tensor,
+    /// A tensor with elements of two bits.
+    Narrow,
+    /// A sequence of tensors or maps.
+    Sequence,
+    /// A tensor or sequence that may be absent.
+    Optional {
+        /// Whether it would be a sequence.
+        is_sequence: bool,
+    },
+    /// A map.
+    Map,
+    /// A tensor of which only some elements are given.
+    Sparse,
+}
+
+/// The values that are no plain tensors, for each graph; graphs are numbered in the order of the file, each before
+/// those inside it.
+#[derive(Debug, Default)]
+pub(super) struct Kinds(Vec<HashMap<String, Kind>>);
+
+impl Kinds {
+    /// Follows the values through a model.
+    pub(super) fn of(model: &ModelProto) -> Kinds {
+        let mut walk = Walk {
+            found: Vec::new(),
+            functions: model.functions.iter().map(|f| (key(f), f)).collect(),
+            n_function_nodes: 0,
+            function_depth: 0,
+        };
+        if let Some(graph) = &model.graph {
+            walk.graph(graph, &mut Vec::new(), &[]);
+        }
+        Kinds(walk.found)
+    }
+
+    /// What the value of this name is that belongs to the graph of this number.
+    pub(super) fn get(&self, graph: usize, name: &str) -> Kind {
+        let known = self.0.get(graph).and_then(|names| names.get(name));
+        known.copied().unwrap_or(Kind::Tensor)
+    }
+}
+
+type FunctionKey<'a> = (&'a str, &'a str, &'a str);
+
+fn key(function: &FunctionProto) -> FunctionKey<'_> {
+    (function.domain(), function.name(), function.overload())
+}
+
+/// Names that are known in the graphs around a node, the innermost last.
+type Scopes = Vec<HashMap<String, Kind>>;
+
+struct Walk<'a> {
+    found: Vec<HashMap<String, Kind>>,
+    functions: HashMap<FunctionKey<'a>, &'a FunctionProto>,
+    n_function_nodes: usize,
+    /// Nothing is noted inside functions: their values have no operators of the model.
+    function_depth: usize,
+}
+
+impl<'a> Walk<'a> {
+    /// Follows a graph whose inputs are what `given` says, as far as the graph itself does not; gives what its
+    /// results are.
+    fn graph(&mut self, graph: &'a GraphProto, scopes: &mut Scopes, given: &[Kind]) -> Vec<Kind> {
+        let number = self.found.len();
+        let is_noted = self.function_depth == 0;
+        if is_noted {
+            self.found.push(HashMap::new());
+        }
+        let mut names = HashMap::new();
+        for (i, input) in graph.input.iter().enumerate() {
+            let kind = declared(input).or_else(|| given.get(i).copied());
+            names.insert(input.name.clone(), kind.unwrap_or(Kind::Tensor));
+        }
+        for value in &graph.value_info {
+            if let Some(kind) = declared(value) {
+                names.insert(value.name.clone(), kind);
+            }
+        }
+        for weight in &graph.initializer {
+            names.insert(weight.name.clone(), of_dtype(weight.data_type()));
+        }
+        for weight in &graph.sparse_initializer {
+            let name = weight.values.as_ref().map(|values| values.name.clone());
+            names.insert(name.unwrap_or_default(), Kind::Sparse);
+        }
+        scopes.push(names);
+        for node in &graph.node {
+            self.node(node, scopes);
+        }
+        let results = graph.output.iter().map(|output| {
+            let found = find(scopes, &output.name);
+            declared(output).unwrap_or(found)
+        });
+        let results: Vec<Kind> = results.collect();
+        let mut names = scopes.pop().unwrap_or_default();
+        for (output, kind) in graph.output.iter().zip(&results) {
+            if let Some(known) = names.get_mut(&output.name) {
+                *known = *kind;
+            }
+        }
+        if is_noted {
+            names.retain(|_, kind| *kind != Kind::Tensor);
+            self.found[number] = names;
+        }
+        results
+    }
+
+    /// Notes what a node's outputs are.
+    fn node(&mut self, node: &'a NodeProto, scopes: &mut Scopes) {
+        let inputs: Vec<Kind> = node.input.iter().map(|name| find(scopes, name)).collect();
+        let outputs = self.outputs(node, &inputs, scopes);
+        let Some(names) = scopes.last_mut() else {
+            return;
+        };
+        for (i, name) in node.output.iter().enumerate() {
+            let kind = outputs.get(i).copied().unwrap_or(Kind::Tensor);
+            if !name.is_empty() {
+                // What the model declares of the value has been noted already.
+                let known = names.entry(name.clone()).or_insert(kind);
+                if *known == Kind::Tensor {
+                    *known = kind;
+                }
+            }
+        }
+    }
+
+    fn outputs(&mut self, node: &'a NodeProto, inputs: &[Kind], scopes: &mut Scopes) -> Vec<Kind> {
+        let domain = node.domain.as_str();
+        if let Some(function) = self.function(node) {
+            return self.call(function, inputs);
+        }
+        let is_standard = proto::is_standard(domain);
+        let of_first = || inputs.first().copied().unwrap_or(Kind::Tensor);
+        let all = |kind| vec![kind; node.output.len()];
+        let control_flow = is_standard.then_some(node.op_type.as_str()).unwrap_or_default();
+        let given: Vec<Kind> = match control_flow {
+            "Loop" => [Kind::Tensor, Kind::Tensor].into_iter().chain(inputs.iter().skip(2).copied()).collect(),
+            "SequenceMap" => inputs.iter().map(|_| Kind::Tensor).collect(),
+            _ => Vec::new(),
+        };
+        let results: Vec<Vec<Kind>> = bodies(node)
+            .map(|body| self.graph(body, scopes, &given))
+            .collect();
+        match (domain, node.op_type.as_str()) {
+            ("ai.onnx.ml", "ZipMap") => all(Kind::Sequence),
+            ("ai.onnx.ml", "CastMap" | "DictVectorizer") => all(Kind::Tensor),
+            _ if !is_standard => all(Kind::Tensor),
+            (_, "If") => join(&results),
+            (_, "Loop") => results.into_iter().next().unwrap_or_default().into_iter().skip(1).collect(),
+            (_, "Scan") => results.into_iter().next().unwrap_or_default(),
+            (_, "SequenceConstruct" | "SequenceEmpty" | "SequenceInsert" | "SequenceErase"
+                | "SplitToSequence" | "SequenceMap") => all(Kind::Sequence),
+            (_, "Optional") => {
+                let by_type = node.attribute.iter().find_map(|attribute| attribute.tp.as_ref()).and_then(of_type);
+                let is_sequence = by_type.unwrap_or(of_first()) == Kind::Sequence;
+                all(Kind::Optional { is_sequence })
+            }
+            (_, "OptionalGetElement") => all(match of_first() {
+                Kind::Optional { is_sequence: true } => Kind::Sequence,
+                Kind::Optional { is_sequence: false } => Kind::Tensor,
+                other => other,
+            }),
+            (_, CONSTANT) => all(of_constant(&node.attribute)),
+            (_, "Cast" | "QuantizeLinear") => all(of_cast(node, inputs)),
+            (_, "CastLike") => all(inputs.get(1).copied().unwrap_or(Kind::Tensor)),
+            (_, op_type) if KEEPING.contains(&op_type) => all(of_first()),
+            _ => all(Kind::Tensor),
+        }
+    }
+
+    fn function(&self, node: &NodeProto) -> Option<&'a FunctionProto> {
+        let key = (node.domain.as_str(), node.op_type.as_str(), node.overload());
+        self.functions.get(&key).copied()
+    }
+
+    fn call(&mut self, function: &'a FunctionProto, inputs: &[Kind]) -> Vec<Kind> {
+        self.n_function_nodes = self.n_function_nodes.saturating_add(function.node.len());
+        let is_too_much = self.n_function_nodes > N_FUNCTION_NODES_MAX;
+        if is_too_much || self.function_depth >= FUNCTION_DEPTH_MAX {
+            return vec![Kind::Tensor; function.output.len()];
+        }
+        self.function_depth += 1;
+        let kinds = inputs.iter().copied().chain(std::iter::repeat(Kind::Tensor));
+        let mut scopes = vec![function.input.iter().cloned().zip(kinds).collect()];
+        for node in &function.node {
+            self.node(node, &mut scopes);
+        }
+        self.function_depth -= 1;
+        function.output.iter().map(|name| find(&scopes, name)).collect()
+    }
+}
+
+/// Operators whose first input and outputs are of one type, where that may be one that cannot be shown.
+const KEEPING: &[&str] = &[
+    "Concat", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Pad", "Reshape", "Slice",
+    "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
+];
+
+fn bodies(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
+    proto::bodies(node)
+}
+
+fn find(scopes: &Scopes, name: &str) -> Kind {
+    let found = scopes.iter().rev().find_map(|names| names.get(name));
+    found.copied().unwrap_or(Kind::Tensor)
+}
+
+/// What the branches of an `If` give: both the same, unless one of them does not say.
+fn join(branches: &[Vec<Kind>]) -> Vec<Kind> {
+    let n = branches.iter().map(Vec::len).max().unwrap_or(0);
+    let of = |i: usize| {
+        let mut kinds = branches.iter().filter_map(|branch| branch.get(i).copied());
+        kinds.find(|kind| *kind != Kind::Tensor).unwrap_or(Kind::Tensor)
+    };
+    (0..n).map(of).collect()
+}
+
+fn declared(value: &ValueInfoProto) -> Option<Kind> {
+    of_type(value.r#type.as_ref()?)
+}
+
+fn of_type(r#type: &TypeProto) -> Option<Kind> {
+    Some(match r#type.value.as_ref()? {
+        TypeValue::TensorType(tensor) => of_dtype(tensor.elem_type()),
+        TypeValue::SequenceType(_) => Kind::Sequence,
+        TypeValue::MapType(_) | TypeValue::OpaqueType(_) => Kind::Map,
+        TypeValue::SparseTensorType(_) => Kind::Sparse,
+        TypeValue::OptionalType(element) => {
+            let element = element.elem_type.as_deref().and_then(of_type);
+            Kind::Optional {
+                is_sequence: element == Some(Kind::Sequence),
+            }
+        }
+    })
+}
+
+fn of_dtype(code: i32) -> Kind {
+    match DataType::try_from(code) {
+        Ok(DataType::Int2 | DataType::Uint2) => Kind::Narrow,
+        _ => Kind::Tensor,
+    }
+}
+
+fn of_constant(attributes: &[AttributeProto]) -> Kind {
+    let is_sparse = attributes.iter().any(|attribute| attribute.sparse_tensor.is_some());
+    let tensor = attributes.iter().find_map(|attribute| attribute.t.as_ref());
+    match tensor {
+        _ if is_sparse => Kind::Sparse,
+        Some(tensor) => of_dtype(tensor.data_type()),
+        None => Kind::Tensor,
+    }
+}
+
+/// The type that an attribute names, or that of the zero point.
+fn of_cast(node: &NodeProto, inputs: &[Kind]) -> Kind {
+    let is_type = |attribute: &&AttributeProto| ["to", "output_dtype"].contains(&attribute.name.as_str());
+    let named = node.attribute.iter().find(is_type).map(AttributeProto::i);
+    let zero_point = inputs.get(2).copied().unwrap_or(Kind::Tensor);
+    match named.and_then(|code| i32::try_from(code).ok()) {
+        Some(code) if code != 0 => of_dtype(code),
+        _ => zero_point,
+    }
+}

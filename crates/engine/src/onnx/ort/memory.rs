@@ -1,0 +1,299 @@
+//! What a kernel is given: values in ONNX Runtime's memory, and what we lend it for the time of a run.
+//!
+//! The C functions are called directly: between two operators there is no time for objects around them.
+
+#![expect(
+    unsafe_code,
+    reason = "values are memory at an address, and what is lent outlives no call"
+)]
+
+use std::ffi::c_void;
+use std::ptr::{self, NonNull};
+use std::sync::{PoisonError, RwLock};
+
+use opscope_tensor::{DType, Layout, Shape, Tensor, TensorView, text};
+use ort::AsPointer;
+use ort::operator::ComputeContext;
+use ort::sys;
+
+use super::value;
+
+/// The inputs of a kernel, for the time of one call.
+pub(super) struct Inputs<'a> {
+    context: &'a ComputeContext,
+    api: &'static sys::OrtApi,
+    /// Whether values may be in a device's memory.
+    has_devices: bool,
+}
+
+/// A tensor in the engine's memory.
+pub(super) struct Seen<'a> {
+    dtype: DType,
+    shape: Shape,
+    elements: Elements<'a>,
+}
+
+enum Elements<'a> {
+    There(&'a [u8]),
+    /// Texts, which the engine keeps in a form of its own.
+    Made(Vec<u8>),
+}
+
+impl Seen<'_> {
+    /// The tensor; its axes have this meaning.
+    pub(super) fn view(&self, layout: Layout) -> TensorView<'_> {
+        let bytes = match &self.elements {
+            Elements::There(bytes) => bytes,
+            Elements::Made(bytes) => bytes.as_slice(),
+        };
+        TensorView {
+            dtype: self.dtype,
+            shape: &self.shape,
+            layout,
+            bytes,
+        }
+    }
+
+    /// A copy in memory of our own; `None` if there is no memory for it.
+    pub(super) fn into_tensor(self) -> Option<Tensor> {
+        let bytes = match self.elements {
+            Elements::There(bytes) => {
+                let mut copy = Vec::new();
+                copy.try_reserve_exact(bytes.len()).ok()?;
+                copy.extend_from_slice(bytes);
+                copy
+            }
+            Elements::Made(bytes) => bytes,
+        };
+        Tensor::from_vec(self.dtype, self.shape, bytes).ok()
+    }
+
+    /// Number of axes.
+    pub(super) fn n_axes(&self) -> usize {
+        self.shape.n_axes()
+    }
+}
+
+impl<'a> Inputs<'a> {
+    /// The inputs that a kernel is given.
+    pub(super) fn new(context: &'a ComputeContext, has_devices: bool) -> Inputs<'a> {
+        Inputs {
+            context,
+            api: ort::api(),
+            has_devices,
+        }
+    }
+
+    /// The only element of an input of 64-bit integers; `None` if it is something else.
+    pub(super) fn number(&self, index: usize) -> Option<i64> {
+        let seen = self.tensor(index)?;
+        match seen.elements {
+            Elements::There(bytes) if seen.dtype == DType::I64 => {
+                Some(i64::from_le_bytes(bytes.try_into().ok()?))
+            }
+            _ => None,
+        }
+    }
+
+    /// An input; `None` if it is absent, not in the CPU's memory, of a type that we lack, or its elements are
+    /// fewer or more than its shape asks for.
+    pub(super) fn tensor(&self, index: usize) -> Option<Seen<'a>> {
+        let value = self.value(index)?;
+        let (code, shape) = self.description(value)?;
+        let dtype = value::dtype_of_code(code)?;
+        if self.has_devices && !self.is_on_cpu(value) {
+            return None;
+        }
+        let elements = match dtype {
+            DType::String => Elements::Made(self.texts(value, shape.n_elements())?),
+            _ => Elements::There(self.bytes(value, shape.n_bytes(dtype).ok()?)?),
+        };
+        Some(Seen {
+            dtype,
+            shape,
+            elements,
+        })
+    }
+
+    fn value(&self, index: usize) -> Option<NonNull<sys::OrtValue>> {
+        let mut value: *const sys::OrtValue = ptr::null();
+        // SAFETY: the context is the one of this call; an index that is too large is an error.
+        let status = unsafe {
+            (self.api.KernelContext_GetInput)(self.context.ptr(), index, &raw mut value)
+        };
+        self.is_ok(status)
+            .then(|| NonNull::new(value.cast_mut()))
+            .flatten()
+    }
+
+    /// The engine's number for the type of the elements, and the extents.
+    fn description(&self, value: NonNull<sys::OrtValue>) -> Option<(i32, Shape)> {
+        let api = self.api;
+        let mut info: *mut sys::OrtTensorTypeAndShapeInfo = ptr::null_mut();
+        // SAFETY: the value is one of this call's; one that is no tensor is an error.
+        let status = unsafe { (api.GetTensorTypeAndShape)(value.as_ptr(), &raw mut info) };
+        if !self.is_ok(status) || info.is_null() {
+            return None;
+        }
+        let mut code: i32 = 0;
+        let mut n_axes = 0;
+        // SAFETY: the description was just made. The type is written as a plain number, because a newer library may
+        // have types that the enumeration lacks.
+        let statuses = unsafe {
+            [
+                (api.GetTensorElementType)(info, (&raw mut code).cast()),
+                (api.GetDimensionsCount)(info, &raw mut n_axes),
+            ]
+        };
+        let mut is_known = statuses.map(|status| self.is_ok(status)) == [true; 2];
+        is_known &= n_axes <= Shape::N_AXES_MAX;
+        let mut dims = [0_i64; Shape::N_AXES_MAX];
+        if is_known {
+            // SAFETY: there is room for as many extents as there are, which was just checked.
+            let status = unsafe { (api.GetDimensions)(info, dims.as_mut_ptr(), n_axes) };
+            is_known = self.is_ok(status);
+        }
+        // SAFETY: the description is ours and is not used again.
+        unsafe { (api.ReleaseTensorTypeAndShapeInfo)(info) };
+        let dims = dims.get(..n_axes).filter(|_| is_known)?;
+        let dims = dims.iter().map(|&n| usize::try_from(n).ok());
+        Some((code, Shape::new(dims.collect::<Option<Vec<_>>>()?).ok()?))
+    }
+
+    fn is_on_cpu(&self, value: NonNull<sys::OrtValue>) -> bool {
+        let mut info: *const sys::OrtMemoryInfo = ptr::null();
+        // SAFETY: the value is a tensor of this call; the description belongs to it.
+        let status = unsafe { (self.api.GetTensorMemoryInfo)(value.as_ptr(), &raw mut info) };
+        if !self.is_ok(status) || info.is_null() {
+            return false;
+        }
+        let mut device: i32 = -1;
+        // SAFETY: the description lives as long as the value. The device is written as a plain number, because a
+        // newer library may have more of them.
+        unsafe { (self.api.MemoryInfoGetDeviceType)(info, (&raw mut device).cast()) };
+        device == sys::OrtMemoryInfoDeviceType::OrtMemoryInfoDeviceType_CPU as i32
+    }
+
+    fn bytes(&self, value: NonNull<sys::OrtValue>, n_bytes: usize) -> Option<&'a [u8]> {
+        if n_bytes == 0 {
+            return Some(&[]);
+        }
+        let mut data: *mut c_void = ptr::null_mut();
+        // SAFETY: the value is a tensor of this call. Nothing is written through the address.
+        let status = unsafe { (self.api.GetTensorMutableData)(value.as_ptr(), &raw mut data) };
+        if !self.is_ok(status) || data.is_null() {
+            return None;
+        }
+        // SAFETY: a dense tensor of this type and shape has that many bytes. They are on the CPU, and stay as they
+        // are until the kernel returns, which is not before this borrow of its context ends.
+        Some(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), n_bytes) })
+    }
+
+    /// A tensor of `n` texts in our form.
+    fn texts(&self, value: NonNull<sys::OrtValue>, n: usize) -> Option<Vec<u8>> {
+        let mut n_bytes = 0;
+        // SAFETY: the value is a tensor of texts of this call.
+        let status = unsafe { (self.api.GetStringTensorDataLength)(value.as_ptr(), &raw mut n_bytes) };
+        if !self.is_ok(status) {
+            return None;
+        }
+        let mut all = Vec::new();
+        all.try_reserve_exact(n_bytes).ok()?;
+        all.resize(n_bytes, 0_u8);
+        let mut starts = vec![0_usize; n];
+        if n > 0 {
+            // SAFETY: both places are as large as is said, which are the sizes that the library asks for.
+            let status = unsafe {
+                (self.api.GetStringTensorContent)(
+                    value.as_ptr(),
+                    all.as_mut_ptr().cast(),
+                    n_bytes,
+                    starts.as_mut_ptr(),
+                    n,
+                )
+            };
+            if !self.is_ok(status) {
+                return None;
+            }
+        }
+        let ends = starts.iter().skip(1).copied().chain([n_bytes]);
+        let texts = starts.iter().zip(ends).map(|(&start, end)| all.get(start..end));
+        Some(text::encode(&texts.collect::<Option<Vec<_>>>()?))
+    }
+
+    /// Whether a function went well; its status is freed.
+    fn is_ok(&self, status: sys::OrtStatusPtr) -> bool {
+        if status.0.is_null() {
+            return true;
+        }
+        // SAFETY: the status is ours and is not used again.
+        unsafe { (self.api.ReleaseStatus)(status.0) };
+        false
+    }
+}
+
+/// A place where something can be lent to those who share the place, for the time of a call.
+pub(super) struct Desk<T>(RwLock<Option<NonNull<T>>>);
+
+// SAFETY: what is lent is looked at from other threads only by shared reference, which `T: Sync` allows, and never
+// after the loan has ended.
+unsafe impl<T: Sync> Send for Desk<T> {}
+// SAFETY: likewise.
+unsafe impl<T: Sync> Sync for Desk<T> {}
+
+impl<T> Default for Desk<T> {
+    fn default() -> Desk<T> {
+        Desk(RwLock::new(None))
+    }
+}
+
+impl<T> Desk<T> {
+    /// Lends `thing` while `work` runs. What was lent before is there again afterwards.
+    pub(super) fn lend<R>(&self, thing: &T, work: impl FnOnce() -> R) -> R {
+        /// Takes the loan back, also when the work panics.
+        struct Loan<'a, T>(&'a Desk<T>, Option<NonNull<T>>);
+        impl<T> Drop for Loan<'_, T> {
+            fn drop(&mut self) {
+                self.0.exchange(self.1);
+            }
+        }
+        let before = self.exchange(Some(NonNull::from(thing)));
+        let _loan = Loan(self, before);
+        work()
+    }
+
+    /// Looks at what is lent now; `None` if nothing is.
+    pub(super) fn look<R>(&self, work: impl FnOnce(&T) -> R) -> Option<R> {
+        let lent = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: `lend` has put the address here and cannot return before it has taken it away, for which it waits
+        // until nobody holds the lock for reading.
+        lent.map(|thing| work(unsafe { thing.as_ref() }))
+    }
+
+    fn exchange(&self, thing: Option<NonNull<T>>) -> Option<NonNull<T>> {
+        let mut lent = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut lent, thing)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn a_loan_ends_however_the_work_does() {
+        let desk: Desk<i32> = Desk::default();
+        let seen = || desk.look(|thing| *thing);
+        assert_eq!(seen(), None);
+        let inside = desk.lend(&1, || {
+            let inner = desk.lend(&2, seen);
+            (inner, seen())
+        });
+        assert_eq!(inside, (Some(2), Some(1)));
+        let work = || desk.lend(&3, || panic!("on purpose"));
+        assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
+        assert_eq!(seen(), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! A model as it is given to ONNX Runtime, and what is known of it without running it.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use opscope_store::record::Operator;
+
+use super::super::proto::{self, ModelBytes};
+use super::super::schema::{GraphProto, ModelProto};
+use super::by_reference::{self, Home};
+use super::kind::Kinds;
+use super::rewrite::{self, Known, Tapped};
+use super::site::Wanted;
+use super::weights::Weights;
+
+/// A model whose weights were taken, whose operators have names of their own, and whose large weights stay in its
+/// file where they can.
+pub(super) struct Prepared {
+    model: ModelProto,
+    /// Where data outside of it are; `None` if there are none.
+    folder: Option<PathBuf>,
+    operators: HashMap<u32, Arc<Operator>>,
+    /// Tasks of the operators of the main graph, in file order.
+    main_tasks: Vec<u32>,
+    graph_inputs: Vec<String>,
+    weights: Weights,
+    kinds: Kinds,
+    tasks: HashMap<String, u32>,
+    refused: HashSet<String>,
+}
+
+/// Where a model comes from.
+pub(super) struct Origin<'a> {
+    /// The file that it was read from, or is part of.
+    pub(super) path: &'a Path,
+    /// Whether the bytes of the file are those of the model.
+    pub(super) is_file: bool,
+    /// Whether the library finds data outside of a model in memory.
+    pub(super) can_refer: bool,
+}
+
+impl Prepared {
+    /// Prepares a model that has these operators.
+    pub(super) fn new(
+        model: ModelBytes,
+        origin: &Origin<'_>,
+        operators: &[Arc<Operator>],
+    ) -> Prepared {
+        let ModelBytes { mut proto, bytes } = model;
+        let home = Home::of(origin.path, &proto);
+        let empty = GraphProto::default();
+        let graph = proto.graph.as_ref().unwrap_or(&empty);
+        let initialised: HashSet<&str> =
+            graph.initializer.iter().map(|weight| weight.name.as_str()).collect();
+        let inputs = graph.input.iter().map(|input| input.name.clone());
+        let graph_inputs = inputs.filter(|name| !initialised.contains(name.as_str())).collect();
+        let main_tasks = main_tasks(graph);
+        let kinds = Kinds::of(&proto);
+        let weights = Weights::take(&mut proto, &home.folder);
+        let tasks = rewrite::name_nodes(&mut proto);
+        if let Some(file_name) = home.file_name.filter(|_| origin.is_file && origin.can_refer) {
+            by_reference::refer(&mut proto, &bytes, &file_name);
+        }
+        let graph = proto.graph.as_ref().unwrap_or(&empty);
+        Prepared {
+            folder: proto::has_data_outside(graph).then_some(home.folder),
+            operators: operators.iter().map(|operator| (operator.task_id, operator.clone())).collect(),
+            main_tasks,
+            graph_inputs,
+            weights,
+            kinds,
+            tasks,
+            refused: HashSet::new(),
+            model: proto,
+        }
+    }
+
+    /// The model without taps.
+    pub(super) fn model(&self) -> &ModelProto {
+        &self.model
+    }
+
+    /// Where data outside of the model are; `None` if there are none.
+    pub(super) fn folder(&self) -> Option<&Path> {
+        self.folder.as_deref()
+    }
+
+    /// The operator with this task.
+    pub(super) fn operator(&self, task_id: u32) -> Option<&Arc<Operator>> {
+        self.operators.get(&task_id)
+    }
+
+    /// Tasks of the operators of the main graph, in file order.
+    pub(super) fn main_tasks(&self) -> &[u32] {
+        &self.main_tasks
+    }
+
+    /// The operator whose node has this name in the model that is given to the library.
+    pub(super) fn operator_of_node(&self, name: &str) -> Option<&Arc<Operator>> {
+        self.operators.get(self.tasks.get(name)?)
+    }
+
+    /// A text of the library's with the names that operators have for everybody else.
+    pub(super) fn with_own_names(&self, text: &str) -> String {
+        rewrite::with_own_names(text, |task_id| {
+            self.operators.get(&task_id).map(|operator| operator.op_name.as_str())
+        })
+    }
+
+    /// The model with taps behind the operators of which something is wanted.
+    pub(super) fn tapped(&self, wanted: &Wanted) -> Tapped {
+        rewrite::tap(&self.known(), wanted)
+    }
+
+    /// The model with one tap, in front of an operator, that reads what the operator reads.
+    pub(super) fn tapped_before(&self, task_id: u32) -> Tapped {
+        rewrite::tap_before(&self.known(), task_id)
+    }
+
+    /// Notes that the library shows no value of this name; whether that is new.
+    pub(super) fn refuse(&mut self, name: &str) -> bool {
+        self.refused.insert(name.to_owned())
+    }
+
+    fn known(&self) -> Known<'_> {
+        Known {
+            model: &self.model,
+            operators: &self.operators,
+            graph_inputs: &self.graph_inputs,
+            weights: &self.weights,
+            kinds: &self.kinds,
+            refused: &self.refused,
+        }
+    }
+}
+
+/// Tasks of the operators of a graph, without those in bodies.
+fn main_tasks(graph: &GraphProto) -> Vec<u32> {
+    let mut next = 0_u32;
+    let mut tasks = Vec::new();
+    for node in &graph.node {
+        if !proto::is_constant(node) {
+            tasks.push(next);
+        }
+        let n_inside: usize = proto::bodies(node).map(|body| proto::all_nodes(body).len()).sum();
+        next = next.saturating_add(u32::try_from(n_inside + 1).unwrap_or(u32::MAX));
+    }
+    tasks
+}

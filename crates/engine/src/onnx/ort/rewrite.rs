@@ -1,0 +1,421 @@
+//! Putting taps into a model.
+//!
+//! Behind each operator comes a node of our own, a tap, that reads the operator's inputs and outputs and produces
+//! nothing. ONNX Runtime walks a graph back from the nodes that nobody reads, the last one in the file first. So the
+//! taps stand at the end of their graph in the reverse order of their operators: each runs right behind its
+//! operator, and no value is kept for longer than the model needs it. Only memory depends on that order.
+
+mod scope;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use opscope_store::record::Operator;
+
+use self::scope::{Binding, Scopes};
+use super::super::proto;
+use super::super::schema::{
+    AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
+};
+use super::kind::{Kind, Kinds};
+use super::site::{Given, SharedValue, Site, Wanted, WantedSlots, Wire};
+use super::weights::{Weight, Weights};
+
+/// The domain of the operators that are put into models.
+pub(super) const DOMAIN: &str = "opscope";
+/// The operator that shows what it reads.
+pub(super) const TAP: &str = "Tap";
+/// The operator that produces a number that it has not produced before.
+pub(super) const START: &str = "Start";
+/// The operator that counts its runs from 0, anew for each number that it reads.
+pub(super) const TICK: &str = "Tick";
+/// The attribute of a tap: the number of its site.
+pub(super) const SITE: &str = "site";
+/// How names begin that are put into models.
+const PREFIX: &str = "opscope:";
+/// Version of our domain.
+const VERSION: i64 = 1;
+
+/// What is known of a model whatever is tapped of it.
+pub(super) struct Known<'a> {
+    /// The model, with its weights taken.
+    pub(super) model: &'a ModelProto,
+    /// Its operators by task.
+    pub(super) operators: &'a HashMap<u32, Arc<Operator>>,
+    /// Names of the values that a caller provides, in order.
+    pub(super) graph_inputs: &'a [String],
+    /// What it holds of itself.
+    pub(super) weights: &'a Weights,
+    /// Which of its values are no tensors.
+    pub(super) kinds: &'a Kinds,
+    /// Values that the engine has refused to show.
+    pub(super) refused: &'a HashSet<String>,
+}
+
+/// A model with taps in it.
+pub(super) struct Tapped {
+    /// The model.
+    pub(super) model: ModelProto,
+    /// What each tap shows.
+    pub(super) sites: Vec<Site>,
+    /// The values that taps may show.
+    pub(super) values: Vec<SharedValue>,
+}
+
+/// The name of the node that is the tap of this number.
+pub(super) fn tap_name(site: usize) -> String {
+    format!("{PREFIX}tap:{site}")
+}
+
+/// The number of the tap whose node has this name.
+pub(super) fn tap_of_name(name: &str) -> Option<usize> {
+    name.strip_prefix(PREFIX)?.strip_prefix("tap:")?.parse().ok()
+}
+
+/// Puts a tap behind each operator of which something is wanted.
+pub(super) fn tap(known: &Known<'_>, wanted: &Wanted) -> Tapped {
+    rewritten(known, wanted, Place::Behind)
+}
+
+/// Where taps are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// They run when their operator is done.
+    Behind,
+    /// They run before it.
+    Before,
+}
+
+fn rewritten(known: &Known<'_>, wanted: &Wanted, place: Place) -> Tapped {
+    let mut model = known.model.clone();
+    let mut rewriter = Rewriter {
+        known,
+        wanted,
+        place,
+        n_graphs: 0,
+        n_tasks: 0,
+        scopes: Scopes::default(),
+        sites: Vec::new(),
+        values: Vec::new(),
+    };
+    if let Some(graph) = &mut model.graph {
+        rewriter.graph(graph, &Iterations::default());
+    }
+    add_domain(&mut model);
+    Tapped {
+        model,
+        sites: rewriter.sites,
+        values: rewriter.values,
+    }
+}
+
+/// Puts one tap into a model, in front of the operator of this task, that reads what the operator reads.
+///
+/// The tap is the last node of its graph, from which the engine begins to walk back.
+pub(super) fn tap_before(known: &Known<'_>, task_id: u32) -> Tapped {
+    let operator = known.operators.get(&task_id);
+    let wanted = Wanted::inputs_of(operator.map(AsRef::as_ref));
+    rewritten(known, &wanted, Place::Before)
+}
+
+/// A text of the library's in which names that were given here are replaced by those that `own` knows.
+pub(super) fn with_own_names<'a>(text: &str, own: impl Fn(u32) -> Option<&'a str>) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(PREFIX) {
+        let n_digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        let (digits, behind) = after.split_at(n_digits);
+        result.push_str(before);
+        match digits.parse().ok().and_then(&own) {
+            Some(name) => result.push_str(name),
+            None => result.extend([PREFIX, digits]),
+        }
+        rest = behind;
+    }
+    result + rest
+}
+
+/// Gives every operator of a model a name that no other has, by which errors can say which one it was; returns the
+/// tasks by name. Names that are unique stay.
+pub(super) fn name_nodes(model: &mut ModelProto) -> HashMap<String, u32> {
+    let Some(graph) = &mut model.graph else {
+        return HashMap::new();
+    };
+    let mut n_by_name: HashMap<String, usize> = HashMap::new();
+    for node in proto::all_nodes(graph) {
+        *n_by_name.entry(node.name.clone()).or_default() += 1;
+    }
+    let is_unique = |name: &str| {
+        let is_free = !name.is_empty() && !name.starts_with(PREFIX);
+        is_free && n_by_name.get(name) == Some(&1)
+    };
+    let mut tasks = HashMap::new();
+    name_nodes_of(graph, &is_unique, &mut tasks, &mut 0);
+    tasks
+}
+
+fn name_nodes_of(
+    graph: &mut GraphProto,
+    is_unique: &impl Fn(&str) -> bool,
+    tasks: &mut HashMap<String, u32>,
+    n_tasks: &mut u32,
+) {
+    for node in &mut graph.node {
+        if !is_unique(&node.name) {
+            node.name = format!("{PREFIX}{n_tasks}");
+        }
+        tasks.insert(node.name.clone(), *n_tasks);
+        *n_tasks += 1;
+        for body in proto::bodies_mut(node) {
+            name_nodes_of(body, is_unique, tasks, n_tasks);
+        }
+    }
+}
+
+fn add_domain(model: &mut ModelProto) {
+    if model.opset_import.iter().all(|import| import.domain() != DOMAIN) {
+        model.opset_import.push(OperatorSetIdProto {
+            domain: Some(DOMAIN.to_owned()),
+            version: Some(VERSION),
+        });
+    }
+}
+
+/// The loops that a graph is in.
+#[derive(Clone, Default)]
+struct Iterations {
+    /// Names of the values that hold the numbers of iterations, the outermost loop's first.
+    counters: Vec<String>,
+    /// Whether somebody runs the graph of whom it is not known how often.
+    is_opaque: bool,
+}
+
+struct Rewriter<'a> {
+    known: &'a Known<'a>,
+    wanted: &'a Wanted,
+    place: Place,
+    n_graphs: usize,
+    n_tasks: u32,
+    scopes: Scopes,
+    sites: Vec<Site>,
+    values: Vec<SharedValue>,
+}
+
+impl Rewriter<'_> {
+    fn graph(&mut self, graph: &mut GraphProto, iterations: &Iterations) {
+        let number = self.n_graphs;
+        self.n_graphs += 1;
+        self.scopes.enter();
+        self.bind_graph(graph, number, iterations);
+        let mut nodes = Vec::with_capacity(graph.node.len() * 2);
+        let mut taps = Vec::new();
+        for mut node in std::mem::take(&mut graph.node) {
+            let task_id = self.n_tasks;
+            self.n_tasks += 1;
+            self.bodies(&mut node, task_id, iterations, &mut nodes);
+            for name in node.output.iter().filter(|name| !name.is_empty()) {
+                self.bind(number, name, iterations);
+            }
+            if !proto::is_constant(&node) && !iterations.is_opaque {
+                taps.extend(self.tap(&node, task_id, iterations, &mut nodes));
+            }
+            self.scopes.end_node();
+            nodes.push(node);
+        }
+        taps.reverse();
+        nodes.extend(taps);
+        graph.node = nodes;
+        self.scopes.leave(&mut self.sites);
+    }
+
+    /// Binds the names that a graph has before any of its nodes runs.
+    fn bind_graph(&mut self, graph: &GraphProto, number: usize, iterations: &Iterations) {
+        for input in &graph.input {
+            self.bind(number, &input.name, iterations);
+        }
+        if number == 0 {
+            for (i, name) in self.known.graph_inputs.iter().enumerate() {
+                let given = Given::GraphInput(i);
+                self.scopes.bind(name, Binding::Given(given));
+            }
+        }
+        for weight in &graph.initializer {
+            self.bind(number, &weight.name, iterations);
+        }
+    }
+
+    fn bind(&mut self, graph: usize, name: &str, iterations: &Iterations) {
+        let known = self.known;
+        let is_shown = known.kinds.get(graph, name) == Kind::Tensor && !known.refused.contains(name);
+        let binding = match known.weights.get(graph, name) {
+            Some(Weight::Tensor(tensor)) => Binding::Given(Given::Weight(tensor.clone())),
+            Some(Weight::Unknown) | None if is_shown => {
+                self.values.push(SharedValue {
+                    n_counters: iterations.counters.len(),
+                    n_shown: 0,
+                });
+                Binding::Value(self.values.len() - 1)
+            }
+            Some(Weight::Unknown) | None => Binding::Hidden,
+        };
+        self.scopes.bind(name, binding);
+    }
+
+    /// Puts taps into the graphs inside a node; what they need from outside goes to `nodes`.
+    fn bodies(
+        &mut self,
+        node: &mut NodeProto,
+        task_id: u32,
+        iterations: &Iterations,
+        nodes: &mut Vec<NodeProto>,
+    ) {
+        let is_standard = proto::is_standard(&node.domain);
+        let op_type = if is_standard { node.op_type.clone() } else { String::new() };
+        let mut is_started = false;
+        for (i, body) in proto::bodies_mut(node).enumerate() {
+            let mut inner = iterations.clone();
+            let number = body.input.first().filter(|input| !input.name.is_empty());
+            match (op_type.as_str(), number) {
+                ("If", _) => self.graph(body, &inner),
+                ("Loop", Some(number)) => {
+                    inner.counters.push(number.name.clone());
+                    self.graph(body, &inner);
+                }
+                ("Loop" | "Scan" | "SequenceMap", _) => {
+                    let start = format!("{PREFIX}start:{task_id}");
+                    let tick = format!("{PREFIX}tick:{task_id}:{i}");
+                    if !std::mem::replace(&mut is_started, true) {
+                        nodes.push(own_node(START, &start, Vec::new(), vec![start.clone()]));
+                    }
+                    inner.counters.push(tick.clone());
+                    self.graph(body, &inner);
+                    let node = own_node(TICK, &tick, vec![start], vec![tick.clone()]);
+                    body.node.insert(0, node);
+                }
+                _ => {
+                    inner.is_opaque = true;
+                    self.graph(body, &inner);
+                }
+            }
+        }
+    }
+
+    /// The tap of an operator, if something is wanted of it; what it needs goes to `nodes`.
+    fn tap(
+        &mut self,
+        node: &NodeProto,
+        task_id: u32,
+        iterations: &Iterations,
+        nodes: &mut Vec<NodeProto>,
+    ) -> Option<NodeProto> {
+        let slots = self.wanted.of(task_id)?;
+        let mut site = Site {
+            operator: self.known.operators.get(&task_id)?.clone(),
+            n_counters: iterations.counters.len(),
+            wires: Vec::new(),
+            given: Vec::new(),
+            releases: Vec::new(),
+        };
+        let number = self.sites.len();
+        let mut inputs = iterations.counters.clone();
+        self.wire_all(node, slots, &mut site, &mut inputs);
+        if inputs.is_empty() {
+            // A node has to read something.
+            let name = format!("{PREFIX}run:{task_id}");
+            nodes.push(own_node(START, &name, Vec::new(), vec![name.clone()]));
+            inputs.push(name);
+        }
+        self.scopes.note_site(number);
+        self.sites.push(site);
+        let mut tap = own_node(TAP, &tap_name(number), inputs, Vec::new());
+        tap.attribute.push(AttributeProto {
+            name: SITE.to_owned(),
+            r#type: Some(AttributeType::Int as i32),
+            i: i64::try_from(number).ok(),
+            ..AttributeProto::default()
+        });
+        Some(tap)
+    }
+
+    fn wire_all(
+        &mut self,
+        node: &NodeProto,
+        slots: &WantedSlots,
+        site: &mut Site,
+        inputs: &mut Vec<String>,
+    ) {
+        let present = |name: &&String| !name.is_empty();
+        for &position in &slots.inputs {
+            if let Some(name) = node.input.get(position).filter(present) {
+                self.wire_input(name, position, site, inputs);
+            }
+        }
+        let mut is_behind = false;
+        for &position in &slots.outputs {
+            if let Some(name) = node.output.get(position).filter(present)
+                && let Some((_, wire)) = self.wire(name, site, inputs)
+            {
+                site.wires[wire].outputs.push(position);
+                is_behind = true;
+            }
+        }
+        let mut outputs = node.output.iter().filter(present);
+        is_behind |= self.place == Place::Before;
+        while !is_behind && let Some(name) = outputs.next() {
+            // Without any the tap might run before the operator does, which may fail.
+            is_behind = self.wire(name, site, inputs).is_some();
+        }
+        for wire in site.wires.iter().filter(|wire| wire.is_shown()) {
+            self.values[wire.value].n_shown += 1;
+        }
+    }
+
+    fn wire_input(
+        &mut self,
+        name: &str,
+        position: usize,
+        site: &mut Site,
+        inputs: &mut Vec<String>,
+    ) {
+        if let Some((_, Binding::Given(given))) = self.scopes.find(name) {
+            site.given.push((position, given.clone()));
+        } else if let Some((depth, wire)) = self.wire(name, site, inputs) {
+            site.wires[wire].inputs.push(position);
+            self.scopes.note_read(depth, site.wires[wire].value);
+        }
+    }
+
+    /// The wire of a value that the engine can show, and how deep the graph lies that the value belongs to.
+    fn wire(
+        &self,
+        name: &str,
+        site: &mut Site,
+        inputs: &mut Vec<String>,
+    ) -> Option<(usize, usize)> {
+        let (depth, &Binding::Value(value)) = self.scopes.find(name)? else {
+            return None;
+        };
+        let known = site.wires.iter().position(|wire| wire.value == value);
+        let wire = known.unwrap_or_else(|| {
+            inputs.push(name.to_owned());
+            site.wires.push(Wire {
+                inputs: Vec::new(),
+                outputs: Vec::new(),
+                value,
+            });
+            site.wires.len() - 1
+        });
+        Some((depth, wire))
+    }
+}
+
+fn own_node(op_type: &str, name: &str, input: Vec<String>, output: Vec<String>) -> NodeProto {
+    NodeProto {
+        input,
+        output,
+        name: name.to_owned(),
+        op_type: op_type.to_owned(),
+        domain: DOMAIN.to_owned(),
+        ..NodeProto::default()
+    }
+}

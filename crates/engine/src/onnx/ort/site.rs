@@ -1,0 +1,109 @@
+//! What a tap in a model is to show, and where it finds that.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use opscope_capture::{Kept, Purpose, Tap};
+use opscope_store::record::Operator;
+use opscope_tensor::Tensor;
+
+/// The values that are to be shown, by the task of their operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wanted(HashMap<u32, WantedSlots>);
+
+/// Positions of an operator's values that are to be shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct WantedSlots {
+    pub(super) inputs: Vec<usize>,
+    pub(super) outputs: Vec<usize>,
+}
+
+impl Wanted {
+    /// What a tap asks for of a run in which no operator fails.
+    pub(super) fn by(tap: &Tap) -> Wanted {
+        if let Purpose::Failures(_) = tap.plan().purpose {
+            return Wanted::default();
+        }
+        let slots = |kept: &Arc<Kept>| {
+            let beside = kept.graph_inputs.iter().chain(&kept.parameters);
+            let mut inputs = kept.inputs.clone();
+            inputs.extend(beside.map(|input| input.position));
+            inputs.sort_unstable();
+            inputs.dedup();
+            let outputs = kept.outputs.clone();
+            WantedSlots { inputs, outputs }
+        };
+        let kept = tap.selected().kept.iter();
+        Wanted(kept.map(|(task_id, kept)| (*task_id, slots(kept))).collect())
+    }
+
+    /// Every input of one operator.
+    pub(super) fn inputs_of(operator: Option<&Operator>) -> Wanted {
+        let slots = |operator: &Operator| WantedSlots {
+            inputs: (0..operator.inputs.len()).collect(),
+            outputs: Vec::new(),
+        };
+        Wanted(operator.map(|operator| (operator.task_id, slots(operator))).into_iter().collect())
+    }
+
+    /// Whether nothing is to be shown of any operator.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is to be shown of an operator; `None` if nothing is.
+    pub(super) fn of(&self, task_id: u32) -> Option<&WantedSlots> {
+        self.0.get(&task_id)
+    }
+}
+
+/// A tap in a model: the node behind one operator. Its inputs are the numbers of the iterations it is in, then a
+/// value for each wire.
+pub(super) struct Site {
+    /// The operator.
+    pub(super) operator: Arc<Operator>,
+    /// How many numbers of iterations come first, the outermost loop's before those inside it.
+    pub(super) n_counters: usize,
+    /// What the other inputs of the tap are.
+    pub(super) wires: Vec<Wire>,
+    /// Inputs of the operator that need no wire, by position.
+    pub(super) given: Vec<(usize, Given)>,
+    /// Values that nobody reads after this tap.
+    pub(super) releases: Vec<usize>,
+}
+
+/// A value of the operator. One that is only there for the tap to run late enough has no positions.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wire {
+    /// Where the operator reads it.
+    pub(super) inputs: Vec<usize>,
+    /// Where the operator produces it.
+    pub(super) outputs: Vec<usize>,
+    /// The number of the value.
+    pub(super) value: usize,
+}
+
+impl Wire {
+    /// Whether anything is to be shown of it.
+    pub(super) fn is_shown(&self) -> bool {
+        !(self.inputs.is_empty() && self.outputs.is_empty())
+    }
+}
+
+/// A value that is known without the engine.
+#[derive(Clone, Debug)]
+pub(super) enum Given {
+    /// The model holds it.
+    Weight(Tensor),
+    /// The caller provides it: its position among the inputs of the signature.
+    GraphInput(usize),
+}
+
+/// A value that taps may show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SharedValue {
+    /// In how many loops it is made anew.
+    pub(super) n_counters: usize,
+    /// How many taps show it.
+    pub(super) n_shown: usize,
+}

@@ -1,0 +1,139 @@
+//! Sessions of models with taps in them.
+
+use std::sync::Arc;
+
+use opscope_capture::Tap;
+use opscope_tensor::Tensor;
+
+use super::library::Library;
+use super::prepared::Prepared;
+use super::rewrite::{self, Tapped};
+use super::session::{self, Session, Source};
+use super::site::Wanted;
+use super::tap_operator::{self, Halt, Kept, Shared};
+use super::{by_reference, error};
+use crate::LoadOptions;
+
+/// How often a session is tried again without a value that the library does not show.
+const N_REFUSED_MAX: usize = 256;
+
+/// A session of a model with taps.
+pub(super) struct TappedSession {
+    /// What it shows.
+    pub(super) wanted: Wanted,
+    session: Session,
+    shared: Arc<Shared>,
+}
+
+/// How a run ended that did not go well.
+pub(super) enum Ended {
+    /// A tap ended it.
+    By(Halt),
+    /// The library did, and says this.
+    Failed(String),
+}
+
+impl TappedSession {
+    /// Makes a session that shows `wanted`. Values that the library does not hand to operators of ours are left out,
+    /// and `prepared` knows of them from now on.
+    pub(super) fn new(
+        library: &Library,
+        options: &LoadOptions,
+        prepared: &mut Prepared,
+        wanted: Wanted,
+    ) -> Result<TappedSession, String> {
+        for _ in 0..N_REFUSED_MAX {
+            let tapped = prepared.tapped(&wanted);
+            match create(library, options, prepared, tapped, false) {
+                Ok((session, shared)) => {
+                    return Ok(TappedSession {
+                        wanted,
+                        session,
+                        shared,
+                    });
+                }
+                Err(text) => match refused_value(&text) {
+                    Some(name) if prepared.refuse(name) => {}
+                    _ => return Err(text),
+                },
+            }
+        }
+        Err(format!("more than {N_REFUSED_MAX} values cannot be shown"))
+    }
+
+    /// Executes the model once and shows it to `tap`.
+    pub(super) fn run(
+        &mut self,
+        names: &[&str],
+        inputs: &[Tensor],
+        tap: &Tap,
+    ) -> Result<Vec<Tensor>, Ended> {
+        let session = &mut self.session;
+        let work = || session.run(names, inputs);
+        let (result, halt, _) = self.shared.during(inputs, Some(tap), work);
+        result.map_err(|text| halt.map_or(Ended::Failed(text), Ended::By))
+    }
+
+    /// How often a tap ran out of order.
+    pub(super) fn n_inversions(&self) -> usize {
+        self.shared.n_inversions()
+    }
+}
+
+/// Runs a model that has just failed once more, to know what the operator read that failed. `None` if it does not
+/// fail again, or not there.
+pub(super) fn inputs_of_failed(
+    library: &Library,
+    options: &LoadOptions,
+    prepared: &Prepared,
+    task_id: u32,
+    names: &[&str],
+    inputs: &[Tensor],
+) -> Option<Kept> {
+    let tapped = prepared.tapped_before(task_id);
+    let (mut session, shared) = create(library, options, prepared, tapped, true).ok()?;
+    let (result, _, kept) = shared.during(inputs, None, || session.run(names, inputs));
+    let text = result.err()?;
+    let (_, name, _) = error::failed_operator(&text)?;
+    let operator = prepared.operator_of_node(name)?;
+    kept.filter(|_| operator.task_id == task_id)
+}
+
+fn create(
+    library: &Library,
+    options: &LoadOptions,
+    prepared: &Prepared,
+    tapped: Tapped,
+    is_keeping: bool,
+) -> Result<(Session, Arc<Shared>), String> {
+    let bytes = by_reference::encode(&tapped.model)?;
+    let has_devices = !options.providers.is_empty();
+    let shared = Arc::new(Shared::new(tapped, has_devices, is_keeping));
+    let domain = tap_operator::domain(&shared)?;
+    let builder = session::builder(library, options)?;
+    let builder = error::quietly(|| Ok(builder.with_operators(domain)?))?;
+    let session = Session::new(library, builder, Source::Bytes(&bytes, prepared.folder()))?;
+    Ok((session, shared))
+}
+
+/// The value that the library does not hand to a tap, if that is why there is no session.
+fn refused_value(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("of input parameter (")?;
+    let (name, rest) = rest.split_once(") of operator (")?;
+    let (operator, _) = rest.split_once(')')?;
+    (operator == rewrite::TAP).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refused_value;
+
+    #[test]
+    fn the_refused_value_is_named() {
+        let text = "Type Error: Type 'seq(tensor(float))' of input parameter (x/y) of operator (Tap) in node \
+                    (opscope:tap:0) is invalid.";
+        assert_eq!(refused_value(text), Some("x/y"));
+        assert_eq!(refused_value(&text.replace("(Tap)", "(Relu)")), None);
+        assert_eq!(refused_value("something else"), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! What a model holds of itself: weights and constants as tensors, made once.
+//!
+//! Operators are shown them from the file's own bytes. So an engine has nothing to hand over, and what was computed
+//! of a weight is remembered over all steps.
+
+mod external;
+mod typed;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use opscope_tensor::{DType, Identity, Shape, Tensor, text};
+use prost::bytes::Bytes;
+
+use self::external::Files;
+use super::super::proto;
+use super::super::schema::{AttributeProto, DataLocation, GraphProto, ModelProto, TensorProto};
+
+/// Weights and constants of all graphs of a model. Graphs are numbered in the order of the file, each before those
+/// inside it.
+#[derive(Default)]
+pub(super) struct Weights {
+    by_name: HashMap<(usize, String), Weight>,
+}
+
+/// A value that the model holds.
+#[derive(Clone)]
+pub(super) enum Weight {
+    /// Its elements.
+    Tensor(Tensor),
+    /// It is no tensor, or its elements are not where the file says; the engine judges that.
+    Unknown,
+}
+
+impl Weights {
+    /// Takes the weights of a model whose data outside are beside the file in `folder`. Elements in fields for one
+    /// type only are put in the form that has all types, in the model too, so that both share their memory.
+    pub(super) fn take(model: &mut ModelProto, folder: &Path) -> Weights {
+        let mut walk = Walk {
+            files: Files::new(folder),
+            n_graphs: 0,
+            weights: Weights::default(),
+        };
+        if let Some(graph) = &mut model.graph {
+            walk.graph(graph);
+        }
+        walk.weights
+    }
+
+    /// The weight of this name that belongs to the graph of this number.
+    pub(super) fn get(&self, graph: usize, name: &str) -> Option<&Weight> {
+        self.by_name.get(&(graph, name.to_owned()))
+    }
+}
+
+struct Walk {
+    files: Files,
+    n_graphs: usize,
+    weights: Weights,
+}
+
+impl Walk {
+    fn graph(&mut self, graph: &mut GraphProto) {
+        let number = self.n_graphs;
+        self.n_graphs += 1;
+        for weight in &mut graph.initializer {
+            let tensor = self.tensor(weight);
+            self.add(number, weight.name.clone(), tensor);
+        }
+        for node in &mut graph.node {
+            if proto::is_constant(node)
+                && let (Some(name), Some(attribute)) = (node.output.first(), node.attribute.first_mut())
+            {
+                let tensor = self.constant(attribute);
+                self.add(number, name.clone(), tensor);
+            }
+            for body in proto::bodies_mut(node) {
+                self.graph(body);
+            }
+        }
+    }
+
+    fn add(&mut self, graph: usize, name: String, tensor: Option<Tensor>) {
+        let weight = tensor.map_or(Weight::Unknown, Weight::Tensor);
+        self.weights.by_name.insert((graph, name), weight);
+    }
+
+    fn tensor(&mut self, tensor: &mut TensorProto) -> Option<Tensor> {
+        let dtype = proto::dtype(tensor.data_type())?;
+        let dims = tensor.dims.iter().map(|&n| usize::try_from(n).ok());
+        let shape = Shape::new(dims.collect::<Option<Vec<_>>>()?).ok()?;
+        if tensor.data_location == Some(DataLocation::External as i32) {
+            let part = self.files.part(&tensor.external_data, shape.n_bytes(dtype).ok()?)?;
+            return shared(dtype, shape, part);
+        }
+        if dtype == DType::String {
+            let has_all = tensor.string_data.len() == shape.n_elements();
+            let bytes = has_all.then(|| text::encode(&tensor.string_data))?;
+            return shared(dtype, shape, bytes);
+        }
+        if tensor.raw_data.is_none() && shape.n_elements() > 0 {
+            let bytes = typed::bytes(tensor, dtype, &shape)?;
+            tensor.raw_data = Some(Bytes::from(bytes));
+            typed::clear(tensor);
+        }
+        shared(dtype, shape, tensor.raw_data.clone().unwrap_or_default())
+    }
+
+    /// A `Constant` node has one attribute, named after the form in which it holds its value.
+    fn constant(&mut self, attribute: &mut AttributeProto) -> Option<Tensor> {
+        let list = |n: usize| Shape::new([n]).ok();
+        let (dtype, shape, bytes) = match attribute.name.as_str() {
+            "value" => return self.tensor(attribute.t.as_mut()?),
+            "value_float" => (DType::F32, Shape::scalar(), attribute.f().to_le_bytes().to_vec()),
+            "value_int" => (DType::I64, Shape::scalar(), attribute.i().to_le_bytes().to_vec()),
+            "value_floats" => {
+                let bytes = attribute.floats.iter().flat_map(|f| f.to_le_bytes());
+                (DType::F32, list(attribute.floats.len())?, bytes.collect())
+            }
+            "value_ints" => {
+                let bytes = attribute.ints.iter().flat_map(|i| i.to_le_bytes());
+                (DType::I64, list(attribute.ints.len())?, bytes.collect())
+            }
+            "value_string" => (DType::String, Shape::scalar(), text::encode(&[attribute.s()])),
+            "value_strings" => {
+                let bytes = text::encode(&attribute.strings);
+                (DType::String, list(attribute.strings.len())?, bytes)
+            }
+            _ => return None,
+        };
+        shared(dtype, shape, bytes)
+    }
+}
+
+/// A tensor over memory that stays; nothing is copied.
+fn shared<T>(dtype: DType, shape: Shape, bytes: T) -> Option<Tensor>
+where
+    T: AsRef<[u8]> + Send + Sync + 'static,
+{
+    let bytes = Arc::new(bytes);
+    let identity = Identity::of(&bytes);
+    let tensor = Tensor::new(dtype, shape, bytes).ok()?;
+    Some(tensor.with_identity(identity))
+}

@@ -1,0 +1,133 @@
+//! Elements in files beside the model.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use opscope_store::file_bytes::FileBytes;
+
+use super::super::super::schema::StringStringEntryProto;
+
+/// The files that a model keeps data in, opened once each.
+pub(super) struct Files {
+    folder: PathBuf,
+    opened: HashMap<String, Option<Arc<FileBytes>>>,
+}
+
+/// A part of a file.
+pub(super) struct Part {
+    file: Arc<FileBytes>,
+    range: Range<usize>,
+}
+
+impl AsRef<[u8]> for Part {
+    fn as_ref(&self) -> &[u8] {
+        self.file
+            .as_ref()
+            .as_ref()
+            .get(self.range.clone())
+            .unwrap_or_default()
+    }
+}
+
+impl Files {
+    /// Files in this folder, and below it.
+    pub(super) fn new(folder: &Path) -> Files {
+        Files {
+            folder: folder.to_owned(),
+            opened: HashMap::new(),
+        }
+    }
+
+    /// The bytes that `entries` of a tensor of `n_bytes` bytes name; `None` if there are none such, or more or fewer
+    /// of them.
+    pub(super) fn part(&mut self, entries: &[StringStringEntryProto], n_bytes: usize) -> Option<Part> {
+        let entry = |key: &str| {
+            let found = entries.iter().find(|entry| entry.key == key);
+            found.map(|entry| entry.value.as_str())
+        };
+        let number = |key: &str| entry(key).map(|text| text.parse::<usize>().ok());
+        let start = number("offset").unwrap_or(Some(0))?;
+        let length = number("length").unwrap_or(Some(n_bytes))?;
+        if length != n_bytes {
+            return None;
+        }
+        let file = self.open(entry("location")?)?;
+        let range = start..start.checked_add(length)?;
+        let is_there = range.end <= file.as_ref().as_ref().len();
+        is_there.then_some(Part { file, range })
+    }
+
+    fn open(&mut self, location: &str) -> Option<Arc<FileBytes>> {
+        if let Some(known) = self.opened.get(location) {
+            return known.clone();
+        }
+        let file = self
+            .place(location)
+            .and_then(|path| FileBytes::open(&path).ok())
+            .map(Arc::new);
+        self.opened.insert(location.to_owned(), file.clone());
+        file
+    }
+
+    /// Where a file is; `None` if it is no regular file, or not below the folder, whatever links there are.
+    fn place(&self, location: &str) -> Option<PathBuf> {
+        let relative = Path::new(location);
+        let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        if !relative.components().all(is_plain) {
+            return None;
+        }
+        let folder = match self.folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => &self.folder,
+        };
+        let folder = folder.canonicalize().ok()?;
+        let path = folder.join(relative).canonicalize().ok()?;
+        (path.starts_with(&folder) && path.is_file()).then_some(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entries(pairs: &[(&str, &str)]) -> Vec<StringStringEntryProto> {
+        let entry = |(key, value): &(&str, &str)| StringStringEntryProto {
+            key: (*key).to_owned(),
+            value: (*value).to_owned(),
+        };
+        pairs.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn a_part_lies_in_a_file_below_the_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = dir.path().join("model");
+        std::fs::create_dir_all(folder.join("sub")).unwrap();
+        std::fs::write(folder.join("data"), b"0123456789").unwrap();
+        std::fs::write(folder.join("sub/data"), b"abc").unwrap();
+        std::fs::write(dir.path().join("outside"), b"0123456789").unwrap();
+        std::os::unix::fs::symlink(dir.path().join("outside"), folder.join("link")).unwrap();
+        let mut files = Files::new(&folder);
+        let mut check = |pairs: &[(&str, &str)], expected: Option<&[u8]>| {
+            let part = files.part(&entries(pairs), 3);
+            assert_eq!(part.as_ref().map(Part::as_ref), expected, "{pairs:?}");
+        };
+        check(&[("location", "data")], Some(b"012"));
+        check(&[("location", "./data"), ("offset", "7"), ("length", "3")], Some(b"789"));
+        check(&[("location", "sub/data")], Some(b"abc"));
+        check(&[("location", "data"), ("offset", "8")], None);
+        check(&[("location", "data"), ("offset", "18446744073709551615")], None);
+        check(&[("location", "data"), ("offset", "-1")], None);
+        check(&[("location", "data"), ("length", "4")], None);
+        check(&[("location", "none")], None);
+        check(&[("location", "sub")], None);
+        check(&[("location", "../outside")], None);
+        check(&[("location", "sub/../data")], None);
+        check(&[("location", "link")], None);
+        let absolute = folder.join("data");
+        check(&[("location", absolute.to_str().unwrap())], None);
+        check(&[("offset", "0")], None);
+    }
+}
