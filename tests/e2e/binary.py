@@ -6,23 +6,29 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from engines import Engine
 from numpy.typing import NDArray
 
 TIMEOUT_SECONDS = 120
 
 
+@dataclass(frozen=True)
 class Binary:
-    """The `opscope` executable. Every call demands success and shows what the tool said when it is refused."""
+    """The `opscope` executable, and the engine that `dump` is told to use.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    Every call demands success and shows what the tool said when it is refused.
+    """
+
+    path: Path
+    engine: Engine
 
     @classmethod
-    def from_environment(cls) -> Binary:
+    def from_environment(cls, engine: Engine) -> Binary:
         """Raise LookupError unless the environment variable OPSCOPE names an executable file."""
         setting = os.environ.get("OPSCOPE")
         if not setting:
@@ -30,10 +36,14 @@ class Binary:
         path = Path(setting).resolve()
         if not os.access(path, os.X_OK) or not path.is_file():
             raise LookupError(f"OPSCOPE names no executable file: `{path}`")
-        return cls(path)
+        return cls(path, engine)
 
-    def run(self, *args: object, cwd: Path | None = None) -> str:
-        command = [str(self.path), *map(str, args)]
+    def command(self, name: object, *args: object) -> list[str]:
+        chosen = self.engine.options if name == "dump" else []
+        return [str(part) for part in (self.path, name, *chosen, *args)]
+
+    def run(self, name: str, *args: object, cwd: Path | None = None) -> str:
+        command = self.command(name, *args)
         done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=TIMEOUT_SECONDS)
         assert done.returncode == 0, f"exit code {done.returncode} from {command}\n{done.stderr}"
         return done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 from cases import Tolerance
 from numpy.typing import NDArray
@@ -13,12 +14,24 @@ def difference(actual: NDArray, expected: NDArray, tolerance: Tolerance) -> str 
         return f"dtype {actual.dtype}, expected {expected.dtype}"
     if actual.shape != expected.shape:
         return f"shape {actual.shape}, expected {expected.shape}"
-    wrong = _wrong(actual, expected, tolerance)
+    wrong = _differs_in_bits(actual, expected) if tolerance.is_exact else _wrong(actual, expected, tolerance)
     if not wrong.any():
         return None
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
     found, wanted = actual[first], expected[first]
     return f"{wrong.sum()} of {wrong.size} values differ, first at {first}: {found}, expected {wanted}"
+
+
+def as_converted(array: NDArray) -> NDArray:
+    """The array that `convert` makes of it: numpy has no bfloat16, every value of which float32 has too."""
+    return array.astype(np.float32) if array.dtype == ml_dtypes.bfloat16 else array
+
+
+def _differs_in_bits(actual: NDArray, expected: NDArray) -> NDArray[np.bool_]:
+    def raw(array: NDArray) -> NDArray:
+        return np.frombuffer(array.tobytes(), np.uint8).reshape(*array.shape, array.itemsize)
+
+    return (raw(actual) != raw(expected)).any(axis=-1)
 
 
 def _wrong(actual: NDArray, expected: NDArray, tolerance: Tolerance) -> NDArray[np.bool_]:

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ import dump_tree
 import pytest
 import reference
 from binary import Binary, input_options
-from cases import CASES, MODELS, Case
+from cases import MODELS, RUNS, Case, Run, Tolerance
+from engines import ENGINES, Engine
 from numpy.typing import NDArray
 from reference import Operator
 
@@ -26,6 +28,7 @@ class Dumped:
     """One model after `dump` and `convert`, beside what ONNX Runtime computes for it."""
 
     case: Case
+    engine: Engine
     operators: list[Operator]
     report: dict[str, Any]
     out_dir: Path
@@ -33,6 +36,10 @@ class Dumped:
     converted: dict[str, NDArray]
     started_us: int
     finished_us: int
+
+    @property
+    def tolerance(self) -> Tolerance:
+        return self.case.tolerance_of(self.engine)
 
     @property
     def files(self) -> list[dump_tree.DumpFile]:
@@ -43,10 +50,26 @@ class Dumped:
         return dump_tree.pair(self.operators, self.files)
 
 
+@pytest.fixture(scope="session", params=ENGINES, ids=str)
+def engine(request: pytest.FixtureRequest) -> Engine:
+    """Whoever asks for it, or for `opscope`, runs once with each."""
+    return request.param
+
+
 @pytest.fixture(scope="session")
-def opscope() -> Binary:
+def opscope(engine: Engine) -> Binary:
+    return binary(engine)
+
+
+@pytest.fixture(scope="session")
+def tool() -> Binary:
+    """For what runs no model, whatever the engine."""
+    return binary(ENGINES[0])
+
+
+def binary(engine: Engine) -> Binary:
     try:
-        return Binary.from_environment()
+        return Binary.from_environment(engine)
     except LookupError as error:
         reason = str(error)
     pytest.fail(reason, pytrace=False)
@@ -61,27 +84,25 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def operators_of(generated: Path) -> Callable[[Case], list[Operator]]:
-    """The reference values of a case, computed once."""
-    known: dict[Case, list[Operator]] = {}
+def operators_of(generated: Path) -> Callable[[Case, bool], list[Operator]]:
+    """The reference values of a case, with or without those inside loops, computed once."""
 
-    def lookup(case: Case) -> list[Operator]:
-        if case not in known:
-            known[case] = reference.run(case.model_path(generated), case.load_inputs(generated))
-        return known[case]
+    @cache
+    def lookup(case: Case, shows_loops: bool = False) -> list[Operator]:
+        return reference.run(case.model_path(generated), case.load_inputs(generated), shows_loops)
 
     return lookup
 
 
-@pytest.fixture(scope="module", params=CASES, ids=str)
+@pytest.fixture(scope="module", params=RUNS, ids=str)
 def dumped(
     request: pytest.FixtureRequest,
-    opscope: Binary,
     generated: Path,
-    operators_of: Callable[[Case], list[Operator]],
+    operators_of: Callable[[Case, bool], list[Operator]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Dumped:
-    case: Case = request.param
+    run: Run = request.param
+    case, engine, opscope = run.case, run.engine, binary(run.engine)
     folder = tmp_path_factory.mktemp(str(case))
     out_dir, npy_dir = folder / "dump", folder / "npy"
     inputs = input_options(case.load_inputs(generated), folder / "inputs")
@@ -92,4 +113,5 @@ def dumped(
     assert list(steps) == [0]
     opscope.convert(steps[0], npy_dir)
     converted = dump_tree.read_converted(npy_dir)
-    return Dumped(case, operators_of(case), report, out_dir, steps[0], converted, started_us, finished_us)
+    operators = operators_of(case, engine.shows_loops)
+    return Dumped(case, engine, operators, report, out_dir, steps[0], converted, started_us, finished_us)

@@ -45,9 +45,9 @@ def test_every_run_is_here() -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_show_tells_every_tensor(opscope: Binary, name: str) -> None:
+def test_show_tells_every_tensor(tool: Binary, name: str) -> None:
     root = GOLDEN / name / "dump"
-    shown = json.loads(opscope.run("show", root, "--json"))
+    shown = json.loads(tool.run("show", root, "--json"))
     entries = {root / entry["file"]: entry for entry in manifest(name)}
     assert shown["errors"] == []
     assert shown["files"] == len(entries)
@@ -83,9 +83,9 @@ def compare_values(tensor: dict[str, Any], array: NDArray) -> None:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_convert_keeps_every_value(opscope: Binary, tmp_path: Path, name: str) -> None:
+def test_convert_keeps_every_value(tool: Binary, tmp_path: Path, name: str) -> None:
     root = GOLDEN / name / "dump"
-    report = json.loads(opscope.run("convert", "-t", "npy", "-d", root, "--out", tmp_path, "--json"))
+    report = json.loads(tool.run("convert", "-t", "npy", "-d", root, "--out", tmp_path, "--json"))
     entries = manifest(name)
     assert (report["converted"], report["failures"]) == (len(entries), [])
     for entry in entries:

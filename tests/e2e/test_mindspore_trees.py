@@ -289,8 +289,10 @@ def test_ranks_and_devices(opscope: Binary, folder: Path) -> None:
     assert run("--target", "gpu", "--device", "3", "--rank", "5") == {"rank_5"}
     # A CPU has no devices, and variables say nothing of ranks.
     environment = {"PATH": "/usr/bin", "RANK_ID": "7", "DEVICE_ID": "7"}
-    command = [opscope.path, "dump", folder / "net.onnx", "--config", folder / "data_dump.json", "--seed", "0"]
-    subprocess.run([*command, "--device", "9"], check=True, capture_output=True, env=environment)
+    options = ["--config", folder / "data_dump.json", "--seed", "0", "--device", "9"]
+    subprocess.run(
+        opscope.command("dump", folder / "net.onnx", *options), check=True, capture_output=True, env=environment
+    )
     assert {path.name for path in (folder / "dump").glob("rank_*")} == {"rank_0", "rank_5"}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import reference
 from binary import Binary, input_options
-from cases import CASES, Case
+from cases import CASES, RUNS, Case, parameters
 
 
 def configure(folder: Path, **dump: object) -> Path:
@@ -21,10 +21,10 @@ def configure(folder: Path, **dump: object) -> Path:
     return path
 
 
-ORDINARY = [case for case in CASES if case.stem != "nan"]
+ORDINARY = [run for run in RUNS if run.case.stem != "nan"]
 
 
-@pytest.mark.parametrize("case", ORDINARY, ids=str)
+@pytest.mark.parametrize(("engine", "case"), parameters(ORDINARY), indirect=["engine"])
 def test_ordinary_models_do_not_overflow(case: Case, opscope: Binary, generated: Path, tmp_path: Path) -> None:
     config = configure(tmp_path, dump_debug="on")
     inputs = input_options(case.load_inputs(generated), tmp_path / "inputs")
@@ -34,7 +34,7 @@ def test_ordinary_models_do_not_overflow(case: Case, opscope: Binary, generated:
 
 
 def test_there_are_enough_ordinary_models() -> None:
-    assert len(ORDINARY) >= 10
+    assert len(ORDINARY) >= 40
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.stem in ("digits_cnn", "char_lm")], ids=str)

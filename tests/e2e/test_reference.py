@@ -9,13 +9,15 @@ import numpy as np
 import onnx
 import pytest
 import reference
-from cases import CASES, DIGITS, DIGITS_CASE, MODELS, SINGLE, Case, Tolerance
+from cases import CASES, DIGITS, DIGITS_CASE, EXACT, MODELS, SINGLE, Case, Tolerance
 from compare import difference
 from dump_data import DATA_TYPES
 from numpy.typing import NDArray
+from onnx import numpy_helper
 from reference import Operator
 
-Lookup = Callable[[Case], list[Operator]]
+Lookup = Callable[..., list[Operator]]
+Arrays = dict[str, NDArray]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -25,7 +27,7 @@ def test_every_slot_has_a_value(case: Case, generated: Path, operators_of: Looku
     top_level = [operator for operator in operators if not operator.name.startswith(("/then/", "/else/"))]
     assert len(top_level) == sum(node.op_type != "Constant" for node in graph.node)
     for operator in operators:
-        assert operator.name and operator.outputs
+        assert operator.name and operator.outputs and operator.slots
         for _, _, value in operator.slots:
             assert value.dtype in DATA_TYPES.values()
             assert value.size > 0
@@ -52,10 +54,53 @@ def test_branches_differ(operators_of: Lookup) -> None:
     assert not np.allclose(then[1].outputs[0], other[1].outputs[0])
 
 
+def in_loop(x: NDArray, _weights: Arrays) -> dict[str, NDArray]:
+    """Outputs of operators in each iteration, without an evaluator of ONNX."""
+    carried, values = np.maximum(x, 0), {}
+    for turn in range(3):
+        carried = values[f"/body/Add.{turn}"] = carried + carried
+    return values
+
+
+def in_scan(start: NDArray, rows: NDArray, weights: Arrays) -> dict[str, NDArray]:
+    rows = rows * weights["weight"]
+    return {f"/body/Add.{turn}": start + rows[: turn + 1].sum(axis=0) for turn in range(len(rows))}
+
+
+def in_nested_loops(x: NDArray, _weights: Arrays) -> dict[str, NDArray]:
+    scale, carried, values = 1 / (1 + np.exp(-x)), x, {}
+    for i in range(3):
+        scaled = values[f"/outer/Mul.{i}"] = carried * scale
+        if i % 2:
+            chosen = values[f"/outer/odd/Tanh.{i}"] = np.tanh(scaled)
+        else:
+            chosen = values[f"/outer/even/Relu.{i}"] = np.maximum(scaled + scale, 0)
+        values[f"/outer/If.{i}"] = carried = chosen
+        for j in range(2):
+            product = values[f"/outer/inner/Mul.{i}.{j}"] = carried * scale
+            carried = values[f"/outer/inner/Add.{i}.{j}"] = product + chosen
+        values[f"/outer/Loop.{i}"] = carried
+    return values
+
+
+@pytest.mark.parametrize(
+    ("stem", "evaluate"), [("loop", in_loop), ("scan", in_scan), ("nested_loops", in_nested_loops)]
+)
+def test_iterations(stem: str, evaluate: Callable[..., Arrays], generated: Path, operators_of: Lookup) -> None:
+    (case,) = (case for case in CASES if case.stem == stem)
+    weights = onnx.load(case.model_path(generated)).graph.initializer
+    expected = evaluate(*case.load_inputs(generated).values(), {w.name: numpy_helper.to_array(w) for w in weights})
+    outputs = {operator.name: operator.outputs[0] for operator in operators_of(case, True)}
+    for name, value in expected.items():
+        np.testing.assert_allclose(outputs[name], value, rtol=1e-5, atol=1e-6, err_msg=name)
+    types = {name.rstrip(".0123456789") for name in expected}
+    assert {name for name in outputs if name.rstrip(".0123456789") in types} == set(expected)
+
+
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_first_non_finite_values(case: Case, operators_of: Lookup) -> None:
     first = reference.first_non_finite(operators_of(case))
-    assert (first and first.name) == {"nan": "/log/Log", "non_finite": "/Relu"}.get(case.stem)
+    assert (first and first.name) == {"nan": "/log/Log", "non_finite": "/Relu", "bfloat16": "/Cast"}.get(case.stem)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +121,10 @@ def test_first_non_finite_values(case: Case, operators_of: Lookup) -> None:
         (np.uint8([255]), np.uint8([253]), Tolerance(steps=1), "1 of 1"),
         (np.uint8([255]), np.uint8([254]), SINGLE, "1 of 1"),
         (np.array([True]), np.array([False]), Tolerance(steps=1), "1 of 1"),
+        (np.float32([1, np.nan]), np.float32([1, np.nan]), EXACT, None),
+        (np.float32(1), np.float32(1 + 2**-23), EXACT, "1 of 1"),
+        (np.float32([0, 1]), np.float32([-0.0, 1]), EXACT, "1 of 2"),
+        (np.float32([]), np.float32([]), EXACT, None),
     ],
 )
 def test_difference(actual: NDArray, expected: NDArray, tolerance: Tolerance, message: str | None) -> None:

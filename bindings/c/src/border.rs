@@ -3,9 +3,7 @@
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use opscope_acl::{Answer, Process, Status, status};
-
-use crate::engine::engine;
+use opscope_acl::{Answer, Process, Status, engine_of_environment, status};
 
 /// A code as C sees it.
 pub(crate) type Code = i32;
@@ -19,7 +17,7 @@ thread_local! {
 
 /// The process that every function asks.
 pub(crate) fn process() -> &'static Process {
-    Process::global(engine)
+    Process::global(engine_of_environment)
 }
 
 /// Makes a call that answers with a code. A panic is an internal error.

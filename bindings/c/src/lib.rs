@@ -20,7 +20,6 @@ mod callback;
 mod data;
 mod description;
 mod dump;
-mod engine;
 mod execution;
 mod kept;
 mod layout;

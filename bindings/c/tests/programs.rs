@@ -39,20 +39,33 @@ fn logged_lines_carry_their_arguments() {
     assert_eq!(said.stdout, "");
 }
 
-/// Without an engine, loading says so.
-#[cfg(not(feature = "tract"))]
+/// Without the engine that the environment asks for, loading says so.
 #[test]
 fn loading_without_an_engine_says_so() {
     let program = Program::compile("model_process.cpp");
     let model = program.file("model.onnx", "a model");
-    let output = std::process::Command::new(program.dir().join("program"))
-        .arg(&model)
-        .arg(&model)
-        .output()
-        .expect("the program starts");
-    assert!(!output.status.success());
-    let stdout = String::from_utf8_lossy(&output.stdout);
-    assert!(stdout.contains("without an engine"), "{stdout}");
+    let absent = program.dir().join("absent");
+    let no_library = match cfg!(feature = "onnxruntime") {
+        true => "OPSCOPE_ENGINE_LIB names `",
+        false => "this build has no ONNX Runtime",
+    };
+    for (engine, part) in [
+        (
+            "none",
+            "OPSCOPE_ENGINE is `none`: expected auto, tract or onnxruntime",
+        ),
+        ("onnxruntime", no_library),
+    ] {
+        let output = std::process::Command::new(program.dir().join("program"))
+            .args([&model, &model])
+            .env("OPSCOPE_ENGINE", engine)
+            .env("OPSCOPE_ENGINE_LIB", &absent)
+            .output()
+            .expect("the program starts");
+        assert!(!output.status.success());
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains(part), "{stdout}");
+    }
 }
 
 #[cfg(feature = "tract")]

@@ -2,10 +2,9 @@
 //! panic gets out.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use opscope_acl::status::INTERNAL_ERROR;
-use opscope_acl::{Answer, Process, SharedEngine};
+use opscope_acl::{Answer, Process, engine_of_environment};
 use pyo3::prelude::*;
 
 /// What functions with one result beside the code return.
@@ -14,7 +13,7 @@ pub(crate) type Pair<T> = (T, i32);
 /// Calls the process and returns what it gives; `None` after a panic.
 fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce(&Process) -> T + Send) -> Option<T> {
     py.detach(|| {
-        let work = || work(Process::global(engine));
+        let work = || work(Process::global(engine_of_environment));
         catch_unwind(AssertUnwindSafe(work)).ok()
     })
 }
@@ -49,39 +48,4 @@ pub(crate) fn value<T: Default + Send>(
     work: impl FnOnce(&Process) -> T + Send,
 ) -> T {
     guarded(py, work).unwrap_or_default()
-}
-
-#[cfg(feature = "tract")]
-fn engine() -> SharedEngine {
-    Arc::new(opscope_engine::onnx::Tract)
-}
-
-#[cfg(not(feature = "tract"))]
-fn engine() -> SharedEngine {
-    Arc::new(no_engine::NoEngine)
-}
-
-/// What loads models in a build without an engine.
-#[cfg(not(feature = "tract"))]
-mod no_engine {
-    use opscope_engine::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource};
-
-    pub(super) struct NoEngine;
-
-    impl Engine for NoEngine {
-        fn name(&self) -> &'static str {
-            "none"
-        }
-
-        fn load(
-            &self,
-            _source: ModelSource<'_>,
-            _options: &LoadOptions,
-        ) -> Result<Box<dyn LoadedModel>, EngineError> {
-            Err(EngineError::Engine {
-                engine: self.name(),
-                reason: "this build has no engine to run models with".to_owned(),
-            })
-        }
-    }
 }

@@ -22,6 +22,7 @@ mod capture;
 mod command_line;
 mod config;
 mod dims;
+mod engine;
 mod mdl;
 mod op;
 mod reading;
@@ -57,6 +58,7 @@ const PARTS: &[(&str, Fill)] = &[
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    opscope_engine::choice::look_in_package(engine::package);
     let imported = py.import("sys")?.getattr("modules")?;
     for (name, fill) in PARTS {
         let part = PyModule::new(py, name)?;

@@ -16,6 +16,7 @@ mod data;
 mod data_type;
 mod dump;
 mod dump_args;
+mod engine;
 mod exception;
 mod handle;
 mod life_cycle;
@@ -30,6 +31,7 @@ pub mod status;
 
 pub use callback::{Chunk, DumpCallback};
 pub use data_type::{data_type_size, float_to_float16, float16_to_float};
+pub use engine::engine_of_environment;
 pub use exception::{ExceptionCallback, ExceptionInfo, ExceptionTensor};
 pub use handle::Handle;
 pub use model::{ConfigValue, Dims};

@@ -198,10 +198,9 @@ impl Process {
             EngineError::Input(_) => self.inner_error(GE_PARAM_INVALID, &text),
             EngineError::Library { .. }
             | EngineError::Watch { .. }
+            | EngineError::NoEngine { .. }
             | EngineError::Engine { .. }
-            | EngineError::Stopped => {
-                self.inner_error(GE_INTERNAL_ERROR, &text)
-            }
+            | EngineError::Stopped => self.inner_error(GE_INTERNAL_ERROR, &text),
         }
     }
 }

@@ -138,11 +138,18 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
         match error {
             EngineError::Input(error) => error.into(),
+            EngineError::Library { .. } | EngineError::NoEngine { .. } => {
+                Failure::new(USAGE, error)
+            }
             EngineError::Stopped => Failure::new(INTERRUPTED, error),
-            EngineError::Library { .. } => Failure::new(USAGE, error),
             EngineError::Operator { .. } | EngineError::Engine { .. } => {
                 Failure::new(PARTIAL, error)
             }
+            EngineError::Unsupported {
+                other_engine: "ONNX Runtime",
+                ..
+            } => Failure::new(UNREADABLE, error)
+                .with_hint("`pip install onnxruntime`, or name its library by `--engine-lib`"),
             EngineError::Read { .. }
             | EngineError::Invalid { .. }
             | EngineError::Unsupported { .. }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use opscope_capture::Tap;
@@ -21,6 +22,11 @@ pub trait Engine: Send + Sync {
 
     /// Its version, if it has one.
     fn version(&self) -> Option<&str> {
+        None
+    }
+
+    /// The file that it was loaded from, if it is not part of this program.
+    fn library(&self) -> Option<&Path> {
         None
     }
 
@@ -113,6 +119,13 @@ impl LoadOptions {
 }
 
 /// Which of a model's graphs is run.
+///
+/// ```
+/// use opscope_engine::GraphKind;
+///
+/// assert_eq!("executed".parse(), Ok(GraphKind::Executed));
+/// assert_eq!(GraphKind::Original.name(), "original");
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GraphKind {
     /// The one in the file, operator by operator.
@@ -120,6 +133,28 @@ pub enum GraphKind {
     Original,
     /// What the engine makes of it to run it fast: operators are fused, constants computed beforehand.
     Executed,
+}
+
+impl GraphKind {
+    /// The word for it in options and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            GraphKind::Original => "original",
+            GraphKind::Executed => "executed",
+        }
+    }
+}
+
+impl FromStr for GraphKind {
+    type Err = String;
+
+    /// # Errors
+    /// Text that names the words that are allowed.
+    fn from_str(text: &str) -> Result<GraphKind, String> {
+        let all = [GraphKind::Original, GraphKind::Executed];
+        let found = all.into_iter().find(|kind| kind.name() == text);
+        found.ok_or_else(|| "expected original or executed".to_owned())
+    }
 }
 
 /// What a model takes and gives.

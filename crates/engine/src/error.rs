@@ -77,6 +77,12 @@ pub enum EngineError {
         /// Its words.
         reason: String,
     },
+    /// There is no engine to load models with, or not the one that was asked for.
+    #[error("{reason}")]
+    NoEngine {
+        /// Why, and what would help.
+        reason: String,
+    },
     /// The run was asked to stop.
     #[error("stopped before the end of the model")]
     Stopped,

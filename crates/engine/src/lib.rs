@@ -9,6 +9,7 @@
 //! | `onnx::OnnxRuntime` | `onnxruntime` (default) | ONNX Runtime, whose library is loaded when it is asked for |
 //! | [`fake::FakeModel`] | – | a graph of closures, for tests and examples |
 
+pub mod choice;
 mod engine;
 mod error;
 pub mod fake;

@@ -9,7 +9,7 @@ use opscope_capture::sink::MemorySink;
 use opscope_capture::{Plan, Session, SessionOptions};
 use opscope_engine::input::{Random, resolve_shape};
 use opscope_engine::onnx::Tract;
-use opscope_engine::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource};
+use opscope_engine::{Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource};
 use opscope_store::record::{ModelId, Record};
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -26,6 +26,25 @@ fn load(name: &str, n_threads: usize) -> Box<dyn LoadedModel> {
             &LoadOptions::with_threads(n_threads),
         )
         .unwrap()
+}
+
+#[test]
+fn what_only_another_engine_can_do_is_refused() {
+    let plain = LoadOptions::with_threads(1);
+    let executed = LoadOptions {
+        graph: GraphKind::Executed,
+        ..plain.clone()
+    };
+    let on_device = LoadOptions {
+        providers: vec!["cuda".to_owned()],
+        ..plain
+    };
+    let model = path("light_squeezenet.onnx");
+    for options in [executed, on_device] {
+        let error = Tract.load(ModelSource::File(&model), &options).err();
+        let told = error.map(|error| error.to_string()).unwrap_or_default();
+        assert!(told.contains("ONNX Runtime can do more"), "{told}");
+    }
 }
 
 fn random_inputs(model: &dyn LoadedModel, shape: Option<&[usize]>) -> Vec<Tensor> {

@@ -1,4 +1,4 @@
-"""ResNet-18 and -50 as PyTorch's exporter lays them out: batch norm folded into the convolutions, 49 and 122 operators."""
+"""ResNet-18 and -50 as PyTorch's exporter lays them out, 49 and 122 operators; batch norm is part of convolutions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .graph import Generated, Graph
+from .qdq import quantised
 
 # Graph, input, scope, channels in, channels within, stride.
 Block = Callable[[Graph, str, str, int, int, int], str]
 
 N_CLASSES = 1000
-STAGES = ((1, 64), (2, 128), (3, 256), (4, 512))
 EXPANSION = 4
 
 
@@ -20,17 +20,28 @@ def resnet18(size: int = 224) -> Generated:
     return _resnet(Graph("main_graph", seed=18), size, (2, 2, 2, 2), _basic_block, 1)
 
 
-def resnet50(size: int = 224) -> Generated:
-    return _resnet(Graph("main_graph", seed=50), size, (3, 4, 6, 3), _bottleneck, EXPANSION)
+def resnet50(is_full: bool) -> Generated:
+    """At full size 25.6 million weights; else an eighth of the channels and an image of 32 by 32."""
+    graph = Graph("main_graph", seed=50)
+    return _resnet(graph, 224 if is_full else 32, (3, 4, 6, 3), _bottleneck, EXPANSION, 64 if is_full else 8)
 
 
-def _resnet(graph: Graph, size: int, n_blocks: Sequence[int], make_block: Block, expansion: int) -> Generated:
+def resnet50_qdq(is_full: bool) -> Generated:
+    """The same in eight bits."""
+    single = resnet50(is_full)
+    return Generated(quantised(single.model), single.input_sets)
+
+
+def _resnet(
+    graph: Graph, size: int, n_blocks: Sequence[int], make_block: Block, expansion: int, width: int = 64
+) -> Generated:
     x = graph.input("input", np.float32, [1, 3, size, size])
-    x = _relu(graph, _conv(graph, x, "/conv1", 3, 64, kernel=7, stride=2), "/relu/Relu")
+    x = _relu(graph, _conv(graph, x, "/conv1", 3, width, kernel=7, stride=2), "/relu/Relu")
     pooling = {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1], "strides": [2, 2], "dilations": [1, 1], "ceil_mode": 0}
     x = graph.node("MaxPool", [x], "/maxpool/MaxPool", **pooling)
-    n_in = 64
-    for (stage, n_out), n_in_stage in zip(STAGES, n_blocks, strict=True):
+    n_in = width
+    for stage, n_in_stage in enumerate(n_blocks, 1):
+        n_out = width << (stage - 1)
         for block in range(n_in_stage):
             stride = 2 if stage > 1 and block == 0 else 1
             x = make_block(graph, x, f"/layer{stage}/layer{stage}.{block}", n_in, n_out, stride)

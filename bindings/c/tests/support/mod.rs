@@ -110,9 +110,12 @@ impl Program {
             "NPU_COLLECT_PATH",
             "ASCEND_GLOBAL_LOG_LEVEL",
             "ASCEND_SLOG_PRINT_TO_STDOUT",
+            "OPSCOPE_ENGINE_LIB",
         ] {
             command.env_remove(name);
         }
+        // The embedded engine, whatever the machine has.
+        command.env("OPSCOPE_ENGINE", "tract");
         command
     }
 }

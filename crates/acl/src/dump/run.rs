@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use opscope_capture::{Summary, now};
 use opscope_config::dialect::acl::AclDump;
-use opscope_engine::Engine;
+use opscope_engine::{Engine, GraphKind};
 use opscope_store::file_format::run_json::{ModelFile, Program, RunRecord, RunState};
 use opscope_store::record::ModelId;
 use opscope_store::run_file::{RunFile, this_host};
@@ -43,6 +43,8 @@ impl Process {
                 name: engine.name().to_owned(),
                 version: engine.version().map(str::to_owned),
             },
+            engine_library: engine.library().map(|path| path.display().to_string()),
+            engine_graph: Some(GraphKind::Original.name().to_owned()),
             ..RunRecord::default()
         };
         let root = dump_path.join(time);

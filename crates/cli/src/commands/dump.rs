@@ -46,6 +46,7 @@ pub(crate) use self::request::{Request, Sinks};
 pub(crate) use self::run_record::{Recording, model_file};
 use super::mindspore_target::MindSporeTarget;
 use crate::arguments::{ModeArguments, NamedFile, NamedShape, named_file, named_shape};
+use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
 use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL};
 use crate::progress;
 
@@ -149,6 +150,10 @@ pub(crate) struct RunArguments {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    engine: EngineArguments,
+    #[command(flatten)]
+    graph: GraphArguments,
+    #[command(flatten)]
     pub(crate) ring: RingArguments,
     #[command(flatten)]
     modes: ModeArguments,
@@ -166,7 +171,7 @@ pub(crate) struct RunArguments {
 
 /// Everything the closing report tells.
 pub(crate) struct Outcome {
-    pub(crate) engine: &'static str,
+    pub(crate) engine: Arc<EngineInUse>,
     pub(crate) title: String,
     pub(crate) model: ModelId,
     pub(crate) purpose: Purpose,
@@ -195,7 +200,7 @@ pub(crate) struct Outcome {
 
 /// What to run.
 pub(crate) struct Subject {
-    pub(crate) engine: &'static str,
+    pub(crate) engine: Arc<EngineInUse>,
     pub(crate) model: Box<dyn LoadedModel>,
     /// What dumps call it.
     pub(crate) id: ModelId,
@@ -206,7 +211,8 @@ pub(crate) struct Subject {
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let request = Request::new(&arguments.run)?;
     let steering = Steering::start(&arguments.run, &request, false)?;
-    let (engine, model) = load(ModelSource::File(&arguments.model), &arguments.run)?;
+    let engine = arguments.run.engine()?;
+    let model = engine.load(ModelSource::File(&arguments.model))?;
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),
@@ -215,7 +221,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let title = id.file_stem.clone();
     let mut subject = Subject {
-        engine,
+        engine: engine.clone(),
         model,
         id,
         title,
@@ -229,7 +235,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Some(&arguments.model),
         subject.model.signature(),
     );
-    let recording = Recording::begin("dump", &arguments.run, &request, &sinks, vec![file])?;
+    let recording = Recording::begin(
+        ("dump", &engine),
+        &arguments.run,
+        &request,
+        &sinks,
+        vec![file],
+    )?;
     let is_described = sinks.describe(&subject, &arguments.run)?;
     let (mut outcome, result) = run_one(
         &arguments.run,
@@ -270,7 +282,7 @@ pub(crate) fn run_one(
     )?;
     let id = subject.id.clone();
     let mut outcome = Outcome {
-        engine: subject.engine,
+        engine: subject.engine.clone(),
         title: subject.title.clone(),
         purpose: request.plan.purpose,
         n_steps: captured.n_steps,
@@ -317,28 +329,15 @@ pub(crate) fn finish(mut outcome: Outcome, result: Result<(), Failure>) -> Resul
     Ok(())
 }
 
-#[cfg(feature = "tract")]
-pub(crate) fn load(
-    source: ModelSource<'_>,
-    arguments: &RunArguments,
-) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
-    use opscope_engine::onnx::Tract;
-    use opscope_engine::{Engine, LoadOptions};
-
-    let n_threads = arguments
-        .threads
-        .map_or_else(opscope_analysis::default_jobs, usize::from);
-    let model = Tract.load(source, &LoadOptions::with_threads(n_threads))?;
-    Ok((Tract.name(), model))
-}
-
-#[cfg(not(feature = "tract"))]
-pub(crate) fn load(
-    _source: ModelSource<'_>,
-    _arguments: &RunArguments,
-) -> Result<(&'static str, Box<dyn LoadedModel>), Failure> {
-    let message = "this build has no engine to run models with";
-    Err(Failure::message(crate::exit::USAGE, message).with_hint("build it with `--features tract`"))
+impl RunArguments {
+    /// The engine that these ask for; it is told on standard error.
+    pub(crate) fn engine(&self) -> Result<Arc<EngineInUse>, Failure> {
+        let n_threads = self
+            .threads
+            .map_or_else(opscope_analysis::default_jobs, usize::from);
+        let engine = EngineInUse::new(&self.engine, &self.graph, n_threads, self.json)?;
+        Ok(Arc::new(engine))
+    }
 }
 
 /// The file name after the last `/`, cut at the last `.`.

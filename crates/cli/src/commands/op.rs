@@ -1,6 +1,7 @@
 //! `opscope op`.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use opscope_engine::ModelSource;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use super::dump::{
     self, InputSource, Outcome, Recording, Request, RunArguments, Sinks, Subject, model_file,
 };
+use crate::engine::EngineInUse;
 use crate::exit::{Failure, UNREADABLE, USAGE};
 
 /// Run single operators, described in JSON, and dump what they read and write
@@ -50,15 +52,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         Failure::new(code, anyhow!(error).context(format!("`{path}`")))
     };
     let operators = read_json(&text).map_err(wrong)?;
+    let engine = arguments.run.engine()?;
     // Everything is loaded and checked before anything is created.
     let prepared = operators
         .iter()
-        .map(|operator| prepare(operator, &arguments.run, &wrong))
+        .map(|operator| prepare(operator, &arguments.run, &engine, &wrong))
         .collect::<Result<Vec<_>, _>>()?;
     let sinks = request.open(&arguments.run)?;
     let subjects = prepared.iter().map(|one| &one.subject);
     let models = subjects.map(|s| model_file(&s.title, None, s.model.signature()));
-    let recording = Recording::begin("op", &arguments.run, &request, &sinks, models.collect())?;
+    let recording = Recording::begin(
+        ("op", &engine),
+        &arguments.run,
+        &request,
+        &sinks,
+        models.collect(),
+    )?;
     let mut ends: Vec<End> = Vec::new();
     for one in prepared {
         let end = run_one(one, &arguments.run, &request, &sinks, &steering)?;
@@ -101,10 +110,11 @@ fn run_one(
 fn prepare(
     operator: &SingleOperator,
     arguments: &RunArguments,
+    engine: &Arc<EngineInUse>,
     wrong: &impl Fn(OperatorError) -> Failure,
 ) -> Result<Prepared, Failure> {
     let bytes = operator.to_onnx().map_err(wrong)?;
-    let (engine, model) = dump::load(ModelSource::Memory(&bytes), arguments)?;
+    let model = engine.load(ModelSource::Memory(&bytes))?;
     let inputs = InputSource::new(arguments, model.signature())?;
     inputs.step(0)?;
     let id = ModelId {
@@ -113,7 +123,7 @@ fn prepare(
     };
     let title = format!("{} `{}`", operator.op_type, operator.op_name);
     let subject = Subject {
-        engine,
+        engine: engine.clone(),
         model,
         id,
         title,

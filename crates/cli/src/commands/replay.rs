@@ -16,9 +16,10 @@ use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::LoadOptions;
 
 use self::arrays::Arrays;
-use self::operators::Operators;
+use self::operators::{Operators, ReplayEngine};
 use self::run::{Context, Golden, Half};
 use crate::arguments::ModeArguments;
+use crate::engine::EngineArguments;
 use crate::exit::{FOUND, Failure, PARTIAL, UNREADABLE, USAGE};
 
 /// Run operators again from their dumped inputs, to tell their own error from what they inherited
@@ -65,6 +66,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     #[command(flatten)]
+    engine: EngineArguments,
+    #[command(flatten)]
     modes: ModeArguments,
 }
 
@@ -79,6 +82,19 @@ impl Refusal {
     fn new(code: u8, text: impl Into<String>) -> Refusal {
         let text = text.into();
         Refusal { code, text }
+    }
+}
+
+impl From<Failure> for Refusal {
+    fn from(failure: Failure) -> Refusal {
+        let text = failure.error.map(|error| format!("{error:#}"));
+        Refusal::new(failure.code, text.unwrap_or_default())
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Failure {
+        Failure::message(refusal.code, refusal.text)
     }
 }
 
@@ -104,8 +120,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         Failure::new(code, error)
     })?;
+    let engine = ReplayEngine::new(&arguments.engine);
     let model = (arguments.model.as_deref())
-        .map(|path| operators::open(path).map(Operators::of_model))
+        .map(|path| engine.open(path).map(Operators::of_model))
         .transpose()?;
     let golden = (arguments.golden.as_deref())
         .map(|path| open(path, n_threads))
@@ -114,11 +131,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         .map(|golden| Matching::of(&side, golden, &Options::default()))
         .transpose()
         .map_err(|error| Failure::new(USAGE, error))?;
-    let target = Half::new(&side, model.as_ref());
+    let target = Half::new(&side, model.as_ref(), &engine);
     let context = Context {
         target: &target,
-        golden: (golden.as_ref().zip(matching.as_ref()))
-            .map(|(side, matching)| Golden::new(Half::new(side, model.as_ref()), matching)),
+        golden: (golden.as_ref().zip(matching.as_ref())).map(|(side, matching)| {
+            Golden::new(Half::new(side, model.as_ref(), &engine), matching)
+        }),
         thresholds: &thresholds,
         options: LoadOptions::with_threads(n_threads),
     };
@@ -141,7 +159,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     report::print(&replayed, &refused, context.golden.is_some())?;
     if let Some(path) = &arguments.json {
-        report::write_json(path, arguments.modes.modes(), &replayed, &refused)?;
+        report::write_json(
+            path,
+            arguments.modes.modes(),
+            engine.chosen(),
+            (&replayed, &refused),
+        )?;
     }
     end(&replayed, &refused)
 }

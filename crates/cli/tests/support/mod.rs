@@ -4,9 +4,13 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The binary under test.
+/// The binary under test. Its engine is the embedded one, whatever the machine has.
 pub(crate) fn opscope() -> Command {
-    Command::new(env!("CARGO_BIN_EXE_opscope"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_opscope"));
+    command
+        .env("OPSCOPE_ENGINE", "tract")
+        .env_remove("OPSCOPE_ENGINE_LIB");
+    command
 }
 
 /// A file of the digits example.

@@ -94,6 +94,10 @@ impl Engine for OnnxRuntime {
         Some(&self.library.version)
     }
 
+    fn library(&self) -> Option<&Path> {
+        Some(&self.library.path)
+    }
+
     fn load(
         &self,
         source: ModelSource<'_>,

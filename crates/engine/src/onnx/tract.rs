@@ -29,7 +29,7 @@ use super::proto::ModelBytes;
 use super::schema::ModelProto;
 use super::{known_types, proto};
 use crate::guard;
-use crate::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource, Signature};
+use crate::{Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature};
 
 /// The engine's name.
 const NAME: &str = "tract";
@@ -65,6 +65,13 @@ impl Engine for Tract {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
+        if options.graph == GraphKind::Executed || !options.providers.is_empty() {
+            return Err(EngineError::Engine {
+                engine: NAME,
+                reason: "it runs the model's own graph, on the CPU; ONNX Runtime can do more"
+                    .into(),
+            });
+        }
         let (model, path) = match source {
             ModelSource::File(path) => (proto::read(path)?, path),
             ModelSource::Memory(bytes) => (proto::decode(bytes)?, Path::new(super::MEMORY)),

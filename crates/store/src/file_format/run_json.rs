@@ -21,6 +21,8 @@ const TEXT_BYTES_MAX: usize = 4 << 10;
 pub const CONFIGURATION_BYTES_MAX: usize = 64 << 10;
 /// Most models that are listed.
 const N_MODELS_MAX: usize = 64;
+/// Most interfaces of devices that are listed.
+const N_PROVIDERS_MAX: usize = 64;
 
 /// How a run ended, if it did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +85,12 @@ pub struct RunRecord {
     pub plan: BTreeMap<String, String>,
     /// What ran the models.
     pub engine: Program,
+    /// The file that the engine was loaded from, if it is not part of the tool.
+    pub engine_library: Option<String>,
+    /// Which graph of the models ran: `original` or `executed`.
+    pub engine_graph: Option<String>,
+    /// The interfaces of devices that operators were to run on, the preferred one first; none for the CPU alone.
+    pub engine_providers: Vec<String>,
     /// Threads that the engine was given.
     pub n_engine_threads: u64,
     /// Threads that wrote.
@@ -255,6 +263,9 @@ fn bounded(mut record: RunRecord) -> RunRecord {
         model.file.iter_mut().for_each(cut);
     }
     record.first_error.iter_mut().for_each(cut);
+    record.engine_library.iter_mut().for_each(cut);
+    record.engine_providers.truncate(N_PROVIDERS_MAX);
+    record.engine_providers.iter_mut().for_each(cut);
     if let Some(first) = &mut record.first_non_finite {
         cut(&mut first.op_type);
         cut(&mut first.op_name);
@@ -302,6 +313,9 @@ mod tests {
                 text: Some("{\"dump\": {}}".into()),
                 ..ConfigurationFile::default()
             }),
+            engine_library: Some("libonnxruntime.so.1.31.1".into()),
+            engine_graph: Some("executed".into()),
+            engine_providers: vec!["CUDAExecutionProvider".into()],
             counters: BTreeMap::from([("n_written".into(), u64::MAX)]),
             models: vec![ModelFile::default()],
             first_non_finite: Some(NonFiniteFinding::default()),
@@ -354,6 +368,8 @@ mod tests {
         let long = "é\"".repeat(1 << 20);
         let record = RunRecord {
             first_error: Some(long.clone()),
+            engine_library: Some(long.clone()),
+            engine_providers: vec![long.clone(); 100],
             configuration: Some(ConfigurationFile {
                 text: Some(long.clone()),
                 ..ConfigurationFile::default()
@@ -371,6 +387,8 @@ mod tests {
         let read = parse(encode(&record).as_bytes()).unwrap();
         assert_eq!(read.models.len(), N_MODELS_MAX);
         assert!(read.first_error.unwrap().len() <= TEXT_BYTES_MAX + 3);
+        assert!(read.engine_library.unwrap().len() <= TEXT_BYTES_MAX + 3);
+        assert_eq!(read.engine_providers.len(), N_PROVIDERS_MAX);
         assert_eq!(read.configuration.unwrap().text, None);
     }
 }

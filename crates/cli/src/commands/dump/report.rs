@@ -35,7 +35,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
             "operator"
         },
         outcome.title,
-        outcome.engine
+        outcome.engine.name()
     )?;
     if c.n_steps_active < c.n_steps {
         writeln!(out, "steps dumped      {}", c.n_steps_active)?;
@@ -115,11 +115,14 @@ impl Outcome {
     /// The same as a JSON object.
     pub(crate) fn to_json(&self) -> Value {
         if let Some(forecast) = &self.forecast {
-            return forecast.to_json(self);
+            let mut result = forecast.to_json(self);
+            if let Some(object) = result.as_object_mut() {
+                self.engine.add_to(object);
+            }
+            return result;
         }
         let c = &self.summary.counters;
         let mut result = json!({
-            "engine": self.engine,
             "model": {
                 "name": self.title,
                 "graph": self.model.graph_name,
@@ -152,6 +155,7 @@ impl Outcome {
             "dump_dirs": self.dump_dirs,
         });
         if let Some(object) = result.as_object_mut() {
+            self.engine.add_to(object);
             if let Some(dir) = &self.tree_dir {
                 object.insert("tree_dir".into(), json!(dir));
             }

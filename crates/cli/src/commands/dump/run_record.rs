@@ -17,6 +17,7 @@ use opscope_tensor::digest::{hex, xxh3_128};
 
 use super::request::Target;
 use super::{Outcome, Request, RunArguments, Sinks};
+use crate::engine::EngineInUse;
 use crate::exit::{Failure, INTERRUPTED, PARTIAL, chain};
 use crate::format;
 
@@ -31,7 +32,7 @@ impl Recording {
     /// Cleans up after killed runs and writes the record; where no directory is made before there is
     /// something to write, the record waits for that too. A run without a dump has none.
     pub(crate) fn begin(
-        command: &str,
+        (command, engine): (&str, &EngineInUse),
         arguments: &RunArguments,
         request: &Request,
         sinks: &Sinks,
@@ -47,7 +48,8 @@ impl Recording {
             })
         });
         let file = place.map(|place| {
-            let record = record(command, arguments, request, place.dialect, models);
+            let mut record = record(command, arguments, request, place.dialect, models);
+            engine.record(&mut record);
             Arc::new(RunFile::new(&place.dump_path, &place.root, modes, record))
         });
         if let Some(file) = &file {
@@ -179,7 +181,6 @@ fn record(
     dialect: &str,
     models: Vec<ModelFile>,
 ) -> RunRecord {
-    let threads = arguments.threads.map(usize::from);
     RunRecord {
         tool: Program {
             name: env!("CARGO_PKG_NAME").to_owned(),
@@ -191,8 +192,6 @@ fn record(
         configuration: request.configuration.as_deref().map(configuration),
         dialect: dialect.to_owned(),
         plan: request.plan.in_short(),
-        engine: engine(),
-        n_engine_threads: threads.unwrap_or_else(opscope_analysis::default_jobs) as u64,
         n_writers: request.n_writers(arguments.writers.into()) as u64,
         models,
         ..RunRecord::default()
@@ -209,22 +208,6 @@ fn configuration(path: &Path) -> ConfigurationFile {
         xxh3_128: hex(&xxh3_128(bytes)),
         text: is_short.then(|| String::from_utf8_lossy(bytes).into_owned()),
     }
-}
-
-#[cfg(feature = "tract")]
-fn engine() -> Program {
-    use opscope_engine::Engine;
-    use opscope_engine::onnx::Tract;
-
-    Program {
-        name: Tract.name().to_owned(),
-        version: Tract.version().map(str::to_owned),
-    }
-}
-
-#[cfg(not(feature = "tract"))]
-fn engine() -> Program {
-    Program::default()
 }
 
 #[expect(

@@ -1,15 +1,19 @@
 //! What is known of the operators of a dump: from its model, or from what the dump says of its graph.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use opscope_analysis::compare::side::{Run, Side};
+use opscope_engine::SharedEngine;
+use opscope_engine::choice::Chosen;
+use opscope_engine::onnx::OnnxOperators;
 use opscope_engine::operator_source::OperatorSource;
 use opscope_store::file_format::graph_json::GraphFile;
 use opscope_store::tree::acl::clean_name;
 
 use super::Refusal;
+use crate::engine::EngineArguments;
 use crate::exit::{Failure, USAGE};
 
 /// Operators of one model, found by name.
@@ -74,7 +78,11 @@ impl Operators {
 
 impl<'a> Located<'a> {
     /// Looks every run up, in the model if there is one.
-    pub(super) fn of(side: &Side, model: Option<&'a Operators>) -> Located<'a> {
+    pub(super) fn of(
+        side: &Side,
+        model: Option<&'a Operators>,
+        engine: &ReplayEngine<'_>,
+    ) -> Located<'a> {
         let mut located = Located {
             owned: Vec::new(),
             model,
@@ -92,7 +100,7 @@ impl<'a> Located<'a> {
                 (None, Some((path, graph, operator))) => known
                     .entry(path)
                     .or_insert_with(|| {
-                        let source = of_description(path, graph)?;
+                        let source = engine.of_description(path, graph)?;
                         located.owned.push(Operators::of_model(source));
                         Ok(located.owned.len() - 1)
                     })
@@ -119,34 +127,44 @@ impl<'a> Located<'a> {
     }
 }
 
-#[cfg(feature = "tract")]
-pub(super) fn open(path: &Path) -> Result<Box<dyn OperatorSource>, Failure> {
-    use opscope_engine::onnx::{OnnxOperators, Tract};
-
-    Ok(Box::new(OnnxOperators::open(Arc::new(Tract), path)?))
+/// The engine, chosen when it is first needed: dumps of other frameworks need none.
+pub(super) struct ReplayEngine<'a> {
+    arguments: &'a EngineArguments,
+    chosen: OnceCell<Result<Chosen, Refusal>>,
 }
 
-#[cfg(feature = "tract")]
-#[expect(clippy::unnecessary_wraps, reason = "without an engine it fails")]
-fn of_description(path: &Path, graph: &GraphFile) -> Result<Box<dyn OperatorSource>, Refusal> {
-    use opscope_engine::onnx::{OnnxOperators, Tract};
+impl<'a> ReplayEngine<'a> {
+    pub(super) fn new(arguments: &'a EngineArguments) -> ReplayEngine<'a> {
+        ReplayEngine {
+            arguments,
+            chosen: OnceCell::new(),
+        }
+    }
 
-    Ok(Box::new(OnnxOperators::of_description(
-        Arc::new(Tract),
-        path,
-        graph,
-    )))
-}
+    fn get(&self) -> Result<SharedEngine, Refusal> {
+        let chosen = self
+            .chosen
+            .get_or_init(|| self.arguments.choose().map_err(Refusal::from));
+        chosen.clone().map(|chosen| chosen.engine)
+    }
 
-#[cfg(not(feature = "tract"))]
-const NO_ENGINE: &str = "this build has no engine to run operators with";
+    /// The engine, if one was needed.
+    pub(super) fn chosen(&self) -> Option<&Chosen> {
+        self.chosen.get()?.as_ref().ok()
+    }
 
-#[cfg(not(feature = "tract"))]
-pub(super) fn open(_path: &Path) -> Result<Box<dyn OperatorSource>, Failure> {
-    Err(Failure::message(USAGE, NO_ENGINE).with_hint("build it with `--features tract`"))
-}
+    /// The operators of a model.
+    pub(super) fn open(&self, path: &Path) -> Result<Box<dyn OperatorSource>, Failure> {
+        let engine = self.get()?;
+        Ok(Box::new(OnnxOperators::open(engine, path)?))
+    }
 
-#[cfg(not(feature = "tract"))]
-fn of_description(_path: &Path, _graph: &GraphFile) -> Result<Box<dyn OperatorSource>, Refusal> {
-    Err(Refusal::new(USAGE, NO_ENGINE))
+    fn of_description(
+        &self,
+        path: &Path,
+        graph: &GraphFile,
+    ) -> Result<Box<dyn OperatorSource>, Refusal> {
+        let engine = self.get()?;
+        Ok(Box::new(OnnxOperators::of_description(engine, path, graph)))
+    }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use opscope_analysis::compare::replay::{Blame, Replayed};
 use opscope_analysis::compare::result::{Level, OperatorName, SlotResult};
+use opscope_engine::choice::Chosen;
 use opscope_store::atomic_file::{Creator, Modes};
 use serde_json::{Value, json};
 
@@ -214,8 +215,8 @@ fn place(name: &OperatorName) -> String {
 pub(super) fn write_json(
     path: &Path,
     modes: Modes,
-    replayed: &[Replayed],
-    refused: &[Refused],
+    engine: Option<&Chosen>,
+    (replayed, refused): (&[Replayed], &[Refused]),
 ) -> Result<(), Failure> {
     let failed = |error: anyhow::Error| Failure::new(PARTIAL, error);
     let operators = serde_json::to_value(replayed).map_err(|error| failed(error.into()))?;
@@ -223,7 +224,20 @@ pub(super) fn write_json(
         .iter()
         .map(|one| json!({"operator": one.operator, "reason": one.refusal.text}))
         .collect();
-    let whole = json!({"version": VERSION, "operators": operators, "refused": refused});
+    let engine = engine.map(|chosen| {
+        json!({
+            "name": chosen.kind.name(),
+            "version": chosen.engine.version(),
+            "library": chosen.engine.library(),
+            "reason": chosen.reason,
+        })
+    });
+    let whole = json!({
+        "version": VERSION,
+        "engine": engine,
+        "operators": operators,
+        "refused": refused,
+    });
     let text = format!("{whole:#}\n");
     let creator = Creator::new(modes);
     let written = creator.replace_file(path, &[text.as_bytes()]);

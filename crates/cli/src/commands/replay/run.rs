@@ -8,13 +8,13 @@ use opscope_analysis::compare::result::OperatorName;
 use opscope_analysis::compare::result::SlotResult;
 use opscope_analysis::compare::side::{Run, Side};
 use opscope_analysis::compare::verdict::Thresholds;
+use opscope_engine::LoadOptions;
 use opscope_engine::operator_source::{Given, OperatorSource, is_random};
-use opscope_engine::{EngineError, LoadOptions};
 use opscope_store::record::Side as SlotSide;
 use opscope_tensor::Tensor;
 
 use super::Refusal;
-use super::operators::{Located, Operators};
+use super::operators::{Located, Operators, ReplayEngine};
 use super::values::{Values, load, slots};
 use crate::exit::{Failure, UNREADABLE, USAGE};
 
@@ -38,8 +38,12 @@ pub(super) struct Half<'a> {
 }
 
 impl<'a> Half<'a> {
-    pub(super) fn new(side: &'a Side, model: Option<&'a Operators>) -> Half<'a> {
-        let located = Located::of(side, model);
+    pub(super) fn new(
+        side: &'a Side,
+        model: Option<&'a Operators>,
+        engine: &ReplayEngine<'_>,
+    ) -> Half<'a> {
+        let located = Located::of(side, model, engine);
         let values = Values::of(side, &located);
         Half {
             side,
@@ -157,7 +161,8 @@ impl<'a> Half<'a> {
             let text = "its outputs in the dump are not those that it has in the model";
             return Err(Refusal::new(USAGE, text));
         }
-        let again = source.run(index, &given, options).map_err(refusal)?;
+        let again = source.run(index, &given, options);
+        let again = again.map_err(|error| Refusal::from(Failure::from(error)))?;
         Ok((dumped, again, notes))
     }
 }
@@ -286,10 +291,4 @@ pub(super) fn name_of(run: &Run) -> OperatorName {
         step: run.place.step,
         repeat: run.repeat,
     }
-}
-
-fn refusal(error: EngineError) -> Refusal {
-    let failure = Failure::from(error);
-    let text = failure.error.map(|error| format!("{error:#}"));
-    Refusal::new(failure.code, text.unwrap_or_default())
 }

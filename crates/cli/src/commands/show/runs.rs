@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use opscope_store::file_format::run_json::RunState;
+use opscope_store::file_format::run_json::{RunRecord, RunState};
 use opscope_store::run_file::{FoundRun, RunEnd};
 use serde_json::{Value, json};
 
@@ -35,11 +35,36 @@ pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), Failu
         if run.end == RunEnd::Ended {
             writeln!(out, "          {}", counts(run))?;
         }
+        if let Some(engine) = engine(record) {
+            writeln!(out, "          {engine}")?;
+        }
         if let Some(error) = &record.first_error {
             writeln!(out, "          first error: {error}")?;
         }
     }
     Ok(())
+}
+
+/// What ran the models; records of older versions may not say it.
+fn engine(record: &RunRecord) -> Option<String> {
+    let engine = &record.engine;
+    if engine.name.is_empty() {
+        return None;
+    }
+    let mut text = format!("run by {}", engine.name);
+    if let Some(version) = &engine.version {
+        text.push_str(&format!(" {version}"));
+    }
+    if let Some(library) = &record.engine_library {
+        text.push_str(&format!(" of `{library}`"));
+    }
+    if let Some(graph) = &record.engine_graph {
+        text.push_str(&format!(", the {graph} graph"));
+    }
+    if !record.engine_providers.is_empty() {
+        text.push_str(&format!(", on {}", record.engine_providers.join(", ")));
+    }
+    Some(text)
 }
 
 fn ended(run: &FoundRun) -> &str {

@@ -20,7 +20,8 @@ static LOADED: Mutex<Option<Arc<Library>>> = Mutex::new(None);
 
 /// A loaded library, and what sessions are made under.
 pub(super) struct Library {
-    path: PathBuf,
+    /// Where it really is; links are followed.
+    pub(super) path: PathBuf,
     pub(super) version: String,
     minor: u32,
     pub(super) environment: Environment,

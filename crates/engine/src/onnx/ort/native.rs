@@ -25,7 +25,11 @@ impl Probe {
     /// Loads a library and looks for its entry.
     pub(super) fn open(path: &Path) -> Result<Probe, String> {
         // SAFETY: loading runs the library's initialisers, which is what its user asks for by naming it.
-        let library = unsafe { Library::new(path) }.map_err(|error| error.to_string())?;
+        let library = unsafe { Library::new(path) }.map_err(|error| {
+            // What the system says is the cause; the error itself says only which call failed.
+            let cause = std::error::Error::source(&error).map(ToString::to_string);
+            cause.unwrap_or_else(|| error.to_string())
+        })?;
         // SAFETY: the type is that of ONNX Runtime's only entry; no other library has one of this name.
         let entry = unsafe {
             library.get::<unsafe extern "C" fn() -> *const sys::OrtApiBase>(b"OrtGetApiBase\0")

@@ -1,7 +1,10 @@
 //! What tract lacks, or computes wrongly without saying so.
 
+mod element_type;
+
 use tract_onnx::Onnx;
 
+use self::element_type::Lacking;
 use super::super::proto;
 use super::super::schema::{AttributeProto, GraphProto, NodeProto};
 use super::{NAME, OTHER_ENGINE};
@@ -24,7 +27,10 @@ const ATTENTION_ATTRIBUTES: &[&str] = &[
 /// Refuses a model with an operator that tract does not have or gets wrong, bodies included.
 pub(super) fn check(framework: &Onnx, graph: &GraphProto) -> Result<(), EngineError> {
     let nodes = proto::all_nodes(graph);
-    let bad = |node: &&NodeProto| reason_against(framework, node);
+    let lacking = Lacking::of(graph);
+    let bad = |node: &&NodeProto| {
+        reason_against(framework, node).or_else(|| lacking.reason_against(node))
+    };
     let Some((first, reason)) = nodes.iter().find_map(|node| Some((*node, bad(node)?))) else {
         return Ok(());
     };

@@ -84,7 +84,7 @@ impl Forecast {
     pub(in crate::commands::dump) fn print(&self, outcome: &Outcome) -> Result<(), Failure> {
         let mut out = stdout().lock();
         let steps = format::count(outcome.n_steps, "step");
-        let (title, engine) = (&outcome.title, outcome.engine);
+        let (title, engine) = (&outcome.title, outcome.engine.name());
         writeln!(
             out,
             "dry run           {title} ({engine}, {steps}); nothing is written"
@@ -209,7 +209,6 @@ impl Forecast {
         let c = &outcome.summary.counters;
         json!({
             "dry_run": true,
-            "engine": outcome.engine,
             "model": { "name": outcome.title, "graph": outcome.model.graph_name },
             "steps": outcome.n_steps,
             "random_inputs": self.has_random_inputs,

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 import reference
 from binary import Binary
-from cases import DIGITS, DIGITS_CASE, SINGLE, Tolerance
-from compare import difference
+from cases import DIGITS, DIGITS_CASE, Tolerance
+from compare import as_converted, difference
 from conftest import Dumped
 from numpy.typing import NDArray
 from reference import Operator
@@ -28,7 +28,19 @@ def test_every_operator_has_one_file(dumped: Dumped) -> None:
 
 
 def test_values_agree(dumped: Dumped) -> None:
-    assert_values_agree(dumped.pairs, dumped.converted, dumped.case.tolerance)
+    assert_values_agree(dumped.pairs, dumped.converted, dumped.tolerance)
+
+
+def test_outputs_are_those_of_a_run_that_nobody_watches(dumped: Dumped, generated: Path) -> None:
+    inputs = dumped.case.load_inputs(generated)
+    expected = reference.outputs(dumped.case.model_path(generated), inputs)
+    names = {
+        name: f"{file.full_name}.output.{idx}.npy"
+        for operator, file in dumped.pairs
+        for idx, name in enumerate(operator.writes)
+    }
+    for name, value in expected.items():
+        assert difference(dumped.converted[names[name]], as_converted(value), dumped.tolerance) is None, name
 
 
 def test_files_follow_the_format(dumped: Dumped) -> None:
@@ -36,7 +48,8 @@ def test_files_follow_the_format(dumped: Dumped) -> None:
         data = dump_data.parse(file.path.read_bytes())
         assert (data.version, data.op_name, data.other_fields) == ("2.0", operator.name, [])
         assert dumped.started_us <= data.dump_time <= file.timestamp <= dumped.finished_us
-        assert (len(data.inputs), len(data.outputs)) == (len(operator.inputs), len(operator.outputs))
+        sides = [side for side, _, _ in operator.slots]
+        assert (len(data.inputs), len(data.outputs)) == (sides.count("input"), sides.count("output"))
         for (side, idx, expected), tensor in zip(operator.slots, data.inputs + data.outputs, strict=True):
             slot = f"{operator.op_type} `{operator.name}` {side}.{idx}"
             assert dump_data.DATA_TYPES[tensor.data_type] == expected.dtype, slot
@@ -44,7 +57,8 @@ def test_files_follow_the_format(dumped: Dumped) -> None:
             assert tensor.size == expected.nbytes, slot
             assert tensor.format == dump_data.ND or (tensor.format == dump_data.NCHW and expected.ndim == 4), slot
             converted = dumped.converted[f"{file.full_name}.{side}.{idx}.npy"]
-            assert tensor.payload == converted.tobytes(), slot
+            payload = np.frombuffer(tensor.payload, expected.dtype).reshape(expected.shape)
+            assert as_converted(payload).tobytes() == converted.tobytes(), slot
 
 
 def test_counters_agree_with_the_disk(dumped: Dumped) -> None:
@@ -69,7 +83,7 @@ def test_counters_agree_with_the_disk(dumped: Dumped) -> None:
 
 
 def test_report_names_the_run(dumped: Dumped) -> None:
-    assert dumped.report["engine"]
+    assert dumped.report["engine"].split()[0] == dumped.engine.name
     assert dumped.case.stem in json.dumps(dumped.report["model"])
     assert dumped.report["dump_dirs"]
     for folder in map(Path, dumped.report["dump_dirs"]):
@@ -77,12 +91,15 @@ def test_report_names_the_run(dumped: Dumped) -> None:
 
 
 def test_first_non_finite_is_found(dumped: Dumped) -> None:
-    expected = reference.first_non_finite(dumped.operators)
     found = dumped.report["first_non_finite"]
-    if expected is None:
+    if not (possible := reference.may_be_first_non_finite(dumped.operators)):
         assert found is None
-    else:
-        assert found is not None and json.dumps(expected.name) in json.dumps(found)
+        return
+    assert found is not None
+    if not dumped.engine.is_reference:
+        # ONNX Runtime decides which of two branches it runs first; others follow the file.
+        possible = [reference.first_non_finite(dumped.operators).name]
+    assert any(json.dumps(name) in json.dumps(found) for name in possible)
 
 
 def test_steps_are_counted(opscope: Binary, tmp_path: Path) -> None:
@@ -160,7 +177,7 @@ def digits_model() -> Path:
 def assert_dump_agrees(opscope: Binary, operators: list[Operator], step_dir: Path, npy_dir: Path) -> None:
     opscope.convert(step_dir, npy_dir)
     pairs = dump_tree.pair(operators, dump_tree.read_step(step_dir))
-    assert_values_agree(pairs, dump_tree.read_converted(npy_dir), SINGLE)
+    assert_values_agree(pairs, dump_tree.read_converted(npy_dir), DIGITS_CASE.tolerance_of(opscope.engine))
 
 
 def assert_values_agree(
@@ -172,7 +189,8 @@ def assert_values_agree(
         for side, idx, expected in operator.slots:
             name = f"{file.full_name}.{side}.{idx}.npy"
             left.discard(name)
-            problem = difference(converted[name], expected, tolerance) if name in converted else "not converted"
+            is_there = name in converted
+            problem = difference(converted[name], as_converted(expected), tolerance) if is_there else "not converted"
             if problem:
                 problems.append(f"{operator.op_type} `{operator.name}` {side}.{idx}: {problem}")
     assert not problems, "\n".join([f"{len(problems)} slots disagree", *problems[:20]])

@@ -1,0 +1,169 @@
+//! Which engine runs models, and how: from options and the environment.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use opscope_engine::choice::{self, Chosen, EngineKind, NamedLibrary, Wanted};
+use opscope_engine::{EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource};
+use opscope_store::file_format::run_json::{Program, RunRecord};
+use serde_json::{Map, Value, json};
+
+use crate::exit::{Failure, USAGE};
+
+/// Which engine.
+#[derive(clap::Args)]
+pub(crate) struct EngineArguments {
+    /// What runs the model; `auto` takes ONNX Runtime if it finds one that works, else tract [default: what
+    /// OPSCOPE_ENGINE says, else auto]
+    #[arg(long, value_name = "ENGINE", value_parser = engine_kind(), help_heading = "Engine")]
+    engine: Option<EngineKind>,
+    /// Where ONNX Runtime's library is: the file, or a directory that has it [default: what OPSCOPE_ENGINE_LIB says,
+    /// else beside the Python package `onnxruntime`]
+    #[arg(long, value_name = "FILE|DIR", help_heading = "Engine")]
+    engine_lib: Option<PathBuf>,
+}
+
+/// What of a model runs, and where.
+#[derive(clap::Args)]
+pub(crate) struct GraphArguments {
+    /// Run the graph that the model has, or what ONNX Runtime makes of it to run it fast
+    #[arg(long, value_name = "GRAPH", default_value = "original", value_parser = graph_kind(), help_heading = "Engine")]
+    graph: GraphKind,
+    /// An execution provider of ONNX Runtime to run operators on, such as `cuda` or `cuda:1`; may be repeated, the
+    /// preferred one first. What none of them has runs on the CPU
+    #[arg(long, value_name = "NAME", help_heading = "Engine")]
+    provider: Vec<String>,
+}
+
+fn engine_kind() -> impl TypedValueParser<Value = EngineKind> {
+    let names = EngineKind::ALL.map(EngineKind::name);
+    PossibleValuesParser::new(names).try_map(|text| text.parse::<EngineKind>())
+}
+
+fn graph_kind() -> impl TypedValueParser<Value = GraphKind> {
+    let names = [GraphKind::Original, GraphKind::Executed].map(GraphKind::name);
+    PossibleValuesParser::new(names).try_map(|text| text.parse::<GraphKind>())
+}
+
+impl EngineArguments {
+    fn wanted(&self) -> Result<Wanted, Failure> {
+        if self.engine == Some(EngineKind::Tract) && self.engine_lib.is_some() {
+            let message = "--engine-lib says where ONNX Runtime is, and --engine asks for tract";
+            return Err(Failure::message(USAGE, message));
+        }
+        let of_environment = Wanted::from_environment()?;
+        let of_option = self.engine_lib.as_ref().map(|path| NamedLibrary {
+            path: path.clone(),
+            named_by: "--engine-lib",
+        });
+        // An option counts more than a variable: whoever gives the library by one wants it.
+        let implied = of_option.as_ref().map(|_| EngineKind::OnnxRuntime);
+        Ok(Wanted {
+            kind: self.engine.or(implied).unwrap_or(of_environment.kind),
+            library: of_option.or(of_environment.library),
+        })
+    }
+
+    /// Chooses the engine, and says on standard error which one it is.
+    pub(crate) fn choose(&self) -> Result<Chosen, Failure> {
+        let chosen = choice::choose(&self.wanted()?)?;
+        tell(&chosen, false);
+        Ok(chosen)
+    }
+}
+
+/// Says which engine it is, unless `is_quiet`, and what was wrong with another one.
+#[expect(clippy::print_stderr, reason = "talk goes to standard error")]
+fn tell(chosen: &Chosen, is_quiet: bool) {
+    if let Some(warning) = &chosen.warning {
+        eprintln!("opscope: warning: {warning}");
+    }
+    if !is_quiet {
+        eprintln!("opscope: engine: {}", chosen.reason);
+    }
+}
+
+/// The engine of a run, and how it prepares models.
+#[derive(Clone)]
+pub(crate) struct EngineInUse {
+    chosen: Chosen,
+    options: LoadOptions,
+}
+
+impl EngineInUse {
+    /// Chooses the engine, and says which one it is, unless `is_quiet`.
+    pub(crate) fn new(
+        engine: &EngineArguments,
+        graph: &GraphArguments,
+        n_threads: usize,
+        is_quiet: bool,
+    ) -> Result<EngineInUse, Failure> {
+        let chosen = choice::choose(&engine.wanted()?)?;
+        if chosen.kind == EngineKind::Tract {
+            let option = match (graph.graph, graph.provider.first()) {
+                (GraphKind::Executed, _) => Some("--graph executed".to_owned()),
+                (GraphKind::Original, Some(name)) => Some(format!("--provider {name}")),
+                (GraphKind::Original, None) => None,
+            };
+            if let Some(option) = option {
+                let why = chosen.warning.as_ref().unwrap_or(&chosen.reason);
+                let message =
+                    format!("{option} needs ONNX Runtime, and the engine is tract: {why}");
+                return Err(Failure::message(USAGE, message));
+            }
+        }
+        tell(&chosen, is_quiet);
+        let options = LoadOptions {
+            graph: graph.graph,
+            providers: graph.provider.clone(),
+            ..LoadOptions::with_threads(n_threads)
+        };
+        Ok(EngineInUse { chosen, options })
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.chosen.engine.name()
+    }
+
+    pub(crate) fn load(&self, source: ModelSource<'_>) -> Result<Box<dyn LoadedModel>, Failure> {
+        let loaded = self.chosen.engine.load(source, &self.options);
+        loaded.map_err(|error| match error {
+            // Nothing has been done yet: what cannot be had is what was asked for beside the model.
+            EngineError::Engine { .. } if self.options != self.plain_options() => {
+                Failure::new(USAGE, error)
+            }
+            error => error.into(),
+        })
+    }
+
+    fn plain_options(&self) -> LoadOptions {
+        LoadOptions::with_threads(self.options.n_threads)
+    }
+
+    /// Adds what a report says of it; `engine` is the word that `--engine` takes.
+    pub(crate) fn add_to(&self, report: &mut Map<String, Value>) {
+        report.insert("engine".into(), json!(self.chosen.kind.name()));
+        report.insert("engine_version".into(), json!(self.chosen.engine.version()));
+        report.insert("engine_library".into(), json!(self.library()));
+        report.insert("engine_reason".into(), json!(self.chosen.reason));
+        report.insert("engine_graph".into(), json!(self.options.graph.name()));
+        report.insert("engine_providers".into(), json!(self.options.providers));
+    }
+
+    /// Adds it to the record of a run.
+    pub(crate) fn record(&self, record: &mut RunRecord) {
+        record.engine = Program {
+            name: self.name().to_owned(),
+            version: self.chosen.engine.version().map(str::to_owned),
+        };
+        record.engine_library = self.library();
+        record.engine_graph = Some(self.options.graph.name().to_owned());
+        record.engine_providers.clone_from(&self.options.providers);
+        record.n_engine_threads = self.options.n_threads as u64;
+    }
+
+    fn library(&self) -> Option<String> {
+        let library = self.chosen.engine.library();
+        library.map(|path| path.display().to_string())
+    }
+}

@@ -1,0 +1,318 @@
+//! Choosing the engine: tract, which is part of a build, or ONNX Runtime, whose library is looked for.
+
+mod find;
+mod library;
+mod python;
+mod surroundings;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Arc;
+
+use self::find::{Found, find, named};
+use self::surroundings::Surroundings;
+use crate::{Engine, EngineError, SharedEngine};
+
+pub use self::surroundings::look_in_package;
+
+/// The variable that says which engine runs models.
+pub const ENGINE_VARIABLE: &str = "OPSCOPE_ENGINE";
+/// The variable that says where ONNX Runtime's library is.
+pub const LIBRARY_VARIABLE: &str = "OPSCOPE_ENGINE_LIB";
+/// The variable with which other programs of ONNX Runtime's Rust interface are told so.
+const SHARED_VARIABLE: &str = "ORT_DYLIB_PATH";
+
+/// Which engine runs models.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// ONNX Runtime if there is one that can be loaded, else tract.
+    #[default]
+    Auto,
+    /// tract.
+    Tract,
+    /// ONNX Runtime.
+    OnnxRuntime,
+}
+
+impl EngineKind {
+    /// All of them.
+    pub const ALL: [EngineKind; 3] = [EngineKind::Auto, EngineKind::Tract, EngineKind::OnnxRuntime];
+
+    /// The word for it in options and variables.
+    pub fn name(self) -> &'static str {
+        match self {
+            EngineKind::Auto => "auto",
+            EngineKind::Tract => "tract",
+            EngineKind::OnnxRuntime => "onnxruntime",
+        }
+    }
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for EngineKind {
+    type Err = String;
+
+    /// # Errors
+    /// Text that names the words that are allowed.
+    fn from_str(text: &str) -> Result<EngineKind, String> {
+        let found = EngineKind::ALL.into_iter().find(|kind| kind.name() == text);
+        found.ok_or_else(|| "expected auto, tract or onnxruntime".to_owned())
+    }
+}
+
+/// What a user asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Which engine.
+    pub kind: EngineKind,
+    /// Where ONNX Runtime's library is. Whoever names one wants it: [`EngineKind::Auto`] means
+    /// [`EngineKind::OnnxRuntime`] then.
+    pub library: Option<NamedLibrary>,
+}
+
+/// A library that a user named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedLibrary {
+    /// The file, or a directory that has it: itself, in `lib`, or in the Python package `onnxruntime` below it.
+    pub path: PathBuf,
+    /// What named it, such as an option or a variable.
+    pub named_by: &'static str,
+}
+
+impl Wanted {
+    /// What `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB` ask for. An empty variable is as none.
+    ///
+    /// # Errors
+    /// [`EngineError::NoEngine`] if the first one has another word than those of [`EngineKind`].
+    pub fn from_environment() -> Result<Wanted, EngineError> {
+        Wanted::from_variables(|name| std::env::var_os(name))
+    }
+
+    fn from_variables(
+        variable: impl Fn(&str) -> Option<std::ffi::OsString>,
+    ) -> Result<Wanted, EngineError> {
+        let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+        let kind = match set(ENGINE_VARIABLE) {
+            None => EngineKind::Auto,
+            Some(text) => {
+                let text = text.to_string_lossy();
+                text.parse().map_err(|expected| {
+                    no_engine(format!("{ENGINE_VARIABLE} is `{text}`: {expected}"))
+                })?
+            }
+        };
+        let library = set(LIBRARY_VARIABLE).map(|path| NamedLibrary {
+            path: path.into(),
+            named_by: LIBRARY_VARIABLE,
+        });
+        Ok(Wanted { kind, library })
+    }
+}
+
+/// An engine, and why it is this one.
+#[derive(Clone)]
+pub struct Chosen {
+    /// Which one it is; never [`EngineKind::Auto`].
+    pub kind: EngineKind,
+    /// The engine.
+    pub engine: SharedEngine,
+    /// Its name and version, where it is, and why it was chosen, in one line.
+    pub reason: String,
+    /// A library was found that could not be used, and what the reason was.
+    pub warning: Option<String>,
+}
+
+impl fmt::Debug for Chosen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chosen")
+            .field("engine", &self.engine.name())
+            .field("reason", &self.reason)
+            .field("warning", &self.warning)
+            .finish()
+    }
+}
+
+/// The engine that `wanted` means here. A library is loaded to see whether it can be.
+///
+/// # Errors
+/// [`EngineError::NoEngine`] with what would help: the wanted engine is not part of this build, there is no library, or
+/// it cannot be loaded. [`EngineKind::Auto`] fails only if nothing is left.
+pub fn choose(wanted: &Wanted) -> Result<Chosen, EngineError> {
+    Chooser {
+        around: Surroundings::of_process,
+        load: built_in_loader(),
+        tract: built_in_tract(),
+    }
+    .choose(wanted)
+}
+
+/// Loads ONNX Runtime from a file.
+type Loader = fn(&Path) -> Result<SharedEngine, EngineError>;
+
+/// What there is to choose from.
+struct Chooser<A> {
+    around: A,
+    /// `None` in a build without ONNX Runtime.
+    load: Option<Loader>,
+    /// `None` in a build without tract.
+    tract: Option<SharedEngine>,
+}
+
+/// Why there is no ONNX Runtime.
+enum Trouble {
+    /// Not in this build.
+    NotBuilt,
+    /// No library was found; what was looked at.
+    Missing(String),
+    /// A library that was found or named cannot be used.
+    Unusable(String),
+}
+
+impl Trouble {
+    /// What is wrong, and what would help.
+    fn text(&self) -> String {
+        match self {
+            Trouble::NotBuilt => {
+                "this build has no ONNX Runtime: build it with `--features onnxruntime`".to_owned()
+            }
+            Trouble::Missing(text) => {
+                format!(
+                    "{text}; `pip install onnxruntime` gives one, --engine-lib or {LIBRARY_VARIABLE} names one"
+                )
+            }
+            Trouble::Unusable(text) => text.clone(),
+        }
+    }
+}
+
+/// What a build without any engine says.
+const NO_ENGINE: &str = "this build has no engine to run models with: build it with \
+                         `--features onnxruntime` or `--features tract`";
+
+impl<A: Fn() -> Surroundings> Chooser<A> {
+    fn choose(&self, wanted: &Wanted) -> Result<Chosen, EngineError> {
+        match (wanted.kind, &wanted.library) {
+            (EngineKind::Tract, _) => self.tract(),
+            (EngineKind::Auto, None) => self.auto(),
+            (EngineKind::OnnxRuntime, _) | (EngineKind::Auto, Some(_)) => {
+                let chosen = self.onnx_runtime(wanted.library.as_ref());
+                chosen.map_err(|trouble| no_engine(trouble.text()))
+            }
+        }
+    }
+
+    fn tract(&self) -> Result<Chosen, EngineError> {
+        let Some(engine) = &self.tract else {
+            let text = "this build has no tract: build it with `--features tract`";
+            return Err(no_engine(text.to_owned()));
+        };
+        Ok(Chosen {
+            kind: EngineKind::Tract,
+            reason: format!("{}, as asked for", title(&**engine)),
+            engine: engine.clone(),
+            warning: None,
+        })
+    }
+
+    fn auto(&self) -> Result<Chosen, EngineError> {
+        let trouble = match self.onnx_runtime(None) {
+            Ok(chosen) => return Ok(chosen),
+            Err(trouble) => trouble,
+        };
+        let Some(engine) = &self.tract else {
+            return Err(no_engine(match trouble {
+                Trouble::NotBuilt => NO_ENGINE.to_owned(),
+                trouble => format!("{}; this build has no tract", trouble.text()),
+            }));
+        };
+        let title = title(&**engine);
+        let engine = engine.clone();
+        Ok(match trouble {
+            Trouble::Unusable(text) => Chosen {
+                kind: EngineKind::Tract,
+                engine,
+                reason: format!("{title}: the ONNX Runtime that was found cannot be used"),
+                warning: Some(text),
+            },
+            trouble => Chosen {
+                kind: EngineKind::Tract,
+                engine,
+                reason: format!("{title}: {}", trouble.text()),
+                warning: None,
+            },
+        })
+    }
+
+    fn onnx_runtime(&self, library: Option<&NamedLibrary>) -> Result<Chosen, Trouble> {
+        let load = self.load.ok_or(Trouble::NotBuilt)?;
+        let Found { path, how } = match library {
+            Some(library) => named(&library.path, library.named_by).map_err(Trouble::Unusable),
+            None => {
+                let around = (self.around)();
+                match around.path(SHARED_VARIABLE) {
+                    Some(path) => named(path, SHARED_VARIABLE).map_err(Trouble::Unusable),
+                    None => find(&around).map_err(Trouble::Missing),
+                }
+            }
+        }?;
+        let engine = load(&path).map_err(|error| {
+            let reason = match error {
+                EngineError::Library { reason, .. } => reason,
+                other => other.to_string(),
+            };
+            let path = path.display();
+            Trouble::Unusable(format!(
+                "the library `{path}`, {how}, cannot be used: {reason}"
+            ))
+        })?;
+        Ok(Chosen {
+            kind: EngineKind::OnnxRuntime,
+            reason: format!("{} of `{}`, {how}", title(&*engine), path.display()),
+            engine,
+            warning: None,
+        })
+    }
+}
+
+/// Name and version.
+fn title(engine: &dyn Engine) -> String {
+    match engine.version() {
+        Some(version) => format!("{} {version}", engine.name()),
+        None => engine.name().to_owned(),
+    }
+}
+
+fn no_engine(reason: String) -> EngineError {
+    EngineError::NoEngine { reason }
+}
+
+#[cfg(feature = "onnxruntime")]
+#[expect(clippy::unnecessary_wraps, reason = "other builds have none")]
+fn built_in_loader() -> Option<Loader> {
+    Some(|path| Ok(Arc::new(crate::onnx::OnnxRuntime::load(path)?)))
+}
+
+#[cfg(not(feature = "onnxruntime"))]
+fn built_in_loader() -> Option<Loader> {
+    None
+}
+
+#[cfg(feature = "tract")]
+#[expect(clippy::unnecessary_wraps, reason = "other builds have none")]
+fn built_in_tract() -> Option<SharedEngine> {
+    Some(Arc::new(crate::onnx::Tract))
+}
+
+#[cfg(not(feature = "tract"))]
+fn built_in_tract() -> Option<SharedEngine> {
+    None
+}
+
+#[cfg(test)]
+mod tests;

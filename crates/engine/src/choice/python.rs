@@ -1,0 +1,213 @@
+//! Where Python packages of the active environment lie. No Python is started to find out.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::library::names_in;
+use super::surroundings::Surroundings;
+
+/// The name of the package, and of its directory. `onnxruntime-gpu` and other builds have it too.
+const PACKAGE: &str = "onnxruntime";
+/// The directory in it that has the libraries.
+const LIBRARIES: &str = "capi";
+/// Most bytes of pyenv's file of versions that are looked at.
+const PYENV_BYTES_MAX: u64 = 4096;
+
+/// An environment of Python.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// What makes it count, such as `VIRTUAL_ENV`.
+    pub(super) whose: String,
+    /// Its root.
+    pub(super) root: PathBuf,
+    /// The directories in which the package would lie.
+    packages: Vec<PathBuf>,
+    /// Further directories that may hold libraries.
+    pub(super) more: Vec<PathBuf>,
+}
+
+impl Place {
+    fn of_prefix(whose: &str, prefix: &Path) -> Place {
+        Place {
+            whose: whose.to_owned(),
+            root: prefix.to_owned(),
+            packages: package_dirs(prefix),
+            more: Vec::new(),
+        }
+    }
+
+    /// Directories that hold the package's libraries.
+    pub(super) fn library_dirs(&self) -> Vec<PathBuf> {
+        let of_packages = self.packages.iter().map(|dir| dir.join(LIBRARIES));
+        of_packages.chain(self.more.iter().cloned()).collect()
+    }
+
+    /// A package that is there and brings no library of its own.
+    pub(super) fn old_package(&self) -> Option<OldPackage> {
+        let is_installed = |dir: &&PathBuf| {
+            let names = names_in(&dir.join(LIBRARIES));
+            names
+                .iter()
+                .any(|name| name.starts_with("onnxruntime_pybind11_state"))
+        };
+        let dir = self.packages.iter().find(is_installed)?;
+        Some(OldPackage {
+            version: installed_version(dir),
+            dir: dir.clone(),
+        })
+    }
+}
+
+/// A package from before the time when packages had the library as a file of its own.
+#[derive(Debug)]
+pub(super) struct OldPackage {
+    pub(super) dir: PathBuf,
+    pub(super) version: Option<String>,
+}
+
+/// The environments, those first that count most. Each root is listed once.
+pub(super) fn places(around: &Surroundings) -> Vec<Place> {
+    let mut places = Vec::new();
+    if let Some(package) = &around.host_package {
+        places.push(Place {
+            whose: "this interpreter".to_owned(),
+            root: package.clone(),
+            packages: vec![package.clone()],
+            more: Vec::new(),
+        });
+    }
+    if let Some(prefix) = around.path("VIRTUAL_ENV") {
+        places.push(Place::of_prefix("VIRTUAL_ENV", prefix));
+    }
+    if let Some(prefix) = around.path("CONDA_PREFIX") {
+        // Conda has the library without Python too.
+        let more = vec![prefix.join("lib")];
+        let place = Place::of_prefix("CONDA_PREFIX", prefix);
+        places.push(Place { more, ..place });
+    }
+    for prefix in prefixes_of_python(around) {
+        places.push(Place::of_prefix("the `python3` on PATH", &prefix));
+    }
+    places.push(Place {
+        whose: "the system".to_owned(),
+        root: around.system_packages.clone(),
+        packages: vec![around.system_packages.join(PACKAGE)],
+        more: Vec::new(),
+    });
+    let user = around.path("PYTHONUSERBASE").map(Path::to_owned);
+    let user = user.or_else(|| around.path("HOME").map(|home| home.join(".local")));
+    if let Some(base) = user {
+        places.push(Place::of_prefix("the user", &base));
+    }
+    let mut seen = BTreeSet::new();
+    places.retain(|place| seen.insert(place.root.clone()));
+    places
+}
+
+/// The directory in an environment, or beside other packages, that has the package's libraries.
+pub(super) fn library_dirs_in(dir: &Path) -> Vec<PathBuf> {
+    let mut dirs = vec![dir.join(LIBRARIES), dir.join(PACKAGE).join(LIBRARIES)];
+    let packages = package_dirs(dir);
+    dirs.extend(packages.iter().map(|package| package.join(LIBRARIES)));
+    dirs
+}
+
+/// Where the package would lie in an installation of Python.
+fn package_dirs(prefix: &Path) -> Vec<PathBuf> {
+    let mut dirs = Vec::new();
+    // Debian's pip installs into `local`.
+    for lib in ["lib", "lib64", "local/lib"] {
+        let lib = prefix.join(lib);
+        let pythons = names_in(&lib);
+        for python in pythons.iter().filter(|name| name.starts_with("python3")) {
+            for packages in ["site-packages", "dist-packages"] {
+                dirs.push(lib.join(python).join(packages).join(PACKAGE));
+            }
+        }
+    }
+    if cfg!(target_os = "windows") {
+        dirs.push(prefix.join("Lib/site-packages").join(PACKAGE));
+    }
+    dirs
+}
+
+/// The prefixes of the `python3` that a shell would start: the one that it seems to be in, which is that of a virtual
+/// environment, and the one that it really is in.
+fn prefixes_of_python(around: &Surroundings) -> Vec<PathBuf> {
+    let name = match cfg!(target_os = "windows") {
+        true => "python.exe",
+        false => "python3",
+    };
+    let dirs = around.path("PATH").map(std::env::split_paths);
+    let Some(python) = dirs
+        .into_iter()
+        .flatten()
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .map(|dir| dir.join(name))
+        .find(|path| path.is_file())
+    else {
+        return Vec::new();
+    };
+    if let Some(prefix) = prefix_of_pyenv(&python, around) {
+        return vec![prefix];
+    }
+    let mut prefixes = Vec::new();
+    prefixes.extend(prefix_of(&python));
+    prefixes.extend(
+        fs::canonicalize(&python)
+            .ok()
+            .as_deref()
+            .and_then(prefix_of),
+    );
+    prefixes
+}
+
+/// `/a` of `/a/bin/python3`.
+fn prefix_of(python: &Path) -> Option<PathBuf> {
+    let dir = python.parent()?;
+    let is_root = cfg!(target_os = "windows") && !dir.ends_with("Scripts");
+    match is_root {
+        true => Some(dir.to_owned()),
+        false => dir.parent().map(Path::to_owned),
+    }
+}
+
+/// The version that a starter of pyenv stands for, as the variable or pyenv's global file has it. Files of single
+/// directories are not looked for.
+fn prefix_of_pyenv(python: &Path, around: &Surroundings) -> Option<PathBuf> {
+    let dir = python.parent()?;
+    let root = dir.parent().filter(|_| dir.ends_with("shims"))?;
+    let versions = root.join("versions");
+    if !versions.is_dir() {
+        return None;
+    }
+    let chosen = match around.variables.get("PYENV_VERSION") {
+        Some(chosen) => chosen.to_str()?.to_owned(),
+        None => {
+            let file = fs::File::open(root.join("version")).ok()?;
+            let mut text = String::new();
+            file.take(PYENV_BYTES_MAX).read_to_string(&mut text).ok()?;
+            text
+        }
+    };
+    // Several versions are separated by colons or spaces; the first one has `python3`.
+    let first = chosen
+        .split([':', ' ', '\n', '\r'])
+        .find(|part| !part.is_empty())?;
+    let is_name = Path::new(first).components().count() == 1 && first != "..";
+    let prefix = versions.join(first);
+    (is_name && prefix.is_dir()).then_some(prefix)
+}
+
+/// The version of an installed package, from the directory in which pip describes it.
+fn installed_version(package: &Path) -> Option<String> {
+    let names = names_in(package.parent()?);
+    names.iter().find_map(|name| {
+        let name = name.strip_suffix(".dist-info")?;
+        let (package, version) = name.rsplit_once('-')?;
+        let is_of_package = ["onnxruntime", "onnxruntime_gpu"].contains(&package);
+        is_of_package.then(|| version.to_owned())
+    })
+}
