@@ -3,14 +3,35 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use opscope_store::file_format::npy;
+use opscope_store::file_format::npy::{self, Items, NpyHeader};
+use opscope_tensor::DType;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let Ok(tensor) = npy::from_bytes(bytes.to_vec()) {
-        let mut written = npy::encode_header(tensor.dtype(), tensor.shape()).unwrap();
-        written.extend_from_slice(tensor.bytes());
-        let again = npy::from_bytes(written).unwrap();
-        assert_eq!(again.bytes(), tensor.bytes());
-        assert_eq!(again.shape(), tensor.shape());
+    for wanted in [DType::BF16, DType::I4, DType::F8E4M3FNUZ] {
+        if let Ok(tensor) = npy::from_bytes_as(bytes.to_vec(), Some(wanted)) {
+            tensor.view().check().unwrap();
+        }
     }
+    let Ok(tensor) = npy::from_bytes(bytes.to_vec()) else {
+        return;
+    };
+    let written = match tensor.dtype() {
+        DType::String => {
+            let Ok((header, data)) = npy::text_array(tensor.view()) else {
+                return;
+            };
+            [header, data].concat()
+        }
+        // Names that are only read.
+        DType::BF16 | DType::F8E5M2 => return,
+        dtype => {
+            let header = npy::encode_header(dtype, tensor.shape()).unwrap();
+            [&header, tensor.bytes()].concat()
+        }
+    };
+    let (header, _) = NpyHeader::decode(&written).unwrap();
+    assert!(!matches!(header.items, Items::Void(_)));
+    let again = npy::from_bytes(written).unwrap();
+    assert_eq!(again.shape(), tensor.shape());
+    assert_eq!(again.bytes(), tensor.bytes());
 });

@@ -8,27 +8,30 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from engines import Engine
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    # Tests elsewhere run the tool where no engine is installed.
+    from engines import Engine
 
 TIMEOUT_SECONDS = 120
 
 
 @dataclass(frozen=True)
 class Binary:
-    """The `opscope` executable, and the engine that `dump` is told to use.
+    """The `opscope` executable, and the engine that `dump` is told to use, if any.
 
     Every call demands success and shows what the tool said when it is refused.
     """
 
     path: Path
-    engine: Engine
+    engine: Engine | None = None
 
     @classmethod
-    def from_environment(cls, engine: Engine) -> Binary:
+    def from_environment(cls, engine: Engine | None = None) -> Binary:
         """Raise LookupError unless the environment variable OPSCOPE names an executable file."""
         setting = os.environ.get("OPSCOPE")
         if not setting:
@@ -39,7 +42,7 @@ class Binary:
         return cls(path, engine)
 
     def command(self, name: object, *args: object) -> list[str]:
-        chosen = self.engine.options if name == "dump" else []
+        chosen = self.engine.options if self.engine and name == "dump" else []
         return [str(part) for part in (self.path, name, *chosen, *args)]
 
     def run(self, name: str, *args: object, cwd: Path | None = None) -> str:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 from cases import Tolerance
+from dump_data import DATA_TYPES
 from numpy.typing import NDArray
+
+# By their numbers in a dump file; numpy alone has no bfloat16.
+DTYPES = {**DATA_TYPES, 27: ml_dtypes.bfloat16}
 
 
 def difference(actual: NDArray, expected: NDArray, tolerance: Tolerance) -> str | None:

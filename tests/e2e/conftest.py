@@ -63,11 +63,11 @@ def opscope(engine: Engine) -> Binary:
 
 @pytest.fixture(scope="session")
 def tool() -> Binary:
-    """For what runs no model, whatever the engine."""
-    return binary(ENGINES[0])
+    """For what runs no model."""
+    return binary()
 
 
-def binary(engine: Engine) -> Binary:
+def binary(engine: Engine | None = None) -> Binary:
     try:
         return Binary.from_environment(engine)
     except LookupError as error:

@@ -11,7 +11,6 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,7 +27,6 @@ DATA_TYPES = {
     10: np.uint64,
     11: np.bool_,
     12: np.float64,
-    27: ml_dtypes.bfloat16,
 }
 
 NCHW, ND = 0, 2

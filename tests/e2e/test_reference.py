@@ -10,8 +10,7 @@ import onnx
 import pytest
 import reference
 from cases import CASES, DIGITS, DIGITS_CASE, EXACT, MODELS, SINGLE, Case, Tolerance
-from compare import difference
-from dump_data import DATA_TYPES
+from compare import DTYPES, difference
 from numpy.typing import NDArray
 from onnx import numpy_helper
 from reference import Operator
@@ -29,7 +28,7 @@ def test_every_slot_has_a_value(case: Case, generated: Path, operators_of: Looku
     for operator in operators:
         assert operator.name and operator.outputs and operator.slots
         for _, _, value in operator.slots:
-            assert value.dtype in DATA_TYPES.values()
+            assert value.dtype in DTYPES.values()
             assert value.size > 0
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 import torch
 
+# Models of ONNX run in the embedded engine, whatever this environment has.
+os.environ["OPSCOPE_ENGINE"] = "tract"
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
 

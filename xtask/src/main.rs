@@ -73,6 +73,10 @@ fn test() -> Result<()> {
     let mut tests = cargo(&["test", "--workspace", "--locked"]);
     // User converters of the drop-in are Python scripts that need numpy.
     python::provide(&mut tests, E2E_REQUIREMENTS)?;
+    // Tests of ONNX Runtime skip themselves without its library; the others mean the embedded engine.
+    let library = python::onnxruntime_library(E2E_REQUIREMENTS)?;
+    tests.env("OPSCOPE_ENGINE_LIB", library);
+    tests.env("OPSCOPE_ENGINE", "tract");
     run("tests", tests)?;
     let mut doc = cargo(&[
         "doc",

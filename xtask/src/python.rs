@@ -63,24 +63,23 @@ pub(crate) fn provide(command: &mut Command, requirements: &str) -> Result<()> {
     Ok(())
 }
 
-/// The shared library of the package `onnxruntime` among those of a requirements file.
+/// The shared library of ONNX Runtime that is among the packages of a requirements file.
 pub(crate) fn onnxruntime_library(requirements: &str) -> Result<PathBuf> {
     let mut python = with_packages(requirements)?;
-    python.args([
-        "-c",
-        "import importlib.util as u; print(u.find_spec('onnxruntime').submodule_search_locations[0])",
-    ]);
-    let output = python.output().context("cannot run Python")?;
-    let package = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    let dir = Path::new(&package).join("capi");
-    let entries = fs::read_dir(&dir).with_context(|| format!("cannot read `{}`", dir.display()))?;
-    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
-    let is_library = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with("libonnxruntime.")
-    };
-    let library = paths.filter(is_library).max();
-    library.with_context(|| format!("`{}` has no library of ONNX Runtime", dir.display()))
+    let locate = "import importlib.util as u; print(u.find_spec('onnxruntime').origin)";
+    let output = python.args(["-c", locate]).output();
+    let output = output.context("cannot run Python")?;
+    let module = PathBuf::from(String::from_utf8(output.stdout)?.trim());
+    let dir = module.with_file_name("capi");
+    let files = fs::read_dir(&dir).with_context(|| format!("cannot list `{}`", dir.display()))?;
+    for file in files {
+        let file = file?;
+        let name = file.file_name();
+        if name.to_string_lossy().starts_with("libonnxruntime.so") {
+            return Ok(file.path());
+        }
+    }
+    bail!("`{}` has no `libonnxruntime.so`", dir.display())
 }
 
 fn python_in(dir: &Path) -> Command {

@@ -79,7 +79,7 @@ impl Process {
     fn load(&self, source: ModelSource<'_>) -> Answer<u32> {
         self.check_executor("a model was loaded")?;
         let file_stem = match source {
-            ModelSource::File(path) => file_stem(path),
+            ModelSource::File(path) | ModelSource::Part { path, .. } => file_stem(path),
             ModelSource::Memory(_) => String::new(),
         };
         let mut engine = self.load_engine(source)?;
@@ -197,8 +197,8 @@ impl Process {
             EngineError::Operator { .. } => self.inner_error(RT_MODEL_EXECUTE, &text),
             EngineError::Input(_) => self.inner_error(GE_PARAM_INVALID, &text),
             EngineError::Library { .. }
-            | EngineError::Watch { .. }
             | EngineError::NoEngine { .. }
+            | EngineError::Watch { .. }
             | EngineError::Engine { .. }
             | EngineError::Stopped => self.inner_error(GE_INTERNAL_ERROR, &text),
         }

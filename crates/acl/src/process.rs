@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use opscope_config::Environment;
-use opscope_engine::{Engine, SharedEngine};
+use opscope_engine::SharedEngine;
 
 use crate::callback::DumpCallback;
 use crate::control::ControlFile;

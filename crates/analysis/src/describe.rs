@@ -7,15 +7,20 @@ use opscope_store::dump::read_mapping;
 use opscope_store::file_format::dump_data::{DumpTensor, TensorEntry};
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::tree::mindspore::TensorFileName;
-use opscope_tensor::{Layout, NonFinite, Shape, ShapeError, Stats, TensorView, non_finite, stats};
+use opscope_tensor::{
+    DType, Layout, NonFinite, Shape, ShapeError, Stats, TensorView, non_finite, stats, text,
+};
 
-use crate::convert::decode_tensor;
+use crate::convert::{ConvertError, Elements, decode_tensor};
+use crate::element::escaped;
 use crate::overflow::{Finding, findings, records};
 use crate::tensor_file::TensorFile;
 use crate::{Element, FileKind};
 
 /// Elements that are shown of each tensor.
 pub const N_FIRST_ELEMENTS: usize = 8;
+/// Bytes of a text that are shown.
+const N_TEXT_BYTES: usize = 32;
 
 /// One dump file, nano dump or array.
 #[derive(Debug)]
@@ -82,8 +87,10 @@ pub struct TensorDescription {
     pub stats: Option<Stats>,
     /// Counts of NaN and infinities; of complex numbers, those of both parts together.
     pub non_finite: NonFinite,
-    /// The first elements.
+    /// The first elements; none of text.
     pub first: Vec<Element>,
+    /// The first elements of text, the beginning of each, on one line ([`escaped`]).
+    pub first_texts: Vec<String>,
     /// Why there are no statistics and elements.
     pub problem: Option<String>,
 }
@@ -165,11 +172,47 @@ fn header_of(file: &TensorFile, tensor: &DumpTensor<'_>) -> TensorDescription {
         stats: None,
         non_finite: NonFinite::default(),
         first: Vec::new(),
+        first_texts: Vec::new(),
         problem: None,
     }
 }
 
+/// The beginnings of the first texts.
+fn first_texts(tensor: &DumpTensor<'_>) -> Result<Vec<String>, ConvertError> {
+    let elements = Elements::of(tensor)?;
+    let view = TensorView {
+        dtype: elements.dtype,
+        shape: &elements.shape,
+        layout: Layout::Nd,
+        bytes: &elements.bytes,
+    };
+    let texts = text::iter(view).map_err(|source| ConvertError::Text {
+        slot: slot_name(tensor),
+        source: source.into(),
+    })?;
+    Ok(texts.take(N_FIRST_ELEMENTS).map(beginning).collect())
+}
+
+/// A text on one line, cut between characters if it is long.
+fn beginning(text: &[u8]) -> String {
+    let Some(cut) = text.get(..N_TEXT_BYTES).filter(|cut| *cut != text) else {
+        return escaped(text);
+    };
+    let n = match str::from_utf8(cut) {
+        Err(error) if error.error_len().is_none() => error.valid_up_to(),
+        _ => cut.len(),
+    };
+    format!("{}…", escaped(&cut[..n]))
+}
+
 fn add_values(description: &mut TensorDescription, tensor: &DumpTensor<'_>) {
+    if tensor.entry.dtype() == Some(DType::String) {
+        match first_texts(tensor) {
+            Ok(texts) => description.first_texts = texts,
+            Err(error) => description.problem = Some(chain(&error)),
+        }
+        return;
+    }
     match decode_tensor(tensor) {
         Ok(decoded) => {
             let view = TensorView {

@@ -107,6 +107,24 @@ pub(crate) fn short_float(value: f64) -> String {
     }
 }
 
+/// A text on one line: control characters and the backslash as in the sources of programs, bytes that
+/// are no UTF-8 as `\xff`.
+pub(crate) fn escaped(text: &[u8]) -> String {
+    let mut line = String::with_capacity(text.len());
+    for chunk in text.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c.is_control() || c == '\\' {
+                true => line.extend(c.escape_default()),
+                false => line.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            line.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+    line
+}
+
 fn array<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
     bytes.try_into().ok()
 }
@@ -114,6 +132,19 @@ fn array<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_stay_on_one_line() {
+        let cases: [(&[u8], &str); 4] = [
+            ("\u{e4} b'\"".as_bytes(), "\u{e4} b'\""),
+            (b"a\nb\\n\t\0", r"a\nb\\n\t\u{0}"),
+            (b"\xffx\xc3", r"\xffx\xc3"),
+            (b"", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(escaped(text), expected);
+        }
+    }
 
     #[test]
     fn floats_are_short() {

@@ -202,7 +202,7 @@ fn descriptions_and_overviews() {
             .problem
             .as_ref()
             .unwrap()
-            .contains("no value")
+            .contains("takes 16 bytes or more, found 1")
     );
 
     let overview = overview::directory(dir.path(), 2);

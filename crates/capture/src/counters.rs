@@ -78,7 +78,9 @@ impl Counters {
 /// Selected tensors that never reached the sink, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// The engine did not show them: it holds the value in a form without bytes, such as text.
+    /// The engine did not show them: it holds the value in a form without bytes, such as a sequence, or
+    /// where it cannot be read. Or they were to be computed ([`FloatView`](crate::FloatView)), and what
+    /// that takes was not shown or does not fit.
     pub n_not_shown: u64,
     /// The operator failed, or the engine broke off while it ran.
     pub n_operator_failed: u64,

@@ -23,6 +23,7 @@ mod plan;
 mod policy;
 mod pool;
 mod probe;
+mod quantised;
 mod queue;
 mod ring;
 mod run_record;
@@ -45,6 +46,7 @@ pub use plan::{
 pub use policy::{FailurePolicy, WhenBehind};
 pub use pool::{Pool, PooledBytes};
 pub use probe::{BorrowError, Probe};
+pub use quantised::{FloatView, Place, Quantised, QuantisedKind, Showing};
 pub use ring::{
     KeptSteps, N_STEPS_BEHIND_MAX, RingOptions, RingReport, TriggerCause, TriggerKind, Triggered,
     Triggers,

@@ -30,6 +30,10 @@ pub struct Plan {
     pub has_parameters: bool,
     /// The same of values that are written into the graph.
     pub has_constants: bool,
+    /// Whether quantising is shown around selected operators: what quantises or dequantises next to them
+    /// is kept too, with both sides, and where a kept value is quantised and nothing in the model
+    /// dequantises it, the floats it stands for are kept beside it. Under [`Purpose::Values`] only.
+    pub shows_quantising: bool,
     /// How many operators are kept under [`Purpose::Overflow`] and [`Purpose::NonFinite`], in a whole
     /// session; `None` is all.
     pub n_overflows_max: Option<u64>,
@@ -288,6 +292,7 @@ impl Plan {
             has_graph_inputs: false,
             has_parameters: false,
             has_constants: false,
+            shows_quantising: false,
             n_overflows_max: None,
         }
     }

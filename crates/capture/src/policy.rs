@@ -74,13 +74,13 @@ impl Shared {
         }
         self.ending.is_capture_ended.store(true, Ordering::Relaxed);
         for job in self.queue.abandon() {
-            self.count_lost(is_judged(&job), job.record.n_slots(), DropReason::Stopped);
+            self.count_lost(is_judged(&job), job.n_slots(), DropReason::Stopped);
         }
     }
 
     /// Queues a record; one that is not taken is counted.
     pub(crate) fn queue_or_drop(&self, job: Job) {
-        let (is_judged, n_slots) = (is_judged(&job), job.record.n_slots());
+        let (is_judged, n_slots) = (is_judged(&job), job.n_slots());
         if let Err(reason) = self.queue.push(job) {
             self.count_lost(is_judged, n_slots, reason);
         }

@@ -1,13 +1,14 @@
 //! One execution of one operator, as an engine shows it.
 
 mod borrowed;
+mod floats;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use opscope_store::record::{ModelId, Operator, Record};
+use opscope_store::record::{ModelId, Operator, Record, Side};
 use opscope_tensor::{DType, Observed, Tensor};
 
 use crate::counters::{DropReason, add};
@@ -15,13 +16,14 @@ use crate::failure::FailureTrace;
 use crate::memos::Memos;
 use crate::overwrite::{Look, Watcher};
 use crate::parameters::Parameters;
+use crate::quantised::{Execution, Parts};
 use crate::queue::{Job, Order, Work};
 use crate::ring::{Hold, TriggerCause};
 use crate::session::Shared;
-use crate::{Failure, FailureDetail, Kept, Purpose, Role, overflow, writer};
+use crate::{Failure, FailureDetail, FloatView, Kept, Purpose, Role, overflow, writer};
 
 pub use self::borrowed::BorrowError;
-pub(crate) use self::borrowed::take;
+pub(crate) use self::borrowed::{take, take_whole};
 
 /// Largest tensor, in bytes, that is looked at on the engine's thread. What is larger costs more time there
 /// than a writer beside the engine costs by fetching it again.
@@ -38,6 +40,8 @@ pub struct Probe {
     memos: Arc<Memos>,
     order: u64,
     position_in_step: u64,
+    /// Which of [`Kept::views`] this execution shows.
+    views: Vec<usize>,
     /// `None` once handed over.
     open: Option<Open>,
     hold: Option<Hold>,
@@ -50,6 +54,8 @@ struct Open {
     graph_inputs: Vec<(usize, Tensor)>,
     /// Likewise of [`Kept::parameters`].
     parameters: Vec<(usize, Tensor)>,
+    /// What [`Probe::views`] take, elements and all.
+    parts: Parts,
 }
 
 impl Probe {
@@ -78,10 +84,12 @@ impl Probe {
             memos,
             order,
             position_in_step,
+            views: Vec::new(),
             open: Some(Open {
                 record,
                 graph_inputs: Vec::new(),
                 parameters: Vec::new(),
+                parts: Parts::default(),
             }),
             hold: None,
         }
@@ -97,22 +105,28 @@ impl Probe {
     /// Whether inputs are to be shown; they must be shown before the operator may overwrite them.
     pub fn wants_inputs(&self) -> bool {
         let kept = &self.kept;
-        !(kept.inputs.is_empty() && kept.graph_inputs.is_empty() && kept.parameters.is_empty())
+        let is_none =
+            kept.inputs.is_empty() && kept.graph_inputs.is_empty() && kept.parameters.is_empty();
+        !is_none || self.views().any(|view| view.needs_side(Side::Input))
     }
 
     /// Whether outputs are to be shown when the operator went well.
     pub fn wants_outputs(&self) -> bool {
         // Only failures are told then; outputs that a failing operator has all the same are taken.
         let is_told = !matches!(self.shared.plan.purpose, Purpose::Failures(_));
-        is_told && !self.kept.outputs.is_empty()
+        let mut views = self.views();
+        is_told
+            && (!self.kept.outputs.is_empty() || views.any(|view| view.needs_side(Side::Output)))
     }
 
     /// Shows the input at `index`. Ignored unless the plan wants it, and when it was shown before.
     pub fn input(&mut self, index: usize, tensor: Tensor) {
+        let tensor = self.memos.recall(tensor);
+        self.show_part((Side::Input, index), &tensor);
         let Some(open) = &mut self.open else {
             return;
         };
-        let tensor = reduced(&self.shared, self.memos.recall(tensor));
+        let tensor = reduced(&self.shared, tensor);
         let graph_inputs = self.kept.graph_inputs.iter();
         if let Some(i) = graph_inputs.clone().position(|kept| kept.position == index) {
             push_once(&mut open.graph_inputs, i, tensor.clone());
@@ -128,10 +142,16 @@ impl Probe {
 
     /// Shows the output at `index`. Ignored unless the plan wants it, and when it was shown before.
     pub fn output(&mut self, index: usize, tensor: Tensor) {
+        let place = (Side::Output, index);
+        if !self.is_part(place) && !self.kept.outputs.contains(&index) {
+            return;
+        }
+        let tensor = self.memos.recall(tensor);
+        self.show_part(place, &tensor);
         if let Some(open) = &mut self.open
             && self.kept.outputs.contains(&index)
         {
-            let tensor = reduced(&self.shared, self.memos.recall(tensor));
+            let tensor = reduced(&self.shared, tensor);
             push_once(&mut open.record.outputs, index, tensor);
         }
     }
@@ -177,6 +197,7 @@ impl Probe {
                 order,
                 record,
                 work,
+                floats: None,
                 hold: self.hold_for_record(),
             },
         );
@@ -203,11 +224,16 @@ impl Probe {
     }
 
     fn submit_values(&self, open: Open) {
-        let Open {
-            record,
-            mut graph_inputs,
-            ..
-        } = open;
+        let execution = Execution {
+            model: open.record.model.clone(),
+            operator: open.record.operator.clone(),
+            step: open.record.step,
+        };
+        self.submit_shown(open.record, open.graph_inputs);
+        self.submit_views(&open.parts, &execution);
+    }
+
+    fn submit_shown(&self, record: Record, mut graph_inputs: Vec<(usize, Tensor)>) {
         let n_shown = record.n_slots() + graph_inputs.len() as u64;
         self.count_missing(n_shown, DropReason::NotShown);
         let beside = graph_inputs.iter().map(|(_, tensor)| n_bytes(tensor));
@@ -260,6 +286,7 @@ impl Probe {
             order: (self.order, 0),
             record,
             work: Work::WriteOverflow,
+            floats: None,
             hold: self.hold_for_record(),
         });
     }
@@ -353,6 +380,10 @@ impl Drop for Probe {
         let is_counted = matches!(self.shared.plan.purpose, Purpose::Values | Purpose::Watch);
         if self.open.is_some() && is_counted {
             self.count_missing(0, DropReason::OperatorFailed);
+            let n_beside = self.views().map(FloatView::n_slots).sum();
+            self.shared
+                .counters
+                .drop(DropReason::OperatorFailed, n_beside);
         }
     }
 }
@@ -375,6 +406,7 @@ pub(crate) fn push(
         order,
         record,
         work,
+        floats: None,
         hold,
     });
 }

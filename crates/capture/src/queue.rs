@@ -8,6 +8,7 @@ use opscope_store::record::Record;
 use opscope_tensor::Tensor;
 
 use crate::counters::DropReason;
+use crate::quantised::Dequantising;
 use crate::ring::Hold;
 use crate::{Failure, WhenBehind};
 
@@ -23,8 +24,41 @@ pub(crate) struct Job {
     pub(crate) order: Order,
     pub(crate) record: Record,
     pub(crate) work: Work,
+    /// The record's output, if a writer has to compute it.
+    pub(crate) floats: Option<Dequantising>,
     /// Keeps the step from being decided on, where steps may be removed again.
     pub(crate) hold: Option<Hold>,
+}
+
+impl Job {
+    /// The room that it takes in the queue: elements that were let go take none, those that are to be
+    /// computed do.
+    pub(crate) fn cost(&self) -> u64 {
+        let n_bytes = |tensor: &Tensor| tensor.bytes().len() as u64;
+        let slots = self.record.slots();
+        let floats = self.floats.as_ref().map_or(0, |work| work.n_bytes_beside);
+        slots
+            .map(|(_, _, tensor)| n_bytes(tensor))
+            .sum::<u64>()
+            .saturating_add(floats)
+            .saturating_add(RECORD_OVERHEAD_BYTES)
+    }
+
+    /// Number of tensors, those included that are to be computed.
+    pub(crate) fn n_slots(&self) -> u64 {
+        self.record.n_slots() + u64::from(self.floats.is_some())
+    }
+
+    /// Computes what is left to compute; gives how many tensors there is no memory for.
+    pub(crate) fn complete(&mut self) -> u64 {
+        let Some(work) = self.floats.take() else {
+            return 0;
+        };
+        let floats = work.run();
+        let n_missing = u64::from(floats.is_none());
+        self.record.outputs.extend(floats.map(|floats| (0, floats)));
+        n_missing
+    }
 }
 
 /// The number of an operator in the order of execution, and of a record among those that belong to
@@ -92,7 +126,7 @@ impl Queue {
     /// the whole budget is taken once nothing else is there, so at any time the queue and the writers
     /// together hold no more than the budget or one record.
     pub(crate) fn push(&self, job: Job) -> Result<(), DropReason> {
-        let bytes = cost(&job.record);
+        let bytes = job.cost();
         let mut state = self.lock();
         while state.end == End::Open && !self.has_room_for(&state, bytes) {
             if self.when_behind == WhenBehind::Drop {
@@ -183,7 +217,7 @@ impl Queue {
         let mut state = self.lock();
         state.end = End::Abandoned;
         let items = std::mem::take(&mut state.items);
-        let bytes: u64 = items.iter().map(|job| cost(&job.record)).sum();
+        let bytes: u64 = items.iter().map(Job::cost).sum();
         state.bytes = state.bytes.saturating_sub(bytes);
         drop(state);
         self.wake_all();
@@ -209,11 +243,4 @@ fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a,
     condition
         .wait(state)
         .unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The room that a record takes in the queue: elements that were let go take none.
-pub(crate) fn cost(record: &Record) -> u64 {
-    let n_bytes = |tensor: &Tensor| tensor.bytes().len() as u64;
-    let slots = record.slots();
-    slots.map(|(_, _, tensor)| n_bytes(tensor)).sum::<u64>() + RECORD_OVERHEAD_BYTES
 }

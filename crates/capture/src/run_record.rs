@@ -53,6 +53,9 @@ impl Plan {
         if !self.excluded.is_empty() {
             put("excluded", self.excluded.len().to_string());
         }
+        if self.shows_quantising {
+            put("quantising", "shown".to_owned());
+        }
         plan
     }
 }
@@ -141,6 +144,12 @@ mod tests {
             assert_eq!(short[key], value, "{key}");
         }
         assert_eq!(Plan::nothing().in_short()["models"], "none");
+        assert!(!plan.in_short().contains_key("quantising"));
+        let plan = Plan {
+            shows_quantising: true,
+            ..plan
+        };
+        assert_eq!(plan.in_short()["quantising"], "shown");
     }
 
     #[test]

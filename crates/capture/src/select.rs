@@ -3,6 +3,7 @@
 mod exclude;
 mod kernels;
 mod parameters;
+mod quantised;
 mod ranges;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -12,7 +13,9 @@ use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Side};
 
 use self::exclude::Exclusions;
-use crate::{ModelSelection, NameRange, OperatorSelection, Plan, Purpose, Sides};
+use crate::{
+    FloatView, ModelSelection, NameRange, OperatorSelection, Plan, Purpose, Quantised, Sides,
+};
 
 /// The type of a record that holds a graph input.
 const GRAPH_INPUT_TYPE: &str = "Data";
@@ -32,6 +35,8 @@ pub struct Selected {
     pub unused_rules: Vec<String>,
     /// Whether that is every operator, as far as names and rules go.
     pub is_every: bool,
+    /// Whether floats are to be computed of any operator's tensors.
+    pub has_views: bool,
     /// Whether the plan has a rule for this model at all.
     pub is_model_matched: bool,
 }
@@ -47,6 +52,8 @@ pub struct Kept {
     pub graph_inputs: Vec<GraphInput>,
     /// Inputs that no operator produces, to be kept at the end of the step.
     pub parameters: Vec<GraphInput>,
+    /// Floats that quantised values among its own stand for, with records of their own.
+    pub views: Vec<FloatView>,
     /// What the operator has to do with watched ones.
     pub role: Role,
 }
@@ -73,6 +80,8 @@ pub struct GraphView<'a> {
     pub types: &'a [(String, TensorType)],
     /// Tasks of operators whose values are kept on both sides, whichever side the plan asks for.
     pub both_sides: &'a [u32],
+    /// Where operators have quantised values.
+    pub quantised: &'a [Quantised],
 }
 
 /// What an operator has to do with watched ones.
@@ -129,6 +138,7 @@ pub(crate) fn select_marked(
     let mut is_selected = matching(rule, operators, &mut unmatched);
     let mut chosen = kernels::Chosen::new(rule, marks);
     chosen.mark(operators, &mut is_selected);
+    let quantising = quantised::bring(plan, graph, &mut is_selected);
     let parameters = parameters::of(plan, graph, &mut chosen);
     let is_watched = watched(plan, rule, operators, &mut unmatched);
     let exclusions = Exclusions::new(plan, model);
@@ -149,20 +159,25 @@ pub(crate) fn select_marked(
             && !exclusions.whole(operator);
         let mut entry = Kept::default();
         if is_kept {
-            let has_both = graph.both_sides.contains(&operator.task_id);
+            let task_id = &operator.task_id;
+            let has_both = graph.both_sides.contains(task_id) || quantising.contains(task_id);
             entry = keep(plan, operator, (role, has_both), &exclusions, &graph_inputs);
         }
         entry.parameters = parameters::read_by(operator, &parameters);
         // A failure is told even of an operator that has no tensors.
         let has_use = entry.n_slots() > 0 || role != Role::None || tells_failures;
         if (is_kept && has_use) || !entry.parameters.is_empty() {
-            kept.insert(operator.task_id, Arc::new(entry));
+            kept.insert(operator.task_id, entry);
         }
     }
+    let has_views = quantised::add_views(plan, graph, &exclusions, &mut kept);
     let mut said = HashSet::new();
     unmatched.retain(|name| said.insert(name.clone()));
     Selected {
-        kept,
+        kept: (kept.into_iter())
+            .map(|(task_id, entry)| (task_id, Arc::new(entry)))
+            .collect(),
+        has_views,
         unmatched,
         unused_rules: chosen.unused(),
         is_every: rule.is_every(),
@@ -225,9 +240,25 @@ fn keep(
 
 impl Kept {
     /// Number of tensors in the operator's own record and in those of graph inputs; parameters do not
-    /// count, they are offered at the end of the step.
+    /// count, they are offered at the end of the step, nor do views, which not every execution shows.
     pub fn n_slots(&self) -> u64 {
         (self.inputs.len() + self.outputs.len() + self.graph_inputs.len()) as u64
+    }
+    /// Positions on one side that an engine is to show, whatever for, in order.
+    pub fn positions(&self, side: Side) -> Vec<usize> {
+        let beside = self.graph_inputs.iter().chain(&self.parameters);
+        let mut positions: Vec<usize> = match side {
+            Side::Input => {
+                let beside = beside.map(|input| input.position);
+                self.inputs.iter().copied().chain(beside).collect()
+            }
+            Side::Output => self.outputs.clone(),
+        };
+        let places = self.views.iter().flat_map(FloatView::places);
+        positions.extend(places.filter(|(of, _)| *of == side).map(|(_, i)| i));
+        positions.sort_unstable();
+        positions.dedup();
+        positions
     }
 }
 

@@ -12,12 +12,15 @@ use crate::counters::{DropReason, add};
 use crate::memos::Memos;
 use crate::overwrite::Watcher;
 use crate::parameters::{Parameter, Parameters};
-use crate::probe::{push, reduced_at_once, take};
+use crate::probe::{push, reduced_at_once, take, take_whole};
+use crate::quantised::Claims;
 use crate::queue::Work;
 use crate::ring::Hold;
 use crate::session::Shared;
 use crate::writer::guarded;
-use crate::{BorrowError, GraphView, Kept, Plan, Probe, Purpose, Role, Selected, Written};
+use crate::{
+    BorrowError, GraphView, Kept, Plan, Probe, Purpose, Quantised, Role, Selected, Written,
+};
 
 /// One model's way into a session.
 pub struct Tap {
@@ -39,6 +42,8 @@ pub struct Tap {
     parameters: Arc<Parameters>,
     /// What is known of the model's tensors, over all steps.
     memos: Arc<Memos>,
+    /// Who shows the floats of quantised values in this step.
+    claims: Claims,
     /// Keeps the step from being decided on, where steps may be removed again.
     hold: Option<Hold>,
 }
@@ -50,6 +55,7 @@ struct Graph {
     constants: Vec<String>,
     types: Vec<(String, TensorType)>,
     both_sides: Vec<u32>,
+    quantised: Vec<Quantised>,
 }
 
 impl Graph {
@@ -60,6 +66,7 @@ impl Graph {
             constants: &self.constants,
             types: &self.types,
             both_sides: &self.both_sides,
+            quantised: &self.quantised,
         }
     }
 }
@@ -75,6 +82,7 @@ impl Tap {
                 constants: graph.constants.to_vec(),
                 types: graph.types.to_vec(),
                 both_sides: graph.both_sides.to_vec(),
+                quantised: graph.quantised.to_vec(),
             }),
             shared,
             model,
@@ -86,6 +94,7 @@ impl Tap {
             watcher: Arc::default(),
             parameters: Arc::default(),
             memos: Arc::default(),
+            claims: Claims::default(),
             hold: None,
         };
         tap.open_model();
@@ -109,6 +118,7 @@ impl Tap {
             watcher: Arc::default(),
             parameters: Arc::default(),
             memos: Arc::default(),
+            claims: Claims::default(),
             hold: None,
         }
     }
@@ -154,6 +164,7 @@ impl Tap {
         self.n_in_step = AtomicU64::new(0);
         self.watcher.clear();
         drop(self.parameters.take());
+        self.claims.clear();
         self.hold = None;
         let is_ended = self.shared.ending.is_capture_ended();
         if self.is_active && self.selected.is_model_matched && !is_ended {
@@ -274,12 +285,12 @@ impl Tap {
         is_spent.then_some(DropReason::Limit)
     }
 
-    /// Counts what an operator would have shown.
-    fn skip(&self, kept: &Kept, reason: DropReason) {
+    /// Counts what an operator would have shown, `n_beside` of it beside its own record.
+    fn skip(&self, kept: &Kept, n_beside: u64, reason: DropReason) {
         let counters = &self.shared.counters;
         let purpose = self.shared.plan.purpose;
         if let Purpose::Values | Purpose::Watch = purpose {
-            counters.drop(reason, kept.n_slots());
+            counters.drop(reason, kept.n_slots() + n_beside);
         }
         if purpose != Purpose::Values {
             add(&counters.n_operators_skipped, 1);
@@ -320,6 +331,9 @@ impl Tap {
     /// to soon. If the sink needs no more than numbers the result has no elements; otherwise it is the same.
     #[must_use]
     pub fn look(&self, tensor: Tensor) -> Tensor {
+        if self.selected.has_views {
+            return tensor;
+        }
         reduced_at_once(&self.shared, tensor)
     }
 
@@ -354,7 +368,10 @@ impl Tap {
     /// # Errors
     /// [`BorrowError`] if it cannot be taken.
     pub fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
-        take(&self.shared, view)
+        match self.selected.has_views {
+            true => take_whole(&self.shared, view),
+            false => take(&self.shared, view),
+        }
     }
 
     /// Counts an operator, if the step is of use; gives its number in the order of execution, of all and
@@ -387,12 +404,17 @@ impl Tap {
         if is_suspect && self.watcher.is_empty() {
             return None;
         }
+        let views = self.claim(kept);
+        let n_beside = views.iter().map(|&i| kept.views[i].n_slots()).sum();
         if let Purpose::Values | Purpose::Watch = self.shared.plan.purpose {
-            add(&counters.n_offered, kept.graph_inputs.len() as u64);
-            add(&counters.n_selected, kept.n_slots());
+            add(
+                &counters.n_offered,
+                kept.graph_inputs.len() as u64 + n_beside,
+            );
+            add(&counters.n_selected, kept.n_slots() + n_beside);
         }
         if let Some(reason) = self.reason_to_skip() {
-            self.skip(kept, reason);
+            self.skip(kept, n_beside, reason);
             return None;
         }
         let probe = Probe::new(
@@ -408,6 +430,16 @@ impl Tap {
             self.step,
             place,
         );
+        let probe = probe.with_views(views);
         Some(probe.with_hold(self.hold.as_ref().map(Hold::for_operator)))
+    }
+
+    /// Which of the operator's views this execution is to show.
+    fn claim(&self, kept: &Kept) -> Vec<usize> {
+        let views = kept.views.iter().enumerate();
+        views
+            .filter(|(_, view)| self.claims.take(view))
+            .map(|(i, _)| i)
+            .collect()
     }
 }

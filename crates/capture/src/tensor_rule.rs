@@ -240,13 +240,18 @@ impl TensorRules {
     /// The rules that choose nothing of what a plan selects, whatever tensors will hold.
     pub fn unused(&self, selected: &Selected, operators: &[Arc<Operator>]) -> Vec<&TensorRule> {
         let kept = || {
-            let kept = |operator: &&Arc<Operator>| selected.kept.get(&operator.task_id);
+            // Of some operators nothing is kept but what is beside them.
+            let has_record = move |operator: &&Arc<Operator>| {
+                let kept = selected.kept.get(&operator.task_id);
+                kept.is_some_and(|kept| kept.views.is_empty() || kept.n_slots() > 0)
+            };
             let beside = selected.kept.values();
-            let beside = beside.flat_map(|kept| kept.graph_inputs.iter().chain(&kept.parameters));
-            let operators = operators
-                .iter()
-                .filter(move |operator| kept(operator).is_some());
-            operators.chain(beside.map(|input| &input.operator))
+            let beside = beside.flat_map(|kept| {
+                let inputs = kept.graph_inputs.iter().chain(&kept.parameters);
+                let inputs = inputs.map(|input| &input.operator);
+                inputs.chain(kept.views.iter().map(|view| &view.operator))
+            });
+            operators.iter().filter(has_record).chain(beside)
         };
         let is_unused = |rule: &&TensorRule| {
             !rule.is_about_values() && !kept().any(|operator| rule.may_choose(operator))

@@ -5,9 +5,9 @@ use std::sync::PoisonError;
 
 use opscope_store::record::Record;
 
-use crate::counters::add;
+use crate::counters::{DropReason, add};
 use crate::overflow::Overflow;
-use crate::queue::{Job, Order, Work, cost};
+use crate::queue::{Job, Order, Work};
 use crate::ring::{Hold, TriggerCause, TriggerKind};
 use crate::session::Shared;
 use crate::{FirstNonFinite, FirstOverflow, SinkError, Written, overflow};
@@ -16,17 +16,21 @@ use crate::{FirstNonFinite, FirstOverflow, SinkError, Written, overflow};
 pub(crate) fn run(shared: &Shared) {
     let n_at_once = shared.sink.n_at_once().max(1);
     loop {
-        let jobs = shared.queue.pop(n_at_once);
+        let mut jobs = shared.queue.pop(n_at_once);
         if jobs.is_empty() {
             return;
+        }
+        let costs: Vec<u64> = jobs.iter().map(Job::cost).collect();
+        for job in &mut jobs {
+            let n_missing = job.complete();
+            shared.counters.drop(DropReason::NotShown, n_missing);
         }
         if n_at_once > 1 {
             let records: Vec<&Record> = jobs.iter().map(|job| &job.record).collect();
             // If it breaks, what it did not compute is computed by `write`, which breaks likewise.
             let _ = catch_unwind(AssertUnwindSafe(|| shared.sink.prepare(&records)));
         }
-        for job in jobs {
-            let bytes = cost(&job.record);
+        for (job, bytes) in jobs.into_iter().zip(costs) {
             write(shared, &job);
             drop(job);
             shared.queue.release(bytes);
@@ -84,6 +88,7 @@ fn hand_over(shared: &Shared, job: &Job) -> Result<Option<Written>, SinkError> {
         order,
         record,
         work,
+        floats: _,
         hold: _,
     } = job;
     let sink = &shared.sink;

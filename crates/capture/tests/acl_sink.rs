@@ -135,11 +135,11 @@ fn dtypes_that_cann_lacks_are_left_out_and_counted() {
         [narrow(DType::F8E4M3FNUZ, 3), narrow(DType::U4, 2)],
     ] {
         let mut probe = tap.open(&template.operator).unwrap();
-        probe.input(0, &narrow(DType::F8E5M2FNUZ, 3));
-        for (i, output) in outputs.iter().enumerate() {
+        probe.input(0, narrow(DType::F8E5M2FNUZ, 3));
+        for (i, output) in outputs.into_iter().enumerate() {
             probe.output(i, output);
         }
-        probe.finish();
+        probe.submit();
     }
     let summary = session.finish();
     assert!(summary.first_error.is_none());

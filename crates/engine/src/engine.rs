@@ -5,7 +5,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use opscope_capture::Tap;
+use opscope_capture::{Purpose, Quantised, Tap};
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::{DType, Tensor};
@@ -80,6 +80,22 @@ pub trait LoadedModel: Send {
 
     /// Versions of the sets of operators that the model uses, by domain; the standard one has none.
     fn opsets(&self) -> &[(String, i64)] {
+        &[]
+    }
+
+    /// Why the model cannot be run under a plan of this purpose, if so. Such a run is refused.
+    fn refusal(&self, purpose: Purpose) -> Option<EngineError> {
+        let _ = purpose;
+        None
+    }
+
+    /// What should be told of the runs so far, although they went well; each text is given once.
+    fn take_warnings(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Where operators have quantised values; of an engine that does not look for them, nowhere.
+    fn quantised(&self) -> &[Quantised] {
         &[]
     }
 

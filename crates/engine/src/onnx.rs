@@ -5,16 +5,19 @@ mod known_types;
 #[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod layout;
 mod operators;
+#[cfg(any(feature = "onnxruntime", test))]
+mod origin;
 #[cfg(feature = "onnxruntime")]
 mod ort;
 mod proto;
+mod quantised;
 mod schema;
 #[cfg(feature = "tract")]
 mod tract;
 
 pub use operators::OnnxOperators;
 #[cfg(feature = "onnxruntime")]
-pub use ort::OnnxRuntime;
+pub use ort::{OnnxRuntime, with_taps};
 #[cfg(feature = "tract")]
 pub use tract::Tract;
 

@@ -28,6 +28,9 @@ pub struct Operator {
     pub domain: String,
     /// Names of the source operators, where this one was fused from several.
     pub original_names: Vec<String>,
+    /// For each output the source operator that made this value, and which of its outputs it was; empty where nothing
+    /// of them is known.
+    pub original_outputs: Vec<Option<(String, u32)>>,
 }
 
 /// What the text of an attribute stands for.

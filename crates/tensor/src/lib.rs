@@ -12,6 +12,7 @@
 //! | [`Identity`] | which of an engine's tensors one is |
 //! | [`TensorView`] | the same, borrowed |
 //! | [`convert::dtype::decode`] | the same values in a dtype that numpy can hold |
+//! | [`convert::dequantise::dequantise`] | the floats that quantised elements stand for |
 //! | [`convert::layout::Plan`] | the same elements in the order of another layout |
 //! | [`RangeLoss`] | what would overflow, vanish or become subnormal in a narrower dtype |
 //! | [`Stats`] | extremes, mean, norms, standard deviation and counts of what is special |

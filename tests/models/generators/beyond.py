@@ -125,7 +125,7 @@ def bfloat16() -> Generated:
     graph.output(graph.op("Identity", [joined], output="joined"), ml_dtypes.bfloat16, [8, 3])
     graph.output(graph.op("Cast", [joined], output="y", to=TensorProto.FLOAT), np.float32, [8, 3])
     values = np.array(
-        [[1, 1 + 2**-8, -0.0, 3.4e38], [np.inf, -np.inf, 1e-40, 0.1], [1.00390625, -7, 65504, 1e9]], np.float32
+        [[1, 1 + 2**-8, -0.0, 3.3e38], [np.inf, -np.inf, 1e-40, 0.1], [1.00390625, -7, 65504, 1e9]], np.float32
     )
     return Generated(graph.model(), {"sample": {"x": values}})
 

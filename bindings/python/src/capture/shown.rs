@@ -111,6 +111,7 @@ impl Slots {
             graph_inputs: self.beside(&kept.graph_inputs),
             parameters: self.beside(&kept.parameters),
             role: kept.role,
+            ..Kept::default()
         })
     }
 

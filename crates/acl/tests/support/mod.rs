@@ -36,6 +36,7 @@ impl Engine for FakeEngine {
                 (read?, path.to_owned())
             }
             ModelSource::Memory(bytes) => (bytes.to_vec(), PathBuf::from("memory")),
+            ModelSource::Part { bytes, path } => (bytes.to_vec(), path.to_owned()),
         };
         let text = String::from_utf8_lossy(&bytes);
         let model = match text.split_whitespace().next() {

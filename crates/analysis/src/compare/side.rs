@@ -3,7 +3,7 @@
 mod graphs;
 mod load;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
@@ -28,6 +28,9 @@ pub struct Side {
     pub graphs: Vec<(Option<u32>, Graph)>,
     /// What the descriptions of graphs and the graphs beside the dump say of its runs.
     pub described: Graphs,
+    /// Names of the values of ONNX models that ran as they are, as far as descriptions of their graphs lie beside the
+    /// dump.
+    pub value_names: HashSet<String>,
     /// What could not be read and belongs to no run.
     pub problems: Vec<String>,
 }
@@ -87,6 +90,8 @@ pub struct Slot {
     pub original_shape: Option<Vec<u64>>,
     /// Name and output of the operator before fusion, where the dump says.
     pub original: Option<(String, u32)>,
+    /// Name of the value in a graph that an engine made of a model; none of other graphs' values.
+    pub made_value: Option<String>,
     /// Bytes of the tensor.
     pub n_bytes: u64,
     /// The file.
@@ -113,6 +118,7 @@ impl Slot {
             shape: Some(shape.to_vec()),
             original_shape: None,
             original: None,
+            made_value: None,
             n_bytes: 0,
             path: PathBuf::new(),
             has_elements: false,
@@ -180,6 +186,7 @@ impl Side {
         }
         side.described = Graphs::of(&mut side, &catalogue.graphs);
         side.name_originals();
+        side.name_values();
         let graphs = catalogue.graphs.into_iter();
         side.graphs = graphs.map(|graph| (graph.rank, graph.graph)).collect();
         Ok(side)
@@ -231,14 +238,32 @@ impl Side {
         run.slots.push(slot);
     }
 
-    /// Takes names of operators before fusion from descriptions, where the files of a run have none.
+    /// Takes names of operators before fusion from descriptions: they have all of them, files only those that made
+    /// outputs, and tables of statistics none.
     fn name_originals(&mut self) {
         for index in 0..self.runs.len() {
-            if self.runs[index].original_names.is_empty()
-                && let Some((_, graph, operator)) = self.description_of(index)
+            let Some((_, graph, operator)) = self.description_of(index) else {
+                continue;
+            };
+            let operator = &graph.operators[operator];
+            let (mut names, outputs) = (
+                operator.original_names.clone(),
+                operator.original_outputs.clone(),
+            );
+            let run = &mut self.runs[index];
+            for name in std::mem::take(&mut run.original_names) {
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            run.original_names = names;
+            for slot in run
+                .slots
+                .iter_mut()
+                .filter(|slot| slot.side == record::Side::Output)
             {
-                let names = graph.operators[operator].original_names.clone();
-                self.runs[index].original_names = names;
+                let known = outputs.get(slot.index as usize).cloned().flatten();
+                slot.original = slot.original.take().or(known);
             }
         }
     }
@@ -263,6 +288,7 @@ impl Slot {
             shape: item.shape.clone(),
             original_shape: item.original_shape.clone().filter(|dims| !dims.is_empty()),
             original: item.original.clone(),
+            made_value: None,
             n_bytes: item.n_bytes.unwrap_or(0),
             path: item.path.clone(),
             has_elements: item.elements.as_ref().is_some_and(has_tensor),

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use opscope_store::file_format::npy::TextArrayError;
 use opscope_store::file_format::safetensors::SafetensorsError;
 use opscope_store::{FormatError, StoreError};
 use opscope_tensor::ShapeError;
@@ -31,6 +32,14 @@ pub enum ConvertError {
         slot: String,
         /// Why.
         source: DecodeError,
+    },
+    /// Text that the result cannot hold, or that is damaged.
+    #[error("{slot}")]
+    Text {
+        /// Which tensor.
+        slot: String,
+        /// Why.
+        source: TextArrayError,
     },
     /// The shape is not usable.
     #[error("{slot}")]

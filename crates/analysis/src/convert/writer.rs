@@ -1,6 +1,7 @@
 //! One dump file to its results.
 
 mod tensors;
+mod texts;
 
 use std::fs::File;
 use std::io;

@@ -9,7 +9,7 @@ use opscope_store::file_format::ffts_plus::FftsPlus;
 use opscope_store::file_format::nano::{self, NanoHeader};
 use opscope_store::file_format::{npy, op_debug};
 use opscope_store::record::Side;
-use opscope_tensor::Layout;
+use opscope_tensor::{DType, Layout};
 
 use super::failure::{Code, Failure};
 use super::log;
@@ -204,6 +204,11 @@ fn slice_failure(error: SliceError) -> Failure {
 /// An array file counts as a dump with one output.
 fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
     let tensor = npy::read_file(path).map_err(|error| Failure::unexpected(chain(&error)))?;
+    // The reference fails on text, and on a name that numpy does not know.
+    if matches!(tensor.dtype(), DType::String | DType::F8E5M2) {
+        let message = format!("elements of type {} are not supported", tensor.dtype());
+        return Err(Failure::unexpected(message));
+    }
     let file = TensorFile::from_array(&tensor, &file_name, Layout::Reserved);
     Ok(Source::new(path, file_name, file))
 }

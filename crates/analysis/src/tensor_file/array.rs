@@ -16,7 +16,8 @@ use super::{FileKind, TensorFile};
 pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
     let (header, n_start) = NpyHeader::decode(bytes.as_ref())?;
     let is_reordered = header.is_fortran_order && header.shape.n_axes() > 1;
-    if header.is_big_endian || is_reordered {
+    let is_text = header.dtype == DType::String;
+    if header.is_big_endian || is_reordered || is_text {
         let array = npy::from_bytes(bytes.as_ref().to_vec())?;
         let mut file = TensorFile::from_array(&array, file_name, Layout::Nd);
         file.n_start = n_start as u64;

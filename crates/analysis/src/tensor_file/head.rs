@@ -6,7 +6,7 @@ use opscope_store::StoreError;
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::dump_data::{PayloadKind, TensorEntry};
 use opscope_store::file_format::npy_zst;
-use opscope_tensor::Layout;
+use opscope_tensor::{DType, Layout};
 
 use super::array::array_entry;
 use super::{FileKind, TensorFile};
@@ -28,8 +28,10 @@ impl Head {
     /// Opens a file of any format. `file_name` is its real name. A compressed array is decompressed as far
     /// as its header goes, so that damage further on is not noticed here.
     pub(crate) fn read(path: &Path, file_name: &str) -> Result<Head, StoreError> {
-        if file_name.ends_with(npy_zst::SUFFIX) {
-            return compressed(path);
+        if file_name.ends_with(npy_zst::SUFFIX)
+            && let Some(head) = compressed(path)?
+        {
+            return Ok(head);
         }
         let file = TensorFile::open(path, file_name)?;
         let tensors = file.tensors();
@@ -45,7 +47,8 @@ impl Head {
     }
 }
 
-fn compressed(path: &Path) -> Result<Head, StoreError> {
+/// The head of an array whose header says everything; `None` of text, whose size it does not say.
+fn compressed(path: &Path) -> Result<Option<Head>, StoreError> {
     let bytes = FileBytes::open(path).map_err(|source| StoreError::Io {
         action: "read",
         path: path.to_owned(),
@@ -58,13 +61,16 @@ fn compressed(path: &Path) -> Result<Head, StoreError> {
     };
     let (header, _) = npy_zst::header(bytes.as_ref()).map_err(corrupt)?;
     let (dtype, shape) = (header.dtype, &header.shape);
-    let n_bytes = shape.n_bytes(dtype).unwrap_or(usize::MAX) as u64;
+    let n_bytes = header.n_data_bytes().unwrap_or(usize::MAX) as u64;
+    if dtype == DType::String {
+        return Ok(None);
+    }
     let entry = array_entry(dtype, shape, Layout::Nd, n_bytes);
-    Ok(Head {
+    Ok(Some(Head {
         kind: FileKind::Npy,
         holds_records: false,
         dump_time: 0,
         op_name: String::new(),
         tensors: vec![(PayloadKind::Output, 0, entry)],
-    })
+    }))
 }

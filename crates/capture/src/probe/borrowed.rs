@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use opscope_store::record::Side;
 use opscope_tensor::{Memo, Observed, Tensor, TensorError, TensorView};
 use thiserror::Error;
 
 use super::{Probe, is_enough};
+use crate::Place;
 use crate::pool::Pool;
 use crate::session::Shared;
 use crate::{GraphInput, Role};
@@ -39,7 +41,7 @@ impl Probe {
         view: TensorView<'_>,
     ) -> Result<(), BorrowError> {
         if self.lacks_input(index) {
-            let tensor = take(&self.shared, view)?;
+            let tensor = self.take((Side::Input, index), view)?;
             self.input(index, tensor);
         }
         Ok(())
@@ -58,10 +60,18 @@ impl Probe {
             if self.kept.role == Role::Watched {
                 return Err(BorrowError::Watched);
             }
-            let tensor = take(&self.shared, view)?;
+            let tensor = self.take((Side::Output, index), view)?;
             self.output(index, tensor);
         }
         Ok(())
+    }
+
+    /// A tensor at this place, elements and all if something is to be computed of them.
+    fn take(&self, place: Place, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+        match self.is_part(place) {
+            true => take_whole(&self.shared, view),
+            false => take(&self.shared, view),
+        }
     }
 
     /// Whether the plan wants this input and it was not shown yet.
@@ -78,7 +88,8 @@ impl Probe {
         let is_shown = open.record.inputs.iter().any(|(shown, _)| *shown == index)
             || (open.graph_inputs.iter()).any(|(i, _)| is_here(i, &kept.graph_inputs))
             || (open.parameters.iter()).any(|(i, _)| is_here(i, &kept.parameters));
-        is_wanted && !is_shown
+        let place = (Side::Input, index);
+        is_wanted && !is_shown || self.is_part(place) && !open.parts.has(place)
     }
 
     /// The same of an output.
@@ -87,7 +98,9 @@ impl Probe {
             return false;
         };
         let is_shown = open.record.outputs.iter().any(|(shown, _)| *shown == index);
+        let place = (Side::Output, index);
         self.kept.outputs.contains(&index) && !is_shown
+            || self.is_part(place) && !open.parts.has(place)
     }
 }
 
@@ -103,6 +116,12 @@ pub(crate) fn take(shared: &Shared, view: TensorView<'_>) -> Result<Tensor, Borr
         true => Ok(Tensor::of_numbers(view, memo)?),
         false => Ok(copy(&shared.pool, view)?.with_memo(memo)),
     }
+}
+
+/// A copy, even if the sink needs numbers only.
+pub(crate) fn take_whole(shared: &Shared, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+    view.check()?;
+    copy(&shared.pool, view)
 }
 
 /// The same tensor in memory that outlives the call.

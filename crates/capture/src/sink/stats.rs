@@ -33,13 +33,25 @@ pub struct StatsSink {
 }
 
 impl StatsSink {
-    /// The rows so far, by step, task, side and position; the sink is empty afterwards.
+    /// The rows so far, by step, task, name, side and position; the sink is empty afterwards.
     pub fn take(&self) -> Vec<StatsRow> {
         let mut rows =
             std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
-        rows.sort_by_key(|row| (row.step, row.operator.task_id, row.side, row.index));
+        // Under one task there may be records beside the operator's own.
+        rows.sort_by(|a, b| place(a).cmp(&place(b)));
         rows
     }
+}
+
+fn place(row: &StatsRow) -> (u64, u32, &str, Side, usize) {
+    let operator = &row.operator;
+    (
+        row.step,
+        operator.task_id,
+        &operator.op_name,
+        row.side,
+        row.index,
+    )
 }
 
 impl Sink for StatsSink {

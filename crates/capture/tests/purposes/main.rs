@@ -5,6 +5,7 @@ mod double;
 mod failures;
 mod graph_inputs;
 mod overflow;
+mod quantising;
 mod statistics;
 mod to_function;
 mod watch;

@@ -9,6 +9,7 @@ mod inputs;
 mod mindspore;
 mod once;
 mod policy;
+mod quantising;
 mod range;
 mod report;
 mod request;
@@ -102,6 +103,10 @@ pub(crate) struct RunArguments {
     /// Also write each graph input that a selected operator reads, as an operator of type `Data`
     #[arg(long, requires = "config")]
     graph_inputs: bool,
+    /// Show quantising whole: also write what quantises or dequantises next to a selected operator, with
+    /// both sides, and the floats that quantised values stand for where the model does not compute them
+    #[arg(long)]
+    quant_dumpable: bool,
     /// Write no tensors: print a table of every tensor's statistics
     #[arg(long)]
     stats: bool,
@@ -399,6 +404,9 @@ fn capture(
     n_steps: u64,
     steering: &Steering<'_>,
 ) -> Result<Captured, Failure> {
+    if let Some(error) = subject.model.refusal(request.plan.purpose) {
+        return Err(error.into());
+    }
     let session = start(arguments, request, sinks, n_steps)?;
     let model = &mut subject.model;
     let control = session.control();
@@ -412,6 +420,7 @@ fn capture(
             inputs: &graph_inputs,
             constants: model.constants(),
             types: model.value_types(),
+            quantised: model.quantised(),
             ..GraphView::default()
         },
     );
@@ -466,6 +475,9 @@ fn capture(
         progress::with_operator_bar("dumping", n_in_step * n_steps, position, run)
     })?;
     drop(listening);
+    for warning in model.take_warnings() {
+        eprintln!("opscope: warning: {warning}");
+    }
     Ok(Captured {
         summary,
         time: start.elapsed(),

@@ -232,6 +232,10 @@ fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
     };
     let first = match &tensor.problem {
         Some(problem) => problem.clone(),
+        None if !tensor.first_texts.is_empty() => {
+            let quoted = tensor.first_texts.iter().map(|text| format!("\"{text}\""));
+            quoted.collect::<Vec<_>>().join(" ")
+        }
         None => tensor
             .first
             .iter()

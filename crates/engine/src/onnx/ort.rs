@@ -1,13 +1,14 @@
 //! ONNX Runtime as an engine.
 //!
-//! Its library is loaded while the program runs, one for each process. A session runs the model's own graph with
-//! optimisation off.
+//! Its library is loaded while the program runs, one for each process. A session runs the model's own graph, or the one
+//! that ONNX Runtime makes of it, with optimisation off.
 //!
 //! Inputs have to be tensors: a model that takes a sequence or an optional is refused. Results that are none are
 //! computed, but neither listed in the signature nor returned.
 
 mod by_reference;
 mod error;
+mod executed;
 mod kind;
 mod library;
 mod memory;
@@ -16,29 +17,35 @@ mod prepared;
 mod provider;
 mod rewrite;
 mod session;
+mod shared;
 mod site;
 mod tap_operator;
+#[cfg(test)]
+mod tap_tests;
 mod tapped;
+#[cfg(test)]
+mod tests;
 mod value;
 mod weights;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::{Purpose, Tap};
+use opscope_capture::{Purpose, Quantised, Tap};
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
 
+use self::executed::{Executed, PrivateDir};
 use self::library::Library;
 use self::prepared::{Origin, Prepared};
 use self::session::{Session, Source};
+use self::shared::{Halt, Kept};
 use self::site::Wanted;
-use self::tap_operator::{Halt, Kept};
 use self::tapped::{Ended, TappedSession, inputs_of_failed};
 use super::proto::ModelBytes;
 use super::schema::GraphProto;
-use super::{known_types, proto};
+use super::{known_types, proto, quantised};
 use crate::{
     Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature, input,
 };
@@ -64,12 +71,44 @@ struct OrtModel {
     constants: Vec<String>,
     value_types: Vec<(String, TensorType)>,
     opsets: Vec<(String, i64)>,
+    quantised: Vec<Quantised>,
     prepared: Prepared,
-    /// Runs the model when nobody looks. Let go of while it was not needed yet.
+    /// Runs the model when nobody looks. Let go of when somebody does, unless both go on.
     plain: Option<Session>,
+    /// Whether runs with taps and without alternate.
     is_plain_needed: bool,
     /// Runs it with taps.
     tapped: Option<TappedSession>,
+    /// What sessions are made of, where it was made for this model. Sessions go first.
+    _files: Option<PrivateDir>,
+    /// Whether it was told that taps ran out of order.
+    is_order_told: bool,
+}
+
+/// A model that is to be loaded.
+struct Given<'a> {
+    model: ModelBytes,
+    operators: Vec<Arc<Operator>>,
+    /// Where the user has it, or the model that it is a part of.
+    path: &'a Path,
+    /// The file whose bytes the model is.
+    file: Option<PathBuf>,
+    files: Option<PrivateDir>,
+}
+
+impl<'a> Given<'a> {
+    /// What ONNX Runtime makes of the model.
+    fn executed(self, library: &Library, options: &LoadOptions) -> Result<Given<'a>, EngineError> {
+        let place = (self.path, self.file.is_some());
+        let mut executed = Executed::new(library, options, &self.model, place)?;
+        Ok(Given {
+            path: self.path,
+            file: Some(executed.file()),
+            operators: executed.operators(),
+            model: executed.model,
+            files: Some(executed.dir),
+        })
+    }
 }
 
 impl OnnxRuntime {
@@ -103,12 +142,6 @@ impl Engine for OnnxRuntime {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
-        if options.graph == GraphKind::Executed {
-            return Err(EngineError::Engine {
-                engine: NAME,
-                reason: "it runs the model's own graph only".into(),
-            });
-        }
         let memory = || PathBuf::from(super::MEMORY);
         let (model, path) = match source {
             ModelSource::File(path) => (proto::read(path)?, path.to_owned()),
@@ -116,20 +149,40 @@ impl Engine for OnnxRuntime {
             ModelSource::Part { bytes, path } => (proto::decode(bytes)?, path.to_owned()),
         };
         let is_file = matches!(source, ModelSource::File(_));
-        let model = OrtModel::new(&self.library, model, &path, is_file, options)?;
-        Ok(Box::new(model))
+        let given = Given {
+            path: &path,
+            file: is_file.then(|| path.clone()),
+            operators: model
+                .proto
+                .graph
+                .as_ref()
+                .map(proto::operators)
+                .unwrap_or_default(),
+            files: None,
+            model,
+        };
+        let given = match options.graph {
+            GraphKind::Original => given,
+            GraphKind::Executed => given.executed(&self.library, options)?,
+        };
+        Ok(Box::new(OrtModel::new(&self.library, given, options)?))
     }
 }
 
 impl OrtModel {
-    /// Prepares a model that was read from `path`, or is part of one that was.
+    /// Prepares a model.
     fn new(
         library: &Arc<Library>,
-        model: ModelBytes,
-        path: &Path,
-        is_file: bool,
+        given: Given<'_>,
         options: &LoadOptions,
     ) -> Result<OrtModel, EngineError> {
+        let Given {
+            model,
+            operators,
+            path,
+            file,
+            files,
+        } = given;
         let invalid = |reason: String| EngineError::Invalid {
             path: path.to_owned(),
             reason,
@@ -138,12 +191,13 @@ impl OrtModel {
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
         let mut signature = proto::signature(graph).map_err(invalid)?;
-        let (opsets, operators) = (proto::opsets(proto), proto::operators(graph));
+        let opsets = proto::opsets(proto);
         let constants = proto::constants(graph);
         let value_types = known_types::of(graph, &signature);
+        let quantised = quantised::find(graph);
         let origin = Origin {
-            path,
-            is_file,
+            path: file.as_deref().unwrap_or(path),
+            is_file: file.is_some(),
             can_refer: library.has_data_folder(),
         };
         let prepared = Prepared::new(model, &origin, &operators);
@@ -159,10 +213,13 @@ impl OrtModel {
             constants,
             value_types,
             opsets,
+            quantised,
             prepared,
             plain: Some(session),
             is_plain_needed: false,
             tapped: None,
+            _files: files,
+            is_order_told: false,
         })
     }
 
@@ -183,7 +240,7 @@ impl OrtModel {
 
     fn run_plain(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
         let names = names(&self.signature);
-        self.is_plain_needed = true;
+        self.is_plain_needed |= self.tapped.is_some();
         let session = match &mut self.plain {
             Some(session) => session,
             None => {
@@ -197,11 +254,8 @@ impl OrtModel {
     }
 
     fn run_tapped(&mut self, inputs: &[Tensor], tap: &Tap) -> Result<Vec<Tensor>, EngineError> {
-        if tap.plan().purpose == Purpose::Watch {
-            return Err(EngineError::Watch {
-                engine: NAME,
-                other_engine: OTHER_ENGINE,
-            });
+        if let Some(error) = self.refusal(tap.plan().purpose) {
+            return Err(error);
         }
         if tap.is_stopped() {
             return Err(EngineError::Stopped);
@@ -209,7 +263,10 @@ impl OrtModel {
         let wanted = Wanted::by(tap);
         let is_shown = |task_id: &u32| wanted.of(*task_id).is_some();
         let tasks = self.prepared.main_tasks().iter();
-        let unshown: Vec<u32> = tasks.filter(|task_id| !is_shown(task_id)).copied().collect();
+        let unshown: Vec<u32> = tasks
+            .filter(|task_id| !is_shown(task_id))
+            .copied()
+            .collect();
         let result = match wanted.is_empty() {
             true => self.run_plain(inputs).map_err(Ended::Failed),
             false => {
@@ -233,7 +290,11 @@ impl OrtModel {
 
     /// The session whose taps show what is wanted.
     fn prepare_tapped(&mut self, wanted: Wanted) -> Result<(), EngineError> {
-        if self.tapped.as_ref().is_none_or(|tapped| tapped.wanted != wanted) {
+        if self
+            .tapped
+            .as_ref()
+            .is_none_or(|tapped| tapped.wanted != wanted)
+        {
             // Two sessions would hold the packed weights twice.
             self.tapped = None;
             if !self.is_plain_needed {
@@ -295,6 +356,30 @@ impl OrtModel {
     }
 }
 
+/// A model with a tap behind each of its operators, as a message. What of that goes wrong does so without the library;
+/// for tests that try any bytes.
+///
+/// # Errors
+/// [`EngineError::Invalid`] if it is no model, or too large.
+#[doc(hidden)]
+pub fn with_taps(bytes: &[u8]) -> Result<Vec<u8>, EngineError> {
+    let path = Path::new(super::MEMORY);
+    let model = proto::decode(bytes)?;
+    let operators = model.proto.graph.as_ref().map(proto::operators);
+    let operators = operators.unwrap_or_default();
+    let origin = Origin {
+        path,
+        is_file: false,
+        can_refer: true,
+    };
+    let prepared = Prepared::new(model, &origin, &operators);
+    let tapped = prepared.tapped(&Wanted::every(&operators));
+    by_reference::encode(&tapped.model).map_err(|reason| EngineError::Invalid {
+        path: path.to_owned(),
+        reason,
+    })
+}
+
 fn fail(reason: String) -> EngineError {
     EngineError::Engine {
         engine: NAME,
@@ -315,9 +400,14 @@ fn plain_session(
     path: &Path,
 ) -> Result<Session, EngineError> {
     let builder = session::builder(library, options).map_err(fail)?;
-    let session = by_reference::encode(prepared.model()).and_then(|bytes| {
-        Session::new(library, builder, Source::Bytes(&bytes, prepared.folder()))
-    });
+    let session = match (by_reference::encode(prepared.model()), prepared.file()) {
+        (Ok(bytes), _) => {
+            let source = Source::Bytes(&bytes, prepared.folder());
+            Session::new(library, builder, source)
+        }
+        (Err(_), Some(file)) => Session::new(library, builder, Source::File(file)),
+        (Err(text), None) => Err(text),
+    };
     session.map_err(|text| {
         let text = prepared.with_own_names(&text);
         error::at_load(&text, path, prepared.model(), &library.version)
@@ -345,6 +435,30 @@ impl LoadedModel for OrtModel {
         &self.opsets
     }
 
+    fn refusal(&self, purpose: Purpose) -> Option<EngineError> {
+        let error = EngineError::Watch {
+            engine: NAME,
+            other_engine: OTHER_ENGINE,
+        };
+        (purpose == Purpose::Watch).then_some(error)
+    }
+
+    fn take_warnings(&mut self) -> Vec<String> {
+        let n_inversions = self.tapped.as_ref().map_or(0, TappedSession::n_inversions);
+        if n_inversions == 0 || std::mem::replace(&mut self.is_order_told, true) {
+            return Vec::new();
+        }
+        vec![format!(
+            "{NAME} {} runs operators in another order than versions that are known; values are right, but more of \
+             them are in memory at once ({n_inversions} operators were shown late)",
+            self.library.version
+        )]
+    }
+
+    fn quantised(&self) -> &[Quantised] {
+        &self.quantised
+    }
+
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         self.check(inputs)?;
         match tap.filter(|tap| tap.is_active()) {
@@ -356,6 +470,3 @@ impl LoadedModel for OrtModel {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -184,6 +184,7 @@ pub(super) fn operator(node: &NodeProto, task_id: u32) -> Operator {
         attribute_types: node.attribute.iter().map(attribute::r#type).collect(),
         domain: node.domain.clone(),
         original_names: Vec::new(),
+        original_outputs: Vec::new(),
     }
 }
 

@@ -17,7 +17,7 @@ mod value;
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::Tap;
+use opscope_capture::{Quantised, Tap};
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
@@ -27,7 +27,7 @@ use self::graph::Graph;
 
 use super::proto::ModelBytes;
 use super::schema::ModelProto;
-use super::{known_types, proto};
+use super::{known_types, proto, quantised};
 use crate::guard;
 use crate::{Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature};
 
@@ -48,6 +48,7 @@ struct TractModel {
     constants: Vec<String>,
     value_types: Vec<(String, TensorType)>,
     opsets: Vec<(String, i64)>,
+    quantised: Vec<Quantised>,
     graph: Graph,
 }
 
@@ -113,6 +114,7 @@ impl TractModel {
             signature,
             operators,
             constants: proto::constants(graph_proto),
+            quantised: quantised::find(graph_proto),
             graph,
         })
     }
@@ -137,6 +139,10 @@ impl LoadedModel for TractModel {
 
     fn opsets(&self) -> &[(String, i64)] {
         &self.opsets
+    }
+
+    fn quantised(&self) -> &[Quantised] {
+        &self.quantised
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {

@@ -85,6 +85,9 @@ pub struct GraphOperator {
     pub attribute_types: BTreeMap<String, AttributeType>,
     /// Names of the operators that it was fused from.
     pub original_names: Vec<String>,
+    /// For each output the operator before fusion that made it, and which of its outputs it was; empty where nothing
+    /// of them is known.
+    pub original_outputs: Vec<Option<(String, u32)>>,
 }
 
 /// Writes a graph.
@@ -226,6 +229,9 @@ impl Serialize for Written<'_> {
         map.serialize_entry("attribute_types", &types)?;
         if !operator.original_names.is_empty() {
             map.serialize_entry("original_names", &operator.original_names)?;
+        }
+        if !operator.original_outputs.is_empty() {
+            map.serialize_entry("original_outputs", &operator.original_outputs)?;
         }
         map.end()
     }

@@ -6,7 +6,12 @@
 //! (NEP 1) and its writer. `docs/formats/npy.md` draws the bytes.
 
 mod header;
+mod items;
 mod mindspore;
+mod narrow;
+#[cfg(test)]
+mod tests;
+mod texts;
 
 use std::fs::File;
 use std::io::Read;
@@ -15,7 +20,9 @@ use std::path::Path;
 use opscope_tensor::{DType, Shape, Tensor};
 
 pub use header::{NpyHeader, encode_header};
+pub use items::Items;
 pub use mindspore::{MindSporeArray, Refusal, mindspore_array, mindspore_header};
+pub use texts::{TEXT_BYTES_MAX, TextArrayError, text_array};
 
 use crate::{FormatError, StoreError};
 
@@ -28,7 +35,8 @@ const RESERVE_BYTES_MAX: usize = 16 << 20;
 
 /// The dtype's code in an npy header, or `None` where numpy has no such type.
 ///
-/// `bfloat16` and the narrower types have none: convert them first.
+/// `bfloat16` and the narrower types have none: convert them first. That of text depends on the
+/// longest one: see [`text_array`].
 pub fn descr(dtype: DType) -> Option<&'static str> {
     Some(match dtype {
         DType::Bool => "|b1",
@@ -53,24 +61,46 @@ pub fn descr(dtype: DType) -> Option<&'static str> {
 ///
 /// # Errors
 /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no npy file, holds
-/// objects, text or records, or has too few or too many bytes.
+/// objects, dates, records or what only another program knows, or has too few or too many bytes.
 pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
+    read_file_as(path, None)
+}
+
+/// [`read_file`], of an array that may hold elements of `wanted` in a form that does not say so: as
+/// void items of their width, one for each element, or integers narrower than a byte as `int8` or
+/// `uint8`.
+///
+/// # Errors
+/// As for [`read_file`], and if an item is more than such an element. An array of another dtype is none.
+pub fn read_file_as(path: &Path, wanted: Option<DType>) -> Result<Tensor, StoreError> {
     let file = File::open(path).map_err(StoreError::io("open", path))?;
     let n_bytes = file.metadata().map_err(StoreError::io("read", path))?.len();
     let bytes = read_at_most(file, n_bytes).map_err(StoreError::io("read", path))?;
-    from_bytes(bytes).map_err(StoreError::corrupt(FORMAT_NAME, path))
+    from_bytes_as(bytes, wanted).map_err(StoreError::corrupt(FORMAT_NAME, path))
 }
 
 /// Reads an array from a file's bytes.
 ///
 /// # Errors
 /// [`FormatError`] as described at [`read_file`].
-pub fn from_bytes(mut bytes: Vec<u8>) -> Result<Tensor, FormatError> {
-    let (header, n_header) = NpyHeader::decode(&bytes)?;
-    let expected = header
-        .shape
-        .n_bytes(header.dtype)
-        .map_err(|error| FormatError::new(0, "a shape that fits memory", error.to_string()))?;
+pub fn from_bytes(bytes: Vec<u8>) -> Result<Tensor, FormatError> {
+    from_bytes_as(bytes, None)
+}
+
+/// [`read_file_as`] from a file's bytes.
+///
+/// # Errors
+/// [`FormatError`] as described at [`read_file_as`].
+pub fn from_bytes_as(mut bytes: Vec<u8>, wanted: Option<DType>) -> Result<Tensor, FormatError> {
+    let (header, n_header) = NpyHeader::decode_any(&bytes)?;
+    let wanted = wanted.filter(|&d| narrow::is_stored_as(d, header.items, header.dtype));
+    if wanted.is_none() {
+        header.items.check_known()?;
+    }
+    let expected = header.n_data_bytes().ok_or_else(|| {
+        let found = format!("{} {}", header.dtype, header.shape);
+        FormatError::new(0, "a shape that fits memory", found)
+    })?;
     let found = bytes.len() - n_header;
     if found != expected {
         return Err(FormatError::new(
@@ -79,14 +109,26 @@ pub fn from_bytes(mut bytes: Vec<u8>) -> Result<Tensor, FormatError> {
             found.to_string(),
         ));
     }
+    let is_text = matches!(header.items, Items::Characters(_) | Items::Bytes(_));
+    if is_text {
+        texts::check_number(header.items, &header.shape)?;
+    }
     bytes.drain(..n_header);
     if header.is_big_endian {
         swap_bytes(&mut bytes, header.swap_width());
     }
     if header.is_fortran_order && header.shape.n_axes() > 1 {
-        bytes = to_c_order(&bytes, &header.shape, header.dtype.bytes().unwrap_or(1));
+        bytes = to_c_order(&bytes, &header.shape, header.items.n_bytes(header.dtype));
     }
-    Tensor::from_vec(header.dtype, header.shape, bytes)
+    let mut dtype = header.dtype;
+    if is_text {
+        bytes = texts::from_items(header.items, &header.shape, &bytes, n_header)?;
+    }
+    if let Some(wanted) = wanted {
+        dtype = wanted;
+        bytes = narrow::elements(dtype, header.items, bytes, n_header)?;
+    }
+    Tensor::from_vec(dtype, header.shape, bytes)
         .map_err(|error| FormatError::new(n_header as u64, "the array's bytes", error.to_string()))
 }
 
@@ -106,6 +148,10 @@ fn swap_bytes(bytes: &mut [u8], width: usize) {
 
 /// Rewrites column-major elements row by row.
 fn to_c_order(bytes: &[u8], shape: &Shape, width: usize) -> Vec<u8> {
+    // Distances in an array without elements may be larger than memory.
+    if shape.n_elements() == 0 {
+        return Vec::new();
+    }
     let n_axes = shape.n_axes();
     let mut strides = vec![width; n_axes];
     for axis in 1..n_axes {
@@ -127,74 +173,4 @@ fn to_c_order(bytes: &[u8], shape: &Shape, width: usize) -> Vec<u8> {
         }
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn file(header: &str, data: &[u8]) -> Vec<u8> {
-        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-        bytes.extend_from_slice(&(header.len() as u16).to_le_bytes());
-        bytes.extend_from_slice(header.as_bytes());
-        bytes.extend_from_slice(data);
-        bytes
-    }
-
-    #[test]
-    fn what_is_written_comes_back() {
-        let cases: &[(DType, &[usize])] = &[
-            (DType::F32, &[2, 3]),
-            (DType::Bool, &[]),
-            (DType::I64, &[0, 4]),
-            (DType::C128, &[1]),
-        ];
-        for (dtype, dims) in cases {
-            let shape = Shape::new(*dims).unwrap();
-            let data: Vec<u8> = (0..shape.n_bytes(*dtype).unwrap())
-                .map(|i| i as u8)
-                .collect();
-            let mut bytes = encode_header(*dtype, &shape).unwrap();
-            bytes.extend_from_slice(&data);
-            let tensor = from_bytes(bytes).unwrap();
-            assert_eq!(
-                (tensor.dtype(), tensor.shape(), tensor.bytes()),
-                (*dtype, &shape, &data[..])
-            );
-        }
-    }
-
-    #[test]
-    fn foreign_orders_are_brought_into_ours() {
-        let big = file(
-            "{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }\n",
-            &[0, 1, 2, 3],
-        );
-        assert_eq!(from_bytes(big).unwrap().bytes(), [1, 0, 3, 2]);
-        let fortran = file(
-            "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n",
-            &[0, 3, 1, 4, 2, 5],
-        );
-        assert_eq!(from_bytes(fortran).unwrap().bytes(), [0, 1, 2, 3, 4, 5]);
-        let complex = file(
-            "{'descr': '>c8', 'fortran_order': False, 'shape': ()}",
-            &[0x3f, 0x80, 0, 0, 0x40, 0, 0, 0],
-        );
-        assert_eq!(
-            from_bytes(complex).unwrap().bytes(),
-            [0, 0, 0x80, 0x3f, 0, 0, 0, 0x40]
-        );
-    }
-
-    #[test]
-    fn bytes_must_be_exact() {
-        let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }";
-        for n in [0, 2, 4] {
-            let error = from_bytes(file(header, &vec![0; n])).unwrap_err();
-            assert!(
-                error.to_string().contains("expected 3 bytes of uint8 [3]"),
-                "{error}"
-            );
-        }
-    }
 }

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use opscope_tensor::Tensor;
+use opscope_tensor::{DType, Tensor};
 
 use super::npy::{self, HEADER_BYTES_MAX, NpyHeader};
 use super::zstd;
@@ -51,9 +51,8 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
     let mut decoder = zstd::Decoder::new(bytes)?;
     let (header, n_header) = start(&mut decoder)?;
     let (dtype, shape) = (header.dtype, &header.shape);
-    let n_content = shape
-        .n_bytes(dtype)
-        .ok()
+    let n_content = header
+        .n_data_bytes()
         .and_then(|n| n.checked_add(n_header))
         .filter(|&n| n <= CONTENT_BYTES_MAX);
     let Some(n_content) = n_content else {
@@ -71,13 +70,17 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<u8>, FormatError> {
 /// # Errors
 /// As for [`decode`], as far as the header goes.
 pub fn header(bytes: &[u8]) -> Result<(NpyHeader, usize), FormatError> {
-    start(&mut zstd::Decoder::new(bytes)?)
+    let (header, n_header) = start(&mut zstd::Decoder::new(bytes)?)?;
+    header.items.check_known()?;
+    Ok((header, n_header))
 }
 
 fn start(decoder: &mut zstd::Decoder<'_>) -> Result<(NpyHeader, usize), FormatError> {
     let start = decoder.start(START_BYTES)?;
-    let header = match NpyHeader::decode(start) {
-        Err(_) if start.len() >= START_BYTES => NpyHeader::decode(decoder.start(START_BYTES_MAX)?),
+    let header = match NpyHeader::decode_any(start) {
+        Err(_) if start.len() >= START_BYTES => {
+            NpyHeader::decode_any(decoder.start(START_BYTES_MAX)?)
+        }
         header => header,
     };
     header.map_err(|error| FormatError {
@@ -91,14 +94,22 @@ fn start(decoder: &mut zstd::Decoder<'_>) -> Result<(NpyHeader, usize), FormatEr
 /// # Errors
 /// As for [`npy::read_file`] and [`decode`].
 pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
+    read_file_as(path, None)
+}
+
+/// [`npy::read_file_as`] of an array file, compressed or not.
+///
+/// # Errors
+/// As for [`npy::read_file_as`] and [`decode`].
+pub fn read_file_as(path: &Path, wanted: Option<DType>) -> Result<Tensor, StoreError> {
     let bytes = FileBytes::open(path).map_err(StoreError::io("open", path))?;
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
     if !is_compressed(&file_name, bytes.as_ref()) {
         drop(bytes);
-        return npy::read_file(path);
+        return npy::read_file_as(path, wanted);
     }
     decode(bytes.as_ref())
-        .and_then(npy::from_bytes)
+        .and_then(|content| npy::from_bytes_as(content, wanted))
         .map_err(StoreError::corrupt(FORMAT_NAME, path))
 }
 

@@ -3,7 +3,7 @@
 use std::io::{Cursor, Read, Seek};
 use std::path::Path;
 
-use opscope_tensor::Tensor;
+use opscope_tensor::{DType, Tensor};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
@@ -19,9 +19,20 @@ pub const FORMAT_NAME: &str = "npz";
 /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no zip file or a member
 /// is no array. Members that are encrypted, or packed in other ways than numpy's, are refused.
 pub fn read_file(path: &Path) -> Result<Vec<(String, Tensor)>, StoreError> {
+    read_file_as(path, |_| None)
+}
+
+/// [`read_file`] with the dtypes that the arrays of each name may have in disguise.
+///
+/// # Errors
+/// As for [`read_file`] and [`npy::read_file_as`].
+pub fn read_file_as(
+    path: &Path,
+    wanted: impl Fn(&str) -> Option<DType>,
+) -> Result<Vec<(String, Tensor)>, StoreError> {
     let file = std::fs::File::open(path).map_err(StoreError::io("open", path))?;
     let reader = std::io::BufReader::new(file);
-    read(reader).map_err(StoreError::corrupt(FORMAT_NAME, path))
+    read(reader, wanted).map_err(StoreError::corrupt(FORMAT_NAME, path))
 }
 
 /// Reads every array of an archive in memory.
@@ -29,10 +40,13 @@ pub fn read_file(path: &Path) -> Result<Vec<(String, Tensor)>, StoreError> {
 /// # Errors
 /// [`FormatError`] as described at [`read_file`].
 pub fn from_bytes(bytes: &[u8]) -> Result<Vec<(String, Tensor)>, FormatError> {
-    read(Cursor::new(bytes))
+    read(Cursor::new(bytes), |_| None)
 }
 
-fn read(reader: impl Read + Seek) -> Result<Vec<(String, Tensor)>, FormatError> {
+fn read(
+    reader: impl Read + Seek,
+    wanted: impl Fn(&str) -> Option<DType>,
+) -> Result<Vec<(String, Tensor)>, FormatError> {
     let mut archive = ZipArchive::new(reader).map_err(|error| not_a_zip(0, &error))?;
     let mut arrays = Vec::new();
     for i in 0..archive.len() {
@@ -51,7 +65,7 @@ fn read(reader: impl Read + Seek) -> Result<Vec<(String, Tensor)>, FormatError> 
                 error.to_string(),
             )
         })?;
-        let tensor = npy::from_bytes(bytes).map_err(|error| {
+        let tensor = npy::from_bytes_as(bytes, wanted(&name)).map_err(|error| {
             let found = format!("{} (in array `{name}`)", error.found);
             FormatError { found, ..error }.shifted(start)
         })?;
@@ -68,7 +82,7 @@ fn not_a_zip(offset: u64, error: &ZipError) -> FormatError {
 mod tests {
     use std::io::Write;
 
-    use opscope_tensor::{DType, Shape};
+    use opscope_tensor::Shape;
     use zip::ZipWriter;
     use zip::write::SimpleFileOptions;
 

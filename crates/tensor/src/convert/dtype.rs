@@ -32,7 +32,7 @@ pub struct Decoded<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DecodeError {
     /// The elements are text or handles to something else, so they have no numeric value.
-    #[error("elements of type `{0}` have no value that numpy can hold")]
+    #[error("elements of type `{0}` have no numeric value")]
     NoValue(DType),
     /// The byte count differs from what dtype and shape ask for.
     #[error("{dtype} tensor of shape {shape} takes {expected} bytes, found {found}")]

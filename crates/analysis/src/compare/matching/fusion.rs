@@ -73,18 +73,15 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
         if groups.is_empty() {
             continue;
         }
-        let mut of_key: HashMap<(String, usize), usize> = HashMap::new();
-        for &run in scope.runs[other]
-            .iter()
-            .filter(|&&run| board.is_free(other, run))
-        {
-            let (_, repeat) = board.key(other, run);
-            of_key.insert((board.name(other, run).to_owned(), repeat), run);
-        }
+        let own = by_key(board, scope, side);
+        let of_key = by_key(board, scope, other);
         for ((names, repeat), runs) in groups {
             let found = |name: &String| of_key.get(&(name.clone(), repeat)).copied();
             let mut members: Vec<usize> = names.iter().filter_map(found).collect();
-            members.retain(|&member| board.is_free(other, member));
+            members.retain(|&member| {
+                board.is_free(other, member)
+                    && !is_kept(board, rules, (side, &own), (&runs, member, repeat))
+            });
             board.sort(other, &mut members);
             // A fused operator may have the name of its first part, and say what its last one was.
             if let [run] = runs[..]
@@ -113,6 +110,41 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
             pair(board, (side, rules), runs, members, is_end_shared);
         }
     }
+}
+
+/// What has no partner yet, by name and repeat.
+fn by_key(board: &Board<'_>, scope: &Scope, side: usize) -> HashMap<(String, usize), usize> {
+    let free = scope.runs[side]
+        .iter()
+        .filter(|&&run| board.is_free(side, run));
+    let keyed = free.map(|&run| {
+        let (_, repeat) = board.key(side, run);
+        ((board.name(side, run).to_owned(), repeat), run)
+    });
+    keyed.collect()
+}
+
+/// Whether an operator of the other side is there on this side too, as it was: others may repeat its work inside of
+/// them, as every reader of a dequantised value does.
+fn is_kept(
+    board: &Board<'_>,
+    rules: Rules<'_>,
+    (side, own): (usize, &HashMap<(String, usize), usize>),
+    (runs, member, repeat): (&[usize], usize, usize),
+) -> bool {
+    let name = board.name(1 - side, member);
+    let twin = own
+        .get(&(name.to_owned(), repeat))
+        .filter(|twin| !runs.contains(twin));
+    twin.is_some_and(|&twin| {
+        let names = originals(board, rules, side, twin);
+        let [t, g] = if side == 0 {
+            [twin, member]
+        } else {
+            [member, twin]
+        };
+        names.iter().all(|original| original == name) && !board.types_clash(t, g)
+    })
 }
 
 /// Pairs operators that were made of the same ones and have got different names.

@@ -44,6 +44,14 @@ pub(super) fn first_extents(run: &Run, may_be_input: bool) -> Option<Vec<u64>> {
     extents(slot?)
 }
 
+/// Whether a slot of one side has a value that an engine made up when it made its graph, such as weights with others
+/// multiplied in or values in blocks of channels. The other side, whose graph is the original one, has nothing like it.
+pub(super) fn is_made_up(sides: [&Side; 2], i: usize, slot: &Slot) -> bool {
+    let known = &sides[1 - i].value_names;
+    let is_unknown = |name: &String| !known.is_empty() && !known.contains(name);
+    slot.original.is_none() && slot.made_value.as_ref().is_some_and(is_unknown)
+}
+
 /// Partners whose slots belong together by side and position, apart from those that are given.
 pub(super) fn one_to_one(
     sides: [&Side; 2],
@@ -68,12 +76,13 @@ pub(super) fn one_to_one(
         }
     }
     for (t, slot) in slots[0].iter().enumerate() {
-        if is_used[0][t] || is_given(0, slot) {
+        if is_used[0][t] || is_given(0, slot) || is_made_up(sides, 0, slot) {
             continue;
         }
         let is_it = |&(g, other): &(usize, &Slot)| {
             !is_used[1][g]
                 && !is_given(1, other)
+                && !is_made_up(sides, 1, other)
                 && (other.side, other.index) == (slot.side, slot.index)
         };
         if let Some((g, _)) = slots[1].iter().enumerate().find(is_it) {
@@ -90,8 +99,16 @@ pub(super) fn one_to_one(
     };
     for i in [0, 1] {
         let left = slots[i].iter().zip(&is_used[i]).filter(|(_, used)| !**used);
+        let others = |slot: &Slot| {
+            let mut others = slots[1 - i].iter();
+            others.any(|other| {
+                (other.side, other.index) == (slot.side, slot.index)
+                    && is_made_up(sides, 1 - i, other)
+            })
+        };
+        let is_inner = |slot: &Slot| is_made_up(sides, i, slot) || others(slot);
         pair.missing
-            .extend(left.map(|(slot, _)| missing(i, runs[i], slot, false)));
+            .extend(left.map(|(slot, _)| missing(i, runs[i], slot, is_inner(slot))));
     }
     pair
 }

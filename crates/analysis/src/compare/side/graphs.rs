@@ -137,6 +137,31 @@ impl Graphs {
 }
 
 impl Side {
+    /// Takes names of values from descriptions of ONNX models.
+    pub(super) fn name_values(&mut self) {
+        let files = &self.described.files;
+        let as_they_are = files.iter().map(|file| &file.graph);
+        let as_they_are = as_they_are.filter(|graph| !graph.opsets.is_empty() && !is_made(graph));
+        self.value_names = as_they_are.flat_map(names).collect();
+        for (index, run) in self.runs.iter_mut().enumerate() {
+            let Some((file, operator)) = self.described.of_run(index) else {
+                continue;
+            };
+            if !is_made(&self.described.files[file].graph) {
+                continue;
+            }
+            for (side, values) in [
+                (record::Side::Input, &operator.inputs),
+                (record::Side::Output, &operator.outputs),
+            ] {
+                let is_present: Vec<bool> = values.iter().map(Option::is_some).collect();
+                for (slot, position) in positions(run, side, &is_present) {
+                    run.slots[slot].made_value = values.get(position).cloned().flatten();
+                }
+            }
+        }
+    }
+
     /// The output that an input of a run was made as, by a run of the same rank, model and step; none if no graph
     /// tells, or if it is not in the dump.
     pub fn producer_of(&self, slot: SlotRef) -> Option<SlotRef> {
@@ -183,6 +208,22 @@ pub fn positions(run: &Run, side: record::Side, is_present: &[bool]) -> Vec<(usi
         .iter()
         .map(|(i, index)| Some((*i, *present.get(*index)?)));
     counted.collect::<Option<_>>().unwrap_or(own)
+}
+
+/// Whether an engine made the graph of another one.
+fn is_made(graph: &GraphFile) -> bool {
+    let mut operators = graph.operators.iter();
+    operators.any(|operator| !operator.original_outputs.is_empty())
+}
+
+/// Names of everything that a graph is given, holds or computes.
+fn names(graph: &GraphFile) -> impl Iterator<Item = String> {
+    let outputs = graph
+        .operators
+        .iter()
+        .flat_map(|operator| operator.outputs.iter().flatten());
+    let others = graph.arguments.iter().chain(&graph.constants);
+    outputs.chain(others).cloned()
 }
 
 /// The nearest directory of descriptions above the files of a directory.

@@ -12,7 +12,7 @@ use opscope_tensor::{DType, Shape};
 use super::super::elements::Elements;
 use super::super::names::OutputName;
 use super::super::{ConvertError, OutputKind, text};
-use super::{Converted, Opened, Writer};
+use super::{Converted, Opened, Writer, texts};
 use crate::Element;
 use crate::names;
 
@@ -32,7 +32,10 @@ impl Writer<'_> {
         let slot = opened.file.slot_of(tensor);
         let layout = elements.layout_name();
         let is_torch = self.options.kind == OutputKind::Pt && elements.dtype == DType::BF16;
-        let elements = if is_torch {
+        let is_text = elements.dtype == DType::String && texts::can_hold(self.options.kind);
+        let elements = if is_text {
+            elements
+        } else if is_torch {
             checked(elements, &slot)?
         } else {
             decoded(elements, &slot)?
@@ -44,6 +47,9 @@ impl Writer<'_> {
             && is_same_file(&dir.join(&name.name), &opened.source.path)
         {
             return Err(ConvertError::Exists(dir.join(&name.name)));
+        }
+        if is_text {
+            return self.put_text(opened, &name, &slot, &elements);
         }
         match self.options.kind {
             OutputKind::Bin => self.put_elements(opened, &name, &[], bytes),

@@ -159,6 +159,10 @@ fn array_dump(path: &Path) -> Result<Dump, Stop> {
         return Err(unreadable("It is empty.".to_owned()));
     }
     let (header, _) = NpyHeader::decode(&bytes).map_err(|error| unreadable(error.to_string()))?;
+    if matches!(header.dtype, DType::String | DType::F8E5M2) {
+        let message = format!("Elements of type {} are not supported.", header.dtype);
+        return Err(unreadable(message));
+    }
     if header.is_big_endian && header.dtype.bytes() != Some(1) {
         let message = format!("The dtype({}) does not support.", header.dtype);
         return Err(Stop::coded(Code::DataType, message));

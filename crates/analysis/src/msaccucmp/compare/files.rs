@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use opscope_store::file_format::npy;
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::Tensor;
 
 use super::super::array::Array;
 use super::super::failure::Code;
@@ -106,8 +106,12 @@ fn read(path: &Path) -> Result<FileArray, Stop> {
     }
     let array: Tensor = npy::from_bytes(bytes).map_err(|error| invalid(error.to_string()))?;
     let dims = array.shape().dims().to_vec();
-    if array.dtype() == DType::BF16 {
-        return Err(invalid("numpy has no bfloat16.".to_owned()));
+    if npy::descr(array.dtype()).is_none() {
+        let message = format!(
+            "Elements of type {} are no numbers of numpy.",
+            array.dtype()
+        );
+        return Err(invalid(message));
     }
     let flat = Array::flat(array.dtype(), array.bytes().into());
     Ok(FileArray {

@@ -165,6 +165,10 @@ impl Drop for Process {
 /// The array in an npy file, its order kept.
 fn array_of(mut file: Vec<u8>) -> Result<Array<'static>, String> {
     let (header, n_header) = NpyHeader::decode(&file).map_err(|error| error.to_string())?;
+    if npy::descr(header.dtype).is_none() {
+        let dtype = header.dtype;
+        return Err(format!("the interpreter gave elements of type {dtype}"));
+    }
     if header.is_big_endian {
         let tensor = npy::from_bytes(file).map_err(|error| error.to_string())?;
         let bytes = Cow::Owned(tensor.bytes().to_vec());

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use opscope_engine::input::{Random, arrange, find, resolve_shape, unknown};
 use opscope_engine::{InputError, Signature, ValueInfo};
 use opscope_store::file_format::{npy_zst, npz};
-use opscope_tensor::{Shape, Tensor};
+use opscope_tensor::{DType, Shape, Tensor};
 
 use super::RunArguments;
 use crate::exit::{Failure, UNREADABLE, USAGE};
@@ -152,7 +152,7 @@ impl InputSource {
     }
 
     fn read_archive(&self, path: &Path) -> Result<Named, Failure> {
-        let arrays = npz::read_file(path)?;
+        let arrays = npz::read_file_as(path, |name| self.declared(name))?;
         // Archives of recorded samples hold inputs as `in.NAME` beside expected outputs.
         let is_sample = arrays
             .iter()
@@ -167,6 +167,20 @@ impl InputSource {
             .collect())
     }
 
+    /// The dtype that the model declares for an array of an archive, which may be one that numpy lacks.
+    fn declared(&self, name: &str) -> Option<DType> {
+        let of = |values: &[ValueInfo], name: &str| {
+            let value = values.iter().find(|value| value.name == name)?;
+            Some(value.dtype)
+        };
+        let Signature {
+            inputs, outputs, ..
+        } = &self.signature;
+        of(inputs, name)
+            .or_else(|| of(inputs, name.strip_prefix("in.")?))
+            .or_else(|| of(outputs, name.strip_prefix("out.")?))
+    }
+
     fn read(&self, name: &str, path: &Path) -> Result<Tensor, Failure> {
         let value = find(&self.signature, name).ok_or_else(|| unknown(&self.signature, name))?;
         let wanted = self.shapes.get(name);
@@ -179,7 +193,7 @@ impl InputSource {
             let hint = "a compressed array is a `.npy.zst` file";
             return Err(Failure::message(USAGE, message).with_hint(hint));
         }
-        let tensor = npy_zst::read_file(path)?;
+        let tensor = npy_zst::read_file_as(path, Some(value.dtype))?;
         match wanted {
             Some(wanted) if wanted != tensor.shape() => {
                 let message = format!(

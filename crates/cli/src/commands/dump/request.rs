@@ -18,6 +18,7 @@ use opscope_store::tree::acl::OVERWRITES_FILE;
 use super::RunArguments;
 use super::dry_run::DryRun;
 use super::mindspore::{Dump, check_file_name, configuration_of_environment};
+use super::quantising;
 use super::range::{NarrowFloat, Ranges};
 use crate::exit::{Failure, USAGE};
 
@@ -109,7 +110,7 @@ impl Request {
             arguments.ring.prepare(arguments.out.is_some())?;
             arguments.compress.apply(None)?;
             return Ok(Request {
-                plan: Plan::everything(),
+                plan: quantising::apply(arguments.quant_dumpable, Plan::everything()),
                 has_single_operators: true,
                 places: arguments.out.iter().cloned().collect(),
                 ..nothing
@@ -151,11 +152,12 @@ impl Request {
     fn of(configured: Configured, arguments: &RunArguments) -> Request {
         let nothing = Request::nothing(arguments);
         let volume = &arguments.volume;
+        let shown = |plan| quantising::apply(arguments.quant_dumpable, plan);
         match configured {
             Configured::Acl(Some(dump)) => Request {
                 plan: Plan {
                     has_graph_inputs: arguments.graph_inputs,
-                    ..dump.plan
+                    ..shown(dump.plan)
                 },
                 has_single_operators: dump.has_single_operators,
                 content: volume.content(dump.content),
@@ -163,7 +165,7 @@ impl Request {
                 ..nothing
             },
             Configured::MindSpore(Some(dump)) => Request {
-                plan: dump.plan,
+                plan: shown(dump.plan),
                 has_single_operators: true,
                 mindspore: Some(volume.apply(dump.options)),
                 ..nothing

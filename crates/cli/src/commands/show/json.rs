@@ -74,6 +74,8 @@ pub(crate) fn tensor_json(tensor: &TensorDescription) -> Value {
             "neg_inf": stats.n_neg_inf,
         })
     });
+    let texts = tensor.first_texts.iter().map(|text| text.as_str().into());
+    let first: Vec<Value> = tensor.first.iter().map(element_json).chain(texts).collect();
     json!({
         "slot": tensor.slot,
         "dtype": tensor.dtype,
@@ -82,7 +84,7 @@ pub(crate) fn tensor_json(tensor: &TensorDescription) -> Value {
         "original_shape": tensor.original_shape,
         "bytes": tensor.n_bytes,
         "stats": stats,
-        "first": tensor.first.iter().map(element_json).collect::<Vec<_>>(),
+        "first": first,
         "problem": tensor.problem,
     })
 }

@@ -117,6 +117,7 @@ pub(super) fn values(
             has_graph_inputs: false,
             has_parameters: false,
             has_constants: false,
+            shows_quantising: false,
             n_overflows_max: None,
         },
         content: content(settings),

@@ -116,6 +116,7 @@ fn plan(dump: &MindSporeDump) -> Result<Plan, PatternError> {
         has_graph_inputs: false,
         has_parameters: dump.target.has_parameters(),
         has_constants: !is_nothing_but_parameters,
+        shows_quantising: false,
         n_overflows_max: dump.overflow_number,
     })
 }

@@ -5,10 +5,15 @@
 
 use std::path::{Path, PathBuf};
 
+use opscope_tensor::Tensor;
 use prost::Message;
+use prost::bytes::Bytes;
 
 use super::super::proto;
-use super::super::schema::{DataLocation, GraphProto, ModelProto, StringStringEntryProto};
+use super::super::schema::{
+    DataLocation, GraphProto, ModelProto, StringStringEntryProto, TensorProto,
+};
+use super::weights::{Weight, Weights};
 
 /// Smaller weights are handed over: the engine wants to know some of them early, and a reference is not free.
 const N_BYTES_MIN: usize = 4 << 10;
@@ -44,7 +49,9 @@ impl Home {
         let file_name = real.as_deref().and_then(Path::file_name);
         Home {
             folder: real_folder.unwrap_or(folder),
-            file_name: file_name.and_then(|name| name.to_str()).map(ToOwned::to_owned),
+            file_name: file_name
+                .and_then(|name| name.to_str())
+                .map(ToOwned::to_owned),
         }
     }
 }
@@ -58,7 +65,10 @@ pub(super) fn refer(model: &mut ModelProto, file: &[u8], file_name: &str) {
 
 fn refer_in(graph: &mut GraphProto, file: &[u8], file_name: &str) {
     for weight in &mut graph.initializer {
-        let Some(bytes) = weight.raw_data.as_ref().filter(|bytes| bytes.len() >= N_BYTES_MIN)
+        let Some(bytes) = weight
+            .raw_data
+            .as_ref()
+            .filter(|bytes| bytes.len() >= N_BYTES_MIN)
         else {
             continue;
         };
@@ -83,6 +93,54 @@ fn refer_in(graph: &mut GraphProto, file: &[u8], file_name: &str) {
     }
 }
 
+/// Hands over the weights that are kept outside, as far as `weights` has found them, for a library that finds no data
+/// outside of a model in memory.
+pub(super) fn embed(model: &mut ModelProto, weights: &Weights) {
+    if let Some(graph) = &mut model.graph {
+        embed_in(graph, weights, &mut 0);
+    }
+}
+
+fn embed_in(graph: &mut GraphProto, weights: &Weights, n_graphs: &mut usize) {
+    let number = *n_graphs;
+    *n_graphs += 1;
+    for weight in &mut graph.initializer {
+        take_in(weights.get(number, &weight.name), weight);
+    }
+    for node in &mut graph.node {
+        if let (true, Some(name)) = (proto::is_constant(node), node.output.first()) {
+            let found = weights.get(number, name);
+            let tensors = node
+                .attribute
+                .iter_mut()
+                .filter_map(|attribute| attribute.t.as_mut());
+            tensors.for_each(|tensor| take_in(found, tensor));
+        }
+        for body in proto::bodies_mut(node) {
+            embed_in(body, weights, n_graphs);
+        }
+    }
+}
+
+fn take_in(weight: Option<&Weight>, tensor: &mut TensorProto) {
+    if let Some(Weight::Tensor(found)) = weight
+        && tensor.data_location() == DataLocation::External
+    {
+        tensor.raw_data = Some(Bytes::from_owner(Elements(found.clone())));
+        tensor.external_data = Vec::new();
+        tensor.data_location = None;
+    }
+}
+
+/// The elements of a tensor, as bytes that messages can share.
+struct Elements(Tensor);
+
+impl AsRef<[u8]> for Elements {
+    fn as_ref(&self) -> &[u8] {
+        self.0.bytes()
+    }
+}
+
 /// Where in `whole` a slice of it begins; `None` for bytes from elsewhere.
 fn offset_in(whole: &[u8], part: &[u8]) -> Option<usize> {
     let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
@@ -99,7 +157,7 @@ pub(super) fn encode(model: &ModelProto) -> Result<Vec<u8>, String> {
     if n_bytes > N_MESSAGE_BYTES_MAX {
         return Err(format!(
             "the model takes {n_bytes} bytes without the weights that can stay in its file, and a message holds at \
-             most {N_MESSAGE_BYTES_MAX}"
+             most {N_MESSAGE_BYTES_MAX}; from ONNX Runtime 1.21 on all large weights of a file can stay there"
         ));
     }
     Ok(model.encode_to_vec())

@@ -104,7 +104,12 @@ fn unknown_operator(text: &str, graph: &GraphProto, version: &str) -> Option<Str
     } else {
         format!("no such operator in the set `{domain}`")
     };
-    Some(lacks(node_text(graph, op_type, ""), &what))
+    // The library does not say which one; the first of them is as good as any.
+    let nodes = proto::all_nodes(graph);
+    let is_meant = |node: &&&NodeProto| node.op_type == op_type && node.domain == domain;
+    let name = nodes.iter().find(is_meant).map(|node| node.name.as_str());
+    let node = node_text(graph, op_type, name.unwrap_or_default());
+    Some(lacks(node, &what))
 }
 
 /// Type and name of the node that the library refuses, and why.
@@ -120,7 +125,13 @@ fn failing_node(text: &str) -> Option<(&str, &str, &str)> {
         let (op_type, reason) = rest.split_once(") ")?;
         return Some((op_type, name, reason));
     }
-    None
+    let (before, rest) = text.split_once(" in node (")?;
+    let (name, _) = rest.split_once(')')?;
+    let (_, op_type) = before
+        .split_once("operator (")
+        .or_else(|| before.split_once("Optype ("))?;
+    let (op_type, _) = op_type.split_once(')')?;
+    Some((op_type, name, text))
 }
 
 /// Type and name of the innermost operator whose run failed, and why.

@@ -1,6 +1,6 @@
 //! Which values of a model are no tensors that a custom operator can take.
 //!
-//! ONNX Runtime hands tensors to custom operators and nothing else, and not those of two bits. A model need not say
+//! ONNX Runtime hands tensors to custom operators and nothing else, and not those of two bits or of `float8e8m0`. A model need not say
 //! what its values are, so it is followed from the operators that make such values. What is missed here shows when a
 //! session is created, and is left out then.
 
@@ -22,8 +22,8 @@ const N_FUNCTION_NODES_MAX: usize = 1 << 18;
 pub(super) enum Kind {
     /// A tensor that can be shown.
     Tensor,
-    /// A tensor with elements of two bits.
-    Narrow,
+    /// A tensor with elements of a type that is not handed to operators of ours.
+    Foreign,
     /// A sequence of tensors or maps.
     Sequence,
     /// A tensor or sequence that may be absent.
@@ -156,9 +156,15 @@ impl<'a> Walk<'a> {
         let is_standard = proto::is_standard(domain);
         let of_first = || inputs.first().copied().unwrap_or(Kind::Tensor);
         let all = |kind| vec![kind; node.output.len()];
-        let control_flow = is_standard.then_some(node.op_type.as_str()).unwrap_or_default();
+        let control_flow = match is_standard {
+            true => node.op_type.as_str(),
+            false => "",
+        };
         let given: Vec<Kind> = match control_flow {
-            "Loop" => [Kind::Tensor, Kind::Tensor].into_iter().chain(inputs.iter().skip(2).copied()).collect(),
+            "Loop" => [Kind::Tensor, Kind::Tensor]
+                .into_iter()
+                .chain(inputs.iter().skip(2).copied())
+                .collect(),
             "SequenceMap" => inputs.iter().map(|_| Kind::Tensor).collect(),
             _ => Vec::new(),
         };
@@ -170,12 +176,25 @@ impl<'a> Walk<'a> {
             ("ai.onnx.ml", "CastMap" | "DictVectorizer") => all(Kind::Tensor),
             _ if !is_standard => all(Kind::Tensor),
             (_, "If") => join(&results),
-            (_, "Loop") => results.into_iter().next().unwrap_or_default().into_iter().skip(1).collect(),
+            (_, "Loop") => results
+                .into_iter()
+                .next()
+                .unwrap_or_default()
+                .into_iter()
+                .skip(1)
+                .collect(),
             (_, "Scan") => results.into_iter().next().unwrap_or_default(),
-            (_, "SequenceConstruct" | "SequenceEmpty" | "SequenceInsert" | "SequenceErase"
-                | "SplitToSequence" | "SequenceMap") => all(Kind::Sequence),
+            (
+                _,
+                "SequenceConstruct" | "SequenceEmpty" | "SequenceInsert" | "SequenceErase"
+                | "SplitToSequence" | "SequenceMap",
+            ) => all(Kind::Sequence),
             (_, "Optional") => {
-                let by_type = node.attribute.iter().find_map(|attribute| attribute.tp.as_ref()).and_then(of_type);
+                let by_type = node
+                    .attribute
+                    .iter()
+                    .find_map(|attribute| attribute.tp.as_ref())
+                    .and_then(of_type);
                 let is_sequence = by_type.unwrap_or(of_first()) == Kind::Sequence;
                 all(Kind::Optional { is_sequence })
             }
@@ -204,20 +223,40 @@ impl<'a> Walk<'a> {
             return vec![Kind::Tensor; function.output.len()];
         }
         self.function_depth += 1;
-        let kinds = inputs.iter().copied().chain(std::iter::repeat(Kind::Tensor));
+        let kinds = inputs
+            .iter()
+            .copied()
+            .chain(std::iter::repeat(Kind::Tensor));
         let mut scopes = vec![function.input.iter().cloned().zip(kinds).collect()];
         for node in &function.node {
             self.node(node, &mut scopes);
         }
         self.function_depth -= 1;
-        function.output.iter().map(|name| find(&scopes, name)).collect()
+        function
+            .output
+            .iter()
+            .map(|name| find(&scopes, name))
+            .collect()
     }
 }
 
 /// Operators whose first input and outputs are of one type, where that may be one that cannot be shown.
 const KEEPING: &[&str] = &[
-    "Concat", "Expand", "Flatten", "Gather", "GatherElements", "GatherND", "Identity", "Pad", "Reshape", "Slice",
-    "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze",
+    "Concat",
+    "Expand",
+    "Flatten",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "Identity",
+    "Pad",
+    "Reshape",
+    "Slice",
+    "Split",
+    "Squeeze",
+    "Tile",
+    "Transpose",
+    "Unsqueeze",
 ];
 
 fn bodies(node: &NodeProto) -> impl Iterator<Item = &GraphProto> {
@@ -234,7 +273,9 @@ fn join(branches: &[Vec<Kind>]) -> Vec<Kind> {
     let n = branches.iter().map(Vec::len).max().unwrap_or(0);
     let of = |i: usize| {
         let mut kinds = branches.iter().filter_map(|branch| branch.get(i).copied());
-        kinds.find(|kind| *kind != Kind::Tensor).unwrap_or(Kind::Tensor)
+        kinds
+            .find(|kind| *kind != Kind::Tensor)
+            .unwrap_or(Kind::Tensor)
     };
     (0..n).map(of).collect()
 }
@@ -260,13 +301,15 @@ fn of_type(r#type: &TypeProto) -> Option<Kind> {
 
 fn of_dtype(code: i32) -> Kind {
     match DataType::try_from(code) {
-        Ok(DataType::Int2 | DataType::Uint2) => Kind::Narrow,
+        Ok(DataType::Int2 | DataType::Uint2 | DataType::Float8e8m0) => Kind::Foreign,
         _ => Kind::Tensor,
     }
 }
 
 fn of_constant(attributes: &[AttributeProto]) -> Kind {
-    let is_sparse = attributes.iter().any(|attribute| attribute.sparse_tensor.is_some());
+    let is_sparse = attributes
+        .iter()
+        .any(|attribute| attribute.sparse_tensor.is_some());
     let tensor = attributes.iter().find_map(|attribute| attribute.t.as_ref());
     match tensor {
         _ if is_sparse => Kind::Sparse,
@@ -277,7 +320,8 @@ fn of_constant(attributes: &[AttributeProto]) -> Kind {
 
 /// The type that an attribute names, or that of the zero point.
 fn of_cast(node: &NodeProto, inputs: &[Kind]) -> Kind {
-    let is_type = |attribute: &&AttributeProto| ["to", "output_dtype"].contains(&attribute.name.as_str());
+    let is_type =
+        |attribute: &&AttributeProto| ["to", "output_dtype"].contains(&attribute.name.as_str());
     let named = node.attribute.iter().find(is_type).map(AttributeProto::i);
     let zero_point = inputs.get(2).copied().unwrap_or(Kind::Tensor);
     match named.and_then(|code| i32::try_from(code).ok()) {

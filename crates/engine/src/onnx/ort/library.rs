@@ -92,17 +92,22 @@ fn probe(path: &Path) -> Result<(String, u32), String> {
     let expected = "expected the shared library of ONNX Runtime";
     let probe = Probe::open(path).map_err(|reason| format!("{reason}; {expected}"))?;
     let version = probe.version()?;
-    let too_old =
-        || format!("it needs API {API_VERSION}, i.e. 1.{API_VERSION} or newer, found {version}");
     let mut numbers = version.split('.').map_while(|n| n.parse::<u32>().ok());
     let (Some(1), Some(minor)) = (numbers.next(), numbers.next()) else {
         return Err(format!(
             "its version is `{version}`; expected 1.{API_VERSION} or a newer 1.x"
         ));
     };
-    // A library that lacks it prints so when it is asked; one that is known to is not asked.
-    if minor < API_VERSION || !probe.has_api(API_VERSION) {
-        return Err(too_old());
+    // A library that is too old prints so when it is asked.
+    if minor < API_VERSION {
+        return Err(format!(
+            "it needs API {API_VERSION}, i.e. 1.{API_VERSION} or newer, found {version}"
+        ));
+    }
+    if !probe.has_api(API_VERSION) {
+        return Err(format!(
+            "it says that it is {version}, and does not have API {API_VERSION}"
+        ));
     }
     Ok((version, minor))
 }

@@ -118,9 +118,8 @@ impl<'a> Inputs<'a> {
     fn value(&self, index: usize) -> Option<NonNull<sys::OrtValue>> {
         let mut value: *const sys::OrtValue = ptr::null();
         // SAFETY: the context is the one of this call; an index that is too large is an error.
-        let status = unsafe {
-            (self.api.KernelContext_GetInput)(self.context.ptr(), index, &raw mut value)
-        };
+        let status =
+            unsafe { (self.api.KernelContext_GetInput)(self.context.ptr(), index, &raw mut value) };
         self.is_ok(status)
             .then(|| NonNull::new(value.cast_mut()))
             .flatten()
@@ -193,7 +192,8 @@ impl<'a> Inputs<'a> {
     fn texts(&self, value: NonNull<sys::OrtValue>, n: usize) -> Option<Vec<u8>> {
         let mut n_bytes = 0;
         // SAFETY: the value is a tensor of texts of this call.
-        let status = unsafe { (self.api.GetStringTensorDataLength)(value.as_ptr(), &raw mut n_bytes) };
+        let status =
+            unsafe { (self.api.GetStringTensorDataLength)(value.as_ptr(), &raw mut n_bytes) };
         if !self.is_ok(status) {
             return None;
         }
@@ -217,7 +217,10 @@ impl<'a> Inputs<'a> {
             }
         }
         let ends = starts.iter().skip(1).copied().chain([n_bytes]);
-        let texts = starts.iter().zip(ends).map(|(&start, end)| all.get(start..end));
+        let texts = starts
+            .iter()
+            .zip(ends)
+            .map(|(&start, end)| all.get(start..end));
         Some(text::encode(&texts.collect::<Option<Vec<_>>>()?))
     }
 

@@ -161,6 +161,42 @@ pub(super) fn copied(
     Ok(value)
 }
 
+/// A tensor that holds texts.
+pub(super) fn of_texts(dims: &[i64], texts: &[&[u8]]) -> ort::Result<DynTensor> {
+    let mut value = DynTensor::new(&Allocator::default(), TensorElementType::String, dims)?;
+    let resize = ort::api().GetResizedStringTensorElementBuffer;
+    for (i, text) in texts.iter().enumerate() {
+        let mut buffer: *mut c_char = ptr::null_mut();
+        // SAFETY: the tensor is ours; a position that it does not have is refused.
+        unsafe { check(resize(value.ptr_mut(), i, text.len(), &raw mut buffer)) }?;
+        if !text.is_empty() && !buffer.is_null() {
+            // SAFETY: the element was just given room for as many bytes, and nobody else knows of it.
+            unsafe { ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast::<u8>(), text.len()) };
+        }
+    }
+    Ok(value)
+}
+
+/// The texts of a tensor one after the other, and where each begins.
+pub(super) fn texts(value: &DynTensor, n_texts: usize) -> ort::Result<(Vec<u8>, Vec<usize>)> {
+    let mut n_bytes = 0;
+    let api = ort::api();
+    // SAFETY: the value lives, and the place for the answer too. What is no tensor of texts is refused.
+    unsafe {
+        check((api.GetStringTensorDataLength)(
+            value.ptr(),
+            &raw mut n_bytes,
+        ))
+    }?;
+    let mut bytes = vec![0_u8; n_bytes];
+    let mut starts = vec![0_usize; n_texts];
+    let read = api.GetStringTensorContent;
+    let (into, starts_into) = (bytes.as_mut_ptr().cast(), starts.as_mut_ptr());
+    // SAFETY: both places have the lengths that are said; other lengths than the tensor's are refused.
+    unsafe { check(read(value.ptr(), into, n_bytes, starts_into, n_texts)) }?;
+    Ok((bytes, starts))
+}
+
 /// A tensor of ONNX Runtime's whose bytes can be looked at from any thread.
 pub(super) struct OwnedBytes {
     /// Inside the memory of `_value`.

@@ -14,12 +14,17 @@ use super::rewrite::{self, Known, Tapped};
 use super::site::Wanted;
 use super::weights::Weights;
 
+/// How the library begins the names of nodes that are inside a function; the function's name follows.
+const FUNCTION_PREFIX: &str = "_inlfunc_";
+
 /// A model whose weights were taken, whose operators have names of their own, and whose large weights stay in its
 /// file where they can.
 pub(super) struct Prepared {
     model: ModelProto,
     /// Where data outside of it are; `None` if there are none.
     folder: Option<PathBuf>,
+    /// The file that it was read from, if the library finds data outside of nothing else.
+    file: Option<PathBuf>,
     operators: HashMap<u32, Arc<Operator>>,
     /// Tasks of the operators of the main graph, in file order.
     main_tasks: Vec<u32>,
@@ -51,21 +56,33 @@ impl Prepared {
         let home = Home::of(origin.path, &proto);
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
-        let initialised: HashSet<&str> =
-            graph.initializer.iter().map(|weight| weight.name.as_str()).collect();
+        let initialised: HashSet<&str> = graph
+            .initializer
+            .iter()
+            .map(|weight| weight.name.as_str())
+            .collect();
         let inputs = graph.input.iter().map(|input| input.name.clone());
-        let graph_inputs = inputs.filter(|name| !initialised.contains(name.as_str())).collect();
+        let graph_inputs = inputs
+            .filter(|name| !initialised.contains(name.as_str()))
+            .collect();
         let main_tasks = main_tasks(graph);
         let kinds = Kinds::of(&proto);
         let weights = Weights::take(&mut proto, &home.folder);
         let tasks = rewrite::name_nodes(&mut proto);
-        if let Some(file_name) = home.file_name.filter(|_| origin.is_file && origin.can_refer) {
-            by_reference::refer(&mut proto, &bytes, &file_name);
+        let file = home.file_name.filter(|_| origin.is_file);
+        match (origin.can_refer, file) {
+            (false, _) => by_reference::embed(&mut proto, &weights),
+            (true, Some(file_name)) => by_reference::refer(&mut proto, &bytes, &file_name),
+            (true, None) => {}
         }
         let graph = proto.graph.as_ref().unwrap_or(&empty);
         Prepared {
             folder: proto::has_data_outside(graph).then_some(home.folder),
-            operators: operators.iter().map(|operator| (operator.task_id, operator.clone())).collect(),
+            operators: operators
+                .iter()
+                .map(|operator| (operator.task_id, operator.clone()))
+                .collect(),
+            file: (origin.is_file && !origin.can_refer).then(|| origin.path.to_owned()),
             main_tasks,
             graph_inputs,
             weights,
@@ -86,25 +103,39 @@ impl Prepared {
         self.folder.as_deref()
     }
 
-    /// The operator with this task.
-    pub(super) fn operator(&self, task_id: u32) -> Option<&Arc<Operator>> {
-        self.operators.get(&task_id)
-    }
-
     /// Tasks of the operators of the main graph, in file order.
     pub(super) fn main_tasks(&self) -> &[u32] {
         &self.main_tasks
     }
 
-    /// The operator whose node has this name in the model that is given to the library.
+    /// The file that the library has to read if the model is too large to be handed over. It knows nodes by the names
+    /// that they have there.
+    pub(super) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The operator whose node has this name in the model that is given to the library, or has a node of this name
+    /// inside because it is a function. Of several calls of a function it is not known which one is meant.
     pub(super) fn operator_of_node(&self, name: &str) -> Option<&Arc<Operator>> {
-        self.operators.get(self.tasks.get(name)?)
+        if let Some(task_id) = self.tasks.get(name) {
+            return self.operators.get(task_id);
+        }
+        let inside = name.strip_prefix(FUNCTION_PREFIX)?;
+        let is_call = |operator: &&Arc<Operator>| {
+            let rest = inside.strip_prefix(operator.op_type.as_str());
+            rest.is_some_and(|rest| rest.starts_with('_'))
+        };
+        let mut calls = self.operators.values().filter(is_call);
+        let call = calls.next()?;
+        calls.next().is_none().then_some(call)
     }
 
     /// A text of the library's with the names that operators have for everybody else.
     pub(super) fn with_own_names(&self, text: &str) -> String {
         rewrite::with_own_names(text, |task_id| {
-            self.operators.get(&task_id).map(|operator| operator.op_name.as_str())
+            self.operators
+                .get(&task_id)
+                .map(|operator| operator.op_name.as_str())
         })
     }
 
@@ -143,7 +174,9 @@ fn main_tasks(graph: &GraphProto) -> Vec<u32> {
         if !proto::is_constant(node) {
             tasks.push(next);
         }
-        let n_inside: usize = proto::bodies(node).map(|body| proto::all_nodes(body).len()).sum();
+        let n_inside: usize = proto::bodies(node)
+            .map(|body| proto::all_nodes(body).len())
+            .sum();
         next = next.saturating_add(u32::try_from(n_inside + 1).unwrap_or(u32::MAX));
     }
     tasks

@@ -5,6 +5,7 @@
 //! taps stand at the end of their graph in the reverse order of their operators: each runs right behind its
 //! operator, and no value is kept for longer than the model needs it. Only memory depends on that order.
 
+mod names;
 mod scope;
 
 use std::collections::{HashMap, HashSet};
@@ -12,13 +13,14 @@ use std::sync::Arc;
 
 use opscope_store::record::Operator;
 
+pub(super) use self::names::{name_nodes, with_own_names};
 use self::scope::{Binding, Scopes};
 use super::super::proto;
 use super::super::schema::{
     AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
 };
 use super::kind::{Kind, Kinds};
-use super::site::{Given, SharedValue, Site, Wanted, WantedSlots, Wire};
+use super::site::{Given, SharedValue, Site, Source, Wanted, WantedSlots};
 use super::weights::{Weight, Weights};
 
 /// The domain of the operators that are put into models.
@@ -62,14 +64,23 @@ pub(super) struct Tapped {
     pub(super) values: Vec<SharedValue>,
 }
 
-/// The name of the node that is the tap of this number.
-pub(super) fn tap_name(site: usize) -> String {
-    format!("{PREFIX}tap:{site}")
+impl Tapped {
+    /// Names of the model's own values that the tap with this node reads.
+    pub(super) fn values_of(&self, tap: &str) -> Vec<String> {
+        let graph = self.model.graph.as_ref();
+        let mut nodes = graph.into_iter().flat_map(proto::all_nodes);
+        let node = nodes.find(|node| node.name == tap && node.domain == DOMAIN);
+        let inputs = node.into_iter().flat_map(|node| &node.input);
+        inputs
+            .filter(|name| !name.starts_with(PREFIX))
+            .cloned()
+            .collect()
+    }
 }
 
-/// The number of the tap whose node has this name.
-pub(super) fn tap_of_name(name: &str) -> Option<usize> {
-    name.strip_prefix(PREFIX)?.strip_prefix("tap:")?.parse().ok()
+/// The name of the node that is the tap of this number.
+fn tap_name(site: usize) -> String {
+    format!("{PREFIX}tap:{site}")
 }
 
 /// Puts a tap behind each operator of which something is wanted.
@@ -118,62 +129,12 @@ pub(super) fn tap_before(known: &Known<'_>, task_id: u32) -> Tapped {
     rewritten(known, &wanted, Place::Before)
 }
 
-/// A text of the library's in which names that were given here are replaced by those that `own` knows.
-pub(super) fn with_own_names<'a>(text: &str, own: impl Fn(u32) -> Option<&'a str>) -> String {
-    let mut result = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once(PREFIX) {
-        let n_digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        let (digits, behind) = after.split_at(n_digits);
-        result.push_str(before);
-        match digits.parse().ok().and_then(&own) {
-            Some(name) => result.push_str(name),
-            None => result.extend([PREFIX, digits]),
-        }
-        rest = behind;
-    }
-    result + rest
-}
-
-/// Gives every operator of a model a name that no other has, by which errors can say which one it was; returns the
-/// tasks by name. Names that are unique stay.
-pub(super) fn name_nodes(model: &mut ModelProto) -> HashMap<String, u32> {
-    let Some(graph) = &mut model.graph else {
-        return HashMap::new();
-    };
-    let mut n_by_name: HashMap<String, usize> = HashMap::new();
-    for node in proto::all_nodes(graph) {
-        *n_by_name.entry(node.name.clone()).or_default() += 1;
-    }
-    let is_unique = |name: &str| {
-        let is_free = !name.is_empty() && !name.starts_with(PREFIX);
-        is_free && n_by_name.get(name) == Some(&1)
-    };
-    let mut tasks = HashMap::new();
-    name_nodes_of(graph, &is_unique, &mut tasks, &mut 0);
-    tasks
-}
-
-fn name_nodes_of(
-    graph: &mut GraphProto,
-    is_unique: &impl Fn(&str) -> bool,
-    tasks: &mut HashMap<String, u32>,
-    n_tasks: &mut u32,
-) {
-    for node in &mut graph.node {
-        if !is_unique(&node.name) {
-            node.name = format!("{PREFIX}{n_tasks}");
-        }
-        tasks.insert(node.name.clone(), *n_tasks);
-        *n_tasks += 1;
-        for body in proto::bodies_mut(node) {
-            name_nodes_of(body, is_unique, tasks, n_tasks);
-        }
-    }
-}
-
 fn add_domain(model: &mut ModelProto) {
-    if model.opset_import.iter().all(|import| import.domain() != DOMAIN) {
+    if model
+        .opset_import
+        .iter()
+        .all(|import| import.domain() != DOMAIN)
+    {
         model.opset_import.push(OperatorSetIdProto {
             domain: Some(DOMAIN.to_owned()),
             version: Some(VERSION),
@@ -246,7 +207,8 @@ impl Rewriter<'_> {
 
     fn bind(&mut self, graph: usize, name: &str, iterations: &Iterations) {
         let known = self.known;
-        let is_shown = known.kinds.get(graph, name) == Kind::Tensor && !known.refused.contains(name);
+        let is_shown =
+            known.kinds.get(graph, name) == Kind::Tensor && !known.refused.contains(name);
         let binding = match known.weights.get(graph, name) {
             Some(Weight::Tensor(tensor)) => Binding::Given(Given::Weight(tensor.clone())),
             Some(Weight::Unknown) | None if is_shown => {
@@ -270,7 +232,11 @@ impl Rewriter<'_> {
         nodes: &mut Vec<NodeProto>,
     ) {
         let is_standard = proto::is_standard(&node.domain);
-        let op_type = if is_standard { node.op_type.clone() } else { String::new() };
+        let op_type = if is_standard {
+            node.op_type.clone()
+        } else {
+            String::new()
+        };
         let mut is_started = false;
         for (i, body) in proto::bodies_mut(node).enumerate() {
             let mut inner = iterations.clone();
@@ -313,7 +279,8 @@ impl Rewriter<'_> {
             operator: self.known.operators.get(&task_id)?.clone(),
             n_counters: iterations.counters.len(),
             wires: Vec::new(),
-            given: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
             releases: Vec::new(),
         };
         let number = self.sites.len();
@@ -350,23 +317,36 @@ impl Rewriter<'_> {
                 self.wire_input(name, position, site, inputs);
             }
         }
-        let mut is_behind = false;
+        let mut is_behind = self.place == Place::Before;
         for &position in &slots.outputs {
             if let Some(name) = node.output.get(position).filter(present)
                 && let Some((_, wire)) = self.wire(name, site, inputs)
             {
-                site.wires[wire].outputs.push(position);
+                site.outputs.push((position, wire));
                 is_behind = true;
             }
         }
         let mut outputs = node.output.iter().filter(present);
-        is_behind |= self.place == Place::Before;
         while !is_behind && let Some(name) = outputs.next() {
             // Without any the tap might run before the operator does, which may fail.
             is_behind = self.wire(name, site, inputs).is_some();
         }
-        for wire in site.wires.iter().filter(|wire| wire.is_shown()) {
-            self.values[wire.value].n_shown += 1;
+        self.count_shown(site);
+    }
+
+    /// Counts the values that a tap shows.
+    fn count_shown(&mut self, site: &Site) {
+        let of_inputs = site.inputs.iter().filter_map(|(_, source)| match source {
+            Source::Wire(wire) => Some(*wire),
+            Source::Given(_) => None,
+        });
+        let mut shown: Vec<usize> = of_inputs
+            .chain(site.outputs.iter().map(|(_, wire)| *wire))
+            .collect();
+        shown.sort_unstable();
+        shown.dedup();
+        for wire in shown {
+            self.values[site.wires[wire]].n_shown += 1;
         }
     }
 
@@ -378,10 +358,10 @@ impl Rewriter<'_> {
         inputs: &mut Vec<String>,
     ) {
         if let Some((_, Binding::Given(given))) = self.scopes.find(name) {
-            site.given.push((position, given.clone()));
+            site.inputs.push((position, Source::Given(given.clone())));
         } else if let Some((depth, wire)) = self.wire(name, site, inputs) {
-            site.wires[wire].inputs.push(position);
-            self.scopes.note_read(depth, site.wires[wire].value);
+            site.inputs.push((position, Source::Wire(wire)));
+            self.scopes.note_read(depth, site.wires[wire]);
         }
     }
 
@@ -395,14 +375,10 @@ impl Rewriter<'_> {
         let (depth, &Binding::Value(value)) = self.scopes.find(name)? else {
             return None;
         };
-        let known = site.wires.iter().position(|wire| wire.value == value);
+        let known = site.wires.iter().position(|known| *known == value);
         let wire = known.unwrap_or_else(|| {
             inputs.push(name.to_owned());
-            site.wires.push(Wire {
-                inputs: Vec::new(),
-                outputs: Vec::new(),
-                value,
-            });
+            site.wires.push(value);
             site.wires.len() - 1
         });
         Some((depth, wire))

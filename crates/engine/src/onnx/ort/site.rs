@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use opscope_capture::{Kept, Purpose, Tap};
-use opscope_store::record::Operator;
+use opscope_store::record::{Operator, Side};
 use opscope_tensor::Tensor;
 
 /// The values that are to be shown, by the task of their operator.
@@ -24,17 +24,27 @@ impl Wanted {
         if let Purpose::Failures(_) = tap.plan().purpose {
             return Wanted::default();
         }
-        let slots = |kept: &Arc<Kept>| {
-            let beside = kept.graph_inputs.iter().chain(&kept.parameters);
-            let mut inputs = kept.inputs.clone();
-            inputs.extend(beside.map(|input| input.position));
-            inputs.sort_unstable();
-            inputs.dedup();
-            let outputs = kept.outputs.clone();
-            WantedSlots { inputs, outputs }
+        let slots = |kept: &Arc<Kept>| WantedSlots {
+            inputs: kept.positions(Side::Input),
+            outputs: kept.positions(Side::Output),
         };
         let kept = tap.selected().kept.iter();
-        Wanted(kept.map(|(task_id, kept)| (*task_id, slots(kept))).collect())
+        Wanted(
+            kept.map(|(task_id, kept)| (*task_id, slots(kept)))
+                .collect(),
+        )
+    }
+
+    /// Every value of these operators.
+    pub(super) fn every(operators: &[Arc<Operator>]) -> Wanted {
+        let slots = |operator: &Arc<Operator>| WantedSlots {
+            inputs: (0..operator.inputs.len()).collect(),
+            outputs: (0..operator.outputs.len()).collect(),
+        };
+        let by_task = operators
+            .iter()
+            .map(|operator| (operator.task_id, slots(operator)));
+        Wanted(by_task.collect())
     }
 
     /// Every input of one operator.
@@ -43,7 +53,12 @@ impl Wanted {
             inputs: (0..operator.inputs.len()).collect(),
             outputs: Vec::new(),
         };
-        Wanted(operator.map(|operator| (operator.task_id, slots(operator))).into_iter().collect())
+        Wanted(
+            operator
+                .map(|operator| (operator.task_id, slots(operator)))
+                .into_iter()
+                .collect(),
+        )
     }
 
     /// Whether nothing is to be shown of any operator.
@@ -64,30 +79,23 @@ pub(super) struct Site {
     pub(super) operator: Arc<Operator>,
     /// How many numbers of iterations come first, the outermost loop's before those inside it.
     pub(super) n_counters: usize,
-    /// What the other inputs of the tap are.
-    pub(super) wires: Vec<Wire>,
-    /// Inputs of the operator that need no wire, by position.
-    pub(super) given: Vec<(usize, Given)>,
+    /// Numbers of the values that the other inputs of the tap are.
+    pub(super) wires: Vec<usize>,
+    /// Inputs of the operator that are shown, by position.
+    pub(super) inputs: Vec<(usize, Source)>,
+    /// Outputs of the operator that are shown, by position, and the wires that they come by.
+    pub(super) outputs: Vec<(usize, usize)>,
     /// Values that nobody reads after this tap.
     pub(super) releases: Vec<usize>,
 }
 
-/// A value of the operator. One that is only there for the tap to run late enough has no positions.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Wire {
-    /// Where the operator reads it.
-    pub(super) inputs: Vec<usize>,
-    /// Where the operator produces it.
-    pub(super) outputs: Vec<usize>,
-    /// The number of the value.
-    pub(super) value: usize,
-}
-
-impl Wire {
-    /// Whether anything is to be shown of it.
-    pub(super) fn is_shown(&self) -> bool {
-        !(self.inputs.is_empty() && self.outputs.is_empty())
-    }
+/// Where a tap finds an input of its operator.
+#[derive(Clone, Debug)]
+pub(super) enum Source {
+    /// The engine has it, and hands it over by this wire.
+    Wire(usize),
+    /// It is known without the engine.
+    Given(Given),
 }
 
 /// A value that is known without the engine.

@@ -9,9 +9,9 @@ use super::library::Library;
 use super::prepared::Prepared;
 use super::rewrite::{self, Tapped};
 use super::session::{self, Session, Source};
+use super::shared::{Halt, Kept, Shared};
 use super::site::Wanted;
-use super::tap_operator::{self, Halt, Kept, Shared};
-use super::{by_reference, error};
+use super::{by_reference, error, tap_operator};
 use crate::LoadOptions;
 
 /// How often a session is tried again without a value that the library does not show.
@@ -52,10 +52,13 @@ impl TappedSession {
                         shared,
                     });
                 }
-                Err(text) => match refused_value(&text) {
-                    Some(name) if prepared.refuse(name) => {}
-                    _ => return Err(text),
-                },
+                Err(text) => {
+                    let names = refused_values(&text, || prepared.tapped(&wanted));
+                    let n_new = names.iter().filter(|name| prepared.refuse(name)).count();
+                    if n_new == 0 {
+                        return Err(text);
+                    }
+                }
             }
         }
         Err(format!("more than {N_REFUSED_MAX} values cannot be shown"))
@@ -116,7 +119,18 @@ fn create(
     Ok((session, shared))
 }
 
-/// The value that the library does not hand to a tap, if that is why there is no session.
+/// The values that the library does not hand to a tap, if that is why there is no session.
+fn refused_values(text: &str, tapped: impl FnOnce() -> Tapped) -> Vec<String> {
+    if let Some(name) = refused_value(text) {
+        return vec![name.to_owned()];
+    }
+    match tap_without_kernel(text) {
+        Some(tap) => tapped().values_of(tap),
+        None => Vec::new(),
+    }
+}
+
+/// The value whose type the library names as one that a tap does not take.
 fn refused_value(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("of input parameter (")?;
     let (name, rest) = rest.split_once(") of operator (")?;
@@ -124,9 +138,17 @@ fn refused_value(text: &str) -> Option<&str> {
     (operator == rewrite::TAP).then_some(name)
 }
 
+/// The node of a tap for whose types the library finds no kernel.
+fn tap_without_kernel(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("Could not find an implementation for ")?;
+    let rest = rest.strip_prefix(rewrite::TAP)?.strip_prefix('(')?;
+    let (_, rest) = rest.split_once("node with name '")?;
+    Some(rest.split_once('\'')?.0)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::refused_value;
+    use super::{refused_value, tap_without_kernel};
 
     #[test]
     fn the_refused_value_is_named() {
@@ -135,5 +157,8 @@ mod tests {
         assert_eq!(refused_value(text), Some("x/y"));
         assert_eq!(refused_value(&text.replace("(Tap)", "(Relu)")), None);
         assert_eq!(refused_value("something else"), None);
+        let text = "Could not find an implementation for Tap(1) node with name 'opscope:tap:7'";
+        assert_eq!(tap_without_kernel(text), Some("opscope:tap:7"));
+        assert_eq!(tap_without_kernel(&text.replace("Tap(", "Tape(")), None);
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use opscope_tensor::{DType, Shape, Tensor};
+use opscope_tensor::{DType, Shape, Tensor, text};
 use ort::session::SessionInputValue;
 use ort::value::{DynTensor, DynTensorValueType, DynValue, TensorElementType};
 
@@ -31,6 +31,11 @@ impl Input<'_> {
         let extent = |&n: &usize| i64::try_from(n).map_err(|_| format!("an axis of {n} elements"));
         let dims = tensor.shape().dims().iter().map(extent);
         let dims = dims.collect::<Result<Vec<i64>, String>>()?;
+        if tensor.dtype() == DType::String {
+            let texts = text::iter(tensor.view()).map_err(|error| error.to_string())?;
+            let texts: Vec<&[u8]> = texts.collect();
+            return error::quietly(|| native::of_texts(&dims, &texts)).map(Input::Copied);
+        }
         let bytes = tensor.bytes();
         let is_aligned = bytes.as_ptr().addr().is_multiple_of(ALIGNMENT);
         error::quietly(|| {
@@ -73,6 +78,10 @@ pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor,
     let dims = value.shape().iter().map(extent);
     let dims = dims.collect::<Result<Vec<usize>, String>>()?;
     let shape = Shape::new(dims).map_err(|error| error.to_string())?;
+    if dtype == DType::String {
+        let bytes = texts(&value, shape.n_elements())?;
+        return Tensor::from_vec(dtype, shape, bytes).map_err(|error| error.to_string());
+    }
     let bytes = OwnedBytes::new(value).ok_or("a result is not in the CPU's memory")?;
     let is_ours = inputs.iter().any(|input| input.holds(bytes.as_ref()));
     let tensor = if is_ours {
@@ -81,6 +90,18 @@ pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor,
         Tensor::new(dtype, shape, Arc::new(bytes))
     };
     tensor.map_err(|error| error.to_string())
+}
+
+/// The texts of a tensor, in our form.
+fn texts(value: &DynTensor, n_texts: usize) -> Result<Vec<u8>, String> {
+    let (bytes, starts) = error::quietly(|| native::texts(value, n_texts))?;
+    let mut builder = text::Builder::new(n_texts, bytes.len());
+    let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
+    for (&start, end) in starts.iter().zip(ends) {
+        let text = bytes.get(start..end);
+        builder.push(text.ok_or("the texts of a result lie outside of it")?);
+    }
+    Ok(builder.into_bytes())
 }
 
 /// The dtype of the library's element type.
@@ -109,7 +130,8 @@ fn element_type(dtype: DType) -> Option<TensorElementType> {
         .map(|(_, element)| *element)
 }
 
-const PAIRS: &[(DType, TensorElementType)] = &[
+/// Element types that the two sides know.
+pub(super) const PAIRS: &[(DType, TensorElementType)] = &[
     (DType::F32, TensorElementType::Float32),
     (DType::F64, TensorElementType::Float64),
     (DType::F16, TensorElementType::Float16),
@@ -127,9 +149,13 @@ const PAIRS: &[(DType, TensorElementType)] = &[
     (DType::C128, TensorElementType::Complex128),
     (DType::F8E4M3FN, TensorElementType::Float8E4M3FN),
     (DType::F8E5M2, TensorElementType::Float8E5M2),
+    (DType::F8E4M3FNUZ, TensorElementType::Float8E4M3FNUZ),
+    (DType::F8E5M2FNUZ, TensorElementType::Float8E5M2FNUZ),
     (DType::F8E8M0, TensorElementType::Float8E8M0),
     (DType::F4E2M1, TensorElementType::Float4E2M1),
     (DType::I4, TensorElementType::Int4),
+    (DType::U4, TensorElementType::Uint4),
     (DType::I2, TensorElementType::Int2),
     (DType::U2, TensorElementType::Uint2),
+    (DType::String, TensorElementType::String),
 ];

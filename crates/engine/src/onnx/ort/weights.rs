@@ -70,7 +70,8 @@ impl Walk {
         }
         for node in &mut graph.node {
             if proto::is_constant(node)
-                && let (Some(name), Some(attribute)) = (node.output.first(), node.attribute.first_mut())
+                && let (Some(name), Some(attribute)) =
+                    (node.output.first(), node.attribute.first_mut())
             {
                 let tensor = self.constant(attribute);
                 self.add(number, name.clone(), tensor);
@@ -91,7 +92,9 @@ impl Walk {
         let dims = tensor.dims.iter().map(|&n| usize::try_from(n).ok());
         let shape = Shape::new(dims.collect::<Option<Vec<_>>>()?).ok()?;
         if tensor.data_location == Some(DataLocation::External as i32) {
-            let part = self.files.part(&tensor.external_data, shape.n_bytes(dtype).ok()?)?;
+            let part = self
+                .files
+                .part(&tensor.external_data, shape.n_bytes(dtype).ok()?)?;
             return shared(dtype, shape, part);
         }
         if dtype == DType::String {
@@ -112,8 +115,16 @@ impl Walk {
         let list = |n: usize| Shape::new([n]).ok();
         let (dtype, shape, bytes) = match attribute.name.as_str() {
             "value" => return self.tensor(attribute.t.as_mut()?),
-            "value_float" => (DType::F32, Shape::scalar(), attribute.f().to_le_bytes().to_vec()),
-            "value_int" => (DType::I64, Shape::scalar(), attribute.i().to_le_bytes().to_vec()),
+            "value_float" => (
+                DType::F32,
+                Shape::scalar(),
+                attribute.f().to_le_bytes().to_vec(),
+            ),
+            "value_int" => (
+                DType::I64,
+                Shape::scalar(),
+                attribute.i().to_le_bytes().to_vec(),
+            ),
             "value_floats" => {
                 let bytes = attribute.floats.iter().flat_map(|f| f.to_le_bytes());
                 (DType::F32, list(attribute.floats.len())?, bytes.collect())
@@ -122,7 +133,11 @@ impl Walk {
                 let bytes = attribute.ints.iter().flat_map(|i| i.to_le_bytes());
                 (DType::I64, list(attribute.ints.len())?, bytes.collect())
             }
-            "value_string" => (DType::String, Shape::scalar(), text::encode(&[attribute.s()])),
+            "value_string" => (
+                DType::String,
+                Shape::scalar(),
+                text::encode(&[attribute.s()]),
+            ),
             "value_strings" => {
                 let bytes = text::encode(&attribute.strings);
                 (DType::String, list(attribute.strings.len())?, bytes)

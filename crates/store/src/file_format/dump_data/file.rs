@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use opscope_tensor::{DType, Layout, Tensor};
 
 use super::{
-    DumpHeader, FORMAT_NAME, HEADER_BYTES_MAX, TensorEntry, dtype_code, dtype_from_code,
-    layout_code, layout_from_code,
+    DumpHeader, FORMAT_NAME, HEADER_BYTES_MAX, OriginalOp, TensorEntry, dtype_code,
+    dtype_from_code, layout_code, layout_from_code,
 };
 use crate::file_bytes::FileBytes;
 use crate::record::Record;
@@ -193,7 +193,10 @@ pub fn prelude(record: &Record) -> Vec<u8> {
         outputs: record
             .outputs
             .iter()
-            .map(|(_, tensor)| entry(tensor))
+            .map(|(position, tensor)| TensorEntry {
+                original_op: original_op(record, *position),
+                ..entry(tensor)
+            })
             .collect(),
         inputs: record
             .inputs
@@ -211,6 +214,17 @@ pub fn with_length(header: &DumpHeader) -> Vec<u8> {
     let header = header.encode();
     let length = (header.len() as u64).to_le_bytes();
     [&length[..], &header].concat()
+}
+
+/// The operator before fusion that made an output, if that is known. Its dtype is not.
+fn original_op(record: &Record, position: usize) -> Option<OriginalOp> {
+    let known = record.operator.original_outputs.get(position)?.as_ref();
+    known.map(|(name, output_index)| OriginalOp {
+        name: name.clone(),
+        output_index: *output_index,
+        format: layout_code(Layout::Nd),
+        ..OriginalOp::default()
+    })
 }
 
 pub(super) fn entry(tensor: &Tensor) -> TensorEntry {
@@ -327,6 +341,30 @@ mod tests {
             .slots()
             .for_each(|(_, _, tensor)| bytes.extend_from_slice(tensor.bytes()));
         bytes
+    }
+
+    #[test]
+    fn outputs_name_the_operator_before_fusion() {
+        let mut record = record();
+        let plain = prelude(&record);
+        let second = record.outputs[0].1.clone();
+        record.outputs.push((2, second));
+        let operator = Operator {
+            original_outputs: vec![Some(("relu".into(), 0)), None, Some(("split".into(), 1))],
+            ..(*record.operator).clone()
+        };
+        record.operator = Arc::new(operator);
+        let header = DumpFile::from_bytes(file_of(&record))
+            .unwrap()
+            .header()
+            .clone();
+        let found = header.outputs.iter().map(|output| {
+            let op = output.original_op.as_ref().unwrap();
+            (op.name.as_str(), op.output_index, op.format)
+        });
+        assert_eq!(found.collect::<Vec<_>>(), [("relu", 0, 2), ("split", 1, 2)]);
+        // What nothing is known of is written as ever.
+        assert!(!plain.windows(4).any(|bytes| bytes == b"relu"));
     }
 
     #[test]

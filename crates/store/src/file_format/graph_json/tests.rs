@@ -15,6 +15,7 @@ fn operator() -> Arc<Operator> {
         attribute_types: vec![AttributeType::Ints],
         domain: "com.example".into(),
         original_names: vec!["c".into()],
+        original_outputs: vec![Some(("c".into(), 1)), None],
     })
 }
 
@@ -53,6 +54,7 @@ fn what_is_written_is_read() {
     assert_eq!(found.attributes["pads"], "[1, 1]");
     assert_eq!(found.attribute_types["pads"], AttributeType::Ints);
     assert_eq!(found.original_names, ["c"]);
+    assert_eq!(found.original_outputs, operator().original_outputs);
     assert_eq!(found.domain, "com.example");
     assert!(parse(&text(&[])).unwrap().operators.is_empty());
 }

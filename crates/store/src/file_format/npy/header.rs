@@ -2,6 +2,7 @@
 
 use opscope_tensor::{DType, Shape};
 
+use super::items::Items;
 use super::mindspore::BFLOAT16_DESCR;
 use super::{HEADER_BYTES_MAX, descr};
 use crate::FormatError;
@@ -9,14 +10,18 @@ use crate::FormatError;
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// The data begin at a multiple of this.
 const ALIGN: usize = 64;
+/// What the package `ml_dtypes` calls `float8_e5m2`; its other types are void.
+const FLOAT8_DESCR: &str = "f1";
 /// numpy leaves room for the first extent to grow to this many digits.
 const GROWTH_DIGITS: usize = 21;
 
 /// What an npy header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyHeader {
-    /// Type of the elements.
+    /// Type of the elements: [`DType::String`] of text.
     pub dtype: DType,
+    /// What the file has for each of them.
+    pub items: Items,
     /// Whether elements are stored with the most significant byte first.
     pub is_big_endian: bool,
     /// Whether the first axis varies fastest.
@@ -30,6 +35,7 @@ pub struct NpyHeader {
 pub fn encode_header(dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
     NpyHeader {
         dtype,
+        items: Items::Numbers,
         is_big_endian: false,
         is_fortran_order: false,
         shape: shape.clone(),
@@ -40,7 +46,7 @@ pub fn encode_header(dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
 impl NpyHeader {
     /// The bytes that numpy writes before the data, or `None` if numpy has no such dtype.
     pub fn encode(&self) -> Option<Vec<u8>> {
-        let descr = descr(self.dtype)?;
+        let descr = self.items.descr(self.dtype)?;
         let dims: Vec<String> = self.shape.iter().map(usize::to_string).collect();
         let tuple = match &dims[..] {
             [one] => format!("({one},)"),
@@ -73,8 +79,16 @@ impl NpyHeader {
     /// Reads the header at the beginning of `bytes`; also returns where the data begin.
     ///
     /// # Errors
-    /// [`FormatError`] if there is no header, or one of a dtype that has no counterpart here.
+    /// [`FormatError`] if there is no header, or one of a dtype that has no counterpart here. Those
+    /// that other programs call void have none: what they are is not in the file.
     pub fn decode(bytes: &[u8]) -> Result<(NpyHeader, usize), FormatError> {
+        let (header, end) = NpyHeader::decode_any(bytes)?;
+        header.items.check_known()?;
+        Ok((header, end))
+    }
+
+    /// [`NpyHeader::decode`], of void dtypes too: they are [`DType::Undefined`].
+    pub(crate) fn decode_any(bytes: &[u8]) -> Result<(NpyHeader, usize), FormatError> {
         let (text_start, n_text) = frame(bytes)?;
         let end = text_start + n_text;
         let Some(text) = bytes.get(text_start..end) else {
@@ -98,12 +112,20 @@ impl NpyHeader {
         Ok((header, end))
     }
 
+    /// Bytes of the data; `None` if memory cannot hold as many.
+    pub fn n_data_bytes(&self) -> Option<usize> {
+        let n_item_bytes = self.items.n_bytes(self.dtype);
+        let n_bytes = self.shape.n_elements().checked_mul(n_item_bytes);
+        n_bytes.filter(|&n| isize::try_from(n).is_ok())
+    }
+
     /// Bytes that are reversed together in a big-endian array.
     pub(super) fn swap_width(&self) -> usize {
-        match self.dtype {
-            DType::C64 => 4,
-            DType::C128 => 8,
-            other => other.bytes().unwrap_or(1),
+        match (self.items, self.dtype) {
+            (Items::Bytes(_) | Items::Void(_), _) => 1,
+            (Items::Characters(_), _) | (_, DType::C64) => 4,
+            (_, DType::C128) => 8,
+            (_, other) => other.bytes().unwrap_or(1),
         }
     }
 }
@@ -147,6 +169,13 @@ fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk::<N>().copied()
 }
 
+/// What `descr` says.
+struct Descr {
+    dtype: DType,
+    items: Items,
+    is_big_endian: bool,
+}
+
 /// Reads the literal `{'descr': …, 'fortran_order': …, 'shape': …}` with any spacing and key order.
 struct Dictionary<'a> {
     text: &'a str,
@@ -188,9 +217,10 @@ impl<'a> Dictionary<'a> {
             return Err(self.error("nothing after the dictionary"));
         }
         match (descr, is_fortran_order, shape) {
-            (Some((dtype, is_big_endian)), Some(is_fortran_order), Some(shape)) => Ok(NpyHeader {
-                dtype,
-                is_big_endian,
+            (Some(descr), Some(is_fortran_order), Some(shape)) => Ok(NpyHeader {
+                dtype: descr.dtype,
+                items: descr.items,
+                is_big_endian: descr.is_big_endian,
                 is_fortran_order,
                 shape,
             }),
@@ -198,28 +228,46 @@ impl<'a> Dictionary<'a> {
         }
     }
 
-    fn descr(&mut self) -> Result<(DType, bool), FormatError> {
+    fn descr(&mut self) -> Result<Descr, FormatError> {
         self.skip_space();
         let at = self.pos;
         if self.rest().starts_with('[') {
             return Err(self.error_at(at, "a plain dtype", "a record dtype"));
         }
         let text = self.quoted()?;
+        let numbers = |dtype, is_big_endian| Descr {
+            dtype,
+            items: Items::Numbers,
+            is_big_endian,
+        };
         if text == BFLOAT16_DESCR {
-            return Ok((DType::BF16, false));
+            return Ok(numbers(DType::BF16, false));
         }
         let (order, code) = match text.chars().next() {
             Some(order @ ('<' | '>' | '|' | '=')) => (order, &text[1..]),
             _ => ('=', text),
         };
+        let is_big_endian = order == '>';
+        if code == FLOAT8_DESCR {
+            return Ok(numbers(DType::F8E5M2, false));
+        }
+        if let Some(items) = Items::of_code(code) {
+            return Ok(Descr {
+                dtype: items.dtype(),
+                items,
+                is_big_endian,
+            });
+        }
         let dtype = DType::ALL
             .iter()
             .copied()
             .find(|&dtype| descr(dtype).is_some_and(|known| &known[1..] == code));
-        match dtype {
-            Some(dtype) => Ok((dtype, order == '>')),
-            None => Err(self.error_at(at, "a numeric or boolean dtype", format!("`{text}`"))),
-        }
+        dtype
+            .map(|dtype| numbers(dtype, is_big_endian))
+            .ok_or_else(|| {
+                let expected = "a dtype of numbers, booleans or text";
+                self.error_at(at, expected, format!("`{text}`"))
+            })
     }
 
     fn tuple(&mut self) -> Result<Shape, FormatError> {

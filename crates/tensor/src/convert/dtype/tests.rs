@@ -283,7 +283,7 @@ fn errors_say_what_was_expected() {
         (
             DType::String,
             4,
-            "elements of type `string` have no value that numpy can hold",
+            "elements of type `string` have no numeric value",
         ),
     ];
     for (dtype, n_bytes, message) in cases {

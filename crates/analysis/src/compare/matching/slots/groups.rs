@@ -2,7 +2,7 @@
 
 use opscope_store::record::Side as SlotSide;
 
-use super::{Position, Two, described, extents, missing, original_extents};
+use super::{Position, Two, described, extents, is_made_up, missing, original_extents};
 use crate::compare::matching::name::file_name;
 use crate::compare::matching::{How, RunPair, SlotRef};
 use crate::compare::side::{Side, Slot};
@@ -70,7 +70,7 @@ pub(in super::super) fn of_group(sides: [&Side; 2], group: &Group<'_>, how: How)
         for &run in kept {
             for (slot, described) in sides[i].runs[run].slots.iter().enumerate() {
                 if !work.is_used[i].contains(&SlotRef { run, slot }) {
-                    let is_inner = group.runs[i].len() > 1;
+                    let is_inner = group.runs[i].len() > 1 || is_made_up(sides, i, described);
                     pair.missing.push(missing(i, run, described, is_inner));
                 }
             }
@@ -91,8 +91,13 @@ impl<'a> Work<'a> {
             let slots = &self.sides[i].runs[run].slots;
             (0..slots.len()).map(move |slot| SlotRef { run, slot })
         });
-        all.filter(|&place| self.slot(i, place).side == kind && !self.is_used[i].contains(&place))
-            .collect()
+        let is_free = |place: &SlotRef| {
+            let slot = self.slot(i, *place);
+            slot.side == kind
+                && !self.is_used[i].contains(place)
+                && !is_made_up(self.sides, i, slot)
+        };
+        all.filter(is_free).collect()
     }
 
     fn add(&mut self, two: Two) {

@@ -118,5 +118,8 @@ fn what_a_model_asks_too_much_is_named() {
         "Node (r) Op (Relu) [ShapeInferenceError] Incompatible dimensions",
         "operator `r` of type `Relu`: [ShapeInferenceError] Incompatible dimensions",
     );
+    let types = "Type Error: Type parameter (T) of Optype (Bar) bound to different types (tensor(float) and \
+                 tensor(int64) in node ().";
+    check(types, &format!("operator `z` of type `Bar`: {types}"));
     check("Something else", "Something else");
 }

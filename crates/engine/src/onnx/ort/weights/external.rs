@@ -42,7 +42,11 @@ impl Files {
 
     /// The bytes that `entries` of a tensor of `n_bytes` bytes name; `None` if there are none such, or more or fewer
     /// of them.
-    pub(super) fn part(&mut self, entries: &[StringStringEntryProto], n_bytes: usize) -> Option<Part> {
+    pub(super) fn part(
+        &mut self,
+        entries: &[StringStringEntryProto],
+        n_bytes: usize,
+    ) -> Option<Part> {
         let entry = |key: &str| {
             let found = entries.iter().find(|entry| entry.key == key);
             found.map(|entry| entry.value.as_str())
@@ -74,7 +78,8 @@ impl Files {
     /// Where a file is; `None` if it is no regular file, or not below the folder, whatever links there are.
     fn place(&self, location: &str) -> Option<PathBuf> {
         let relative = Path::new(location);
-        let is_plain = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
+        let is_plain =
+            |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
         if !relative.components().all(is_plain) {
             return None;
         }
@@ -115,10 +120,16 @@ mod tests {
             assert_eq!(part.as_ref().map(Part::as_ref), expected, "{pairs:?}");
         };
         check(&[("location", "data")], Some(b"012"));
-        check(&[("location", "./data"), ("offset", "7"), ("length", "3")], Some(b"789"));
+        check(
+            &[("location", "./data"), ("offset", "7"), ("length", "3")],
+            Some(b"789"),
+        );
         check(&[("location", "sub/data")], Some(b"abc"));
         check(&[("location", "data"), ("offset", "8")], None);
-        check(&[("location", "data"), ("offset", "18446744073709551615")], None);
+        check(
+            &[("location", "data"), ("offset", "18446744073709551615")],
+            None,
+        );
         check(&[("location", "data"), ("offset", "-1")], None);
         check(&[("location", "data"), ("length", "4")], None);
         check(&[("location", "none")], None);

@@ -10,17 +10,37 @@ pub(super) fn bytes(tensor: &TensorProto, dtype: DType, shape: &Shape) -> Option
     let n_bytes = shape.n_bytes(dtype).ok()?;
     let bits = dtype.bits()?;
     let bytes: Vec<u8> = match dtype {
-        DType::F32 | DType::C64 => tensor.float_data.iter().flat_map(|f| f.to_le_bytes()).collect(),
-        DType::F64 | DType::C128 => tensor.double_data.iter().flat_map(|f| f.to_le_bytes()).collect(),
-        DType::I64 => tensor.int64_data.iter().flat_map(|i| i.to_le_bytes()).collect(),
-        DType::U64 => tensor.uint64_data.iter().flat_map(|u| u.to_le_bytes()).collect(),
+        DType::F32 | DType::C64 => tensor
+            .float_data
+            .iter()
+            .flat_map(|f| f.to_le_bytes())
+            .collect(),
+        DType::F64 | DType::C128 => tensor
+            .double_data
+            .iter()
+            .flat_map(|f| f.to_le_bytes())
+            .collect(),
+        DType::I64 => tensor
+            .int64_data
+            .iter()
+            .flat_map(|i| i.to_le_bytes())
+            .collect(),
+        DType::U64 => tensor
+            .uint64_data
+            .iter()
+            .flat_map(|u| u.to_le_bytes())
+            .collect(),
         DType::U32 => {
             let low = |u: &u64| (*u as u32).to_le_bytes();
             tensor.uint64_data.iter().flat_map(low).collect()
         }
         // One element each, or as many of a narrow type as fill a byte.
         _ => match bits {
-            32 => tensor.int32_data.iter().flat_map(|i| i.to_le_bytes()).collect(),
+            32 => tensor
+                .int32_data
+                .iter()
+                .flat_map(|i| i.to_le_bytes())
+                .collect(),
             16 => {
                 let low = |i: &i32| (*i as u16).to_le_bytes();
                 tensor.int32_data.iter().flat_map(low).collect()
@@ -57,7 +77,11 @@ mod tests {
         };
         let check = |dtype, dims: &[usize], expected: Option<&[u8]>| {
             let shape = Shape::new(dims).unwrap();
-            assert_eq!(bytes(&tensor, dtype, &shape).as_deref(), expected, "{dtype}");
+            assert_eq!(
+                bytes(&tensor, dtype, &shape).as_deref(),
+                expected,
+                "{dtype}"
+            );
         };
         let floats = [1.0_f32.to_le_bytes(), (-2.0_f32).to_le_bytes()].concat();
         check(DType::F32, &[2], Some(&floats));
@@ -66,10 +90,22 @@ mod tests {
         let doubles = [0.5_f64.to_le_bytes(), 4.0_f64.to_le_bytes()].concat();
         check(DType::F64, &[2], Some(&doubles));
         check(DType::C128, &[], Some(&doubles));
-        check(DType::I64, &[2], Some(&[i64::MIN.to_le_bytes(), 1_i64.to_le_bytes()].concat()));
-        check(DType::U64, &[2], Some(&[u64::MAX.to_le_bytes(), 7_u64.to_le_bytes()].concat()));
+        check(
+            DType::I64,
+            &[2],
+            Some(&[i64::MIN.to_le_bytes(), 1_i64.to_le_bytes()].concat()),
+        );
+        check(
+            DType::U64,
+            &[2],
+            Some(&[u64::MAX.to_le_bytes(), 7_u64.to_le_bytes()].concat()),
+        );
         check(DType::U32, &[2], Some(&[255, 255, 255, 255, 7, 0, 0, 0]));
-        check(DType::I32, &[2], Some(&[0x78, 0x56, 0x34, 0x12, 255, 255, 255, 255]));
+        check(
+            DType::I32,
+            &[2],
+            Some(&[0x78, 0x56, 0x34, 0x12, 255, 255, 255, 255]),
+        );
         check(DType::BF16, &[2], Some(&[0x78, 0x56, 255, 255]));
         check(DType::U8, &[2], Some(&[0x78, 255]));
         check(DType::I4, &[3], Some(&[0x78, 255]));

@@ -116,15 +116,6 @@ pub(super) fn ints(name: &str, dims: &[i64], elements: &[i64]) -> TensorProto {
     }
 }
 
-pub(super) fn truth(name: &str, is_true: bool) -> TensorProto {
-    TensorProto {
-        name: name.to_owned(),
-        data_type: Some(BOOL),
-        int32_data: vec![is_true.into()],
-        ..TensorProto::default()
-    }
-}
-
 pub(super) fn graph(
     input: &[ValueInfoProto],
     initializer: &[TensorProto],

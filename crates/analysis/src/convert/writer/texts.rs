@@ -1,0 +1,74 @@
+//! Tensors of text to files.
+
+use std::io::{BufWriter, Write};
+
+use opscope_store::file_format::npy::text_array;
+use opscope_store::file_format::zstd;
+use opscope_tensor::{Layout, TensorView, text};
+
+use super::super::elements::Elements;
+use super::super::names::OutputName;
+use super::super::{ConvertError, OutputKind};
+use super::{Opened, Writer};
+use crate::element;
+
+/// Whether a kind of file can hold text.
+pub(super) fn can_hold(kind: OutputKind) -> bool {
+    match kind {
+        OutputKind::Npy | OutputKind::MsNpy | OutputKind::Txt | OutputKind::Bin => true,
+        OutputKind::Pt | OutputKind::Safetensors => false,
+    }
+}
+
+impl Writer<'_> {
+    /// Writes a tensor of text of a kind that [`can_hold`] it: an array, its lines, or the bytes as they
+    /// are. Returns the file's size.
+    pub(super) fn put_text(
+        &self,
+        opened: &Opened<'_>,
+        name: &OutputName,
+        slot: &str,
+        elements: &Elements<'_>,
+    ) -> Result<u64, ConvertError> {
+        let failed = |source| ConvertError::Text {
+            slot: slot.to_owned(),
+            source,
+        };
+        let view = TensorView {
+            dtype: elements.dtype,
+            shape: &elements.shape,
+            layout: Layout::Nd,
+            bytes: &elements.bytes,
+        };
+        let dir = &opened.dir;
+        let mut n_bytes = 0;
+        match self.options.kind {
+            OutputKind::Txt => {
+                let mut texts = text::iter(view).map_err(|error| failed(error.into()))?;
+                self.put_with(dir, name, |file| {
+                    let mut out = BufWriter::new(&mut *file);
+                    texts.try_for_each(|text| writeln!(out, "{}", element::escaped(text)))?;
+                    out.flush()?;
+                    drop(out);
+                    n_bytes = file.metadata()?.len();
+                    Ok(())
+                })?;
+            }
+            OutputKind::Bin => {
+                text::iter(view).map_err(|error| failed(error.into()))?;
+                n_bytes = self.put(dir, name, &[view.bytes])?;
+            }
+            _ => {
+                let (header, data) = text_array(view).map_err(failed)?;
+                match self.options.compression {
+                    None => n_bytes = self.put(dir, name, &[&header, &data])?,
+                    Some(level) => self.put_with(dir, name, |file| {
+                        n_bytes = zstd::write(file, &[&header, &data], level)?;
+                        Ok(())
+                    })?,
+                }
+            }
+        }
+        Ok(n_bytes)
+    }
+}

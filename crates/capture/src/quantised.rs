@@ -1,0 +1,119 @@
+//! Quantised values of a model, and the floats that are kept beside them.
+
+mod claims;
+mod job;
+
+use std::sync::Arc;
+
+use opscope_store::record::{Operator, Side};
+
+pub(crate) use self::claims::Claims;
+pub(crate) use self::job::{Dequantising, Execution, Parts};
+
+/// Where an operator has a value: the side, and the position on it.
+pub type Place = (Side, usize);
+
+/// An operator's place at which it reads or gives quantised elements, and the places of what it takes to read
+/// them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quantised {
+    /// The operator.
+    pub task_id: u32,
+    /// Where it has the elements.
+    pub place: Place,
+    /// Which value that is: a number that all places of one value share.
+    pub value: u32,
+    /// What the operator does with it.
+    pub kind: QuantisedKind,
+    /// Where it has the factors of the scale; none if it has no scale for these elements.
+    pub scale: Vec<Place>,
+    /// Where it has the zero point, if there is one.
+    pub zero_point: Option<Place>,
+    /// The axis that a scale with one axis runs along; negative ones count from the end.
+    pub axis: i64,
+    /// Elements that share a scale along that axis; 0 without blocks.
+    pub block_size: usize,
+}
+
+/// What an operator does with a quantised value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuantisedKind {
+    /// Makes it of floats, which are its first input.
+    Quantises,
+    /// Makes floats of it, which are its first output.
+    Dequantises,
+    /// Computes with it, or gives it as a result of computing.
+    Computes,
+}
+
+/// The floats that a quantised value stands for, kept beside the record of an operator that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FloatView {
+    /// Which value, as in [`Quantised::value`].
+    pub value: u32,
+    /// Which executions show it.
+    pub showing: Showing,
+    /// Where the operator has the elements.
+    pub elements: Place,
+    /// Where it has the factors of the scale, at least one.
+    pub scale: Vec<Place>,
+    /// Where it has the zero point, if there is one.
+    pub zero_point: Option<Place>,
+    /// As [`Quantised::axis`].
+    pub axis: i64,
+    /// As [`Quantised::block_size`].
+    pub block_size: usize,
+    /// Name of the operator that has the elements.
+    pub of: String,
+    /// What its record says: the type `DequantizeLinear`, a name after the value's, the task of the operator
+    /// that has it.
+    pub operator: Arc<Operator>,
+    /// Which inputs the record has, of elements, scale and zero point.
+    pub inputs: Vec<usize>,
+}
+
+/// Which executions of operators that have a value show the floats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Showing {
+    /// Every one: the operator produces the value.
+    Always,
+    /// Every one of the operator that is first to read it in a step.
+    ByFirstReader,
+    /// The first one in a step: nothing produces the value, so it stays the same.
+    Once,
+}
+
+impl FloatView {
+    /// Number of tensors in its record.
+    pub fn n_slots(&self) -> u64 {
+        self.inputs.len() as u64 + 1
+    }
+
+    /// The places of the operator that it takes tensors from.
+    pub fn places(&self) -> impl Iterator<Item = Place> {
+        let scales = self.scale.iter().copied();
+        scales.chain([self.elements]).chain(self.zero_point)
+    }
+
+    /// Whether it takes the operator's tensor at this place.
+    pub fn needs(&self, place: Place) -> bool {
+        self.places().any(|needed| needed == place)
+    }
+
+    /// Whether it takes any tensor of this side.
+    pub fn needs_side(&self, side: Side) -> bool {
+        self.places().any(|(of, _)| of == side)
+    }
+
+    /// What the record of an execution says whose operator has this name: one in a loop has the number of the
+    /// iteration behind the name that the graph knows.
+    pub(crate) fn operator_for(&self, op_name: &str) -> Arc<Operator> {
+        let suffix = op_name.strip_prefix(&self.of).unwrap_or_default();
+        if suffix.is_empty() || self.showing == Showing::Once {
+            return self.operator.clone();
+        }
+        let mut operator = Operator::clone(&self.operator);
+        operator.op_name.push_str(suffix);
+        Arc::new(operator)
+    }
+}

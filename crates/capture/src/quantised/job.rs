@@ -1,0 +1,150 @@
+//! Turning what an operator showed into floats.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use opscope_store::record::{ModelId, Operator, Record};
+use opscope_tensor::convert::dequantise::{Quantisation, check, dequantise};
+use opscope_tensor::{DType, Layout, Tensor};
+
+use super::{FloatView, Place};
+
+/// Which execution of an operator has shown something.
+pub(crate) struct Execution {
+    pub(crate) model: Arc<ModelId>,
+    pub(crate) operator: Arc<Operator>,
+    pub(crate) step: u64,
+}
+
+/// What an operator has shown of what views take.
+#[derive(Default)]
+pub(crate) struct Parts(Vec<(Place, Tensor)>);
+
+impl Parts {
+    /// Keeps a tensor; the first one of a place counts.
+    pub(crate) fn show(&mut self, place: Place, tensor: &Tensor) {
+        if !self.has(place) {
+            self.0.push((place, tensor.clone()));
+        }
+    }
+
+    /// Whether the place was shown.
+    pub(crate) fn has(&self, place: Place) -> bool {
+        self.0.iter().any(|(shown, _)| *shown == place)
+    }
+
+    fn get(&self, place: Place) -> Option<Tensor> {
+        let shown = self.0.iter().find(|(shown, _)| *shown == place);
+        // Of a tensor whose elements are gone nothing can be computed.
+        shown
+            .map(|(_, tensor)| tensor.clone())
+            .filter(Tensor::has_elements)
+    }
+
+    /// The record of a view and what is left to do for it; `None` if something was not shown, or the parts
+    /// do not fit each other.
+    pub(crate) fn view(
+        &self,
+        view: &FloatView,
+        execution: &Execution,
+    ) -> Option<(Record, Dequantising)> {
+        // The layout is that of an operator that only dequantises.
+        let elements = self.get(view.elements)?.with_layout(Layout::Nd);
+        let factors: Option<Vec<Tensor>> = view.scale.iter().map(|at| self.get(*at)).collect();
+        let scale = product(factors?)?;
+        let zero_point = match view.zero_point {
+            Some(place) => Some(self.get(place)?),
+            None => None,
+        };
+        let mut work = Dequantising {
+            elements,
+            scale,
+            zero_point,
+            axis: view.axis,
+            block_size: view.block_size,
+            n_bytes: 0,
+            n_bytes_beside: 0,
+        };
+        let (dtype, shape) = (work.elements.dtype(), work.elements.shape());
+        check(dtype, shape, &work.quantisation()).ok()?;
+        let n_bytes = shape.n_bytes(DType::F32).ok()? as u64;
+        let tensors = [
+            Some(&work.elements),
+            Some(&work.scale),
+            work.zero_point.as_ref(),
+        ];
+        let (mut inputs, mut n_bytes_absent) = (Vec::new(), 0);
+        for (i, tensor) in tensors.into_iter().enumerate() {
+            let Some(tensor) = tensor else { continue };
+            if view.inputs.contains(&i) {
+                inputs.push((i, tensor.clone()));
+            } else {
+                n_bytes_absent += tensor.bytes().len() as u64;
+            }
+        }
+        (work.n_bytes, work.n_bytes_beside) = (n_bytes, n_bytes.saturating_add(n_bytes_absent));
+        let record = Record {
+            model: execution.model.clone(),
+            operator: view.operator_for(&execution.operator.op_name),
+            step: execution.step,
+            timestamp_us: 0,
+            inputs,
+            outputs: Vec::new(),
+        };
+        Some((record, work))
+    }
+}
+
+/// The floats of a view that nobody has computed yet.
+pub(crate) struct Dequantising {
+    elements: Tensor,
+    scale: Tensor,
+    zero_point: Option<Tensor>,
+    axis: i64,
+    block_size: usize,
+    /// Bytes of the result.
+    pub(crate) n_bytes: u64,
+    /// Bytes that it takes in all and its record does not have yet.
+    pub(crate) n_bytes_beside: u64,
+}
+
+impl Dequantising {
+    /// The floats; `None` if there is no memory for them.
+    pub(crate) fn run(&self) -> Option<Tensor> {
+        let shape = self.elements.shape().clone();
+        let compute = || dequantise(self.elements.view(), &self.quantisation());
+        let bytes = catch_unwind(AssertUnwindSafe(compute)).ok()?.ok()?;
+        Tensor::from_vec(DType::F32, shape, bytes).ok()
+    }
+
+    fn quantisation(&self) -> Quantisation<'_> {
+        Quantisation {
+            scale: self.scale.view(),
+            zero_point: self.zero_point.as_ref().map(Tensor::view),
+            axis: self.axis,
+            block_size: self.block_size,
+        }
+    }
+}
+
+/// The product of scales in float32: of two, one has to be a single number.
+fn product(mut factors: Vec<Tensor>) -> Option<Tensor> {
+    let first = factors.pop()?;
+    factors.into_iter().try_fold(first, |product, factor| {
+        let (one, many) = match product.shape().n_elements() {
+            1 => (product, factor),
+            _ => (factor, product),
+        };
+        if one.dtype() != DType::F32 || many.dtype() != DType::F32 || one.n_bytes() != 4 {
+            return None;
+        }
+        let numbers = |tensor: &Tensor| -> Vec<f32> {
+            let bytes = tensor.bytes().as_chunks::<4>().0;
+            bytes.iter().map(|b| f32::from_le_bytes(*b)).collect()
+        };
+        let one = numbers(&one).first().copied()?;
+        let bytes = numbers(&many).into_iter();
+        let bytes = bytes.flat_map(|n| (n * one).to_le_bytes()).collect();
+        Tensor::from_vec(DType::F32, many.shape().clone(), bytes).ok()
+    })
+}

@@ -1,0 +1,261 @@
+//! What is kept because something is quantised.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use opscope_store::record::{AttributeType, Operator, Side};
+
+use super::{GraphView, Kept};
+use crate::quantised::{FloatView, Place, Quantised, QuantisedKind, Showing};
+use crate::select::exclude::Exclusions;
+use crate::{Plan, Purpose};
+
+/// The type of a record that holds floats that quantised elements stand for.
+const DEQUANTISING_TYPE: &str = "DequantizeLinear";
+/// How names of quantised values end. Without that, they are the names of the floats.
+const QUANTISED_SUFFIXES: [&str; 2] = ["_quantized", "_QuantizeLinear_Output"];
+/// Operators that hand on what they read in another shape, or as it is.
+const VIEWS: &[&str] = &[
+    "Flatten",
+    "Identity",
+    "Reshape",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
+];
+
+/// Chooses what quantises and dequantises next to chosen operators, in either direction, with views between
+/// or none; and what dequantises a value that a chosen operator reads. Gives the tasks of all operators that
+/// quantise or dequantise; nothing if the plan does not ask for it.
+pub(super) fn bring(plan: &Plan, graph: GraphView<'_>, is_selected: &mut [bool]) -> HashSet<u32> {
+    if !is_asked_for(plan) {
+        return HashSet::new();
+    }
+    let places = graph.quantised.iter();
+    let quantising: HashSet<u32> = places
+        .filter(|place| place.kind != QuantisedKind::Computes)
+        .map(|place| place.task_id)
+        .collect();
+    let neighbours = Neighbours::new(graph, &quantising);
+    let chosen = is_selected.iter().enumerate();
+    let chosen: Vec<usize> = chosen.filter(|(_, is)| **is).map(|(i, _)| i).collect();
+    for start in chosen {
+        for near in neighbours.around(start) {
+            is_selected[near] = true;
+        }
+    }
+    quantising
+}
+
+fn is_asked_for(plan: &Plan) -> bool {
+    plan.shows_quantising && plan.purpose == Purpose::Values
+}
+
+/// Who produces and who reads which value.
+struct Neighbours<'a> {
+    operators: &'a [Arc<Operator>],
+    quantising: &'a HashSet<u32>,
+    producer: HashMap<&'a str, Vec<usize>>,
+    readers: HashMap<&'a str, Vec<usize>>,
+    /// For each operator that reads quantised values, those that dequantise the same ones.
+    siblings: HashMap<u32, Vec<usize>>,
+}
+
+impl<'a> Neighbours<'a> {
+    fn new(graph: GraphView<'a>, quantising: &'a HashSet<u32>) -> Neighbours<'a> {
+        let operators = graph.operators;
+        let (mut producer, mut readers) = (HashMap::new(), HashMap::new());
+        for (i, operator) in operators.iter().enumerate() {
+            note(&mut producer, &operator.outputs, i);
+            note(&mut readers, &operator.inputs, i);
+        }
+        let positions = operators.iter().enumerate();
+        let position: HashMap<u32, usize> = positions.map(|(i, op)| (op.task_id, i)).collect();
+        let mut dequantising: HashMap<u32, Vec<usize>> = HashMap::new();
+        for place in graph.quantised {
+            if place.kind == QuantisedKind::Dequantises
+                && let Some(&i) = position.get(&place.task_id)
+            {
+                dequantising.entry(place.value).or_default().push(i);
+            }
+        }
+        let mut siblings: HashMap<u32, Vec<usize>> = HashMap::new();
+        for place in graph.quantised {
+            let near = dequantising.get(&place.value).into_iter().flatten();
+            siblings.entry(place.task_id).or_default().extend(near);
+        }
+        Neighbours {
+            operators,
+            quantising,
+            producer,
+            readers,
+            siblings,
+        }
+    }
+
+    /// Operators around `start` that quantise or dequantise.
+    fn around(&self, start: usize) -> Vec<usize> {
+        let task_id = self.operators[start].task_id;
+        let mut found = self.siblings.get(&task_id).cloned().unwrap_or_default();
+        let before = |i: usize| values(&self.producer, &self.operators[i].inputs);
+        let after = |i: usize| values(&self.readers, &self.operators[i].outputs);
+        self.walk(start, before, &mut found);
+        self.walk(start, after, &mut found);
+        found
+    }
+
+    fn walk(&self, start: usize, step: impl Fn(usize) -> Vec<usize>, found: &mut Vec<usize>) {
+        let (mut waiting, mut seen) = (vec![start], HashSet::from([start]));
+        while let Some(i) = waiting.pop() {
+            for near in step(i) {
+                let operator = &self.operators[near];
+                let is_quantising = self.quantising.contains(&operator.task_id);
+                let hands_on = is_quantising || VIEWS.contains(&operator.op_type.as_str());
+                if !hands_on || !seen.insert(near) {
+                    continue;
+                }
+                waiting.push(near);
+                if is_quantising {
+                    found.push(near);
+                }
+            }
+        }
+    }
+}
+
+fn note<'a>(table: &mut HashMap<&'a str, Vec<usize>>, names: &'a [String], i: usize) {
+    for name in names.iter().filter(|name| !name.is_empty()) {
+        table.entry(name).or_default().push(i);
+    }
+}
+
+fn values(table: &HashMap<&str, Vec<usize>>, names: &[String]) -> Vec<usize> {
+    let found = names.iter().filter_map(|name| table.get(name.as_str()));
+    found.flatten().copied().collect()
+}
+
+/// Adds the floats of quantised values that are kept and that nothing in the model dequantises; whether
+/// there are any.
+pub(super) fn add_views(
+    plan: &Plan,
+    graph: GraphView<'_>,
+    exclusions: &Exclusions<'_>,
+    kept: &mut HashMap<u32, Kept>,
+) -> bool {
+    if !is_asked_for(plan) {
+        return false;
+    }
+    let operators = graph.operators.iter();
+    let by_task: HashMap<u32, &Operator> = operators.map(|op| (op.task_id, &**op)).collect();
+    let kept_values = names_kept(&by_task, kept);
+    let is_floats = |place: &&Quantised| place.kind == QuantisedKind::Dequantises;
+    let places = graph.quantised.iter();
+    let dequantised: HashSet<u32> = places.filter(is_floats).map(|place| place.value).collect();
+    let constants: HashSet<&str> = graph.constants.iter().map(String::as_str).collect();
+    let all_outputs = graph.operators.iter().flat_map(|op| &op.outputs);
+    let produced: HashSet<&str> = all_outputs
+        .map(String::as_str)
+        .filter(|name| !constants.contains(name))
+        .collect();
+    let mut from_producer = HashSet::new();
+    let mut views = Vec::new();
+    for place in graph.quantised {
+        let Some(operator) = by_task.get(&place.task_id) else {
+            continue;
+        };
+        let name = name_at(operator, place.place);
+        let is_kept = kept_values.contains(name)
+            && !exclusions.whole(operator)
+            && !exclusions.slot(operator, place.place.0, place.place.1);
+        if !is_kept || place.scale.is_empty() || dequantised.contains(&place.value) {
+            continue;
+        }
+        let showing = match place.place.0 {
+            Side::Output => Showing::Always,
+            Side::Input if produced.contains(name) => Showing::ByFirstReader,
+            Side::Input => Showing::Once,
+        };
+        let beside = record_of(operator, place);
+        if exclusions.whole(&beside) || exclusions.slot(&beside, Side::Output, 0) {
+            continue;
+        }
+        if showing == Showing::Always {
+            from_producer.insert(place.value);
+        }
+        let inputs =
+            (0..beside.inputs.len()).filter(|&i| !exclusions.slot(&beside, Side::Input, i));
+        views.push(FloatView {
+            value: place.value,
+            showing,
+            elements: place.place,
+            scale: place.scale.clone(),
+            zero_point: place.zero_point,
+            axis: place.axis,
+            block_size: place.block_size,
+            inputs: inputs.collect(),
+            of: operator.op_name.clone(),
+            operator: Arc::new(beside),
+        });
+    }
+    views.retain(|view| view.showing == Showing::Always || !from_producer.contains(&view.value));
+    let has_views = !views.is_empty();
+    for view in views {
+        // The operator that knows the scale need not be a selected one.
+        let entry = kept.entry(view.operator.task_id).or_default();
+        // An operator may read a value twice.
+        if entry.views.iter().all(|other| other.value != view.value) {
+            entry.views.push(view);
+        }
+    }
+    has_views
+}
+
+/// Names of the values that are kept anywhere.
+fn names_kept<'a>(
+    by_task: &HashMap<u32, &'a Operator>,
+    kept: &HashMap<u32, Kept>,
+) -> HashSet<&'a str> {
+    let mut names = HashSet::new();
+    for (task_id, entry) in kept {
+        if let Some(operator) = by_task.get(task_id) {
+            let inputs = entry.inputs.iter().map(|&i| (Side::Input, i));
+            let outputs = entry.outputs.iter().map(|&i| (Side::Output, i));
+            names.extend(inputs.chain(outputs).map(|place| name_at(operator, place)));
+        }
+    }
+    names
+}
+
+fn name_at(operator: &Operator, (side, i): Place) -> &str {
+    let names = match side {
+        Side::Input => &operator.inputs,
+        Side::Output => &operator.outputs,
+    };
+    names.get(i).map_or("", String::as_str)
+}
+
+/// What the record of the floats says. The names are those that ONNX Runtime's quantiser gives where it
+/// leaves a `DequantizeLinear` in the model.
+fn record_of(operator: &Operator, place: &Quantised) -> Operator {
+    let value = name_at(operator, place.place);
+    let mut suffixes = QUANTISED_SUFFIXES.iter();
+    let float = suffixes.find_map(|suffix| value.strip_suffix(suffix));
+    let op_name = format!("{}_DequantizeLinear", float.unwrap_or(value));
+    let scales = place.scale.iter().map(|at| name_at(operator, *at));
+    let mut inputs = vec![value.to_owned(), scales.collect::<Vec<_>>().join(" * ")];
+    inputs.extend(place.zero_point.map(|at| name_at(operator, at).to_owned()));
+    let mut attributes = vec![("axis".to_owned(), place.axis.to_string())];
+    if place.block_size > 0 {
+        attributes.push(("block_size".to_owned(), place.block_size.to_string()));
+    }
+    Operator {
+        task_id: operator.task_id,
+        op_type: DEQUANTISING_TYPE.to_owned(),
+        outputs: vec![format!("{op_name}_Output")],
+        op_name,
+        inputs,
+        attribute_types: vec![AttributeType::Int; attributes.len()],
+        attributes,
+        ..Operator::default()
+    }
+}

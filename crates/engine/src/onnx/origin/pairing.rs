@@ -1,0 +1,327 @@
+//! Which original value a value of the executed graph is.
+
+mod blocked;
+mod quantised;
+
+use std::collections::{HashMap, HashSet};
+
+use super::super::proto;
+use super::super::schema::{GraphProto, NodeProto};
+use super::source::{Body, Class, Source, inner_reads, is_standard, plain, standard};
+
+/// Types that move or cast elements and compute nothing.
+const MOVING: [&str; 8] = [
+    "Cast",
+    "Flatten",
+    "ReorderInput",
+    "ReorderOutput",
+    "Reshape",
+    "Squeeze",
+    "Transpose",
+    "Unsqueeze",
+];
+/// What ONNX Runtime puts before the name of a value that it casts.
+const CAST_PREFIXES: [&str; 2] = ["InsertedPrecisionFreeCast_", "InsertedCast_"];
+/// What it puts behind the name of a value that it computes for each reader anew.
+const COPY_SUFFIX: &str = "/duplicated";
+
+/// What it puts behind a name that there is already, before a number.
+const AGAIN: &str = "_token_";
+
+/// A graph of the executed model beside the original one.
+pub(super) struct Pairing<'a, 'g> {
+    source: &'a Source<'g>,
+    body: &'a Body<'g>,
+    pub(super) nodes: Vec<Executed<'g>>,
+    /// By name of a value, the original value that it is, in whatever layout and precision.
+    pub(super) classes: HashMap<&'g str, Class>,
+    /// By name of a value of this graph, the node that computes it.
+    pub(super) producers: HashMap<&'g str, usize>,
+    /// Names of values that the graph holds.
+    pub(super) constants: HashSet<&'g str>,
+    /// Original values that nodes of this graph compute.
+    pub(super) computed: HashSet<Class>,
+    /// By node, the original one that it is, unchanged but for the names of its outputs.
+    pub(super) twins: Vec<Option<usize>>,
+    /// The other way round.
+    pub(super) twin_of: HashMap<usize, usize>,
+}
+
+/// A node of the executed graph.
+pub(super) struct Executed<'g> {
+    pub(super) proto: &'g NodeProto,
+    /// What it reads, and what is read inside of it.
+    pub(super) reads: Vec<&'g str>,
+}
+
+impl<'a, 'g> Pairing<'a, 'g> {
+    pub(super) fn new(
+        source: &'a Source<'g>,
+        body: &'a Body<'g>,
+        executed: &'g GraphProto,
+        outer: &HashMap<&'g str, Class>,
+    ) -> Pairing<'a, 'g> {
+        let nodes: Vec<Executed<'g>> = executed.node.iter().map(Executed::new).collect();
+        let constants = executed.initializer.iter().map(|t| t.name.as_str());
+        let mut pairing = Pairing {
+            source,
+            body,
+            classes: outer.clone(),
+            producers: HashMap::new(),
+            constants: constants.collect(),
+            computed: HashSet::new(),
+            twins: vec![None; nodes.len()],
+            twin_of: HashMap::new(),
+            nodes,
+        };
+        let given = executed.input.iter().map(|value| value.name.as_str());
+        let held: Vec<&str> = given.chain(pairing.constants.iter().copied()).collect();
+        for name in held {
+            pairing.name(name);
+        }
+        for index in 0..pairing.nodes.len() {
+            pairing.name_results(index);
+        }
+        pairing.spread();
+        pairing.find_twins();
+        let results = pairing.producers.keys();
+        let computed = results.filter_map(|name| pairing.classes.get(name));
+        pairing.computed = computed.copied().collect();
+        pairing
+    }
+
+    pub(super) fn body(&self) -> &'a Body<'g> {
+        self.body
+    }
+
+    /// Whether a value stands for an original one, or needs none.
+    pub(super) fn is_known(&self, name: &str) -> bool {
+        self.classes.contains_key(name) || self.constants.contains(name)
+    }
+
+    /// The original name of a value that has the same elements, if in another precision.
+    pub(super) fn same_value<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let is_original = |name: &&str| self.body.classes.contains_key(name);
+        let prefixes = CAST_PREFIXES.iter();
+        let mut shorter = prefixes.filter_map(|prefix| name.strip_prefix(prefix));
+        Some(name)
+            .filter(is_original)
+            .or_else(|| name.strip_suffix(COPY_SUFFIX).filter(is_original))
+            .or_else(|| shorter.find(is_original))
+    }
+
+    /// Takes what a name says.
+    fn name(&mut self, name: &'g str) {
+        // A name of this graph hides that of a graph around it.
+        self.classes.remove(name);
+        let same = self.same_value(name);
+        if let Some(&class) = same.and_then(|same| self.body.classes.get(same)) {
+            self.classes.insert(name, class);
+        }
+    }
+
+    fn name_results(&mut self, index: usize) {
+        let node = &self.nodes[index];
+        // What is computed of weights alone, such as their casts, was not computed yet.
+        let is_held =
+            !node.reads.is_empty() && node.reads.iter().all(|r| self.constants.contains(r));
+        for name in node.proto.output.iter().filter(|name| !name.is_empty()) {
+            self.producers.insert(name, index);
+            self.name(name);
+            if is_held && !self.classes.contains_key(name.as_str()) {
+                self.constants.insert(name);
+            }
+        }
+    }
+
+    /// Finds out what values without an original name are, from those that have one.
+    fn spread(&mut self) {
+        loop {
+            let n_before = self.classes.len();
+            for index in 0..self.nodes.len() {
+                self.spread_through(index);
+            }
+            for index in (0..self.nodes.len()).rev() {
+                self.spread_through(index);
+            }
+            if self.classes.len() > n_before {
+                continue;
+            }
+            for index in 0..self.nodes.len() {
+                self.spread_by_name(index);
+                self.spread_quantised(index);
+            }
+            if self.classes.len() > n_before {
+                continue;
+            }
+            for index in 0..self.nodes.len() {
+                self.spread_to_input(index);
+            }
+            if self.classes.len() == n_before {
+                return;
+            }
+        }
+    }
+
+    /// What only moves elements has the same value on both sides.
+    fn spread_through(&mut self, index: usize) {
+        let node = self.nodes[index].proto;
+        if !MOVING.contains(&node.op_type.as_str()) || self.namesake(index).is_some() {
+            return;
+        }
+        let (Some(input), Some(output)) = (node.input.first(), node.output.first()) else {
+            return;
+        };
+        let [before, after] = [input, output].map(|name| self.classes.get(name.as_str()).copied());
+        match (before, after) {
+            (Some(class), None) => self.insert(output, class),
+            (None, Some(class)) if !self.constants.contains(input.as_str()) => {
+                self.insert(input, class);
+            }
+            _ => {}
+        }
+    }
+
+    fn insert(&mut self, name: &'g str, class: Class) {
+        if !name.is_empty() {
+            self.classes.insert(name, class);
+        }
+    }
+
+    /// An operator that kept name and type computes the same in another layout; one on blocked channels is named after
+    /// its output.
+    fn spread_by_name(&mut self, index: usize) {
+        let node = self.nodes[index].proto;
+        let [output] = &node.output[..] else {
+            return;
+        };
+        if self.classes.contains_key(output.as_str()) || self.constants.contains(output.as_str()) {
+            return;
+        }
+        if let Some(class) = self
+            .kept_result(index)
+            .or_else(|| self.blocked_result(index))
+        {
+            self.insert(output, class);
+        }
+    }
+
+    /// What a node on blocked channels reads, from what it computes.
+    fn spread_to_input(&mut self, index: usize) {
+        let node = self.nodes[index].proto;
+        if let Some(input) = node.input.first()
+            && !self.classes.contains_key(input.as_str())
+            && let Some(class) = self.blocked_input(index)
+        {
+            self.insert(input, class);
+        }
+    }
+
+    /// The only original node of this graph with the same name.
+    pub(super) fn namesake(&self, index: usize) -> Option<usize> {
+        let name = proto::node_name(self.nodes[index].proto);
+        self.body.by_name.get(&name).copied().flatten()
+    }
+
+    /// The same for a node whose name got a number because another one has it.
+    fn first_namesake(&self, index: usize) -> Option<usize> {
+        let found = self
+            .body
+            .by_name
+            .get(unnumbered(&self.nodes[index].proto.name));
+        self.namesake(index).or(found.copied().flatten())
+    }
+
+    fn find_twins(&mut self) {
+        for index in 0..self.nodes.len() {
+            let Some(twin) = self
+                .namesake(index)
+                .filter(|&twin| self.is_twin(index, twin))
+            else {
+                continue;
+            };
+            self.twins[index] = Some(twin);
+            self.twin_of.insert(twin, index);
+        }
+    }
+
+    /// Whether a node has the type, the attributes and the inputs of an original one.
+    fn is_twin(&self, index: usize, twin: usize) -> bool {
+        let node = self.nodes[index].proto;
+        let original = &self.source.nodes[twin];
+        let is_same_input = |(position, name): (usize, &String)| match name.is_empty() {
+            true => original.inputs.get(position).is_none_or(Option::is_none),
+            false => {
+                let class = self.classes.get(name.as_str()).copied();
+                let same = original.proto.input.get(position);
+                class.is_some()
+                    && original.inputs.get(position).copied().flatten() == class
+                    && same.is_some_and(|same| self.is_plain_copy(name, same))
+            }
+        };
+        let n_inputs = |node: &NodeProto| node.input.iter().rposition(|name| !name.is_empty());
+        is_same_type(node, original.proto)
+            && n_inputs(node) == n_inputs(original.proto)
+            && node.output.len() <= original.proto.output.len()
+            && node.input.iter().enumerate().all(is_same_input)
+            && has_attributes(node, original.proto)
+    }
+
+    /// Whether a value has the layout of the original one too.
+    fn is_plain_copy(&self, name: &str, original: &str) -> bool {
+        name == original || self.same_value(name).is_some()
+    }
+
+    /// The original operator that an inserted one that moves elements was a part of, by its name.
+    pub(super) fn moved(&self, index: usize) -> Option<usize> {
+        let node = self.nodes[index].proto;
+        if !MOVING.contains(&node.op_type.as_str()) {
+            return None;
+        }
+        let ends = node.name.char_indices().rev();
+        let mut ends = ends
+            .filter(|(_, mark)| ['_', '/'].contains(mark))
+            .map(|(end, _)| end);
+        let found = ends.find_map(|end| {
+            let known = self.body.by_name.get(node.name.get(..end)?);
+            known.copied().flatten()
+        })?;
+        is_same_type(self.source.nodes[found].proto, node).then_some(found)
+    }
+}
+
+impl<'g> Executed<'g> {
+    fn new(proto: &'g NodeProto) -> Executed<'g> {
+        let inputs = proto.input.iter().map(String::as_str);
+        let mut reads: Vec<&str> = inputs.filter(|name| !name.is_empty()).collect();
+        reads.extend(inner_reads(proto));
+        reads.sort_unstable();
+        reads.dedup();
+        Executed { proto, reads }
+    }
+}
+
+/// A name without the number that tells it from another one.
+fn unnumbered(name: &str) -> &str {
+    match name.rsplit_once(AGAIN) {
+        Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => name,
+    }
+}
+
+fn is_same_type(a: &NodeProto, b: &NodeProto) -> bool {
+    a.op_type == b.op_type && standard(&a.domain) == standard(&b.domain)
+}
+
+/// Whether a node has the attributes of an original one. Defaults may have been written out; only the standard
+/// operators are sure to have no others.
+fn has_attributes(node: &NodeProto, original: &NodeProto) -> bool {
+    let is_kept = |wanted: &&super::super::schema::AttributeProto| {
+        let mut own = node.attribute.iter();
+        let is_graph = wanted.g.is_some() || !wanted.graphs.is_empty();
+        own.any(|a| a.name == wanted.name && (is_graph || plain(a) == plain(wanted)))
+    };
+    let n_kept = original.attribute.iter().filter(is_kept).count();
+    n_kept == original.attribute.len()
+        && (is_standard(&node.domain) || n_kept == node.attribute.len())
+}

@@ -1,0 +1,263 @@
+//! The graph that ONNX Runtime really executes.
+//!
+//! A session with every optimisation writes the graph that it made into a private directory. That graph is then loaded like
+//! any other, with optimisation off: it computes the same to the last bit, and can be tapped. It fits the machine
+//! that it was made on.
+
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use opscope_store::record::Operator;
+use opscope_store::temporary::TemporaryName;
+use ort::session::builder::GraphOptimizationLevel;
+
+use super::super::origin;
+use super::super::proto::{self, ModelBytes};
+use super::super::schema::{DataType, GraphProto};
+use super::library::Library;
+use super::session::{self, Session, Source};
+use super::{NAME, error};
+use crate::{EngineError, LoadOptions};
+
+const MODEL_FILE: &str = "model.onnx";
+const WEIGHTS_FILE: &str = "weights.bin";
+/// Where the weights of a written graph go.
+const WEIGHTS_KEY: &str = "session.optimized_model_external_initializers_file_name";
+/// How large weights are that go there.
+const WEIGHTS_SIZE_KEY: &str = "session.optimized_model_external_initializers_min_size_in_bytes";
+/// The size, as text. Small ones stay, because operators want to know some of them early.
+const WEIGHTS_SIZE: &str = "4096";
+/// Models with more bytes of weights get a file for them: a message holds 2 GiB, and weights that are computed
+/// beforehand come on top.
+const WEIGHT_BYTES_INSIDE_MAX: u64 = 512 << 20;
+
+/// A graph that an engine made of a model.
+pub(super) struct Executed {
+    pub(super) model: ModelBytes,
+    /// The directory that it lies in.
+    pub(super) dir: PrivateDir,
+    origins: Vec<origin::Origin>,
+}
+
+impl Executed {
+    /// Lets ONNX Runtime optimise a model that was read from `path`, or is part of one that was.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the library refuses the model or cannot write what it made.
+    pub(super) fn new(
+        library: &Library,
+        options: &LoadOptions,
+        original: &ModelBytes,
+        (path, is_file): (&Path, bool),
+    ) -> Result<Executed, EngineError> {
+        let fail = |reason: String| EngineError::Engine {
+            engine: NAME,
+            reason: format!("the graph that is executed: {reason}"),
+        };
+        let empty = GraphProto::default();
+        let graph = original.proto.graph.as_ref().unwrap_or(&empty);
+        let dir = PrivateDir::new(&std::env::temp_dir()).map_err(fail)?;
+        let file = dir.path.join(MODEL_FILE);
+        let has_weights_file = weight_bytes(graph) > WEIGHT_BYTES_INSIDE_MAX;
+        let builder = session::builder(library, options).map_err(fail)?;
+        let builder = error::quietly(|| {
+            let builder = builder.with_optimization_level(GraphOptimizationLevel::All)?;
+            let builder = builder.with_optimized_model_path(&file)?;
+            if !has_weights_file {
+                return Ok(builder);
+            }
+            let builder = builder.with_config_entry(WEIGHTS_KEY, WEIGHTS_FILE)?;
+            Ok(builder.with_config_entry(WEIGHTS_SIZE_KEY, WEIGHTS_SIZE)?)
+        });
+        let folder = proto::has_data_outside(graph).then(|| path.parent().unwrap_or(Path::new("")));
+        let source = match is_file {
+            true => Source::File(path),
+            false => Source::Bytes(&original.bytes, folder),
+        };
+        let session = Session::new(library, builder.map_err(fail)?, source);
+        session.map_err(|text| error::at_load(&text, path, &original.proto, &library.version))?;
+        let mut model = proto::read(&file)?;
+        if let Some(executed) = &mut model.proto.graph {
+            keep_inputs(executed, graph);
+        }
+        let executed = model.proto.graph.as_ref().unwrap_or(&empty);
+        let origins = origin::origins(graph, executed);
+        Ok(Executed {
+            model,
+            dir,
+            origins,
+        })
+    }
+
+    /// Where the graph lies.
+    pub(super) fn file(&self) -> PathBuf {
+        self.dir.path.join(MODEL_FILE)
+    }
+
+    /// Its operators with what they were made of.
+    pub(super) fn operators(&mut self) -> Vec<Arc<Operator>> {
+        let empty = GraphProto::default();
+        let graph = self.model.proto.graph.as_ref().unwrap_or(&empty);
+        let operators = proto::operators(graph).into_iter();
+        let described = operators.map(|operator| {
+            let mut operator = Arc::unwrap_or_clone(operator);
+            let origin = self.origins.get_mut(operator.task_id as usize);
+            origin
+                .map(std::mem::take)
+                .unwrap_or_default()
+                .describe(&mut operator);
+            Arc::new(operator)
+        });
+        described.collect()
+    }
+}
+
+/// Takes away inputs whose values the original graph has and the executed one no longer needs.
+fn keep_inputs(executed: &mut GraphProto, original: &GraphProto) {
+    let held = original
+        .initializer
+        .iter()
+        .map(|weight| weight.name.as_str());
+    let mut gone: HashSet<&str> = held.collect();
+    for weight in &executed.initializer {
+        gone.remove(weight.name.as_str());
+    }
+    executed
+        .input
+        .retain(|value| !gone.contains(value.name.as_str()));
+}
+
+/// Bytes of a graph's weights, by their extents.
+fn weight_bytes(graph: &GraphProto) -> u64 {
+    let bytes = graph.initializer.iter().map(|weight| {
+        let size = match DataType::try_from(weight.data_type()) {
+            Ok(DataType::Complex128) => 16,
+            Ok(DataType::Double | DataType::Int64 | DataType::Uint64 | DataType::Complex64) => 8,
+            Ok(DataType::Float | DataType::Int32 | DataType::Uint32) => 4,
+            Ok(DataType::Float16 | DataType::Bfloat16 | DataType::Int16 | DataType::Uint16) => 2,
+            _ => 1,
+        };
+        let dims = weight
+            .dims
+            .iter()
+            .map(|dim| u64::try_from(*dim).unwrap_or(0));
+        dims.fold(size, u64::saturating_mul)
+    });
+    bytes.fold(0, u64::saturating_add)
+}
+
+/// A directory that only this user can look into. It goes with everything in it when it is dropped.
+pub(super) struct PrivateDir {
+    path: PathBuf,
+}
+
+impl PrivateDir {
+    /// Makes one in `parent`.
+    fn new(parent: &Path) -> Result<PrivateDir, String> {
+        const N_TRIES: usize = 64;
+        for _ in 0..N_TRIES {
+            let path = parent.join(TemporaryName::next().to_string());
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Ok(()) => return Ok(PrivateDir { path }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => {
+                    let path = path.display();
+                    return Err(format!("cannot create the directory `{path}`: {error}"));
+                }
+            }
+        }
+        let parent = parent.display();
+        Err(format!(
+            "cannot create a directory in `{parent}`: {N_TRIES} names are taken"
+        ))
+    }
+}
+
+impl Drop for PrivateDir {
+    fn drop(&mut self) {
+        // Nobody is left to be told that it stays.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::onnx::schema::{TensorProto, ValueInfoProto};
+
+    #[test]
+    fn the_directory_is_private_and_goes() {
+        let parent = tempfile::tempdir().unwrap();
+        let [first, second] = [0, 1].map(|_| PrivateDir::new(parent.path()).unwrap());
+        let path = first.path.clone();
+        assert_ne!(path, second.path);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o700
+        );
+        fs::write(path.join(MODEL_FILE), [0; 9]).unwrap();
+        drop(first);
+        assert!(!path.exists() && second.path.exists());
+        let missing = parent.path().join("none");
+        let error = PrivateDir::new(&missing).err().unwrap();
+        assert!(error.contains("none"), "{error}");
+    }
+
+    #[test]
+    fn weights_are_counted() {
+        let weight = |data_type: DataType, dims: &[i64]| TensorProto {
+            data_type: Some(data_type as i32),
+            dims: dims.to_vec(),
+            ..TensorProto::default()
+        };
+        let check = |weights: Vec<TensorProto>, expected: u64| {
+            let graph = GraphProto {
+                initializer: weights,
+                ..GraphProto::default()
+            };
+            assert_eq!(weight_bytes(&graph), expected);
+        };
+        check(vec![], 0);
+        check(
+            vec![
+                weight(DataType::Float, &[2, 3]),
+                weight(DataType::Int64, &[]),
+            ],
+            32,
+        );
+        check(vec![weight(DataType::Float, &[i64::MAX, 8])], u64::MAX);
+        check(vec![weight(DataType::Float, &[-1])], 0);
+    }
+
+    #[test]
+    fn inputs_of_vanished_weights_go() {
+        let names = |names: &[&str]| -> Vec<ValueInfoProto> {
+            let value = |name: &&str| ValueInfoProto {
+                name: (*name).to_owned(),
+                ..ValueInfoProto::default()
+            };
+            names.iter().map(value).collect()
+        };
+        let weights = |names: &[&str]| -> Vec<TensorProto> {
+            let weight = |name: &&str| TensorProto {
+                name: (*name).to_owned(),
+                ..TensorProto::default()
+            };
+            names.iter().map(weight).collect()
+        };
+        let graph = |held: &[&str]| GraphProto {
+            input: names(&["x", "w", "shape"]),
+            initializer: weights(held),
+            ..GraphProto::default()
+        };
+        let mut executed = graph(&["w"]);
+        keep_inputs(&mut executed, &graph(&["w", "shape"]));
+        assert_eq!(executed.input, names(&["x", "w"]));
+    }
+}

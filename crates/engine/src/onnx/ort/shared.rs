@@ -1,0 +1,328 @@
+//! What the taps of a session do when the library calls them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use opscope_capture::{Probe, Tap};
+use opscope_store::record::Operator;
+use opscope_tensor::Tensor;
+use ort::operator::ComputeContext;
+
+use super::super::layout::layout_of;
+use super::memory::{Desk, Inputs, Seen};
+use super::rewrite::Tapped;
+use super::site::{Given, SharedValue, Site, Source};
+use crate::guard;
+
+/// What the kernels of one session share with whoever runs it.
+pub(super) struct Shared {
+    sites: Vec<Site>,
+    values: Vec<SharedValue>,
+    has_devices: bool,
+    /// Whether a tap keeps what its operator is about to read, instead of showing anything.
+    is_keeping: bool,
+    /// Whom the kernels show values to, during a run.
+    desk: Desk<Tap>,
+    run: Mutex<Run>,
+    n_inversions: AtomicUsize,
+}
+
+/// What is known of the run that is under way.
+#[derive(Default)]
+struct Run {
+    inputs: Vec<Tensor>,
+    /// Values that were taken and will be shown again, by number.
+    taken: Vec<Option<Taken>>,
+    halt: Option<Halt>,
+    kept: Option<Kept>,
+    /// The last tap outside of bodies that has run.
+    last_site: Option<usize>,
+}
+
+/// A value that was taken out of the engine's memory.
+struct Taken {
+    tensor: Tensor,
+    /// The iterations that it was made in.
+    counters: Vec<i64>,
+}
+
+/// Why a kernel has ended the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// Whoever looks at the values asked for it.
+    Stopped,
+    /// A panic, in words.
+    Panicked(String),
+}
+
+/// What an operator was about to read.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Kept {
+    /// The operator, called after the iterations that it was in.
+    pub(super) operator: Arc<Operator>,
+    /// Its inputs, by position.
+    pub(super) inputs: Vec<(usize, Tensor)>,
+}
+
+impl Shared {
+    /// For a model with taps that show; or that keep, if `is_keeping`.
+    pub(super) fn new(tapped: Tapped, has_devices: bool, is_keeping: bool) -> Shared {
+        Shared {
+            sites: tapped.sites,
+            values: tapped.values,
+            has_devices,
+            is_keeping,
+            desk: Desk::default(),
+            run: Mutex::default(),
+            n_inversions: AtomicUsize::new(0),
+        }
+    }
+
+    /// Runs `work`, the session, with `tap` to show to. Afterwards nothing of the run is left but what is returned:
+    /// why a kernel ended it, and what was kept.
+    pub(super) fn during<R>(
+        &self,
+        inputs: &[Tensor],
+        tap: Option<&Tap>,
+        work: impl FnOnce() -> R,
+    ) -> (R, Option<Halt>, Option<Kept>) {
+        *self.run() = Run {
+            inputs: inputs.to_vec(),
+            taken: self.values.iter().map(|_| None).collect(),
+            ..Run::default()
+        };
+        let result = match tap {
+            Some(tap) => self.desk.lend(tap, work),
+            None => work(),
+        };
+        let run = std::mem::take(&mut *self.run());
+        (result, run.halt, run.kept)
+    }
+
+    /// How often a tap ran before one whose operator comes earlier in the file. Then values are kept for longer than
+    /// they need to be.
+    pub(super) fn n_inversions(&self) -> usize {
+        self.n_inversions.load(Ordering::Relaxed)
+    }
+
+    fn run(&self) -> MutexGuard<'_, Run> {
+        // A kernel that panicked has ended its run.
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The work of the tap of this number.
+    ///
+    /// # Errors
+    /// If the run is to end, which whoever runs the session hears of.
+    pub(super) fn compute(&self, number: usize, context: &ComputeContext) -> ort::Result<()> {
+        // A panic would end the process: C++ is on the stack above.
+        let halt = match guard::catch(|| self.call(number, context)) {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(halt)) => halt,
+            Err(text) => Halt::Panicked(text),
+        };
+        self.run().halt = Some(halt);
+        Err(ort::Error::new("the tap ends the run"))
+    }
+
+    fn call(&self, number: usize, context: &ComputeContext) -> Result<(), Halt> {
+        let Some(site) = self.sites.get(number) else {
+            return Ok(());
+        };
+        let inputs = Inputs::new(context, self.has_devices);
+        if self.is_keeping {
+            self.keep(site, &inputs);
+            return Ok(());
+        }
+        let shown = self.desk.look(|tap| {
+            if tap.is_stopped() {
+                return Err(Halt::Stopped);
+            }
+            self.show(tap, number, site, &inputs);
+            Ok(())
+        });
+        shown.unwrap_or(Ok(()))
+    }
+
+    fn show(&self, tap: &Tap, number: usize, site: &Site, inputs: &Inputs<'_>) {
+        let counters = counters(site, inputs);
+        let mut run = self.run();
+        if counters.is_empty() {
+            let last = run.last_site.replace(number);
+            let is_inverted = last.is_some_and(|last| last > number);
+            self.n_inversions
+                .fetch_add(is_inverted.into(), Ordering::Relaxed);
+        }
+        let probe = match counters.is_empty() {
+            true => tap.open(&site.operator),
+            false => tap.open(&in_iteration(&site.operator, &counters)),
+        };
+        let Some(mut probe) = probe else {
+            return run.release(site);
+        };
+        let call = Call {
+            tap,
+            site,
+            inputs,
+            counters: &counters,
+        };
+        self.show_values(&mut probe, &call, &mut run);
+        run.release(site);
+        // Handing over may wait.
+        drop(run);
+        probe.submit();
+    }
+
+    /// Shows values in the order of their positions. What cannot be taken stays away; the probe counts it.
+    fn show_values(&self, probe: &mut Probe, call: &Call<'_>, run: &mut Run) {
+        let site = call.site;
+        let layout = |is_output, position, tensor: &Tensor| {
+            let n_axes = tensor.shape().n_axes();
+            layout_of(&site.operator.op_type, is_output, position, n_axes)
+        };
+        let mut taken: Vec<Option<Tensor>> = vec![None; site.wires.len()];
+        for (position, source) in &site.inputs {
+            let tensor = match source {
+                Source::Given(given) => run.given(given),
+                Source::Wire(wire) => self.take(call, *wire, (false, *position), run, &mut taken),
+            };
+            if let Some(tensor) = tensor {
+                let layout = layout(false, *position, &tensor);
+                probe.input(*position, tensor.with_layout(layout));
+            }
+        }
+        for (position, wire) in &site.outputs {
+            if let Some(tensor) = self.take(call, *wire, (true, *position), run, &mut taken) {
+                let layout = layout(true, *position, &tensor);
+                probe.output(*position, tensor.with_layout(layout));
+            }
+        }
+    }
+
+    /// A value out of the engine's memory; once for all taps that show it, if their order allows. `place` is a side
+    /// and a position where the operator has it.
+    fn take(
+        &self,
+        call: &Call<'_>,
+        wire: usize,
+        (is_output, position): (bool, usize),
+        run: &mut Run,
+        taken: &mut [Option<Tensor>],
+    ) -> Option<Tensor> {
+        let known = taken.get_mut(wire)?;
+        if known.is_some() {
+            return known.clone();
+        }
+        let number = *call.site.wires.get(wire)?;
+        let value = self.values.get(number)?;
+        let made_in = call.counters.get(..value.n_counters)?;
+        let is_shared = value.n_shown > 1 && !made_in.contains(&UNKNOWN);
+        if let Some(tensor) = run.again(number, made_in).filter(|_| is_shared) {
+            return known.insert(tensor).clone().into();
+        }
+        let seen = call.inputs.tensor(call.site.n_counters + wire)?;
+        let op_type = &call.site.operator.op_type;
+        let layout = layout_of(op_type, is_output, position, seen.n_axes());
+        let tensor = call.tap.take(seen.view(layout)).ok()?;
+        if is_shared {
+            run.remember(number, &tensor, made_in);
+        }
+        known.insert(tensor).clone().into()
+    }
+
+    /// Keeps copies of what the operator is about to read, in the place of those of an iteration before.
+    fn keep(&self, site: &Site, inputs: &Inputs<'_>) {
+        let counters = counters(site, inputs);
+        let mut run = self.run();
+        run.kept = None;
+        let op_type = &site.operator.op_type;
+        let mut kept = Vec::with_capacity(site.inputs.len());
+        for (position, source) in &site.inputs {
+            let tensor = match source {
+                Source::Given(given) => run.given(given),
+                Source::Wire(wire) => {
+                    let seen = inputs.tensor(site.n_counters + wire);
+                    seen.and_then(Seen::into_tensor)
+                }
+            };
+            if let Some(tensor) = tensor {
+                let layout = layout_of(op_type, false, *position, tensor.shape().n_axes());
+                kept.push((*position, tensor.with_layout(layout)));
+            }
+        }
+        let operator = match counters.is_empty() {
+            true => site.operator.clone(),
+            false => in_iteration(&site.operator, &counters),
+        };
+        run.kept = Some(Kept {
+            operator,
+            inputs: kept,
+        });
+    }
+}
+
+/// One call of a tap.
+struct Call<'a> {
+    tap: &'a Tap,
+    site: &'a Site,
+    inputs: &'a Inputs<'a>,
+    counters: &'a [i64],
+}
+
+impl Run {
+    fn given(&self, given: &Given) -> Option<Tensor> {
+        match given {
+            Given::Weight(tensor) => Some(tensor.clone()),
+            Given::GraphInput(i) => self.inputs.get(*i).cloned(),
+        }
+    }
+
+    /// A value that was taken before, if it was made in these iterations.
+    fn again(&self, value: usize, counters: &[i64]) -> Option<Tensor> {
+        let taken = self.taken.get(value)?.as_ref()?;
+        (taken.counters == counters).then(|| taken.tensor.clone())
+    }
+
+    fn remember(&mut self, value: usize, tensor: &Tensor, counters: &[i64]) {
+        if let Some(place) = self.taken.get_mut(value) {
+            *place = Some(Taken {
+                tensor: tensor.clone(),
+                counters: counters.to_vec(),
+            });
+        }
+    }
+
+    fn release(&mut self, site: &Site) {
+        for &value in &site.releases {
+            if let Some(place) = self.taken.get_mut(value) {
+                *place = None;
+            }
+        }
+    }
+}
+
+/// The number of an iteration that cannot be read.
+const UNKNOWN: i64 = -1;
+
+/// The numbers of the iterations that a tap runs in.
+fn counters(site: &Site, inputs: &Inputs<'_>) -> Vec<i64> {
+    let number = |i| inputs.number(i).unwrap_or(UNKNOWN);
+    (0..site.n_counters).map(number).collect()
+}
+
+/// An operator in a loop, with the numbers of the iterations at the end of its name and of those that it was made of,
+/// which ran in the same iteration.
+fn in_iteration(operator: &Operator, counters: &[i64]) -> Arc<Operator> {
+    let mut operator = operator.clone();
+    let suffix: String = counters.iter().map(|number| format!(".{number}")).collect();
+    let made = operator
+        .original_outputs
+        .iter_mut()
+        .flatten()
+        .map(|(name, _)| name);
+    let names = made
+        .chain(&mut operator.original_names)
+        .chain([&mut operator.op_name]);
+    names.for_each(|name| name.push_str(&suffix));
+    Arc::new(operator)
+}

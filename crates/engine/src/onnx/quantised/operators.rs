@@ -1,0 +1,210 @@
+//! Which operators have quantised values, and where.
+
+use opscope_capture::{Place, Quantised, QuantisedKind};
+use opscope_store::record::Side;
+
+use super::super::proto;
+use super::super::schema::NodeProto;
+
+/// The axis of a scale where `QuantizeLinear` and `DequantizeLinear` do not say it.
+const AXIS_DEFAULT: i64 = 1;
+/// The domains of the operators that ONNX Runtime adds.
+const RUNTIME_DOMAINS: &[&str] = &["com.microsoft", "com.ms.internal.nhwc"];
+
+/// A place of an operator, and where the scale and the zero point for it are.
+#[derive(Clone)]
+struct Slot {
+    place: Place,
+    scale: Vec<Place>,
+    zero_point: Option<Place>,
+    axis: i64,
+}
+
+/// Input `at`, with scale and zero point in two other inputs.
+fn read(at: usize, scale: usize, zero_point: usize) -> Slot {
+    Slot {
+        place: (Side::Input, at),
+        scale: vec![(Side::Input, scale)],
+        zero_point: Some((Side::Input, zero_point)),
+        axis: AXIS_DEFAULT,
+    }
+}
+
+/// The first output, likewise.
+fn given(scale: usize, zero_point: usize) -> Slot {
+    Slot {
+        place: (Side::Output, 0),
+        ..read(0, scale, zero_point)
+    }
+}
+
+/// Input `at` of an operator that knows no scale.
+fn integers(at: usize, zero_point: usize) -> Slot {
+    Slot {
+        scale: Vec::new(),
+        ..read(at, 0, zero_point)
+    }
+}
+
+/// The first output of such an operator.
+fn sums() -> Slot {
+    Slot {
+        place: (Side::Output, 0),
+        scale: Vec::new(),
+        zero_point: None,
+        axis: AXIS_DEFAULT,
+    }
+}
+
+/// Integers that are added to products of two inputs, and so have the product of their scales.
+fn bias(at: usize, scales: (usize, usize)) -> Slot {
+    Slot {
+        place: (Side::Input, at),
+        scale: vec![(Side::Input, scales.0), (Side::Input, scales.1)],
+        zero_point: None,
+        axis: -1,
+    }
+}
+
+impl Slot {
+    fn along(self, axis: i64) -> Slot {
+        Slot { axis, ..self }
+    }
+
+    /// The same, as far as the node has it; `None` if it lacks the value itself.
+    fn of(self, node: &NodeProto) -> Option<Slot> {
+        let is_there = |(side, i): Place| {
+            let names = match side {
+                Side::Input => &node.input,
+                Side::Output => &node.output,
+            };
+            names.get(i).is_some_and(|name| !name.is_empty())
+        };
+        let has_scale = self.scale.iter().all(|at| is_there(*at));
+        is_there(self.place).then(|| Slot {
+            scale: if has_scale { self.scale } else { Vec::new() },
+            zero_point: self.zero_point.filter(|at| is_there(*at)),
+            ..self
+        })
+    }
+}
+
+/// The quantised values of a node; `read` and `given` are the numbers of its values.
+pub(super) fn slots(node: &NodeProto, task_id: u32, read: &[u32], given: &[u32]) -> Vec<Quantised> {
+    let (kind, slots) = known(node);
+    let block_size = match kind {
+        QuantisedKind::Computes => None,
+        _ => integer(node, "block_size"),
+    };
+    let block_size = block_size.map_or(0, |n| usize::try_from(n).unwrap_or(0));
+    let slots = slots.into_iter().filter_map(|slot| slot.of(node));
+    let quantised = slots.filter_map(|slot| {
+        let (side, i) = slot.place;
+        let values = match side {
+            Side::Input => read,
+            Side::Output => given,
+        };
+        Some(Quantised {
+            task_id,
+            place: slot.place,
+            value: *values.get(i)?,
+            kind,
+            scale: slot.scale,
+            zero_point: slot.zero_point,
+            axis: slot.axis,
+            block_size,
+        })
+    });
+    quantised.collect()
+}
+
+fn known(node: &NodeProto) -> (QuantisedKind, Vec<Slot>) {
+    use QuantisedKind::{Computes, Dequantises, Quantises};
+    let is_runtime = RUNTIME_DOMAINS.contains(&node.domain.as_str());
+    if !is_runtime && !proto::is_standard(&node.domain) {
+        return (Computes, Vec::new());
+    }
+    let axis = integer(node, "axis").unwrap_or(AXIS_DEFAULT);
+    match node.op_type.as_str() {
+        "QuantizeLinear" => (Quantises, vec![given(1, 2).along(axis)]),
+        "DequantizeLinear" => (Dequantises, vec![read(0, 1, 2).along(axis)]),
+        "DynamicQuantizeLinear" => {
+            let slot = Slot {
+                scale: vec![(Side::Output, 1)],
+                zero_point: Some((Side::Output, 2)),
+                ..sums()
+            };
+            (Quantises, vec![slot])
+        }
+        "QLinearConv" => (
+            Computes,
+            vec![
+                read(0, 1, 2),
+                read(3, 4, 5).along(0),
+                bias(8, (1, 4)),
+                given(6, 7),
+            ],
+        ),
+        "QLinearMatMul" => (
+            Computes,
+            vec![
+                read(0, 1, 2).along(-2),
+                read(3, 4, 5).along(-1),
+                given(6, 7).along(-2),
+            ],
+        ),
+        "ConvInteger" => (Computes, vec![integers(0, 2), integers(1, 3), sums()]),
+        "MatMulInteger" => (Computes, vec![integers(0, 2), integers(1, 3), sums()]),
+        _ if is_runtime => (Computes, of_runtime(node)),
+        _ => (Computes, Vec::new()),
+    }
+}
+
+/// Operators that ONNX does not have.
+fn of_runtime(node: &NodeProto) -> Vec<Slot> {
+    match node.op_type.as_str() {
+        "QLinearAdd" | "QLinearMul" => vec![read(0, 1, 2), read(3, 4, 5), given(6, 7)],
+        "QLinearAveragePool"
+        | "QLinearGlobalAveragePool"
+        | "QLinearLeakyRelu"
+        | "QLinearReduceMean"
+        | "QLinearSigmoid"
+        | "QLinearSoftmax" => vec![read(0, 1, 2), given(3, 4)],
+        "QLinearConcat" => {
+            let parts = (2..node.input.len()).step_by(3);
+            let parts = parts.map(|at| read(at, at + 1, at + 2));
+            parts.chain([given(0, 1)]).collect()
+        }
+        "QLinearWhere" => vec![read(1, 2, 3), read(4, 5, 6), given(7, 8)],
+        "QGemm" => of_gemm(node),
+        "QAttention" => vec![read(0, 3, 6), read(1, 4, 7).along(-1)],
+        "QEmbedLayerNormalization" => (2..7).map(|at| read(at, at + 6, at + 11)).collect(),
+        "DynamicQuantizeMatMul" => vec![read(1, 2, 3).along(-1)],
+        "MatMulIntegerToFloat" => vec![read(0, 2, 4).along(-2), read(1, 3, 5).along(-1)],
+        "MulInteger" => vec![integers(0, 1), integers(2, 3), sums()],
+        _ => Vec::new(),
+    }
+}
+
+fn of_gemm(node: &NodeProto) -> Vec<Slot> {
+    let is_set = |name| integer(node, name).is_some_and(|n| n != 0);
+    let column = if is_set("transB") { 0 } else { -1 };
+    let mut slots = vec![read(0, 1, 2), read(3, 4, 5).along(column)];
+    // A factor of the products would be one of the scale too.
+    let mut attributes = node.attribute.iter();
+    let alpha = attributes.find(|attribute| attribute.name == "alpha");
+    if alpha.and_then(|alpha| alpha.f).unwrap_or(1.0) == 1.0 {
+        slots.push(bias(6, (1, 4)));
+    }
+    // Without a scale the result is a float.
+    if node.input.get(7).is_some_and(|name| !name.is_empty()) {
+        slots.push(given(7, 8));
+    }
+    slots
+}
+
+/// The attribute `name`, if it is there and an integer.
+fn integer(node: &NodeProto, name: &str) -> Option<i64> {
+    let mut attributes = node.attribute.iter();
+    attributes.find(|attribute| attribute.name == name)?.i
+}

@@ -1,0 +1,86 @@
+//! What an array file has for each element.
+
+use opscope_tensor::DType;
+
+use super::descr;
+use crate::FormatError;
+
+/// Most bytes of an item; numpy counts them in 32 bits with a sign.
+const ITEM_BYTES_MAX: usize = i32::MAX as usize;
+/// Bytes of a character.
+pub(super) const CHARACTER_BYTES: usize = 4;
+
+/// What an array file has for each element.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Items {
+    /// A number of the header's dtype.
+    Numbers,
+    /// So many characters of 32 bits, zeros at the end (`<U3`).
+    Characters(usize),
+    /// So many bytes of text, zeros at the end (`|S3`).
+    Bytes(usize),
+    /// So many bytes of a type that numpy does not know (`|V2`).
+    Void(usize),
+}
+
+impl Items {
+    /// What a code such as `U3` stands for, if it is none of a number.
+    pub(super) fn of_code(code: &str) -> Option<Items> {
+        let kind = code.chars().next()?;
+        let digits = &code[kind.len_utf8()..];
+        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        let n: usize = digits.parse().ok().filter(|_| is_number)?;
+        let items = match kind {
+            'U' => Items::Characters(n),
+            'S' | 'a' => Items::Bytes(n),
+            'V' => Items::Void(n),
+            _ => return None,
+        };
+        let n_bytes = match items {
+            Items::Characters(n) => n.checked_mul(CHARACTER_BYTES)?,
+            _ => n,
+        };
+        (n_bytes <= ITEM_BYTES_MAX).then_some(items)
+    }
+
+    /// The dtype that elements of items other than numbers get.
+    pub(super) fn dtype(self) -> DType {
+        match self {
+            Items::Characters(_) | Items::Bytes(_) => DType::String,
+            Items::Numbers | Items::Void(_) => DType::Undefined,
+        }
+    }
+
+    /// Bytes of one item.
+    pub(super) fn n_bytes(self, dtype: DType) -> usize {
+        match self {
+            Items::Numbers => dtype.bytes().unwrap_or(1),
+            // `of_code` has checked that it fits.
+            Items::Characters(n) => n.saturating_mul(CHARACTER_BYTES),
+            Items::Bytes(n) | Items::Void(n) => n,
+        }
+    }
+
+    /// What a header says of it; `None` where numpy has no name.
+    pub(super) fn descr(self, dtype: DType) -> Option<String> {
+        match self {
+            Items::Numbers => descr(dtype).map(str::to_owned),
+            Items::Characters(n) => Some(format!("<U{n}")),
+            Items::Bytes(n) => Some(format!("|S{n}")),
+            Items::Void(_) => None,
+        }
+    }
+
+    /// # Errors
+    /// [`FormatError`] if the file does not say what the elements are.
+    pub(crate) fn check_known(self) -> Result<(), FormatError> {
+        match self {
+            Items::Void(n) => Err(FormatError::new(
+                0,
+                "a dtype of numbers, booleans or text",
+                format!("`V{n}`, {n} bytes that may be anything"),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
