@@ -1,4 +1,4 @@
-//! `cargo xtask bench [capture] [compare] [convert] [mindspore] [stats] [torch] [write]`: the benchmarks.
+//! `cargo xtask bench [capture] [compare] [convert] [engines] [mindspore] [stats] [torch] [write]`: the benchmarks.
 
 mod compare;
 mod mindspore;
@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::command::{self, cargo, root};
-use crate::python;
+use crate::{E2E_REQUIREMENTS, python};
 
 /// Models that are there already.
 const STORED: &[&str] = &[
@@ -18,6 +18,9 @@ const STORED: &[&str] = &[
 ];
 /// Models that a script makes.
 const GENERATED: &[&str] = &["resnet50.onnx", "transformer_medium.onnx", "wide.onnx"];
+
+/// Models of real architectures and sizes, without weights of anybody.
+const FULL_SIZE: [&str; 4] = ["resnet50", "mobilenet_v3", "vit", "bert"];
 
 pub(crate) fn run(filters: &[String]) -> Result<()> {
     let is_wanted = |name: &str| filters.is_empty() || filters.iter().any(|f| f == name);
@@ -29,6 +32,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     }
     if is_wanted("convert") {
         run_stage("convert", bench_of("opscope-analysis", "convert"))?;
+    }
+    if is_wanted("engines") {
+        run_stage("engines", engines()?)?;
     }
     if is_wanted("mindspore") {
         mindspore::run()?;
@@ -60,7 +66,7 @@ fn bench_of(package: &str, bench: &str) -> Command {
 /// The benchmark of dumping, with the models that it runs.
 fn capture() -> Result<Command> {
     let models = root().join("target/bench-models");
-    let mut generate = python::with_packages("tests/e2e/requirements.txt")?;
+    let mut generate = python::with_packages(E2E_REQUIREMENTS)?;
     generate.arg("tests/models/generate.py").arg(&models);
     generate.arg("--bench");
     run_stage("models", generate)?;
@@ -68,6 +74,19 @@ fn capture() -> Result<Command> {
     capture.args(STORED.iter().map(|model| root().join(model)));
     capture.args(GENERATED.iter().map(|model| models.join(model)));
     Ok(capture)
+}
+
+/// The benchmark of taps in ONNX Runtime, with models of real sizes.
+fn engines() -> Result<Command> {
+    let models = root().join("target/bench-models/full");
+    let mut generate = python::with_packages(E2E_REQUIREMENTS)?;
+    generate.arg("tests/models/generate.py").arg(&models);
+    generate.args(["--size", "full", "--only"]).args(FULL_SIZE);
+    run_stage("models", generate)?;
+    let mut engines = bench_of("opscope", "engines");
+    engines.arg(python::onnxruntime_library(E2E_REQUIREMENTS)?);
+    engines.args(FULL_SIZE.map(|stem| models.join(stem).with_extension("onnx")));
+    Ok(engines)
 }
 
 fn run_stage(name: &str, command: Command) -> Result<()> {

@@ -1,0 +1,97 @@
+//! What taps cost in ONNX Runtime: each model plain, tapped with nothing kept, and under statistics of every slot.
+//!
+//! `cargo bench --bench engines -- LIBRARY MODEL.onnx …`. The three run in turn, each in a session of its own, with one
+//! thread and with two; every run has to give the plain run's outputs bit for bit, and statistics are compared
+//! with direct computation. `--peak MODE LIBRARY MODEL.onnx` runs one mode alone on a batch of eight and prints the
+//! process's peak memory.
+
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+mod peak;
+mod sinks;
+mod subject;
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use self::sinks::Mode;
+use self::subject::Subject;
+
+/// Rounds of which the median is taken.
+const N_ROUNDS: usize = 15;
+/// Shortest time of one measurement: several executions, where one takes less.
+const MEASUREMENT: Duration = Duration::from_millis(150);
+const THREADS: [usize; 2] = [1, 2];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|argument| argument != "--bench")
+        .collect();
+    match &arguments[..] {
+        [flag, mode, library, model] if flag == "--peak" => {
+            peak::run_alone(mode, Path::new(library), Path::new(model));
+        }
+        [library, models @ ..] => {
+            for model in models {
+                measure(Path::new(library), Path::new(model));
+                peak::measure(Path::new(library), Path::new(model));
+            }
+        }
+        [] => println!("usage: engines LIBRARY MODEL.onnx …"),
+    }
+}
+
+fn measure(library: &Path, path: &Path) {
+    for n_threads in THREADS {
+        let mut subjects = Mode::ALL.map(|mode| Subject::load(library, path, mode, n_threads, 1));
+        let volume = subjects[0].check_statistics();
+        let n_steps = n_steps(&mut subjects[0]);
+        if n_threads == THREADS[0] {
+            println!(
+                "{}: {} operators, {:.1} MB in {} slots for each execution",
+                path.file_stem().unwrap_or_default().to_string_lossy(),
+                subjects[0].n_operators(),
+                volume.n_bytes as f64 / 1e6,
+                volume.n_slots,
+            );
+        }
+        let mut times = Mode::ALL.map(|_| Vec::new());
+        for _ in 0..N_ROUNDS {
+            for (subject, times) in subjects.iter_mut().zip(&mut times) {
+                times.push(timed(|| subject.run(n_steps)).div_f64(n_steps as f64));
+            }
+        }
+        let plain = times[0].clone();
+        for (mode, times) in Mode::ALL.into_iter().zip(times) {
+            let beside = times.iter().zip(&plain);
+            let ratios = beside.map(|(time, plain)| time.as_secs_f64() / plain.as_secs_f64());
+            let time = median(times.clone());
+            let rate = volume.n_bytes as f64 / time.as_secs_f64() / 1e9;
+            println!(
+                "  {n_threads} threads, {:<28} {:>8.2} ms  {:.3}x, {rate:.1} GB/s in all slots",
+                mode.title(),
+                time.as_secs_f64() * 1e3,
+                median(ratios.collect()),
+            );
+        }
+    }
+}
+
+/// How often to run in one measurement.
+fn n_steps(subject: &mut Subject) -> u64 {
+    subject.run(1);
+    let once = timed(|| subject.run(1));
+    (MEASUREMENT.as_secs_f64() / once.as_secs_f64()).ceil() as u64
+}
+
+fn timed(work: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    work();
+    start.elapsed()
+}
+
+fn median<T: PartialOrd + Copy>(mut values: Vec<T>) -> T {
+    values.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    values[values.len() / 2]
+}
