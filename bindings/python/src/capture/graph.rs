@@ -120,6 +120,7 @@ impl Graph {
             constants: &beside.constants,
             types: &beside.types,
             both_sides: &both_sides,
+            ..GraphView::default()
         };
         let name = model.graph_name.clone();
         let (tap, selected) = session.attach_graph(&Arc::new(model), view);

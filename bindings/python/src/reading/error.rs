@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use opscope_analysis::catalogue::{Item, ItemError};
 use opscope_analysis::compare::report::json::ReadError;
 use opscope_analysis::convert::ConvertError;
+use opscope_store::file_format::npy::TextArrayError;
 use opscope_store::{FormatError, StoreError};
 use opscope_tensor::convert::dtype::DecodeError;
 use pyo3::prelude::*;
@@ -147,7 +148,13 @@ impl From<&ConvertError> for Described {
                 source: DecodeError::NoValue(_),
                 ..
             } => "no_value",
-            ConvertError::Decode { .. } | ConvertError::Shape { .. } => "size",
+            ConvertError::Text {
+                source: TextArrayError::TooLarge { .. },
+                ..
+            } => "no_value",
+            ConvertError::Text { .. }
+            | ConvertError::Decode { .. }
+            | ConvertError::Shape { .. } => "size",
             ConvertError::Relayout { .. } => "layout",
             ConvertError::Record { .. } => "damaged",
             ConvertError::NoSlot { .. } => "no_slot",

@@ -426,17 +426,7 @@ fn capture(
     steering.begin(&control)?;
     let graph_inputs = input_names(&**model);
     let id = Arc::new(subject.id.clone());
-    let (mut tap, selected) = session.attach_graph(
-        &id,
-        GraphView {
-            operators: model.operators(),
-            inputs: &graph_inputs,
-            constants: model.constants(),
-            types: model.value_types(),
-            quantised: model.quantised(),
-            ..GraphView::default()
-        },
-    );
+    let (mut tap, selected) = session.attach_graph(&id, view(&**model, &graph_inputs));
     warn_unmatched(&selected, &id, &**model, &sinks.target);
     volume::warn_unused(&request.tensors, &selected, &**model, &id);
     let stop_flag = session.stop_flag();
@@ -488,15 +478,31 @@ fn capture(
         progress::with_operator_bar("dumping", n_in_step * n_steps, position, run)
     })?;
     drop(listening);
-    for warning in model.take_warnings() {
-        eprintln!("opscope: warning: {warning}");
-    }
+    warn_of_runs(&mut **model);
     Ok(Captured {
         summary,
         time: start.elapsed(),
         n_steps: n_steps_begun,
         result,
     })
+}
+
+fn view<'a>(model: &'a dyn LoadedModel, inputs: &'a [String]) -> GraphView<'a> {
+    GraphView {
+        operators: model.operators(),
+        inputs,
+        constants: model.constants(),
+        types: model.value_types(),
+        quantised: model.quantised(),
+        ..GraphView::default()
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
+fn warn_of_runs(model: &mut dyn LoadedModel) {
+    for warning in model.take_warnings() {
+        eprintln!("opscope: warning: {warning}");
+    }
 }
 
 /// How many operators were run, counting steps that are not dumped.

@@ -90,9 +90,11 @@ impl OutputFiles {
     }
 }
 
+type HeaderAndData = (Vec<u8>, Vec<u8>);
+
 /// The header of an array file, and its data unless they are the tensor's own bytes; `None` where numpy has no such
 /// dtype.
-fn array(tensor: &Tensor) -> Result<Option<(Vec<u8>, Vec<u8>)>, Failure> {
+fn array(tensor: &Tensor) -> Result<Option<HeaderAndData>, Failure> {
     if tensor.dtype() == DType::String {
         let array = npy::text_array(tensor.view());
         return array

@@ -182,7 +182,8 @@ fn texts(dims: &[usize], texts: &[&[u8]]) -> Tensor {
 
 #[test]
 fn text_is_written_as_numpy_writes_it() {
-    let cases: [(&[usize], &[&[u8]], &str, Vec<u8>); 5] = [
+    type Case<'a> = (&'a [usize], &'a [&'a [u8]], &'a str, Vec<u8>);
+    let cases: [Case<'_>; 5] = [
         (
             &[2],
             &[b"", "äb😀".as_bytes()],
