@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use opscope_tensor::Tensor;
 use ort::session::builder::{GraphOptimizationLevel, SessionBuilder};
@@ -57,6 +58,9 @@ impl Session {
         mut builder: SessionBuilder,
         source: Source<'_>,
     ) -> Result<Session, String> {
+        // The library keeps one list of the domains of custom operators, which sessions add to without regard to others.
+        static MAKING: Mutex<()> = Mutex::new(());
+        let making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let session = match source {
             Source::File(path) => error::quietly(|| builder.commit_from_file(path)),
             Source::Bytes(bytes, None) => error::quietly(|| builder.commit_from_memory(bytes)),
@@ -85,6 +89,7 @@ impl Session {
                 })
             }
         }?;
+        drop(making);
         // What is not a tensor is computed and stays with the library.
         let is_tensor =
             |value: &&ort::value::Outlet| matches!(value.dtype(), ValueType::Tensor { .. });
