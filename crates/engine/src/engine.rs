@@ -89,6 +89,12 @@ pub trait LoadedModel: Send {
         None
     }
 
+    /// Gets ready for runs with `tap`, which has begun no step yet, so that the first one takes no longer than
+    /// the others. If that fails, so does the run.
+    fn prepare(&mut self, tap: &Tap) {
+        let _ = tap;
+    }
+
     /// What should be told of the runs so far, although they went well; each text is given once.
     fn take_warnings(&mut self) -> Vec<String> {
         Vec::new()

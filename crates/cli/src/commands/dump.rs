@@ -436,6 +436,7 @@ fn capture(
     let mut n_steps_begun = 0;
     let n_in_step = model.operators().len() as u64;
     let mut told = Told::new(&tap);
+    model.prepare(&tap);
     let start = Instant::now();
     let position = || position(watch.counters(), n_in_step);
     let run = || {

@@ -443,6 +443,14 @@ impl LoadedModel for OrtModel {
         (purpose == Purpose::Watch).then_some(error)
     }
 
+    fn prepare(&mut self, tap: &Tap) {
+        let wanted = Wanted::by(tap);
+        if tap.is_active() && !wanted.is_empty() {
+            // The run does it again, and tells what is wrong.
+            let _ = self.prepare_tapped(wanted);
+        }
+    }
+
     fn take_warnings(&mut self) -> Vec<String> {
         let n_inversions = self.tapped.as_ref().map_or(0, TappedSession::n_inversions);
         if n_inversions == 0 || std::mem::replace(&mut self.is_order_told, true) {
