@@ -3,13 +3,11 @@
 mod element_type;
 mod passed_over;
 
-use std::collections::HashMap;
-
 use tract_onnx::Onnx;
 
 use self::element_type::Lacking;
 use super::super::proto;
-use super::super::schema::{GraphProto, NodeProto, TypeValue};
+use super::super::schema::{GraphProto, NodeProto};
 use super::{NAME, OTHER_ENGINE};
 use crate::EngineError;
 
@@ -35,14 +33,9 @@ const MICROSOFT: &[&str] = &[
     "SkipSimplifiedLayerNormalization",
     "Trilu",
 ];
-/// Numbers of the element types that tract has: from `float32` to `uint64`, without complex numbers.
-const ELEMENT_TYPES: std::ops::RangeInclusive<i32> = 1..=13;
 
 /// Refuses a model with an operator that tract does not have or gets wrong, bodies included.
 pub(super) fn check(framework: &Onnx, graph: &GraphProto) -> Result<(), EngineError> {
-    if let Some((node, reason)) = reads_foreign_type(graph) {
-        return Err(unsupported(node, reason));
-    }
     let nodes = proto::all_nodes(graph);
     let lacking = Lacking::of(graph);
     let bad = |node: &&NodeProto| {
@@ -112,34 +105,4 @@ fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
         return Some("it passes over the bias".into());
     }
     None
-}
-
-/// The first operator that reads a value of a type that tract lacks, and why it cannot.
-fn reads_foreign_type(graph: &GraphProto) -> Option<(&NodeProto, String)> {
-    let inputs =
-        graph
-            .input
-            .iter()
-            .filter_map(|value| match value.r#type.as_ref()?.value.as_ref()? {
-                TypeValue::TensorType(tensor) => Some((value.name.as_str(), tensor.elem_type())),
-                _ => None,
-            });
-    let weights = graph.initializer.iter().map(|tensor| {
-        let code = tensor.data_type.unwrap_or_default();
-        (tensor.name.as_str(), code)
-    });
-    let foreign: HashMap<&str, i32> = inputs
-        .chain(weights)
-        .filter(|(_, code)| !ELEMENT_TYPES.contains(code))
-        .collect();
-    proto::all_nodes(graph).into_iter().find_map(|node| {
-        let mut inputs = node.input.iter();
-        let (name, code) = inputs.find_map(|name| foreign.get_key_value(name.as_str()))?;
-        let dtype = proto::dtype(*code)
-            .map_or_else(|| format!("of the type {code}"), |dtype| dtype.to_string());
-        Some((
-            node,
-            format!("its input `{name}` is {dtype}, which it does not have"),
-        ))
-    })
 }
