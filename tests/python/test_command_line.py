@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import opscope
@@ -125,7 +126,9 @@ def _wait_for_files(out: Path, process: subprocess.Popen[str]) -> None:
 def test_ctrl_c_ends_other_commands_at_once(tmp_path: Path) -> None:
     fifo = tmp_path / "Add.a.0.0.1"
     os.mkfifo(fifo)
-    process = subprocess.Popen(command("show", fifo), stderr=subprocess.PIPE, text=True)
+    # A shell lets what it starts in the background ignore the signal.
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command("show", fifo), stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     try:
         # It waits for what is written.
         writer = os.open(fifo, os.O_WRONLY)
