@@ -43,9 +43,7 @@ pub(super) fn from_dlpack(code: u8, bits: u8, lanes: u16) -> Option<ElementType>
         (5, 128) => DType::C128,
         (6, 8) => DType::Bool,
         (10, 8) => DType::F8E4M3FN,
-        (11, 8) => DType::F8E4M3FNUZ,
         (12, 8) => DType::F8E5M2,
-        (13, 8) => DType::F8E5M2FNUZ,
         (14, 8) => DType::F8E8M0,
         _ => return None,
     }))
