@@ -127,6 +127,29 @@ pub fn clean(dir: &Path) -> LeftOvers {
     found
 }
 
+/// Removes from `dir` the directories of processes that have ended, with all that is in them.
+///
+/// As with [`clean`], only those of our own user whose names follow the pattern to the letter, and none that a
+/// symbolic link leads to. What cannot be removed stays.
+pub fn clean_directories(dir: &Path) {
+    let Ok(entries) = fs::read_dir(dir) else {
+        return;
+    };
+    for entry in entries.take(N_ENTRIES_MAX).flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str().and_then(TemporaryName::parse) else {
+            continue;
+        };
+        // Of an entry, so that symbolic links are not followed.
+        let is_ours = |metadata: fs::Metadata| {
+            metadata.is_dir() && Some(metadata.uid()) == owner::user()
+        };
+        if entry.metadata().is_ok_and(is_ours) && liveness_in(dir, &name.owner) == Liveness::Dead {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
 /// [`Owner::liveness`] of a process that wrote into `dir`.
 pub(crate) fn liveness_in(dir: &Path, owner: &Owner) -> Liveness {
     match owner.liveness() {
@@ -219,6 +242,31 @@ mod tests {
         assert!(dir.path().join(serial(8)).is_symlink() && target.exists());
         assert!(dir.path().join(serial(9)).is_dir());
         assert_eq!(clean(&dir.path().join("absent")), LeftOvers::default());
+    }
+
+    #[test]
+    fn only_directories_of_dead_processes_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let (alive, other) = (name(Owner::current()), format!("{}x", name(dead())));
+        for name in [&alive, &other, &name(dead()), "target"] {
+            fs::create_dir(path(name)).unwrap();
+            fs::write(path(name).join("weights.bin"), "12345").unwrap();
+        }
+        let next = |serial| TemporaryName {
+            owner: dead(),
+            serial,
+        };
+        let (link, file) = (next(8).to_string(), next(9).to_string());
+        std::os::unix::fs::symlink(path("target"), path(&link)).unwrap();
+        fs::write(path(&file), "x").unwrap();
+        clean_directories(dir.path());
+        assert!(!path(&name(dead())).exists());
+        for name in [&alive, &other, "target"] {
+            assert!(path(name).join("weights.bin").is_file(), "{name}");
+        }
+        assert!(path(&link).is_symlink() && path(&file).is_file());
+        clean_directories(&path("absent"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use opscope_store::record::Operator;
-use opscope_store::temporary::TemporaryName;
+use opscope_store::temporary::{self, TemporaryName};
 use ort::session::builder::GraphOptimizationLevel;
 
 use super::super::origin;
@@ -156,9 +156,10 @@ pub(super) struct PrivateDir {
 }
 
 impl PrivateDir {
-    /// Makes one in `parent`.
+    /// Makes one in `parent`, and removes those that killed processes have left there.
     fn new(parent: &Path) -> Result<PrivateDir, String> {
         const N_TRIES: usize = 64;
+        temporary::clean_directories(parent);
         for _ in 0..N_TRIES {
             let path = parent.join(TemporaryName::next().to_string());
             match DirBuilder::new().mode(0o700).create(&path) {
