@@ -89,7 +89,10 @@ impl Process {
 
     /// The one that the bindings of a program share. `engine` is asked once, by the first caller.
     pub fn global(engine: impl FnOnce() -> SharedEngine) -> &'static Process {
-        GLOBAL.get_or_init(|| Process::new(engine()))
+        GLOBAL.get_or_init(|| {
+            opscope_engine::disable_telemetry();
+            Process::new(engine())
+        })
     }
 
     fn start(engine: SharedEngine, environment: Surroundings, log: Log) -> Process {

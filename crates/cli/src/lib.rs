@@ -45,6 +45,7 @@ enum Command {
 /// Signals are taken over while a model runs, as a process of its own can afford: a program that does
 /// something else beside this should start a process.
 pub fn run(arguments: Vec<OsString>) -> u8 {
+    opscope_engine::disable_telemetry();
     let code = match Cli::try_parse_from(accept_single_dash(arguments)) {
         Ok(cli) => execute(&cli.command),
         Err(error) => {

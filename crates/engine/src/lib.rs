@@ -33,3 +33,12 @@ pub use engine::{
 };
 pub use error::{EngineError, InputError};
 pub use guard::is_guarded;
+
+/// Keeps the libraries of engines that this process loads from reporting their use to anybody.
+///
+/// Loading an engine does this too. A program calls it first of all, as it sets an environment variable
+/// (`ORT_DISABLE_TELEMETRY`), which is best done while there is one thread.
+pub fn disable_telemetry() {
+    #[cfg(feature = "onnxruntime")]
+    onnx::disable_telemetry();
+}

@@ -17,6 +17,8 @@ mod tract;
 
 pub use operators::OnnxOperators;
 #[cfg(feature = "onnxruntime")]
+pub(crate) use ort::disable_telemetry;
+#[cfg(feature = "onnxruntime")]
 pub use ort::{OnnxRuntime, with_taps};
 #[cfg(feature = "tract")]
 pub use tract::Tract;

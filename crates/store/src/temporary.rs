@@ -141,9 +141,8 @@ pub fn clean_directories(dir: &Path) {
             continue;
         };
         // Of an entry, so that symbolic links are not followed.
-        let is_ours = |metadata: fs::Metadata| {
-            metadata.is_dir() && Some(metadata.uid()) == owner::user()
-        };
+        let is_ours =
+            |metadata: fs::Metadata| metadata.is_dir() && Some(metadata.uid()) == owner::user();
         if entry.metadata().is_ok_and(is_ours) && liveness_in(dir, &name.owner) == Liveness::Dead {
             let _ = fs::remove_dir_all(entry.path());
         }

@@ -36,6 +36,8 @@ use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
 
+pub(crate) use self::native::disable_telemetry;
+
 use self::executed::{Executed, PrivateDir};
 use self::library::Library;
 use self::prepared::{Origin, Prepared};
@@ -200,10 +202,23 @@ impl OrtModel {
             is_file: file.is_some(),
             can_refer: library.has_data_folder(),
         };
+        // The graph goes with the model, and a refusal names its results.
+        let result_names: Vec<String> = graph
+            .output
+            .iter()
+            .map(|value| value.name.clone())
+            .collect();
         let prepared = Prepared::new(model, &origin, &operators);
         let session = plain_session(library, options, &prepared, path)?;
         let is_given = |name: &String| session.outputs().contains(name);
         signature.outputs.retain(|value| is_given(&value.name));
+        if signature.outputs.is_empty() && !result_names.is_empty() {
+            return Err(invalid(format!(
+                "none of its outputs (`{}`) is a tensor; expected at least one, as sequences and \
+                 other types cannot be returned",
+                result_names.join("`, `")
+            )));
+        }
         Ok(OrtModel {
             library: library.clone(),
             options: options.clone(),

@@ -7,7 +7,7 @@ use ort::environment::Environment;
 use ort::logging::LogLevel;
 
 use super::error;
-use super::native::Probe;
+use super::native::{Probe, disable_telemetry};
 use crate::EngineError;
 use crate::guard;
 
@@ -61,6 +61,8 @@ impl Library {
     }
 
     fn open(path: PathBuf) -> Result<Library, String> {
+        // Before the library's own code runs for the first time.
+        disable_telemetry();
         let (version, minor) = guard::catch(|| probe(&path))??;
         let environment = guard::catch(|| {
             let builder = ort::init_from(&path).map_err(|error| error.to_string())?;

@@ -5,6 +5,7 @@
     reason = "the library is C's, and its values are memory at an address"
 )]
 
+use std::env;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::path::Path;
@@ -17,6 +18,26 @@ use ort::session::builder::SessionBuilder;
 use ort::sys;
 use ort::value::{DynTensor, DynValue, TensorElementType};
 use ort::{AsPointer, Error};
+
+/// The variable that keeps ONNX Runtime from reporting its use, and its value.
+const TELEMETRY_SWITCH: (&str, &str) = ("ORT_DISABLE_TELEMETRY", "1");
+
+/// Keeps every library of ONNX Runtime that this process loads from now on from reporting its use.
+///
+/// From 1.32 on, the library creates a store below `~/.cache` and looks up its vendor's host as soon
+/// as an environment is created, which is before the C interface can switch that off. Only the variable
+/// is read early enough.
+///
+/// Programs call this while they start, when no other thread is likely to read the environment.
+pub(crate) fn disable_telemetry() {
+    let (name, value) = TELEMETRY_SWITCH;
+    if env::var_os(name).is_some_and(|found| found == value) {
+        return;
+    }
+    // SAFETY: Rust code reads and writes the environment under one lock. Foreign code may read it
+    // without that lock, which is why programs do this first; afterwards the check above returns.
+    unsafe { env::set_var(name, value) };
+}
 
 /// A library that answers as ONNX Runtime does. It stays loaded.
 pub(super) struct Probe(&'static sys::OrtApiBase);

@@ -30,6 +30,16 @@ fn what_is_no_tensor_is_refused_or_left_out() {
     let results = model.run(&[floats(&[1.0, 2.0])], None).unwrap();
     assert_eq!(results.len(), 1);
     assert_eq!(results[0].bytes(), 2_i64.to_le_bytes());
+    let only_sequences = graph(
+        vec![node("SequenceConstruct", "", &["x", "x"], &["s"])],
+        vec![value("x", FLOAT, &[2])],
+        vec![sequence("s")],
+    );
+    assert_eq!(
+        refusal(&engine, &self::model(only_sequences)),
+        "`model in memory` is not a usable ONNX model: none of its outputs (`s`) is a tensor; \
+         expected at least one, as sequences and other types cannot be returned"
+    );
 }
 
 #[test]
