@@ -123,7 +123,10 @@ impl<'a> Text<'a> {
             status
         })?;
         for issue in &config.issues {
-            process.log.warning(format_args!("{}:{issue}", self.name));
+            match issue.severity {
+                Severity::Note => process.log.info(format_args!("{}:{issue}", self.name)),
+                _ => process.log.warning(format_args!("{}:{issue}", self.name)),
+            }
         }
         Ok(config.dump)
     }

@@ -7,6 +7,7 @@ use std::fmt;
 const LEVEL: &str = "ASCEND_GLOBAL_LOG_LEVEL";
 /// Errors only, as the vendor's library does.
 const LEVEL_DEFAULT: u32 = 3;
+const INFO: u32 = 1;
 const WARNING: u32 = 2;
 const ERROR: u32 = 3;
 
@@ -23,6 +24,11 @@ impl Log {
         Log {
             level: level.unwrap_or(LEVEL_DEFAULT),
         }
+    }
+
+    /// Something is as asked for, and worth knowing.
+    pub(crate) fn info(self, text: impl fmt::Display) {
+        self.line(INFO, "info", &text);
     }
 
     /// Something may not be what the user expects.

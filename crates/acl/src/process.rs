@@ -120,7 +120,7 @@ impl Process {
     /// The environment as it is now.
     pub(crate) fn environment(&self) -> std::io::Result<Environment> {
         match &self.environment {
-            Surroundings::Program => Environment::of_process().map(Environment::with_literal_home),
+            Surroundings::Program => Environment::of_process(),
             Surroundings::Given(environment) => Ok(environment.clone()),
         }
     }

@@ -141,7 +141,7 @@ pub(crate) fn select_marked(
     let quantising = quantised::bring(plan, graph, &mut is_selected);
     let parameters = parameters::of(plan, graph, &mut chosen);
     let is_watched = watched(plan, rule, operators, &mut unmatched);
-    let exclusions = Exclusions::new(plan, model);
+    let exclusions = Exclusions::new(plan, rule, model);
     exclusions.add_unmatched(operators, graph_inputs, &mut unmatched);
     let graph_inputs = graph_inputs_kept(plan, graph_inputs);
     let tells_failures = matches!(plan.purpose, Purpose::Failures(_));

@@ -1,6 +1,6 @@
 //! What a configuration depends on beside its text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{env, io};
 
 /// The surroundings in which a configuration is read. Empty variables count as unset.
@@ -9,7 +9,7 @@ pub struct Environment {
     /// Where relative paths start.
     pub current_dir: PathBuf,
     /// What `$HOME` and `~` at the beginning of a path stand for. With `None` they are taken
-    /// literally, as the vendor's library does.
+    /// literally.
     pub home: Option<PathBuf>,
     /// `ASCEND_DUMP_PATH`: first choice for dumps of operators that fail.
     pub dump_path: Option<PathBuf>,
@@ -47,12 +47,6 @@ impl Environment {
         })
     }
 
-    /// The same, with `$HOME` and `~` taken literally, as the vendor's library does.
-    #[must_use]
-    pub fn with_literal_home(self) -> Environment {
-        Environment { home: None, ..self }
-    }
-
     /// Replaces `$HOME` or `~` at the beginning of a path; `None` where there is neither, or no home.
     pub(crate) fn expand_home(&self, path: &str) -> Option<PathBuf> {
         let rest = home_prefix(path)?;
@@ -60,8 +54,15 @@ impl Environment {
         Some(home.join(rest.trim_start_matches('/')))
     }
 
+    /// A path with `$HOME` or `~` at its beginning replaced, if it has either.
+    #[must_use]
+    pub fn expanded(&self, path: &Path) -> PathBuf {
+        let expanded = path.to_str().and_then(|text| self.expand_home(text));
+        expanded.unwrap_or_else(|| path.to_owned())
+    }
+
     /// An absolute path.
-    pub(crate) fn absolute(&self, path: impl AsRef<std::path::Path>) -> PathBuf {
+    pub(crate) fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)
     }
 }
@@ -94,10 +95,7 @@ mod tests {
         ] {
             let expected = expected.map(PathBuf::from);
             assert_eq!(with_home.expand_home(path), expected, "{path}");
-            assert_eq!(
-                with_home.clone().with_literal_home().expand_home(path),
-                None
-            );
+            assert_eq!(Environment::default().expand_home(path), None, "{path}");
         }
     }
 }

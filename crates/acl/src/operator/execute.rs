@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use opscope_capture::overflow::Overflow;
 use opscope_capture::{
-    Failure, ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sink, SinkError,
-    Steps, Written,
+    Exclusion, Failure, ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sink,
+    SinkError, Steps, Written,
 };
 use opscope_engine::single_operator::{Operand, SingleOperator};
 use opscope_engine::{Dim, EngineError, LoadOptions, LoadedModel, ModelSource};
@@ -217,6 +217,8 @@ impl Process {
         let values = self.single_operator_dump().and_then(|settings| {
             let plan = Plan {
                 models: ModelSelection::Every(OperatorSelection::every()),
+                // Whatever leaves no file within a graph is asked for when it is called by itself.
+                excluded: with_slots(&settings.plan.excluded),
                 // Steps count executions of a model, and graph inputs belong to one.
                 steps: Steps::every(),
                 has_graph_inputs: false,
@@ -267,6 +269,14 @@ impl Process {
         self.check_written(&summary);
         result
     }
+}
+
+/// The exclusions that leave single tensors out.
+fn with_slots(excluded: &[Exclusion]) -> Vec<Exclusion> {
+    let of_tensors = excluded
+        .iter()
+        .filter(|exclusion| exclusion.slots.is_some());
+    of_tensors.cloned().collect()
 }
 
 /// A sink for operators that have no place in a model: their task is not known.

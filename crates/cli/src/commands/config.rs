@@ -70,7 +70,7 @@ impl Reading {
     /// Checks a text.
     fn load(&self, dialect: Dialect, text: &str) -> Result<Config, Vec<Issue>> {
         match dialect {
-            Dialect::Acl => match (check_nesting(text), acl::load(text, &self.env)) {
+            Dialect::Acl => match (check_nesting(text), self.load_acl(text)) {
                 (Ok(()), loaded) => loaded.map(|config| Config::Acl(Box::new(config))),
                 (Err(issue), loaded) => {
                     let more = loaded.map_or_else(|issues| issues, |config| config.issues);
@@ -85,6 +85,15 @@ impl Reading {
                 };
                 loaded.map(|config| Config::MindSpore(Box::new(config)))
             }
+        }
+    }
+}
+
+impl Reading {
+    fn load_acl(&self, text: &str) -> Result<AclConfig, Vec<Issue>> {
+        match self.is_for_run {
+            true => acl::load(text, &self.env),
+            false => acl::check(text, &self.env),
         }
     }
 }
@@ -111,9 +120,9 @@ impl Config {
         }
     }
 
-    fn explain(&self) -> Explanation {
+    fn explain(&self, env: &Environment) -> Explanation {
         match self {
-            Config::Acl(config) => acl::explain(config),
+            Config::Acl(config) => acl::explain(config, env),
             Config::MindSpore(config) => mindspore::explain(config),
         }
     }
@@ -210,11 +219,15 @@ impl Verdict {
             let issues = self.issues().iter();
             issues.filter(|issue| issue.severity == severity).count() as u64
         };
-        let warnings = format::count(n(Severity::Warning), Severity::Warning.name());
-        match n(Severity::Error) {
-            0 => warnings,
-            n => format!("{}, {warnings}", format::count(n, Severity::Error.name())),
+        let count = |severity: Severity| format::count(n(severity), severity.name());
+        let mut counts = vec![count(Severity::Warning)];
+        if n(Severity::Error) > 0 {
+            counts.insert(0, count(Severity::Error));
         }
+        if n(Severity::Note) > 0 {
+            counts.push(count(Severity::Note));
+        }
+        counts.join(", ")
     }
 }
 

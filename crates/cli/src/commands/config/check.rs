@@ -13,8 +13,8 @@ use crate::exit::Failure;
 /// Say whether AscendCL or MindSpore would accept a configuration, and what in it has no effect
 ///
 /// Whose file it is shows in its keys. Every finding is printed with file, line, column, the code
-/// under which AscendCL reports it, and what is allowed. Directories are looked up, nothing is created and nothing is run. `$HOME` and `~`
-/// in `dump_path` are taken literally, as AscendCL does; only `opscope dump` expands them.
+/// under which AscendCL reports it, and what is allowed. Directories are looked up, nothing is created and nothing is run. `$HOME/` and
+/// `~/` at the beginning of `dump_path` are the user's directory, with a note: AscendCL takes them literally.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 all accepted, 2 one is refused, 3 one cannot be read.
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let reading = Reading {
         env: Environment {
             device_id: arguments.device,
-            ..environment()?.with_literal_home()
+            ..environment()?
         },
         target: arguments.target,
         is_for_run: false,

@@ -15,7 +15,7 @@ use crate::exit::Failure;
 ///
 /// Which models and operators, which sides, which executions, in what form and under which names; then
 /// what in it has no effect. The configuration is read as `opscope dump` reads it, with `$HOME` and
-/// `~` expanded.
+/// `~` expanded, and with what ASCEND_DUMP_SCENE and NPU_COLLECT_PATH ask for.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 explained, 2 the file is refused, 3 it cannot be read.
@@ -50,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let verdict = Verdict::of(path, &reading);
     let explanation = match &verdict {
-        Verdict::Accepted(config) => Some(config.explain()),
+        Verdict::Accepted(config) => Some(config.explain(&reading.env)),
         Verdict::Refused(..) | Verdict::Unreadable(_) => None,
     };
     if arguments.json {
