@@ -224,4 +224,83 @@ mod with_an_engine {
         let said = Program::compile("single_op.c").run::<&str>(&[]);
         assert_eq!(said.stdout, "11 22 33 44\n110 22 33 44\n");
     }
+
+    /// Runs `configured.c` on a configuration, in which `@` stands for the directory of the dump.
+    fn configured(config: &str, index: &str, before: &str) -> (std::process::Output, Program) {
+        let program = Program::compile("configured.c");
+        let dump = program.dir().join("dump");
+        std::fs::create_dir_all(dump.join("below")).expect("a directory for the dump");
+        let config = config.replace('@', &dump.display().to_string());
+        let config = program.file("acl.json", config);
+        let mut command = std::process::Command::new("sh");
+        command
+            .args(["-c", &format!("{before} exec \"$0\" \"$@\"")])
+            .arg(program.dir().join("program"))
+            .args([config.as_os_str(), index.as_ref()])
+            .env("OPSCOPE_ENGINE", "tract")
+            .env("HOME", &dump);
+        (command.output().expect("a shell"), program)
+    }
+
+    #[test]
+    fn the_documents_promises_are_kept() {
+        let third = r#""dump_list": [], "dump_data": "tensor""#;
+        for (config, said, n_files) in [
+            // The path of the documents' example, and their third example as it is printed.
+            (
+                format!(r#""dump_path": "$HOME/below", {third}"#),
+                "init 0\nset_dump 0\ngather 0\n",
+                1,
+            ),
+            (
+                format!(r#""dump_path": "~/below", {third}"#),
+                "init 0\nset_dump 0\ngather 0\n",
+                1,
+            ),
+            (
+                r#""dump_path": "@", "dump_list": [], "dump_op_switch": "off""#.to_owned(),
+                "init 0\nset_dump 0\ngather 0\n",
+                0,
+            ),
+            (
+                r#""dump_path": "@", "dump_list": [{}], "dump_debug": "on""#.to_owned(),
+                "init 100009\n",
+                0,
+            ),
+        ] {
+            let config = format!(r#"{{"dump": {{{config}}}}}"#);
+            let (output, program) = configured(&config, "2", "");
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{config}: {stdout}");
+            assert!(stdout.starts_with(said), "{config}: {stdout}");
+            assert_eq!(
+                said.contains("100009"),
+                stdout.contains("EP0005"),
+                "{stdout}"
+            );
+            assert_eq!(
+                names(&program.dir().join("dump")).len(),
+                n_files,
+                "{config}"
+            );
+        }
+    }
+
+    /// A limit of the host's, and a panic inside the engine, are codes and reports.
+    #[test]
+    fn a_host_goes_on() {
+        let all = r#"{"dump": {"dump_path": "@", "dump_op_switch": "on", "dump_list": [], "dump_mode": "all"}}"#;
+        let (output, _program) = configured(all, "2", "ulimit -f 0;");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{:?}: {stdout}", output.status);
+        assert!(stdout.contains("gather 0\n"), "{stdout}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("the dump is not complete"), "{stderr}");
+        let (output, _program) = configured(all, "9", "");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains("gather 507011\n"), "{stdout}");
+        assert!(stdout.contains("the engine panicked"), "{stdout}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("panicked at"), "{stderr}");
+    }
 }

@@ -87,8 +87,14 @@ impl From<io::Error> for Failure {
 }
 
 impl From<ConfigError> for Failure {
+    /// A file that can be read and is no text is a configuration that is refused.
     fn from(error: ConfigError) -> Failure {
-        Failure::new(USAGE, error)
+        let code = if error.issue().is_some() {
+            USAGE
+        } else {
+            UNREADABLE
+        };
+        Failure::new(code, error)
     }
 }
 
@@ -146,7 +152,7 @@ impl From<EngineError> for Failure {
                 Failure::new(PARTIAL, error)
             }
             EngineError::Unsupported {
-                other_engine: "ONNX Runtime",
+                other_engine: Some("ONNX Runtime"),
                 ..
             } => Failure::new(UNREADABLE, error)
                 .with_hint("`pip install onnxruntime`, or name its library by `--engine-lib`"),

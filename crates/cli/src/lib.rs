@@ -6,10 +6,10 @@ mod engine;
 mod exit;
 mod format;
 mod progress;
+mod signals;
 
 use std::ffi::OsString;
 use std::io::{Write, stdout};
-use std::sync::Once;
 
 use clap::{Parser, Subcommand};
 
@@ -60,7 +60,9 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
 }
 
 fn execute(command: &Command) -> u8 {
-    silence_caught_panics();
+    // A panic inside an engine is that operator's error; its trace would only hide the report.
+    opscope_engine::silence_caught_panics();
+    signals::take_over();
     let result = match command {
         Command::Dump(arguments) => dump::run(arguments),
         Command::Op(arguments) => op::run(arguments),
@@ -76,20 +78,6 @@ fn execute(command: &Command) -> u8 {
         Ok(()) => 0,
         Err(failure) => report(&failure),
     }
-}
-
-/// A panic inside an engine is caught and reported as that operator's error; its trace would only
-/// hide the report.
-fn silence_caught_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let default_hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !opscope_engine::is_guarded() {
-                default_hook(info);
-            }
-        }));
-    });
 }
 
 /// The vendor's converter spells one long option with a single dash. The drop-in reads its own

@@ -32,7 +32,7 @@ pub use engine::{
     ValueInfo,
 };
 pub use error::{EngineError, InputError};
-pub use guard::is_guarded;
+pub use guard::{is_guarded, silence_caught_panics};
 
 /// Keeps the libraries of engines that this process loads from reporting their use to anybody.
 ///

@@ -10,6 +10,7 @@ mod directories;
 mod link;
 mod pace;
 mod pretend;
+mod size_limit;
 mod unnamed;
 
 use std::fs::{File, OpenOptions, Permissions};
@@ -25,6 +26,7 @@ use self::append::Table;
 use self::directories::Directories;
 use self::pace::Pace;
 use self::pretend::{Pretence, n_bytes, n_bytes_of};
+use self::size_limit::without_signal;
 use self::unnamed::Naming;
 use crate::StoreError;
 use crate::temporary::{LeftOvers, TemporaryName};
@@ -250,7 +252,8 @@ impl Creator {
         let has_unnamed = self.has_unnamed.load(Ordering::Relaxed);
         if has_unnamed && let Some(mut file) = self.in_dir(dir, |mode| unnamed::open(dir, mode))? {
             self.modes.settle_file(&file);
-            let result = write(&mut file).and_then(|()| unnamed::name(&file, path));
+            let result =
+                without_signal(|| write(&mut file)).and_then(|()| unnamed::name(&file, path));
             match result.map_err(StoreError::io("write", path))? {
                 Naming::Named => return Ok(true),
                 Naming::Taken => return Ok(false),
@@ -276,7 +279,7 @@ impl Creator {
         let temporary = self.temporary_in(dir);
         let mut file = self.in_dir(dir, |mode| new_file(&temporary, mode))?;
         self.modes.settle_file(&file);
-        let result = write(&mut file).and_then(|()| publish(&temporary, path));
+        let result = without_signal(|| write(&mut file)).and_then(|()| publish(&temporary, path));
         if !matches!(result, Ok(true)) {
             // The error that matters is the first one.
             let _ = std::fs::remove_file(&temporary);
@@ -314,7 +317,8 @@ impl Creator {
         let temporary = self.temporary_in(dir);
         let mut file = self.in_dir(dir, |mode| new_file(&temporary, mode))?;
         self.modes.settle_file(&file);
-        let result = write(&mut file).and_then(|()| std::fs::rename(&temporary, path));
+        let result =
+            without_signal(|| write(&mut file)).and_then(|()| std::fs::rename(&temporary, path));
         if result.is_err() {
             // The error that matters is the first one.
             let _ = std::fs::remove_file(&temporary);

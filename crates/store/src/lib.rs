@@ -11,6 +11,7 @@
 //! | [`removal`] | files and directories that are taken back |
 //! | [`temporary`] | names of files that are being written, and removing what killed processes left of them |
 //! | [`owner`] | which process something belongs to |
+//! | `memory`, `space` | how much room there is in memory and on the disk |
 //! | [`run_file`] | the record of a run that lies beside its dump |
 //!
 //! Nothing here knows an engine, a configuration or a thread.
@@ -20,6 +21,7 @@ pub mod dump;
 mod error;
 pub mod file_bytes;
 pub mod file_format;
+mod memory;
 pub mod owner;
 pub mod record;
 pub mod removal;
@@ -29,4 +31,5 @@ pub mod temporary;
 pub mod tree;
 
 pub use error::{FormatError, StoreError};
+pub use memory::{check_memory, memory_bytes};
 pub use space::{Space, space};

@@ -104,11 +104,11 @@ impl TractModel {
             .ok_or_else(|| invalid("no graph".into()))?;
         let signature = proto::signature(graph_proto).map_err(invalid)?;
         let framework = framework(proto);
-        limits::check(&framework, graph_proto)?;
+        limits::check(&framework, proto, graph_proto)?;
         let dir = path.parent().and_then(Path::to_str).unwrap_or("");
         let own = message::decode(&model.bytes).map_err(invalid)?;
         let parsed = quietly(|| framework.parse(&own, Some(dir)))
-            .map_err(|reason| limits::name_failing_node(graph_proto, invalid(reason)))?;
+            .map_err(|reason| limits::name_failing_node(proto, graph_proto, invalid(reason)))?;
         let mut operators = Vec::new();
         let graph = quietly(|| Graph::new(parsed.model, graph_proto, options, &mut operators))
             .map_err(invalid)?;

@@ -9,6 +9,7 @@ use std::sync::PoisonError;
 use rustix::fs::OFlags;
 
 use super::Creator;
+use super::size_limit::without_signal;
 use crate::StoreError;
 
 impl Creator {
@@ -132,7 +133,7 @@ fn open(path: &Path) -> io::Result<File> {
 /// whether the last line is whole. It does without where the file system has no locks.
 fn write(file: &mut File, text: &str) -> io::Result<()> {
     let is_locked = file.lock_shared().is_ok();
-    let written = file.write_all(text.as_bytes());
+    let written = without_signal(|| file.write_all(text.as_bytes()));
     if is_locked {
         file.unlock()?;
     }

@@ -24,6 +24,7 @@ pub use items::Items;
 pub use mindspore::{MindSporeArray, Refusal, mindspore_array, mindspore_header};
 pub use texts::{TEXT_BYTES_MAX, TextArrayError, text_array};
 
+use crate::memory::check_memory;
 use crate::{FormatError, StoreError};
 
 /// The name used in error messages.
@@ -75,6 +76,7 @@ pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
 pub fn read_file_as(path: &Path, wanted: Option<DType>) -> Result<Tensor, StoreError> {
     let file = File::open(path).map_err(StoreError::io("open", path))?;
     let n_bytes = file.metadata().map_err(StoreError::io("read", path))?.len();
+    check_memory(n_bytes).map_err(StoreError::io("read", path))?;
     let bytes = read_at_most(file, n_bytes).map_err(StoreError::io("read", path))?;
     from_bytes_as(bytes, wanted).map_err(StoreError::corrupt(FORMAT_NAME, path))
 }

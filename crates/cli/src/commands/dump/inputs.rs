@@ -1,11 +1,13 @@
 //! Where a model's inputs come from.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use opscope_engine::input::{Random, arrange, find, resolve_shape, unknown};
 use opscope_engine::{InputError, Signature, ValueInfo};
+use opscope_store::check_memory;
 use opscope_store::file_format::{npy_zst, npz};
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -211,12 +213,13 @@ impl InputSource {
 /// Raw elements; their shape comes from the option or from the model.
 fn read_raw(value: &ValueInfo, wanted: Option<&Shape>, path: &Path) -> Result<Tensor, Failure> {
     let shape = resolve_shape(value, wanted)?;
-    let bytes = std::fs::read(path).map_err(|error| {
-        Failure::new(
-            UNREADABLE,
-            anyhow!(error).context(format!("cannot read `{}`", path.display())),
-        )
-    })?;
+    let unreadable = |error: io::Error| {
+        let context = format!("cannot read `{}`", path.display());
+        Failure::new(UNREADABLE, anyhow!(error).context(context))
+    };
+    let n_bytes = std::fs::metadata(path).map_err(unreadable)?.len();
+    check_memory(n_bytes).map_err(unreadable)?;
+    let bytes = std::fs::read(path).map_err(unreadable)?;
     let name = value.name.clone();
     Tensor::from_vec(value.dtype, shape, bytes)
         .map_err(|source| InputError::Size { name, source }.into())

@@ -21,9 +21,13 @@ use super::request::Target;
 use crate::arguments::{Ranges, step_ranges};
 use crate::exit::{Failure, PARTIAL, USAGE};
 use crate::format;
+use crate::signals::UnusedSignal;
 
 /// Most triggers that the table names.
 const N_TRIGGERS_SHOWN: usize = 10;
+
+/// Most steps of a run that are looked through for one that is chosen.
+const N_STEPS_CHECKED: u64 = 1 << 20;
 
 /// Which steps to dump, and for how long.
 #[derive(clap::Args)]
@@ -79,7 +83,7 @@ impl TriggerWord {
 }
 
 impl RingArguments {
-    /// Looks whether there will be anything to remove. From here on the signal does not end the process.
+    /// Looks whether there will be anything to remove.
     pub(super) fn prepare(&self, has_files: bool) -> Result<(), Failure> {
         if self.keep_last.is_none() {
             return Ok(());
@@ -88,7 +92,7 @@ impl RingArguments {
             let message = "`--keep-last` needs a dump to keep steps of";
             return Err(Failure::message(USAGE, message).with_hint("give `--out` or `--config`"));
         }
-        self.listen(Arc::default()).map(drop)
+        Ok(())
     }
 
     /// The steps that are chosen here.
@@ -104,7 +108,10 @@ impl RingArguments {
     #[expect(clippy::print_stderr, reason = "warnings go to standard error")]
     pub(super) fn warn_if_none(&self, steps: &Steps, n_steps: u64) {
         let is_choice = self.every.is_some() || self.iterations.is_some();
-        if is_choice && !(0..n_steps).any(|step| steps.contains(step)) {
+        let mut first_ones = 0..n_steps.min(N_STEPS_CHECKED);
+        let may_be_later =
+            n_steps > N_STEPS_CHECKED && !steps.ranges().is_some_and(<[_]>::is_empty);
+        if is_choice && !first_ones.any(|step| steps.contains(step)) && !may_be_later {
             let n = format::count(n_steps, "step");
             eprintln!("opscope: warning: nothing is dumped: the run has {n}, none of them chosen");
         }
@@ -122,30 +129,35 @@ impl RingArguments {
     }
 
     /// Lets the signal keep the last steps of `session` until the result is dropped.
-    pub(super) fn listen_for(&self, session: &Session) -> Result<Option<Listening>, Failure> {
-        session
-            .ring_flag()
-            .map_or(Ok(None), |flag| self.listen(flag))
+    pub(super) fn listen_for(&self, session: &Session) -> Result<Listening, Failure> {
+        match session.ring_flag() {
+            Some(flag) if self.trigger.contains(&TriggerWord::Signal) => self.listen(flag),
+            _ => Ok(Listening::InVain(UnusedSignal::watch())),
+        }
     }
 
-    fn listen(&self, flag: Arc<AtomicBool>) -> Result<Option<Listening>, Failure> {
-        if !self.trigger.contains(&TriggerWord::Signal) {
-            return Ok(None);
-        }
+    fn listen(&self, flag: Arc<AtomicBool>) -> Result<Listening, Failure> {
         let id = signal_hook::flag::register(SIGUSR2, flag).map_err(|error| {
             Failure::new(PARTIAL, anyhow!(error).context("cannot listen for SIGUSR2"))
         })?;
-        Ok(Some(Listening(id)))
+        Ok(Listening::For(id))
     }
 }
 
-/// A flag that a signal sets.
-pub(super) struct Listening(SigId);
+/// What a signal does.
+pub(super) enum Listening {
+    /// It sets a flag.
+    For(SigId),
+    /// Nothing but a word about it.
+    InVain(UnusedSignal),
+}
 
 impl Drop for Listening {
     /// The signal goes on being ignored.
     fn drop(&mut self) {
-        signal_hook::low_level::unregister(self.0);
+        if let Listening::For(id) = self {
+            signal_hook::low_level::unregister(*id);
+        }
     }
 }
 

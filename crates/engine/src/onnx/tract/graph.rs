@@ -83,7 +83,8 @@ impl Graph {
         }
         let mut executor = None;
         if options.n_threads > 1 {
-            executor = Some(Executor::multithread(options.n_threads));
+            let name = guard::ENGINE_THREAD;
+            executor = Some(Executor::multithread_with_name(options.n_threads, name));
         }
         let options = RunOptions {
             executor,
