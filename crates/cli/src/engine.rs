@@ -125,6 +125,11 @@ impl EngineInUse {
         self.chosen.engine.name()
     }
 
+    /// Which graph it runs.
+    pub(crate) fn graph(&self) -> GraphKind {
+        self.options.graph
+    }
+
     pub(crate) fn load(&self, source: ModelSource<'_>) -> Result<Box<dyn LoadedModel>, Failure> {
         let loaded = self.chosen.engine.load(source, &self.options);
         loaded.map_err(|error| match error {

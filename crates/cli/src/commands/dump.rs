@@ -3,6 +3,7 @@
 mod compress;
 mod control;
 mod dry_run;
+mod environment;
 mod findings;
 mod graph;
 mod inputs;
@@ -16,6 +17,7 @@ mod report;
 mod request;
 mod ring;
 mod run_record;
+mod unmatched;
 mod volume;
 
 use std::path::{Path, PathBuf};
@@ -25,9 +27,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 use opscope_capture::sink::StatsRow;
-use opscope_capture::{
-    Counters, GraphView, Purpose, Selected, Session, SessionOptions, Summary, Tap,
-};
+use opscope_capture::{Counters, GraphView, Purpose, Session, SessionOptions, Summary, Tap};
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 use opscope_store::temporary::LeftOvers;
@@ -222,7 +222,7 @@ pub(crate) struct Subject {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let request = Request::new(&arguments.run)?;
+    let request = Request::new(&arguments.run)?.for_models();
     let steering = Steering::start(&arguments.run, &request, false)?;
     let engine = arguments.run.engine()?;
     let model = engine.load(ModelSource::File(&arguments.model))?;
@@ -311,7 +311,9 @@ pub(crate) fn run_one(
         refused: sinks.refused(),
         failure_dir: sinks
             .failure_dir(&id, captured.n_steps)
-            .filter(|_| captured.summary.counters.n_operators_written > 0),
+            .filter(|_| captured.summary.counters.n_operators_written > 0)
+            .filter(|_| matches!(request.plan.purpose, Purpose::Failures(_)))
+            .or(captured.failure_dir),
         summary: captured.summary,
         ranges: sinks.take_ranges(&arguments.narrow),
         has_rules: !request.tensors.is_empty(),
@@ -406,6 +408,8 @@ struct Captured {
     /// Steps that were begun.
     n_steps: u64,
     result: Result<(), Failure>,
+    /// Where the failing step is that was repeated on the word of the environment.
+    failure_dir: Option<PathBuf>,
 }
 
 fn capture(
@@ -427,13 +431,14 @@ fn capture(
     let graph_inputs = input_names(&**model);
     let id = Arc::new(subject.id.clone());
     let (mut tap, selected) = session.attach_graph(&id, view(&**model, &graph_inputs));
-    warn_unmatched(&selected, &id, &**model, &sinks.target);
+    let graph = subject.engine.graph();
+    unmatched::warn(tap.plan(), &selected, (&id, &**model, graph), &sinks.target);
     volume::warn_unused(&request.tensors, &selected, &**model, &id);
     let stop_flag = session.stop_flag();
     stop_on_signal(stop_flag.clone());
     let listening = arguments.ring.listen_for(&session)?;
     let watch = session.watch();
-    let mut n_steps_begun = 0;
+    let mut n_steps_begun = 0_u64;
     let n_in_step = model.operators().len() as u64;
     let mut told = Told::new(&tap);
     model.prepare(&tap);
@@ -449,7 +454,8 @@ fn capture(
             n_steps_begun += 1;
             tap.begin_step(step);
             if told.tell(&tap, step) {
-                warn_unmatched(tap.selected(), &id, &**model, &sinks.target);
+                let about = (&*id, &**model, graph);
+                unmatched::warn(tap.plan(), tap.selected(), about, &sinks.target);
             }
             // Nothing looks at the flag while a step runs without the tap.
             if tap.is_stopped() {
@@ -476,15 +482,26 @@ fn capture(
         (summary, result)
     };
     let (summary, result) = steering.during(&control, || {
-        progress::with_operator_bar("dumping", n_in_step * n_steps, position, run)
+        let n_operators = n_in_step.saturating_mul(n_steps);
+        progress::with_operator_bar("dumping", n_operators, position, run)
     })?;
+    let time = start.elapsed();
     drop(listening);
     warn_of_runs(&mut **model);
+    let failure_dir = match (&result, &sinks.failures) {
+        (Err(failure), Some(dump)) => {
+            let step = n_steps_begun.saturating_sub(1);
+            let inputs = inputs.step(step)?;
+            dump.repeat(subject, step, &inputs, failure)
+        }
+        _ => None,
+    };
     Ok(Captured {
         summary,
-        time: start.elapsed(),
+        time,
         n_steps: n_steps_begun,
         result,
+        failure_dir,
     })
 }
 
@@ -508,7 +525,10 @@ fn warn_of_runs(model: &mut dyn LoadedModel) {
 
 /// How many operators were run, counting steps that are not dumped.
 fn position(c: Counters, n_in_step: u64) -> u64 {
-    c.n_operators_seen + c.n_steps.saturating_sub(c.n_steps_active) * n_in_step
+    let n_passed_over = c.n_steps.saturating_sub(c.n_steps_active);
+    n_passed_over
+        .saturating_mul(n_in_step)
+        .saturating_add(c.n_operators_seen)
 }
 
 /// Names of the values that a caller of the model provides.
@@ -569,35 +589,5 @@ fn at_step(error: EngineError, step: u64) -> Failure {
     Failure {
         error: failure.error.map(|e| e.context(format!("step {step}"))),
         ..failure
-    }
-}
-
-/// Says what the plan names and the model lacks.
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
-fn warn_unmatched(selected: &Selected, id: &ModelId, model: &dyn LoadedModel, target: &Target) {
-    if !selected.is_model_matched && matches!(target, Target::Acl(_)) {
-        eprintln!(
-            "opscope: warning: the configuration selects other models only; this one is `{}` \
-             (graph `{}`)",
-            id.file_stem, id.graph_name
-        );
-    }
-    for text in &selected.unused_rules {
-        eprintln!("opscope: warning: [DataDump] Unused Kernel in json: {text}");
-    }
-    for name in &selected.unmatched {
-        let lower = name.to_lowercase();
-        let alike = model
-            .operators()
-            .iter()
-            .map(|operator| &operator.op_name)
-            .find(|known| {
-                let known = known.to_lowercase();
-                known.contains(&lower) || lower.contains(&known)
-            });
-        let hint = alike
-            .map(|known| format!("; there is `{known}`"))
-            .unwrap_or_default();
-        eprintln!("opscope: warning: the model has no operator `{name}`{hint}");
     }
 }

@@ -148,8 +148,6 @@ fn report(ends: &[End], is_json: bool) -> Result<(), Failure> {
 #[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 fn warn_if_nothing(request: &Request) {
     if request.is_nothing() {
-        eprintln!(
-            "opscope: warning: the configuration selects no single operators; `dump_op_switch` is off"
-        );
+        eprintln!("opscope: warning: the configuration selects no operators outside models");
     }
 }

@@ -29,11 +29,14 @@ impl Outcome {
                     format::count(n, "operator")
                 )?;
             }
-            Purpose::Failures(_) => match &self.failure_dir {
-                Some(dir) => writeln!(out, "failed operator   {}", dir.display())?,
-                None => writeln!(out, "failed operator   none")?,
-            },
+            Purpose::Failures(_) if self.failure_dir.is_none() => {
+                writeln!(out, "failed operator   none")?;
+            }
+            Purpose::Failures(_) => {}
             Purpose::Watch => self.print_overwrites(out)?,
+        }
+        if let Some(dir) = &self.failure_dir {
+            writeln!(out, "failed operator   {}", dir.display())?;
         }
         Ok(())
     }
