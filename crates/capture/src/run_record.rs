@@ -80,7 +80,8 @@ fn in_short(operators: &OperatorSelection) -> String {
 impl Summary {
     /// Adds what the session did to the record: counts are summed up, of findings the first stays.
     pub fn add_to(&self, record: &mut RunRecord) {
-        for (name, n) in self.counters.fields() {
+        let dropped = ("n_dropped", self.counters.n_dropped);
+        for (name, n) in self.counters.fields().into_iter().chain([dropped]) {
             let sum = record.counters.entry(name.to_owned()).or_default();
             *sum = sum.saturating_add(n);
         }

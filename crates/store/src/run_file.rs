@@ -7,6 +7,7 @@
 mod clean;
 mod find;
 mod host;
+mod in_place;
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -124,7 +125,11 @@ impl RunFile {
         let _turn = turn(&dir);
         let text = run_json::encode(&state.record);
         match own_file(&dir, &state.record.id) {
-            Some(path) => self.creator.replace_file(&path, &[text.as_bytes()]),
+            Some(path) => self
+                .creator
+                .replace_file(&path, &[text.as_bytes()])
+                // A run that ended because nothing more can be written has to be able to say so.
+                .or_else(|error| in_place::write(&path, &state.record).map_err(|_| error)),
             // Somebody removed it.
             None => self.create(&dir, &text),
         }
@@ -134,7 +139,8 @@ impl RunFile {
         let dir = run_dir(&self.root);
         self.creator.create_dir(&dir)?;
         let _turn = turn(&dir);
-        self.create(&dir, &run_json::encode(&state.record))?;
+        let text = in_place::with_room(run_json::encode(&state.record));
+        self.create(&dir, &text)?;
         state.is_begun = true;
         Ok(())
     }
