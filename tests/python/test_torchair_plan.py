@@ -199,6 +199,20 @@ def test_a_file_that_is_no_text_or_too_great(tmp_path: Path) -> None:
         lower(config)
 
 
+@pytest.mark.parametrize("path", ["$HOME/below", "~/below", "~//below/"])
+def test_home_is_the_users(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    config = CompilerConfig()
+    config.dump_config.enable_dump = True
+    with pytest.raises(FileNotFoundError, match="dump_path"):
+        config.dump_config.dump_path = path
+    (tmp_path / "below").mkdir()
+    with pytest.warns(UserWarning, match="literally"):
+        config.dump_config.dump_path = path
+    plan = lower(config)
+    assert plan.path is not None and Path(plan.path) == tmp_path / "below"
+
+
 @pytest.mark.parametrize("text", ["", "{}", '{"dump": {}}', '{"dump": {"dump_path": "HERE", "dump_list": []}}'])
 def test_a_file_that_asks_for_nothing(text: str, tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="nothing is dumped") as warned:

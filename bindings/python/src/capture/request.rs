@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use opscope_capture::sink::Content;
 use opscope_capture::{FailureDetail, Plan, Purpose, Sides, Steps};
-use opscope_config::dialect::acl;
+use opscope_config::dialect::acl::{self, Mode};
 use opscope_config::{Environment, Issue, Severity, check_nesting};
 use opscope_store::file_format::stats_csv::Columns;
 use pyo3::exceptions::PyValueError;
@@ -65,7 +65,11 @@ impl Request {
             let errors = issues.iter().filter(|i| i.severity == Severity::Error);
             PyValueError::new_err(errors.map(tell).collect::<Vec<_>>().join("; "))
         })?;
-        let Some(dump) = config.dump else {
+        // Operators outside models alone are none of a graph's.
+        let dump = config
+            .dump
+            .filter(|dump| dump.mode != Mode::SingleOperators);
+        let Some(dump) = dump else {
             return Ok(None);
         };
         if dump.places.is_empty() {

@@ -132,14 +132,19 @@ pub(super) fn check(summary: Summary) -> Result<(), Failure> {
         };
         return partial(format!("{n} dropped{skipped}: the writers were behind"));
     }
-    let n = c.n_dropped - c.dropped.n_limit;
-    if n > 0 {
-        let n = format::count(n, "tensor");
-        return partial(format!(
-            "{n} could not be dumped: the engine has no bytes for them"
-        ));
+    let others = [
+        ("not_shown", c.dropped.n_not_shown),
+        ("operator_failed", c.dropped.n_operator_failed),
+        ("ended", c.dropped.n_ended),
+    ];
+    match others.into_iter().find(|(_, n)| *n > 0) {
+        Some((reason, n)) => {
+            let n = format::count(n, "tensor");
+            let reason = in_words(reason);
+            partial(format!("{n} could not be dumped: {reason}"))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The lines about what was selected and not written.

@@ -54,7 +54,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
     writeln!(
         out,
         "first NaN or Inf  {}",
-        first.map_or_else(|| "none".into(), non_finite)
+        first.map_or_else(|| none_found(outcome), non_finite)
     )?;
     if let Some(ranges) = &outcome.ranges {
         ranges.print_summary(&mut out)?;
@@ -202,6 +202,18 @@ fn times(outcome: &Outcome) -> String {
         format::duration(with),
         format::duration(without)
     )
+}
+
+/// That no tensor with NaN or an infinity was found, in what was looked at.
+fn none_found(outcome: &Outcome) -> String {
+    let c = &outcome.summary.counters;
+    if c.n_written + c.n_refused == 0 {
+        "not looked for, as no tensor was kept".to_owned()
+    } else if c.n_dropped + c.n_failed > 0 {
+        "none in the tensors that were kept".to_owned()
+    } else {
+        "none".to_owned()
+    }
 }
 
 fn non_finite(first: &FirstNonFinite) -> String {

@@ -53,16 +53,23 @@ pub fn explain(config: &AclConfig, env: &Environment) -> Explanation {
         places(failures, &mut rows);
     }
     Explanation {
-        summary: summary(dump.mode).to_owned(),
+        summary: summary(dump).to_owned(),
         rows,
     }
 }
 
-fn summary(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Operator => "What operators read and write is dumped.",
+fn summary(dump: &AclDump) -> &'static str {
+    if dump.plan.models == ModelSelection::None && !dump.has_single_operators {
+        return "Nothing is dumped.";
+    }
+    match dump.mode {
+        Mode::Operator => match dump.plan.sides {
+            Sides::Inputs => "What operators read is dumped.",
+            Sides::Outputs => "What operators write is dumped.",
+            Sides::Both => "What operators read and write is dumped.",
+        },
         Mode::SingleOperators => {
-            "What operators that run outside models read and write is dumped, and nothing of models."
+            "Operators that run outside models are dumped, and nothing of models."
         }
         Mode::Watcher => {
             "Outputs of watched operators are dumped when they are produced, and again after other \

@@ -50,6 +50,30 @@ fn what_targets_do_not_have_is_left_out() {
 }
 
 #[test]
+fn home_is_the_users_in_a_dump_of_ours() {
+    let env = Environment {
+        home: Some("/home/.me".into()),
+        ..env()
+    };
+    for (path, expected) in [
+        ("~/dump", Some("/home/.me/dump")),
+        ("$HOME/a/b", Some("/home/.me/a/b")),
+        ("~", Some("/home/.me")),
+        ("~/a b", None),
+        ("~me/dump", None),
+        ("a/~", None),
+    ] {
+        let text = file(r#""dump_mode": 0, "iteration": "all", "kernels": []"#, "");
+        let text = text.replace("/p", path);
+        let loaded = load(&text, Target::Cpu, &env).ok();
+        let found = loaded.map(|config| config.dump.unwrap().path);
+        assert_eq!(found, expected.map(PathBuf::from), "{path}");
+        // MindSpore's own verdict stays.
+        assert!(check(&text, Target::Cpu, &env).is_err(), "{path}");
+    }
+}
+
+#[test]
 fn marked_operators_are_dumped_on_every_target() {
     let more = r#""dump_mode": 2, "iteration": "all", "kernels": []"#;
     for target in [Target::Cpu, Target::Gpu, Target::AscendKernels] {

@@ -133,6 +133,15 @@ impl Reader<'_> {
             let text = format!(
                 "Dump path only support alphabets, digit or {{'-', '_', '/'}}, but got:{path}"
             );
+            if let Some(home) = self
+                .home(path)
+                .filter(|_| path.bytes().skip(1).all(is_plain))
+            {
+                let message = format!("MindSpore refuses `{path}`; here it is `{home}`");
+                findings.warn(item.vendor_warning(message, text));
+                settings.path = home;
+                return Ok(());
+            }
             let expected = "letters, digits, `-`, `_` and `/` only";
             return Err(findings.refuse(item.unexpected(path, expected, text)));
         }
@@ -141,6 +150,14 @@ impl Reader<'_> {
             return Err(findings.refuse(item.unexpected(path, "an absolute path", text)));
         }
         Ok(())
+    }
+}
+
+impl Reader<'_> {
+    /// What `$HOME` or `~` at the beginning of a path stands for where Opscope's own reading counts.
+    fn home(&self, path: &str) -> Option<String> {
+        let home = self.env.expand_home(path).filter(|_| self.is_lenient)?;
+        Some(self.env.absolute(home).display().to_string())
     }
 }
 
