@@ -432,10 +432,9 @@ fn capture(
     let id = Arc::new(subject.id.clone());
     let (mut tap, selected) = session.attach_graph(&id, view(&**model, &graph_inputs));
     let graph = subject.engine.graph();
-    unmatched::warn(tap.plan(), &selected, (&id, &**model, graph), &sinks.target);
+    unmatched::warn(&tap, (&id, &**model, graph), &sinks.target);
     volume::warn_unused(&request.tensors, &selected, &**model, &id);
-    let stop_flag = session.stop_flag();
-    stop_on_signal(stop_flag.clone());
+    let stop_flag = stop_on_signal(session.stop_flag());
     let listening = arguments.ring.listen_for(&session)?;
     let watch = session.watch();
     let mut n_steps_begun = 0_u64;
@@ -454,8 +453,7 @@ fn capture(
             n_steps_begun += 1;
             tap.begin_step(step);
             if told.tell(&tap, step) {
-                let about = (&*id, &**model, graph);
-                unmatched::warn(tap.plan(), tap.selected(), about, &sinks.target);
+                unmatched::warn(&tap, (&id, &**model, graph), &sinks.target);
             }
             // Nothing looks at the flag while a step runs without the tap.
             if tap.is_stopped() {
@@ -488,14 +486,7 @@ fn capture(
     let time = start.elapsed();
     drop(listening);
     warn_of_runs(&mut **model);
-    let failure_dir = match (&result, &sinks.failures) {
-        (Err(failure), Some(dump)) => {
-            let step = n_steps_begun.saturating_sub(1);
-            let inputs = inputs.step(step)?;
-            dump.repeat(subject, step, &inputs, failure)
-        }
-        _ => None,
-    };
+    let failure_dir = sinks.repeat_failure(subject, inputs, n_steps_begun, &result)?;
     Ok(Captured {
         summary,
         time,
@@ -566,10 +557,10 @@ fn start(
 }
 
 /// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at once.
-fn stop_on_signal(flag: Arc<AtomicBool>) {
+fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
     static CURRENT: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
     static HANDLER: Once = Once::new();
-    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(flag);
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(flag.clone());
     HANDLER.call_once(|| {
         // Without a handler the first signal ends the process.
         let _ = ctrlc::set_handler(|| {
@@ -582,6 +573,7 @@ fn stop_on_signal(flag: Arc<AtomicBool>) {
             }
         });
     });
+    flag
 }
 
 fn at_step(error: EngineError, step: u64) -> Failure {

@@ -15,7 +15,7 @@ use opscope_store::atomic_file::{Creator, Modes};
 use opscope_tensor::Tensor;
 use rustix::fs::{Access, access};
 
-use super::{Subject, input_names, view};
+use super::{InputSource, Sinks, Subject, input_names, view};
 use crate::exit::Failure;
 use crate::progress;
 
@@ -55,6 +55,24 @@ pub(super) fn follow(file: Option<AclDump>, env: &Environment) -> FollowedEnviro
             dump: first.or(file),
             beside: None,
         },
+    }
+}
+
+impl Sinks {
+    /// Repeats the last of the steps that were begun, if it failed and nothing else keeps failures; where
+    /// its files are.
+    pub(super) fn repeat_failure(
+        &self,
+        subject: &mut Subject,
+        inputs: &InputSource,
+        n_steps_begun: u64,
+        result: &Result<(), Failure>,
+    ) -> Result<Option<PathBuf>, Failure> {
+        let (Err(failure), Some(dump)) = (result, &self.failures) else {
+            return Ok(None);
+        };
+        let step = n_steps_begun.saturating_sub(1);
+        Ok(dump.repeat(subject, step, &inputs.step(step)?, failure))
     }
 }
 

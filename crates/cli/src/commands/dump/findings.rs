@@ -95,9 +95,7 @@ impl Outcome {
                 let first = self.summary.first_overflow.as_ref().map(overflow_json);
                 members.insert("first_overflow".into(), first.into());
             }
-            Purpose::Failures(_) => {
-                members.insert("failure_dir".into(), json!(self.failure_dir));
-            }
+            Purpose::Failures(_) => {}
             Purpose::Watch => {
                 members.insert("n_overwrites".into(), self.summary.n_overwrites.into());
                 let list = self.summary.overwrites.iter().map(overwrite_json).collect();
@@ -105,6 +103,15 @@ impl Outcome {
             }
         }
         members
+    }
+}
+
+impl Outcome {
+    /// The member that says where failed operators are, if that is what the run is about or there are any.
+    pub(super) fn failure_json(&self) -> Option<(String, Value)> {
+        let is_asked_for = matches!(self.purpose, Purpose::Failures(_));
+        let is_told = is_asked_for || self.failure_dir.is_some();
+        is_told.then(|| ("failure_dir".to_owned(), json!(self.failure_dir)))
     }
 }
 

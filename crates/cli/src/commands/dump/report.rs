@@ -180,10 +180,7 @@ impl Outcome {
                 });
                 object.insert("left_overs".into(), left_overs);
             }
-            if let Some(dir) = &self.failure_dir {
-                object.insert("failure_dir".into(), json!(dir));
-            }
-            object.extend(self.finding_json());
+            object.extend(self.finding_json().into_iter().chain(self.failure_json()));
             object.extend(self.ring_json());
         }
         result

@@ -132,7 +132,10 @@ impl RingArguments {
     pub(super) fn listen_for(&self, session: &Session) -> Result<Listening, Failure> {
         match session.ring_flag() {
             Some(flag) if self.trigger.contains(&TriggerWord::Signal) => self.listen(flag),
-            _ => Ok(Listening::InVain(UnusedSignal::watch())),
+            _ => Ok(Listening {
+                id: None,
+                _in_vain: Some(UnusedSignal::watch()),
+            }),
         }
     }
 
@@ -140,24 +143,23 @@ impl RingArguments {
         let id = signal_hook::flag::register(SIGUSR2, flag).map_err(|error| {
             Failure::new(PARTIAL, anyhow!(error).context("cannot listen for SIGUSR2"))
         })?;
-        Ok(Listening::For(id))
+        Ok(Listening {
+            id: Some(id),
+            _in_vain: None,
+        })
     }
 }
 
-/// What a signal does.
-pub(super) enum Listening {
-    /// It sets a flag.
-    For(SigId),
-    /// Nothing but a word about it.
-    InVain(UnusedSignal),
+/// What the signal does meanwhile: it sets a flag, or brings a word about it at the end.
+pub(super) struct Listening {
+    id: Option<SigId>,
+    _in_vain: Option<UnusedSignal>,
 }
 
 impl Drop for Listening {
     /// The signal goes on being ignored.
     fn drop(&mut self) {
-        if let Listening::For(id) = self {
-            signal_hook::low_level::unregister(*id);
-        }
+        self.id.map(signal_hook::low_level::unregister);
     }
 }
 

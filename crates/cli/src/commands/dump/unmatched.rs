@@ -1,6 +1,6 @@
 //! What a plan names and a model lacks.
 
-use opscope_capture::{ModelSelection, Plan, Selected};
+use opscope_capture::{ModelSelection, Plan, Tap};
 use opscope_engine::{GraphKind, LoadedModel};
 use opscope_store::record::ModelId;
 
@@ -9,14 +9,14 @@ use super::request::Target;
 /// Types of operators with graphs of their own, whose operators are not shown.
 const WITH_BODIES: [&str; 3] = ["If", "Loop", "Scan"];
 
-/// Says what `plan` names and the model lacks, in the graph that the engine runs.
+/// Says what the plan of `tap` names and the model lacks, in the graph that the engine runs.
 #[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 pub(super) fn warn(
-    plan: &Plan,
-    selected: &Selected,
+    tap: &Tap,
     (id, model, graph): (&ModelId, &dyn LoadedModel, GraphKind),
     target: &Target,
 ) {
+    let (plan, selected) = (tap.plan(), tap.selected());
     if !selected.is_model_matched && matches!(target, Target::Acl(_)) {
         eprintln!("opscope: warning: {}", other_models(plan, id));
     }
