@@ -29,7 +29,7 @@ pub mod single_operator;
 
 pub use engine::{
     Dim, Engine, GraphKind, LoadOptions, LoadedModel, ModelSource, SharedEngine, Signature,
-    ValueInfo,
+    TakenEngine, TakenModel, ValueInfo,
 };
 pub use error::{EngineError, InputError};
 pub use guard::is_guarded;

@@ -2,7 +2,6 @@
 
 mod attribute;
 mod known_types;
-#[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod layout;
 mod operators;
 #[cfg(any(feature = "onnxruntime", test))]
@@ -15,9 +14,10 @@ mod schema;
 #[cfg(feature = "tract")]
 mod tract;
 
+pub(crate) use layout::layout_of;
 pub use operators::OnnxOperators;
 #[cfg(feature = "onnxruntime")]
-pub(crate) use ort::disable_telemetry;
+pub(crate) use ort::{disable_telemetry, is_lack};
 #[cfg(feature = "onnxruntime")]
 pub use ort::{OnnxRuntime, with_taps};
 #[cfg(feature = "tract")]

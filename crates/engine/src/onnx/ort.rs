@@ -36,6 +36,7 @@ use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
 
+pub(crate) use self::error::is_lack;
 pub(crate) use self::native::disable_telemetry;
 
 use self::executed::{Executed, PrivateDir};
