@@ -7,12 +7,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::Plan;
 use opscope_capture::sink::Content;
+use opscope_capture::{Plan, Purpose};
 use opscope_config::dialect::acl::{AclDump, Mode};
 use opscope_store::run_file::RunFile;
 
-pub(crate) use self::run::{SwitchedOff, note_execution};
+pub(crate) use self::run::{SwitchedOff, note_engine, note_execution};
 use crate::exception::ExceptionDump;
 use crate::model::Model;
 use crate::process::lock;
@@ -201,6 +201,11 @@ impl Process {
 }
 
 impl Dump {
+    /// What models that are loaded now are dumped for; `None` if they are not.
+    pub(crate) fn purpose(&self) -> Option<Purpose> {
+        Some(self.current.as_ref()?.plan.purpose)
+    }
+
     /// The local time, or the next second whose directory below `dump_path` is free.
     fn free_time(&mut self, dump_path: &Path) -> String {
         let now = jiff::Zoned::now();

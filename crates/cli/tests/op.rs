@@ -93,7 +93,7 @@ fn an_operator_that_fails_leaves_its_inputs() {
         panic!("{found:?}")
     };
     assert!(
-        file.starts_with("extra-info/data-dump/0/Gather.Gather.65535."),
+        file.starts_with("extra-info/data-dump/0/Gather.Gather_0.65535."),
         "{file}"
     );
 }

@@ -225,7 +225,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let request = Request::new(&arguments.run)?;
     let steering = Steering::start(&arguments.run, &request, false)?;
     let engine = arguments.run.engine()?;
-    let model = engine.load(ModelSource::File(&arguments.model))?;
+    let source = ModelSource::File(&arguments.model);
+    let (model, engine) = engine.load(source, request.plan.purpose)?;
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),

@@ -263,6 +263,11 @@ impl Request {
         Request { plan, ..self }
     }
 
+    /// What makes a selected operator worth keeping.
+    pub(crate) fn purpose(&self) -> Purpose {
+        self.plan.purpose
+    }
+
     /// Whether nothing will be kept whatever runs.
     pub(crate) fn is_nothing(&self) -> bool {
         self.plan.models == ModelSelection::None
