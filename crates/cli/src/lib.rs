@@ -13,7 +13,9 @@ use std::sync::Once;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{compare, config, convert, dump, msaccucmp, op, overflow, replay, show};
+use crate::commands::{
+    compare, config, convert, dump, gears, msaccucmp, op, overflow, replay, show,
+};
 use crate::exit::Failure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
@@ -31,6 +33,7 @@ struct Cli {
 enum Command {
     Dump(Box<dump::Arguments>),
     Op(Box<op::Arguments>),
+    Gears(gears::Arguments),
     Config(config::Arguments),
     Convert(convert::Arguments),
     Compare(Box<compare::Arguments>),
@@ -64,6 +67,7 @@ fn execute(command: &Command) -> u8 {
     let result = match command {
         Command::Dump(arguments) => dump::run(arguments),
         Command::Op(arguments) => op::run(arguments),
+        Command::Gears(arguments) => gears::run(arguments),
         Command::Config(arguments) => config::run(arguments),
         Command::Convert(arguments) => convert::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
