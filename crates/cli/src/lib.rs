@@ -33,7 +33,6 @@ struct Cli {
 enum Command {
     Dump(Box<dump::Arguments>),
     Op(Box<op::Arguments>),
-    Gears(gears::Arguments),
     Config(config::Arguments),
     Convert(convert::Arguments),
     Compare(Box<compare::Arguments>),
@@ -41,6 +40,7 @@ enum Command {
     Overflow(overflow::Arguments),
     Replay(replay::Arguments),
     Msaccucmp(msaccucmp::Arguments),
+    Gears(gears::Arguments),
 }
 
 /// Runs a command. The first of the arguments is the program's name; the result is the exit code.

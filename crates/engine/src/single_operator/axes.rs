@@ -94,7 +94,7 @@ impl Change {
     ///
     /// # Errors
     /// What does not fit.
-    pub(super) fn from_engine(&self, tensor: &Tensor) -> Result<Tensor, String> {
+    pub(super) fn to_described(&self, tensor: &Tensor) -> Result<Tensor, String> {
         match self {
             Change::Axes { described, engine } => turned(tensor, *engine, *described),
             Change::TrailingAxes(_) | Change::Elements(_) => Ok(tensor.clone()),
@@ -184,7 +184,7 @@ mod tests {
             let fixed = |dims: &[usize]| dims.iter().map(|&n| Dim::Fixed(n)).collect::<Vec<_>>();
             assert_eq!(change.dims_to_engine(&fixed(dims)), fixed(expected));
             assert_eq!(change.dims_from_engine(&fixed(expected)), fixed(dims));
-            let back = change.from_engine(&turned).unwrap();
+            let back = change.to_described(&turned).unwrap();
             assert_eq!((back.shape().dims(), back.bytes()), (*dims, &values[..]));
         }
     }

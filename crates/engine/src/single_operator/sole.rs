@@ -105,7 +105,7 @@ impl SoleOperator {
                 (Some(result), None) => Some(result.clone()),
                 (Some(result), Some(change)) => Some(
                     change
-                        .from_engine(result)
+                        .to_described(result)
                         .map_err(|reason| self.failed(format!("output {i}: {reason}")))?,
                 ),
             });

@@ -108,7 +108,10 @@ fn operators_without_a_name_are_numbered() {
         {"op": "Add", "name": ""}, {"op": "Relu", "name": "mine"}]"#;
     let operators = read_json(text).unwrap();
     let names: Vec<&str> = operators.iter().map(|one| one.op_name.as_str()).collect();
-    assert_eq!(names, ["Add_0", "Relu_0", "Add_1", "Add_2", "Add_3", "mine"]);
+    assert_eq!(
+        names,
+        ["Add_0", "Relu_0", "Add_1", "Add_2", "Add_3", "mine"]
+    );
     assert_eq!(read_json(r#"{"op": "Add"}"#).unwrap()[0].op_name, "Add_0");
 }
 
@@ -125,6 +128,10 @@ fn formats_are_read_in_either_spelling() {
     for (text, layout) in cases {
         let text = format!(r#"{{"op": "A", "inputs": [{{"type": "float", "format": "{text}"}}]}}"#);
         let operator = read_json(&text).unwrap().remove(0);
-        assert_eq!(operator.inputs[0].as_ref().unwrap().layout, layout, "{text}");
+        assert_eq!(
+            operator.inputs[0].as_ref().unwrap().layout,
+            layout,
+            "{text}"
+        );
     }
 }
