@@ -17,9 +17,9 @@ mod tract;
 pub(crate) use layout::layout_of;
 pub use operators::OnnxOperators;
 #[cfg(feature = "onnxruntime")]
-pub(crate) use ort::{disable_telemetry, is_lack};
-#[cfg(feature = "onnxruntime")]
 pub use ort::{OnnxRuntime, with_taps};
+#[cfg(feature = "onnxruntime")]
+pub(crate) use ort::{disable_telemetry, is_lack};
 #[cfg(feature = "tract")]
 pub use tract::Tract;
 

@@ -56,6 +56,12 @@ pub(crate) struct Arguments {
     modes: ModeArguments,
 }
 
+/// What gears set, and the values of each.
+type ListedGears = (GearKind, Vec<Vec<u64>>);
+
+/// Type and extents of a result.
+type ResultType = (DType, Vec<i64>);
+
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let gears = match arguments.asked()? {
         None => arguments.read()?,
@@ -79,7 +85,7 @@ impl Arguments {
     }
 
     /// The kind and the values of the gears that are to be written, if any are.
-    fn asked(&self) -> Result<Option<(GearKind, Vec<Vec<u64>>)>, Failure> {
+    fn asked(&self) -> Result<Option<ListedGears>, Failure> {
         let (option, kind, text) = match (&self.batch, &self.size, &self.dims) {
             (Some(text), ..) => ("--batch", GearKind::Batch, text.replace(',', ";")),
             (_, Some(text), _) => ("--size", GearKind::Size, text.clone()),
@@ -252,8 +258,8 @@ fn results(
     signature: &Signature,
     dims: &[Vec<u64>],
     values: &[u64],
-) -> Result<Vec<(DType, Vec<i64>)>, Failure> {
-    let mut found: Option<Vec<(DType, Vec<i64>)>> = None;
+) -> Result<Vec<ResultType>, Failure> {
+    let mut found: Option<Vec<ResultType>> = None;
     let mut error = None;
     for byte in [0, 1] {
         let inputs = signature.inputs.iter().zip(dims);
@@ -272,13 +278,13 @@ fn results(
             let dims = tensor.shape().iter().map(extents).collect();
             (tensor.dtype(), dims)
         });
-        let results: Vec<(DType, Vec<i64>)> = results.collect();
+        let results: Vec<ResultType> = results.collect();
         found = Some(match found {
             None => results,
             Some(before) => before
-                .into_iter()
-                .zip(results)
-                .map(|(a, b)| common(a, &b))
+                .iter()
+                .zip(&results)
+                .map(|(a, b)| common(a, b))
                 .collect(),
         });
     }
@@ -296,7 +302,8 @@ fn results(
     }
 }
 
-fn common(a: (DType, Vec<i64>), b: &(DType, Vec<i64>)) -> (DType, Vec<i64>) {
+/// What two results have in common.
+fn common(a: &ResultType, b: &ResultType) -> ResultType {
     if a.1.len() != b.1.len() {
         return (a.0, vec![OPEN]);
     }
