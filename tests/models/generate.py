@@ -20,6 +20,7 @@ from generators.corner_cases import dtypes, multi_io, nan, non_finite, overflow_
 from generators.gpt2 import gpt2
 from generators.graph import Generated
 from generators.mobilenet import mobilenet_v3
+from generators.recurrent import recurrent
 from generators.resnet import resnet18, resnet50, resnet50_qdq
 from generators.seq2seq import seq2seq
 from generators.swin import swin
@@ -42,6 +43,7 @@ SMALL_MODELS: tuple[Callable[[], Generated], ...] = (
     qoperator,
     bfloat16,
     text,
+    recurrent,
 )
 # Each is told whether it is to have its real size.
 ARCHITECTURES: tuple[Callable[[bool], Generated], ...] = (

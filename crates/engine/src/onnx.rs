@@ -11,6 +11,8 @@ mod origin;
 mod ort;
 mod proto;
 mod quantised;
+#[cfg(any(feature = "tract", feature = "onnxruntime"))]
+mod random;
 mod schema;
 #[cfg(feature = "tract")]
 mod tract;

@@ -47,7 +47,7 @@ use self::site::Wanted;
 use self::tapped::{Ended, TappedSession, inputs_of_failed};
 use super::proto::ModelBytes;
 use super::schema::GraphProto;
-use super::{known_types, proto, quantised};
+use super::{known_types, proto, quantised, random};
 use crate::{
     Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature, input,
 };
@@ -79,6 +79,9 @@ struct OrtModel {
     plain: Option<Session>,
     /// Whether runs with taps and without alternate.
     is_plain_needed: bool,
+    /// Whether operators draw random numbers, with which the library goes on from run to run.
+    draws_numbers: bool,
+    has_run: bool,
     /// Runs it with taps.
     tapped: Option<TappedSession>,
     /// What sessions are made of, where it was made for this model. Sessions go first.
@@ -179,7 +182,7 @@ impl OrtModel {
         options: &LoadOptions,
     ) -> Result<OrtModel, EngineError> {
         let Given {
-            model,
+            mut model,
             operators,
             path,
             file,
@@ -189,6 +192,7 @@ impl OrtModel {
             path: path.to_owned(),
             reason,
         };
+        let draws_numbers = random::pin_seeds(&mut model.proto);
         let proto = &model.proto;
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
@@ -232,6 +236,8 @@ impl OrtModel {
             prepared,
             plain: Some(session),
             is_plain_needed: false,
+            draws_numbers,
+            has_run: false,
             tapped: None,
             _files: files,
             is_order_told: false,
@@ -484,6 +490,10 @@ impl LoadedModel for OrtModel {
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         self.check(inputs)?;
+        if std::mem::replace(&mut self.has_run, true) && self.draws_numbers {
+            // Only a new session begins with the seed again.
+            (self.plain, self.tapped) = (None, None);
+        }
         match tap.filter(|tap| tap.is_active()) {
             Some(tap) => self.run_tapped(inputs, tap),
             None => {

@@ -7,6 +7,7 @@
 mod activation;
 mod attention;
 mod bit_shift;
+mod cast;
 mod dropout;
 mod gemm;
 mod graph;
@@ -14,6 +15,8 @@ mod limits;
 mod message;
 mod nodewise;
 mod non_finite;
+mod random;
+mod repeatable;
 mod scan;
 mod value;
 mod wiring;
@@ -25,7 +28,10 @@ use opscope_capture::{Quantised, Tap};
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
+use tract_onnx::model::ParsingContext;
+use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
+use tract_onnx::tract_hir::internal::*;
 
 use self::graph::Graph;
 
@@ -104,7 +110,7 @@ impl TractModel {
             .ok_or_else(|| invalid("no graph".into()))?;
         let signature = proto::signature(graph_proto).map_err(invalid)?;
         let framework = framework(proto);
-        limits::check(&framework, graph_proto)?;
+        limits::check(&framework, proto::opset(proto), graph_proto)?;
         let dir = path.parent().and_then(Path::to_str).unwrap_or("");
         let own = message::decode(&model.bytes).map_err(invalid)?;
         let parsed = quietly(|| framework.parse(&own, Some(dir)))
@@ -176,13 +182,27 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     let register = &mut framework.op_register;
     register.insert("Attention", attention::build);
     register.insert("BitShift", bit_shift::build);
+    register.insert("Cast", cast::build);
     register.insert("Celu", activation::celu);
     register.insert("Gemm", gemm::build);
     register.insert("Swish", activation::swish);
+    for op_type in random::OP_TYPES {
+        register.insert(op_type, random::build);
+    }
     if proto::opset(model) < dropout::OPSET_WITH_BOOL_MASK {
         register.insert("Dropout", dropout::build);
     }
     framework
+}
+
+/// Makes an operator of a node; with it come the outer values that its bodies read.
+type Builder =
+    fn(&ParsingContext<'_>, &NodeProto) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)>;
+
+/// The engine's own builder of an operator.
+fn builder_of_engine(op_type: &str) -> TractResult<Builder> {
+    let builder = onnx().op_register.0.get(op_type).copied();
+    builder.with_context(|| format!("the engine has no operator `{op_type}`"))
 }
 
 /// An error with its causes on one line.

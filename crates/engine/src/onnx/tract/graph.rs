@@ -14,6 +14,7 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::konst::Const;
 use tract_onnx::tract_core::plan;
 use tract_onnx::tract_hir::internal::*;
+use tract_onnx::tract_hir::ops::scan::InferenceScan;
 
 use super::super::schema::{GraphProto, NodeProto};
 use super::super::{layout, proto};
@@ -43,7 +44,7 @@ struct Node {
     is_constant: Vec<bool>,
     cache: RefCell<NodeCache>,
     branches: Option<Branches>,
-    scan: Option<RefCell<ScanNode>>,
+    scan: Option<ScanNode>,
 }
 
 /// The two bodies of an `If`, each with the positions of its inputs among the node's.
@@ -67,7 +68,7 @@ impl Error for Carried {}
 impl Graph {
     /// Plans `model` and appends its operators, in order of execution, to `operators`.
     pub(super) fn new(
-        mut model: InferenceModel,
+        model: InferenceModel,
         proto: &GraphProto,
         options: &LoadOptions,
         operators: &mut Vec<Arc<Operator>>,
@@ -75,12 +76,6 @@ impl Graph {
         let task_ids = proto::numbered(proto)
             .map(|(task_id, node)| (std::ptr::from_ref(node), task_id))
             .collect();
-        for i in 0..model.inputs.len() {
-            // The declared shape may leave extents open; what counts is the shape that is run.
-            let fact = model.input_fact(i)?.datum_type.concretize();
-            let fact = fact.map_or_else(InferenceFact::default, InferenceFact::dt);
-            model.set_input_fact(i, fact)?;
-        }
         let mut executor = None;
         if options.n_threads > 1 {
             executor = Some(Executor::multithread(options.n_threads));
@@ -99,7 +94,13 @@ impl Graph {
         options: &RunOptions,
         operators: &mut Vec<Arc<Operator>>,
     ) -> TractResult<Graph> {
-        let mut scans: HashMap<usize, ScanNode> = scan::take_out(&mut model).into_iter().collect();
+        for i in 0..model.inputs.len() {
+            // The declared shape may leave extents open; what counts is the shape that is run.
+            let fact = model.input_fact(i)?.datum_type.concretize();
+            let fact = fact.map_or_else(InferenceFact::default, InferenceFact::dt);
+            model.set_input_fact(i, fact)?;
+        }
+        let scans: HashMap<_, _> = scan::take_out(&mut model).into_iter().collect();
         let plan = SimplePlan::new_with_options(model, options)?;
         let model = plan.model();
         let by_value = nodes_by_value(model);
@@ -133,7 +134,10 @@ impl Graph {
                     .collect(),
                 cache: RefCell::default(),
                 branches: Branches::build(node, node_proto, task_ids, options, operators)?,
-                scan: scans.remove(&id).map(RefCell::new),
+                scan: match scans.get(&id) {
+                    Some(scan) => build_scan(scan, node, node_proto, task_ids, options)?,
+                    None => None,
+                },
                 operator,
             });
         }
@@ -153,10 +157,13 @@ impl Graph {
         let result = guard::catch(|| {
             let mut state = SimpleState::new(&self.plan)?;
             state.run_plan_with_eval(inputs, |context, op_state, tract_node, inputs| {
-                let Some(node) = &self.nodes[tract_node.id] else {
-                    return plan::eval(context, op_state, tract_node, inputs);
+                let interpret = |inputs| {
+                    let outputs = plan::eval(context, op_state, tract_node, inputs)?;
+                    outputs.into_iter().map(value::without_symbols).collect()
                 };
-                let interpret = |inputs| plan::eval(context, op_state, tract_node, inputs);
+                let Some(node) = &self.nodes[tract_node.id] else {
+                    return interpret(inputs);
+                };
                 let eval = || node.eval(tap, tract_node, &inputs, interpret);
                 node.run(tap, &inputs, eval)
                     .map_err(|error| TractError::new(Carried(error)))
@@ -239,15 +246,16 @@ impl Node {
                 .run(tap, inputs)
                 .unwrap_or_else(|reason| Err(self.fail(reason)));
         }
+        if let Some(scan) = &self.scan {
+            let result = quietly(|| scan.eval(inputs));
+            return result.unwrap_or_else(|reason| Err(self.fail(reason)));
+        }
         let result = quietly(|| {
-            if let Some(scan) = &self.scan {
-                return scan.borrow_mut().eval(inputs);
-            }
             let mut cache = self.cache.borrow_mut();
             let op_type = &self.operator.op_type;
             let compiled = cache.eval(tract_node, op_type, &self.is_constant, inputs)?;
             match compiled {
-                Some(outputs) => Ok(outputs),
+                Some(outputs) => outputs.into_iter().map(value::without_symbols).collect(),
                 None => interpret(inputs.clone()),
             }
         });
@@ -279,13 +287,10 @@ impl Branches {
         let Some(op) = node.op_as::<tract_onnx::ops::logic::If>() else {
             return Ok(None);
         };
-        let body_proto = |name: &str| {
-            let attr = proto.attribute.iter().find(|attr| attr.name == name);
-            attr.and_then(|attr| attr.g.as_ref())
-        };
-        let (Some(then_proto), Some(else_proto)) =
-            (body_proto("then_branch"), body_proto("else_branch"))
-        else {
+        let (Some(then_proto), Some(else_proto)) = (
+            body_proto(proto, "then_branch"),
+            body_proto(proto, "else_branch"),
+        ) else {
             return Ok(None);
         };
         // The node's inputs after the condition are the outer values that the two bodies read,
@@ -332,6 +337,27 @@ impl Branches {
             .collect::<Option<TVec<_>>>();
         Ok(graph.run(inputs.ok_or("an outer value is missing")?, tap))
     }
+}
+
+fn build_scan(
+    scan: &InferenceScan,
+    node: &InferenceNode,
+    proto: &NodeProto,
+    task_ids: &TaskIds,
+    options: &RunOptions,
+) -> TractResult<Option<ScanNode>> {
+    let Some(body_proto) = body_proto(proto, "body") else {
+        return Ok(None);
+    };
+    // What happens inside is not shown.
+    let hidden = &mut Vec::new();
+    let body = Graph::build(scan.body.clone(), body_proto, task_ids, options, hidden)?;
+    Ok(Some(ScanNode::new(scan, body, node.outputs.len())))
+}
+
+fn body_proto<'a>(node: &'a NodeProto, name: &str) -> Option<&'a GraphProto> {
+    let attr = node.attribute.iter().find(|attr| attr.name == name);
+    attr.and_then(|attr| attr.g.as_ref())
 }
 
 type TaskIds = HashMap<*const NodeProto, u32>;

@@ -6,8 +6,8 @@ mod passed_over;
 use tract_onnx::Onnx;
 
 use self::element_type::Lacking;
-use super::super::proto;
 use super::super::schema::{GraphProto, NodeProto};
+use super::super::{proto, random};
 use super::{NAME, OTHER_ENGINE};
 use crate::EngineError;
 
@@ -34,12 +34,15 @@ const MICROSOFT: &[&str] = &[
     "Trilu",
 ];
 
+/// The first opset in which `Scan` has no axis for a batch.
+const OPSET_WITHOUT_BATCHES: i64 = 9;
+
 /// Refuses a model with an operator that tract does not have or gets wrong, bodies included.
-pub(super) fn check(framework: &Onnx, graph: &GraphProto) -> Result<(), EngineError> {
+pub(super) fn check(framework: &Onnx, opset: i64, graph: &GraphProto) -> Result<(), EngineError> {
     let nodes = proto::all_nodes(graph);
     let lacking = Lacking::of(graph);
     let bad = |node: &&NodeProto| {
-        reason_against(framework, node).or_else(|| lacking.reason_against(node))
+        reason_against(framework, opset, node).or_else(|| lacking.reason_against(node))
     };
     let Some((first, reason)) = nodes.iter().find_map(|node| Some((*node, bad(node)?))) else {
         return Ok(());
@@ -83,7 +86,7 @@ fn unsupported(node: &NodeProto, reason: String) -> EngineError {
     }
 }
 
-fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
+fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<String> {
     if !DOMAINS.contains(&node.domain.as_str()) {
         return Some(format!("it is from the domain `{}`", node.domain));
     }
@@ -100,6 +103,19 @@ fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
     let is_reverse = attribute("direction").is_some_and(|attr| attr.s() == b"reverse");
     if is_reverse && matches!(op_type, "LSTM" | "GRU" | "RNN") {
         return Some("it gives wrong values for `direction=reverse`".into());
+    }
+    if op_type == "Scan" && opset < OPSET_WITHOUT_BATCHES {
+        return Some(format!(
+            "it knows only the form of opset {OPSET_WITHOUT_BATCHES} and later"
+        ));
+    }
+    let is_drawing = || {
+        proto::bodies(node)
+            .flat_map(proto::all_nodes)
+            .any(random::is_drawing)
+    };
+    if op_type == "Scan" && is_drawing() {
+        return Some("it would draw the same random numbers in each iteration".into());
     }
     if op_type == "MatMulNBits" && is_present(5) {
         return Some("it passes over the bias".into());

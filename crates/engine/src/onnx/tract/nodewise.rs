@@ -14,10 +14,12 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
+use super::chain;
 use super::non_finite::Correction;
+use super::repeatable::RepeatablePlan;
 
-/// Different plans that are built for one node. A node that meets more dtypes, shapes or pinned
-/// values than that (as in generating text, token by token) goes on without.
+/// Different plans that are kept for one node. A node that meets more dtypes, shapes or pinned values than that (as in
+/// generating text, token by token) builds a plan again; without plans it would give other last digits.
 const N_PLANS_MAX: usize = 8;
 /// Largest integer input that is pinned.
 const N_PINNED_ELEMENTS_MAX: usize = 64;
@@ -74,20 +76,17 @@ const WIDENED: &[&str] = &[
     "Tanh",
 ];
 
-type State = SimpleState<TypedFact, Box<dyn TypedOp>>;
-
-/// The plans of one node.
+/// The plans of one node, the one that was used last at the end.
 #[derive(Default)]
 pub(super) struct NodeCache {
     plans: Vec<CompiledNode>,
-    is_off: bool,
 }
 
 struct CompiledNode {
     key: Vec<InputKey>,
     correction: Option<Correction>,
-    state: State,
-    variable_inputs: Vec<usize>,
+    /// Or why there is none for such inputs.
+    plan: Result<RepeatablePlan, String>,
 }
 
 /// What a plan was built for, one for each input.
@@ -114,8 +113,9 @@ impl InputKey {
 }
 
 impl NodeCache {
-    /// Evaluates the node through its plan; `None` if it has none, and the interpreter is to do it.
+    /// Evaluates the node through its plan; `None` if there is none for such inputs, and the interpreter is to do it.
     ///
+    /// Which of the two it is depends on the node and its inputs alone, not on what was executed before.
     /// `is_constant` says which inputs are constants of the model.
     pub(super) fn eval(
         &mut self,
@@ -124,63 +124,57 @@ impl NodeCache {
         is_constant: &[bool],
         inputs: &TVec<TValue>,
     ) -> TractResult<Option<TVec<TValue>>> {
-        let expansion = node.op_as::<Box<dyn Expansion>>().map(AsRef::as_ref);
-        let correction = Correction::needed(op_type, inputs);
         let target = Target {
             op_type,
-            expansion,
-            correction,
+            expansion: node.op_as::<Box<dyn Expansion>>().map(AsRef::as_ref),
+            correction: Correction::needed(op_type, inputs),
         };
-        let Some(index) = self.find_or_compile(&target, is_constant, inputs) else {
-            return match correction {
-                // The interpreter would get this wrong, so it is worth a plan for this time only.
-                Some(_) => compile(&target, is_constant, inputs)?.run(inputs).map(Some),
-                None => Ok(None),
-            };
-        };
-        self.plans[index].run(inputs).map(Some)
+        if target.expansion.is_none() && target.correction.is_none() {
+            return Ok(None);
+        }
+        match self.find_or_compile(&target, is_constant, inputs) {
+            CompiledNode {
+                key,
+                plan: Ok(plan),
+                ..
+            } => plan.run(variable(key, inputs)).map(Some),
+            // The interpreter would get this wrong.
+            CompiledNode {
+                correction: Some(_),
+                plan: Err(reason),
+                ..
+            } => bail!("{reason}"),
+            _ => Ok(None),
+        }
     }
 
-    /// The position of the plan for these inputs; `None` if the node goes without plans.
     fn find_or_compile(
         &mut self,
         target: &Target<'_>,
         is_constant: &[bool],
         inputs: &TVec<TValue>,
-    ) -> Option<usize> {
-        if self.is_off || (target.expansion.is_none() && target.correction.is_none()) {
-            return None;
-        }
+    ) -> &mut CompiledNode {
         let admits = |plan: &CompiledNode| {
             plan.correction == target.correction
                 && plan.key.len() == inputs.len()
                 && plan.key.iter().zip(inputs).all(|(k, v)| k.admits(v))
         };
-        if let Some(index) = self.plans.iter().position(admits) {
-            return Some(index);
+        let compiled = match self.plans.iter().position(admits) {
+            Some(index) => self.plans.remove(index),
+            None => compile(target, is_constant, inputs),
+        };
+        if self.plans.len() >= N_PLANS_MAX {
+            self.plans.remove(0);
         }
-        let has_room = self.plans.len() < N_PLANS_MAX;
-        match compile(target, is_constant, inputs) {
-            Ok(plan) if has_room => self.plans.push(plan),
-            _ => {
-                self.is_off = true;
-                self.plans.clear();
-                return None;
-            }
-        }
-        Some(self.plans.len() - 1)
+        self.plans.push_mut(compiled)
     }
 }
 
-impl CompiledNode {
-    fn run(&mut self, inputs: &TVec<TValue>) -> TractResult<TVec<TValue>> {
-        self.state.run(
-            self.variable_inputs
-                .iter()
-                .map(|&i| inputs[i].clone())
-                .collect(),
-        )
-    }
+/// The values that are not built into a plan.
+fn variable(key: &[InputKey], inputs: &TVec<TValue>) -> TVec<TValue> {
+    let pairs = key.iter().zip(inputs);
+    let variable = pairs.filter(|(key, _)| matches!(key, InputKey::Variable(..)));
+    variable.map(|(_, value)| value.clone()).collect()
 }
 
 /// What is compiled.
@@ -204,11 +198,7 @@ impl Target<'_> {
 }
 
 /// Wires and optimises one node, with as few inputs pinned as it can do with.
-fn compile(
-    target: &Target<'_>,
-    is_constant: &[bool],
-    inputs: &TVec<TValue>,
-) -> TractResult<CompiledNode> {
+fn compile(target: &Target<'_>, is_constant: &[bool], inputs: &TVec<TValue>) -> CompiledNode {
     let key = |is_pinning: bool| -> Vec<InputKey> {
         let values = inputs.iter().map(|value| value.clone().into_arc_tensor());
         values
@@ -220,20 +210,27 @@ fn compile(
             })
             .collect()
     };
-    build(target, key(false)).or_else(|_| build(target, key(true)))
+    let build = |key: Vec<InputKey>| CompiledNode {
+        plan: build(target, &key).map_err(|error| chain(&error)),
+        correction: target.correction,
+        key,
+    };
+    let plain = build(key(false));
+    if plain.plan.is_ok() {
+        return plain;
+    }
+    build(key(true))
 }
 
-fn build(target: &Target<'_>, key: Vec<InputKey>) -> TractResult<CompiledNode> {
+fn build(target: &Target<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
     let mut model = TypedModel::default();
     let mut wires: TVec<OutletId> = tvec!();
-    let mut variable_inputs = Vec::new();
     for (i, input) in key.iter().enumerate() {
         wires.push(match input {
             InputKey::Constant(tensor) | InputKey::Pinned(tensor) => {
                 model.add_const(format!("const-{i}"), tensor.clone())?
             }
             InputKey::Variable(datum_type, shape) => {
-                variable_inputs.push(i);
                 let fact = TypedFact::dt_shape(*datum_type, shape.as_slice());
                 model.add_source(format!("source-{i}"), fact)?
             }
@@ -255,13 +252,7 @@ fn build(target: &Target<'_>, key: Vec<InputKey>) -> TractResult<CompiledNode> {
         }
     }
     model.select_output_outlets(&outputs)?;
-    let state = SimplePlan::new(model.into_optimized()?)?.spawn()?;
-    Ok(CompiledNode {
-        key,
-        correction: target.correction,
-        state,
-        variable_inputs,
-    })
+    RepeatablePlan::new(model.into_optimized()?)
 }
 
 fn has_float16(model: &TypedModel, wires: &[OutletId]) -> TractResult<bool> {

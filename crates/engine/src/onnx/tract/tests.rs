@@ -1,3 +1,5 @@
+mod executions;
+
 use opscope_tensor::{DType, Shape, Tensor};
 use prost::Message;
 use prost::bytes::Bytes;
