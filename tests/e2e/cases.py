@@ -109,6 +109,7 @@ CASES = (
     _generated("multi_io"),
     _generated("scan"),
     _generated("recurrent"),
+    _generated("constants"),
     _generated("nan"),
     _generated("non_finite"),
     _generated("dtypes"),

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 from generators.bert import bert
 from generators.beyond import bfloat16, nested_loops, qoperator, sequences, text
+from generators.constants import constants
 from generators.control_flow import control_flow, loop, scan
 from generators.corner_cases import dtypes, multi_io, nan, non_finite, overflow_six
 from generators.gpt2 import gpt2
@@ -44,6 +45,7 @@ SMALL_MODELS: tuple[Callable[[], Generated], ...] = (
     bfloat16,
     text,
     recurrent,
+    constants,
 )
 # Each is told whether it is to have its real size.
 ARCHITECTURES: tuple[Callable[[bool], Generated], ...] = (

@@ -1,9 +1,10 @@
 //! A compiled plan for each node.
 //!
 //! tract's un-typed interpreter wires a node anew at every evaluation. Here the wiring is optimised
-//! once for the dtypes and shapes that a node meets, and kept. Inputs that are constants of the model
-//! become constants of the small plan, so that weights are packed once; small integer inputs (axes,
-//! shapes, …) do so only where the node cannot be wired without knowing them.
+//! once for the dtypes and shapes that a node meets, and kept. Weights of products become constants of the
+//! small plan, so that they are packed once; other inputs (axes, shapes, …) do so only where the node
+//! cannot be wired without knowing them. For tract rewrites what it knows to be constant, and not always
+//! to the same: it takes zero times NaN for zero.
 //!
 //! Arithmetic on float16 is done in float32 and rounded once at the end, as ONNX Runtime does it on
 //! a CPU: that is nearer to the true value, and faster where the CPU has no float16 arithmetic.
@@ -23,6 +24,28 @@ use super::repeatable::RepeatablePlan;
 const N_PLANS_MAX: usize = 8;
 /// Largest integer input that is pinned.
 const N_PINNED_ELEMENTS_MAX: usize = 64;
+
+/// Operators whose constant inputs are built into their plans.
+const WEIGHTED: &[&str] = &[
+    "Conv",
+    "ConvInteger",
+    "ConvTranspose",
+    "Einsum",
+    "GRU",
+    "GatherBlockQuantized",
+    "Gemm",
+    "LSTM",
+    "MatMul",
+    "MatMulInteger",
+    "MatMulNBits",
+    "QLinearConv",
+    "QLinearMatMul",
+    "RNN",
+];
+
+/// Operators whose plans are executed as they are wired. tract's optimiser divides by multiplying with the
+/// reciprocal, which is off in the last digit, and infinite or zero where the quotient is neither.
+const AS_WIRED: &[&str] = &["Div"];
 
 /// Operators whose result is rounded more than once if they work in float16. (One addition,
 /// multiplication or division is exact before its only rounding either way.)
@@ -197,29 +220,46 @@ impl Target<'_> {
     }
 }
 
-/// Wires and optimises one node, with as few inputs pinned as it can do with.
+/// Wires and optimises one node, with as few inputs built in as it can do with.
 fn compile(target: &Target<'_>, is_constant: &[bool], inputs: &TVec<TValue>) -> CompiledNode {
-    let key = |is_pinning: bool| -> Vec<InputKey> {
+    let is_all_constant = is_constant.iter().all(|&is_constant| is_constant);
+    let is_weighted = is_all_constant || WEIGHTED.contains(&target.op_type);
+    let build = |building_in: BuildingIn| {
         let values = inputs.iter().map(|value| value.clone().into_arc_tensor());
-        values
-            .zip(is_constant)
-            .map(|(tensor, &is_constant)| match tensor {
-                tensor if is_constant => InputKey::Constant(tensor),
-                tensor if is_pinning && is_pinnable(&tensor) => InputKey::Pinned(tensor),
-                tensor => InputKey::Variable(tensor.datum_type(), tensor.shape().into()),
-            })
-            .collect()
+        let pairs = values.zip(is_constant);
+        let key = pairs.map(|(tensor, &is_constant)| match building_in {
+            _ if is_constant && is_weighted => InputKey::Constant(tensor),
+            BuildingIn::Constants if is_constant => InputKey::Constant(tensor),
+            BuildingIn::Constants | BuildingIn::Integers if is_pinnable(&tensor) => {
+                InputKey::Pinned(tensor)
+            }
+            _ => InputKey::Variable(tensor.datum_type(), tensor.shape().into()),
+        });
+        let key: Vec<InputKey> = key.collect();
+        CompiledNode {
+            plan: build(target, &key).map_err(|error| chain(&error)),
+            correction: target.correction,
+            key,
+        }
     };
-    let build = |key: Vec<InputKey>| CompiledNode {
-        plan: build(target, &key).map_err(|error| chain(&error)),
-        correction: target.correction,
-        key,
-    };
-    let plain = build(key(false));
-    if plain.plan.is_ok() {
-        return plain;
+    let mut compiled = build(BuildingIn::Weights);
+    for more in [BuildingIn::Integers, BuildingIn::Constants] {
+        if compiled.plan.is_err() {
+            compiled = build(more);
+        }
     }
-    build(key(true))
+    compiled
+}
+
+/// What becomes a part of a plan.
+#[derive(Clone, Copy)]
+enum BuildingIn {
+    /// Constants of operators that have weights.
+    Weights,
+    /// Small integers, constant or not, as well.
+    Integers,
+    /// All constants as well.
+    Constants,
 }
 
 fn build(target: &Target<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
@@ -252,7 +292,10 @@ fn build(target: &Target<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
         }
     }
     model.select_output_outlets(&outputs)?;
-    RepeatablePlan::new(model.into_optimized()?)
+    if !AS_WIRED.contains(&target.op_type) {
+        model = model.into_optimized()?;
+    }
+    RepeatablePlan::new(model)
 }
 
 fn has_float16(model: &TypedModel, wires: &[OutletId]) -> TractResult<bool> {

@@ -173,3 +173,60 @@ fn run_computed(op_type: &str, a: &[f32], b: &[f32]) -> Vec<Tensor> {
     let inputs = [a, b].map(|values| floats(&[values.len()], values));
     model.run(&inputs, None).unwrap()
 }
+
+#[test]
+fn constants_calculate_like_values_that_are_given() {
+    let hard = [
+        f32::NAN,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        1e-39,
+        3e38,
+        -7.0,
+    ];
+    for op_type in ["Add", "Div", "Mul", "Pow", "Sub"] {
+        for constant in [0.0, 1.0, 2.0, 0.5, 1e-39, f32::INFINITY] {
+            let inputs = [floats(&[6], &hard), floats(&[1], &[constant])];
+            let given = run(node(op_type, Vec::new(), 1), &inputs.clone().map(Some)).unwrap();
+            let f32 = Some(code(DType::F32));
+            let bytes = model(node(op_type, Vec::new(), 1), &[f32, f32]);
+            let mut proto = ModelProto::decode(&*bytes).unwrap();
+            let graph = proto.graph.as_mut().unwrap();
+            graph.input.pop();
+            graph.initializer.push(TensorProto {
+                name: "x1".into(),
+                dims: vec![1],
+                data_type: f32,
+                float_data: vec![constant],
+                ..TensorProto::default()
+            });
+            let bytes = proto.encode_to_vec();
+            let options = LoadOptions::with_threads(1);
+            let mut model = Tract.load(ModelSource::Memory(&bytes), &options).unwrap();
+            let found = model.run(&inputs[..1], None).unwrap();
+            assert_eq!(all_bytes(&found), all_bytes(&given), "{op_type} {constant}");
+        }
+    }
+}
+
+#[test]
+fn many_shapes_change_no_bit() {
+    let bytes = {
+        let half = Some(DataType::Float16 as i32);
+        model(node("MatMul", Vec::new(), 1), &[half, half])
+    };
+    let half = |n_rows: usize| {
+        let values = (0..n_rows * 64).map(|i| half::f16::from_f32((i as f32 * 0.7).sin()));
+        let bytes = values.flat_map(half::f16::to_le_bytes).collect();
+        Tensor::from_vec(DType::F16, Shape::new([n_rows, 64]).unwrap(), bytes).unwrap()
+    };
+    let weights = half(64);
+    let options = LoadOptions::with_threads(1);
+    let mut model = Tract.load(ModelSource::Memory(&bytes), &options).unwrap();
+    let mut run = |n_rows| all_bytes(&model.run(&[half(n_rows), weights.clone()], None).unwrap());
+    let first = run(3);
+    for n_rows in 4..20 {
+        run(n_rows);
+    }
+    assert_eq!(run(3), first);
+}
