@@ -12,6 +12,7 @@ mod dropout;
 mod gemm;
 mod graph;
 mod limits;
+mod logarithm;
 mod message;
 mod nodewise;
 mod non_finite;
@@ -185,6 +186,8 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     register.insert("Cast", cast::build);
     register.insert("Celu", activation::celu);
     register.insert("Gemm", gemm::build);
+    register.insert("LogSoftmax", logarithm::log_softmax);
+    register.insert("Softplus", logarithm::softplus);
     register.insert("Swish", activation::swish);
     for op_type in random::OP_TYPES {
         register.insert(op_type, random::build);

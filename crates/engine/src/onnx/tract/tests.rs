@@ -179,6 +179,24 @@ fn activations_take_their_factor() {
 }
 
 #[test]
+fn logarithms_of_large_numbers_are_finite() {
+    let x = [100.0_f32, -100.0, 0.0, -3.0, 5.0];
+    let softplus = x.map(|x| x.max(0.0) + (-x.abs()).exp().ln_1p());
+    let sum: f32 = x.iter().map(|x| (x - 100.0).exp()).sum();
+    let log_softmax = x.map(|x| x - 100.0 - sum.ln());
+    for (op_type, expected) in [("Softplus", softplus), ("LogSoftmax", log_softmax)] {
+        let outputs = run(node(op_type, Vec::new(), 1), &[Some(floats(&[5], &x))]).unwrap();
+        let found = values(&outputs[0]);
+        assert!(distance(&found, &expected) < 1e-5, "{op_type}: {found:?}");
+        let outputs = run(
+            node(op_type, Vec::new(), 1),
+            &[Some(floats(&[1], &[f32::NAN]))],
+        );
+        assert!(values(&outputs.unwrap()[0])[0].is_nan(), "{op_type}");
+    }
+}
+
+#[test]
 fn bits_are_shifted_out() {
     let x = [0b1100_0101_u8, 7, 0x80, 1];
     let n_bits = [1_u8, 8, 9, 0xff];
