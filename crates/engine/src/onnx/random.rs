@@ -55,9 +55,11 @@ pub(super) fn pin_seeds(model: &mut ModelProto) -> bool {
         .iter_mut()
         .map(|function| &mut function.node);
     let main = model.graph.iter_mut().map(|graph| &mut graph.node);
-    // A node is looked at whether or not one before it draws.
-    main.chain(functions)
-        .fold(false, |is_any, nodes| pin_nodes(nodes) || is_any)
+    let mut is_any = false;
+    for nodes in main.chain(functions) {
+        is_any |= pin_nodes(nodes);
+    }
+    is_any
 }
 
 #[cfg(feature = "onnxruntime")]
