@@ -6,6 +6,7 @@
 //! | [`tree`] | one file for each directory dialect: where a record goes and what its file is called |
 //! | [`file_format`] | one file for each file format: its bytes, both ways |
 //! | [`dump`] | a directory of dump files, listed for reading |
+//! | [`regular_file`] | opening files for reading: regular files, and nothing else |
 //! | [`file_bytes`] | a file's bytes, read or mapped |
 //! | [`atomic_file`] | directories and files that appear whole or not at all |
 //! | [`removal`] | files and directories that are taken back |
@@ -22,6 +23,7 @@ pub mod file_bytes;
 pub mod file_format;
 pub mod owner;
 pub mod record;
+pub mod regular_file;
 pub mod removal;
 pub mod run_file;
 mod space;
