@@ -75,6 +75,24 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/tensor/src/cpu/avx512.rs",
 ];
 
+/// Calls that open a file for reading, which `store::regular_file` alone does.
+const OPENING: &[&str] = &[
+    "File::open(",
+    "fs::read(",
+    "fs::read_to_string(",
+    "OpenOptions::new()",
+];
+/// Files that may open others: the one place for reading, what writes, and what asks the kernel.
+const OPENING_FILES: &[&str] = &[
+    "crates/acl/src/runtime.rs",
+    "crates/analysis/src/msaccucmp/convert/batch.rs",
+    "crates/capture/src/failure.rs",
+    "crates/store/src/atomic_file/directories.rs",
+    "crates/store/src/owner.rs",
+    "crates/store/src/regular_file.rs",
+    "crates/store/src/run_file/host.rs",
+];
+
 pub(crate) fn check() -> Result<()> {
     eprintln!("== invariants");
     let mut problems = Vec::new();
@@ -105,12 +123,38 @@ fn source(name: &str, text: &str, problems: &mut Vec<String>) {
             }
         }
     }
+    if opens_files(name, text) {
+        problems.push(format!(
+            "{name}: files are opened for reading by `store::regular_file` alone"
+        ));
+    }
     let has_unsafe = text.contains("unsafe {") || text.contains("unsafe fn");
     if has_unsafe && !UNSAFE_FILES.contains(&name) {
         problems.push(format!(
             "{name}: `unsafe` outside the places that may hold it"
         ));
     }
+}
+
+/// Whether a file of the program, tests apart, opens files itself.
+fn opens_files(name: &str, text: &str) -> bool {
+    let is_program =
+        name.contains("/src/") && !name.contains("/tests") && !name.contains("_tests/");
+    if !is_program || OPENING_FILES.contains(&name) {
+        return false;
+    }
+    let program = text.split("#[cfg(test)]\nmod tests").next();
+    let mut lines = program.unwrap_or_default().lines();
+    lines.any(|line| {
+        let is_comment = line.trim_start().starts_with("//");
+        !is_comment && OPENING.iter().any(|call| calls(line, call))
+    })
+}
+
+/// Whether a line has this call; `TensorFile::open` and its like are other functions than `File::open`.
+fn calls(line: &str, call: &str) -> bool {
+    let mut places = line.match_indices(call);
+    places.any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric()))
 }
 
 fn dependencies(problems: &mut Vec<String>) -> Result<()> {

@@ -5,6 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
 use opscope_store::atomic_file::Modes;
+use opscope_store::regular_file;
 
 use super::failure::{Code, Failure};
 use super::log;
@@ -68,7 +69,7 @@ fn check_resolved(path: &Path, kind: Kind) -> Result<(), Failure> {
     let is_readable = if metadata.is_dir() {
         fs::read_dir(path).is_ok()
     } else {
-        fs::File::open(path).is_ok()
+        regular_file::open(path).is_ok()
     };
     if is_readable {
         Ok(())

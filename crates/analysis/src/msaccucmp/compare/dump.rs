@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
+use opscope_store::file_bytes::FileBytes;
 use opscope_store::file_format::dump_data::{
     TensorEntry, dtype_code, dtype_from_code, layout_code,
 };
@@ -154,11 +155,12 @@ fn array_dump(path: &Path) -> Result<Dump, Stop> {
         ));
         Stop::bare(Code::InvalidDumpData)
     };
-    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = FileBytes::open(path).map_err(|error| unreadable(error.to_string()))?;
+    let bytes = bytes.as_ref();
     if bytes.is_empty() {
         return Err(unreadable("It is empty.".to_owned()));
     }
-    let (header, _) = NpyHeader::decode(&bytes).map_err(|error| unreadable(error.to_string()))?;
+    let (header, _) = NpyHeader::decode(bytes).map_err(|error| unreadable(error.to_string()))?;
     if matches!(header.dtype, DType::String | DType::F8E5M2) {
         let message = format!("Elements of type {} are not supported.", header.dtype);
         return Err(unreadable(message));
@@ -167,7 +169,7 @@ fn array_dump(path: &Path) -> Result<Dump, Stop> {
         let message = format!("The dtype({}) does not support.", header.dtype);
         return Err(Stop::coded(Code::DataType, message));
     }
-    let array = npy::from_bytes(bytes).map_err(|error| unreadable(error.to_string()))?;
+    let array = npy::from_bytes(bytes.to_vec()).map_err(|error| unreadable(error.to_string()))?;
     let dims: Vec<u64> = array.shape().dims().iter().map(|&d| d as u64).collect();
     let entry = TensorEntry {
         data_type: dtype_code(array.dtype()).unwrap_or(u32::MAX),

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use opscope_store::file_format::npy;
+use opscope_store::regular_file;
 use opscope_tensor::Tensor;
 
 use super::super::array::Array;
@@ -94,7 +95,8 @@ fn read(path: &Path) -> Result<FileArray, Stop> {
         ));
         Stop::bare(Code::InvalidDumpData)
     };
-    let bytes = std::fs::read(path).map_err(|error| invalid(error.to_string()))?;
+    let n_bytes = regular_file::check(path).map_or(0, |metadata| metadata.len());
+    let bytes = regular_file::read(path, n_bytes).map_err(|error| invalid(error.to_string()))?;
     if bytes.is_empty() {
         return Err(invalid("It is empty.".to_owned()));
     }
