@@ -107,10 +107,18 @@ pub(crate) fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError
             found: tensor.dtype(),
         });
     }
-    if !value.admits(tensor.shape()) {
-        return Err(shape_error(value, tensor.shape()));
+    check_shape(value, tensor.shape())
+}
+
+/// Whether the extents of an input fit what the model declares.
+///
+/// # Errors
+/// [`InputError::Shape`] if they do not.
+pub fn check_shape(value: &ValueInfo, shape: &Shape) -> Result<(), InputError> {
+    match value.admits(shape) {
+        true => Ok(()),
+        false => Err(shape_error(value, shape)),
     }
-    Ok(())
 }
 
 fn shape_error(value: &ValueInfo, found: &Shape) -> InputError {
