@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use opscope_store::file_bytes::FileBytes;
+use opscope_store::dump::mindspore::open_named;
 use opscope_store::file_format::statistic_csv::{self, Table};
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb};
 use opscope_store::record::graph::{Graph, TensorType, ValueType};
@@ -27,13 +27,7 @@ pub fn open(path: &Path) -> Result<Option<Beside>, StoreError> {
         .file_name()
         .is_some_and(|name| name == STATISTIC_FILE_NAME);
     let extension = path.extension().and_then(|e| e.to_str());
-    let bytes = || {
-        FileBytes::open(path).map_err(|source| StoreError::Io {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        })
-    };
+    let bytes = || open_named(path);
     let corrupt = |format, source| StoreError::Corrupt {
         format,
         path: path.to_owned(),

@@ -42,6 +42,14 @@ pub(crate) fn duration(duration: Duration) -> String {
     format!("{value:.n_decimals$} {unit}")
 }
 
+/// A number with the noun for one or for several.
+pub(crate) fn count_as(n: u64, [one, several]: [&str; 2]) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {several}"),
+    }
+}
+
 /// A count with its noun: `1 file`, `2 files`.
 pub(crate) fn count(n: u64, noun: &str) -> String {
     if n == 1 {

@@ -5,6 +5,7 @@ mod commands;
 mod engine;
 mod exit;
 mod format;
+mod passed_over;
 mod progress;
 
 use std::ffi::OsString;

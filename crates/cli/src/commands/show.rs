@@ -14,7 +14,7 @@ use opscope_analysis::describe::{self, FileDescription, RecordDescription, Tenso
 use opscope_analysis::mindspore::overview as mindspore_overview;
 use opscope_analysis::overview::{self, Overview};
 use opscope_analysis::{Element, FileKind, default_jobs};
-use opscope_store::file_format::stats_csv;
+use opscope_store::dump::PassedOver;
 use opscope_store::{StoreError, dump, run_file};
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ use json::{file_json, overview_json};
 pub(crate) use json::{finding_json, tensor_json};
 
 use crate::exit::{Failure, PARTIAL, UNREADABLE, chain};
-use crate::format;
+use crate::{format, passed_over};
 
 /// Show what is in a dump file or in a directory of them
 ///
@@ -75,21 +75,34 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             print_overview(&overview)?;
         }
+        passed_over::print(&mut stdout().lock(), &overview.passed_over)?;
         runs::print(&mut stdout().lock(), &runs)?;
     }
     let n_shown = overview.n_files + (tables.len() + runs.len()) as u64;
-    verdict(&arguments.path, n_shown, &overview.errors)
+    let Overview {
+        errors,
+        passed_over,
+        ..
+    } = &overview;
+    verdict(&arguments.path, n_shown, errors, passed_over)
 }
 
 fn show_file(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(beside) = opscope_analysis::graph::open(&arguments.path)? {
         return graph::show(&arguments.path, &beside, arguments.json);
     }
-    if let Some(table) = stats_csv::read_file(&arguments.path)? {
-        return statistics::show(&arguments.path, &table, arguments.json);
+    let mut listing = dump::list_file(&arguments.path);
+    if let Some(error) = listing.errors.pop() {
+        return Err(error.into());
     }
-    let (tables, _) =
-        opscope_analysis::statistics::of_listing(&mut dump::list_file(&arguments.path));
+    let is_step_table = !listing.step_tables.is_empty();
+    let (tables, errors) = opscope_analysis::statistics::of_listing(&mut listing);
+    if let Some(error) = errors.into_iter().next() {
+        return Err(error.into());
+    }
+    if let ([table], false) = (&tables[..], is_step_table) {
+        return statistics::show(&arguments.path, &table.table, arguments.json);
+    }
     if !tables.is_empty() {
         let rows = serde_json::json!({ "path": arguments.path, "statistics": statistics::to_json(&tables) });
         return match arguments.json {
@@ -106,12 +119,14 @@ fn show_file(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// What a directory of which `n` things and these errors were shown comes to.
-fn verdict(path: &Path, n: u64, errors: &[StoreError]) -> Result<(), Failure> {
+fn verdict(
+    path: &Path,
+    n: u64,
+    errors: &[StoreError],
+    passed_over: &[PassedOver],
+) -> Result<(), Failure> {
     match (n, errors.is_empty()) {
-        (0, true) => {
-            let message = format!("`{}` holds no dump files", path.display());
-            Err(Failure::message(UNREADABLE, message))
-        }
+        (0, true) => Err(Failure::nothing_at(path, passed_over)),
         (_, true) => Ok(()),
         (0, false) => Err(Failure::silent(UNREADABLE)),
         (_, false) => Err(Failure::silent(PARTIAL)),
@@ -306,8 +321,12 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
             n => format!("{n} directories"),
         }
     )?;
-    if overview.n_record_files > 0 {
-        let files = format::count(overview.n_record_files, "file");
+    print_record_files(&mut out, overview.n_record_files)
+}
+
+fn print_record_files(out: &mut impl Write, n_record_files: u64) -> Result<(), Failure> {
+    if n_record_files > 0 {
+        let files = format::count(n_record_files, "file");
         writeln!(out, "{files} with overflow records: see `opscope overflow`")?;
     }
     Ok(())

@@ -20,7 +20,7 @@ use crate::record::{Record, Side};
 use self::cells::Cells;
 use self::number::general;
 
-pub use self::parse::{FORMAT_NAME, Table, parse, read_file};
+pub use self::parse::{FORMAT_NAME, Table, may_be_table, parse, read_file, read_if_table};
 pub use self::subject::Subject;
 
 /// What every header line begins with.

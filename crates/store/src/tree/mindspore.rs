@@ -238,6 +238,13 @@ pub fn kernel_args_file_name(full_name: &str) -> String {
     format!("{short}.{name}.json")
 }
 
+/// Whether a file's name is that of an operator's arguments.
+pub fn is_kernel_args(file_name: &str) -> bool {
+    let stem = file_name.strip_suffix(".json").unwrap_or_default();
+    let parts: Vec<&str> = stem.split('.').collect();
+    matches!(parts[..], [short, name] if !short.is_empty() && !name.is_empty())
+}
+
 /// The last part of a full name without its number: `Conv2D` of `Default/conv-Conv2d/Conv2D-op0`.
 pub fn short_name(full_name: &str) -> &str {
     let last = full_name.rsplit('/').next().unwrap_or(full_name);

@@ -9,9 +9,11 @@ use opscope_store::run_file::FoundRun;
 use opscope_store::tree::mindspore::TensorFileName;
 use serde_json::{Value, json};
 
-use super::{print_errors, print_json, runs, tensor_json, time, verdict};
+use super::{
+    print_errors, print_json, print_record_files, runs, statistics, tensor_json, time, verdict,
+};
 use crate::exit::{Failure, chain};
-use crate::format;
+use crate::{format, passed_over};
 
 pub(super) fn show(
     path: &Path,
@@ -21,15 +23,25 @@ pub(super) fn show(
 ) -> Result<(), Failure> {
     if is_json {
         let mut result = overview_json(path, overview);
+        if !overview.tables.is_empty() {
+            result["runtime_statistics"] = statistics::to_json(&overview.tables);
+        }
         result["runs"] = runs::to_json(runs);
         print_json(&result)?;
     } else {
         print_errors(&overview.errors);
         print_overview(overview)?;
-        runs::print(&mut stdout().lock(), runs)?;
+        if !overview.tables.is_empty() {
+            writeln!(stdout())?;
+            statistics::print(&overview.tables)?;
+        }
+        let mut out = stdout().lock();
+        print_record_files(&mut out, overview.n_record_files)?;
+        passed_over::print(&mut out, &overview.passed_over)?;
+        runs::print(&mut out, runs)?;
     }
-    let n = overview.records.len() + overview.graphs.len();
-    verdict(path, n as u64, &overview.errors)
+    let n = overview.records.len() + overview.graphs.len() + overview.tables.len();
+    verdict(path, n as u64, &overview.errors, &overview.passed_over)
 }
 
 /// What a file's name says.
@@ -187,6 +199,8 @@ fn overview_json(path: &Path, overview: &MindSporeOverview) -> Value {
         "bytes": overview.n_bytes,
         "statistics_rows": overview.n_rows,
         "ranks": overview.ranks,
+        "overflow_record_files": overview.n_record_files,
+        "passed_over": passed_over::to_json(&overview.passed_over),
         "operator_executions": count(RunKind::Operator),
         "parameters": count(RunKind::Parameter),
         "constants": count(RunKind::Constant),

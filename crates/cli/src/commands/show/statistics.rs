@@ -50,9 +50,9 @@ pub(super) fn to_json(all: &[OperatorStatistics]) -> Value {
     let one = |one: &OperatorStatistics| {
         json!({
             "step": one.step,
-            "task_id": one.name.task_id,
-            "op_type": one.name.op_type,
-            "op_name": one.name.op_name,
+            "task_id": one.name.as_ref().map(|name| name.task_id),
+            "op_type": one.name.as_ref().map(|name| &name.op_type),
+            "op_name": one.name.as_ref().map_or(&one.file_name, |name| &name.op_name),
             "rows": rows_json(&one.table),
         })
     };
@@ -64,13 +64,20 @@ fn rows(one: &OperatorStatistics) -> impl Iterator<Item = Vec<String>> + '_ {
         .step
         .map_or_else(|| "-".to_owned(), |step| step.to_string());
     one.table.rows.iter().map(move |cells| {
-        let name = &one.name;
-        let start = [
-            step.clone(),
-            name.task_id.to_string(),
-            name.op_type.clone(),
-            name.op_name.clone(),
-        ];
+        let start = match &one.name {
+            Some(name) => [
+                step.clone(),
+                name.task_id.to_string(),
+                name.op_type.clone(),
+                name.op_name.clone(),
+            ],
+            None => [
+                step.clone(),
+                "-".to_owned(),
+                String::new(),
+                one.file_name.clone(),
+            ],
+        };
         start.into_iter().chain(cells.iter().cloned()).collect()
     })
 }
