@@ -82,6 +82,7 @@ pub fn measure(sides: Sides<'_>, config: Config, options: Options) -> Comparison
         }
     }
     comparison.skips.extend(super::skips::of_matching(sides));
+    comparison.passed_over = super::skips::passed_over(sides);
     comparison
 }
 

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
+use opscope_store::dump::{PassReason, PassedOver};
 use opscope_store::record;
 use opscope_store::record::graph::Graph;
 use opscope_tensor::{DType, Layout};
@@ -33,6 +34,8 @@ pub struct Side {
     pub value_names: HashSet<String>,
     /// What could not be read and belongs to no run.
     pub problems: Vec<String>,
+    /// Files that were not read as a part of the dump, and overflow records, of which there are no tensors.
+    pub passed_over: Vec<PassedOver>,
 }
 
 /// Which rank, model and step an execution belongs to.
@@ -161,6 +164,7 @@ impl Side {
         let catalogue = catalogue::open(path, n_threads)?;
         let mut side = Side {
             root: path.to_owned(),
+            passed_over: catalogue.passed_over,
             ..Side::default()
         };
         let mut problems: HashMap<PathBuf, String> = HashMap::new();
@@ -174,6 +178,11 @@ impl Side {
         let mut of_key: HashMap<Key, usize> = HashMap::new();
         for item in catalogue.items {
             if item.kind == ItemKind::OverflowRecord {
+                // A damaged one is told of as such.
+                if !problems.contains_key(&item.path) {
+                    let (path, reason) = (item.path, PassReason::OverflowRecord);
+                    side.passed_over.push(PassedOver { path, reason });
+                }
                 continue;
             }
             let problem = problems.remove(&item.path);
@@ -181,6 +190,8 @@ impl Side {
         }
         side.problems = problems.into_values().collect();
         side.problems.sort();
+        side.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
+        side.passed_over.dedup();
         for run in &mut side.runs {
             run.slots.sort_by_key(|slot| (slot.side, slot.index));
         }

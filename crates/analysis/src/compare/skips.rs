@@ -2,7 +2,8 @@
 
 use super::matching::{MissingSlot, Reason, RunPair, Unmatched};
 use super::measure::Sides;
-use super::result::{OperatorName, Skip};
+use super::result::{OperatorName, PassedOverFile, Skip};
+use super::side::Side;
 
 /// Reason of a slot that only one side has.
 pub(super) const MISSING_SLOT: &str = "missing_slot";
@@ -19,8 +20,7 @@ pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
         let slots = pair.missing.iter();
         slots.map(move |slot| of_slot(sides, pair, *slot))
     });
-    let problems = [("target", sides.target), ("golden", sides.golden)];
-    let problems = problems.into_iter().flat_map(|(name, side)| {
+    let problems = named_sides(sides).flat_map(|(name, side)| {
         side.problems.iter().map(move |message| Skip {
             side: name.to_owned(),
             reason: "damaged".to_owned(),
@@ -29,6 +29,25 @@ pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
         })
     });
     unmatched.chain(missing).chain(problems).collect()
+}
+
+/// The files of all sides that hold nothing to compare.
+pub(super) fn passed_over(sides: Sides<'_>) -> Vec<PassedOverFile> {
+    let all = named_sides(sides).flat_map(|(name, side)| {
+        side.passed_over.iter().map(move |one| PassedOverFile {
+            side: name.to_owned(),
+            path: one.path.display().to_string(),
+            reason: one.reason.name().to_owned(),
+        })
+    });
+    all.collect()
+}
+
+fn named_sides(sides: Sides<'_>) -> impl Iterator<Item = (&'static str, &Side)> {
+    let reference = sides.reference.map(|(side, _)| ("reference", side));
+    [("target", sides.target), ("golden", sides.golden)]
+        .into_iter()
+        .chain(reference)
 }
 
 /// The pairs of a matching by the first of their executions on a side.

@@ -6,6 +6,8 @@ use crate::compare::result::{
 };
 use crate::compare::verdict::is_output_slot;
 
+/// The reason of skips that are the files' fault.
+const DAMAGED: &str = "damaged";
 /// Numbers of a verdict's line.
 const N_WORST: usize = 2;
 
@@ -26,7 +28,17 @@ pub fn verdict(comparison: &Comparison) -> String {
     });
     let Some((cause, operator, slot)) = found else {
         let [n, ..] = summary.slots;
-        return format!("{level}: all {n} compared slots agree");
+        let all = format!("{level}: all {n} compared slots agree");
+        return match comparison
+            .skips
+            .iter()
+            .filter(|skip| skip.reason == DAMAGED)
+            .count()
+        {
+            0 => all,
+            1 => format!("{all}; 1 more thing could not be read"),
+            n => format!("{all}; {n} more things could not be read"),
+        };
     };
     let at = format!("{} {}", of_operator(operator), slot.slot);
     let numbers = worst_numbers(slot).join(", ");
