@@ -142,6 +142,9 @@ impl Run {
     }
 }
 
+/// Most names of operators before fusion, of all executions together.
+const N_ORIGINALS_MAX: usize = 1 << 22;
+
 /// Which items belong to one execution.
 type Key = (
     RunPlace,
@@ -183,6 +186,7 @@ impl Side {
         side.problems.sort();
         for run in &mut side.runs {
             run.slots.sort_by_key(|slot| (slot.side, slot.index));
+            keep_first(&mut run.original_names);
         }
         side.described = Graphs::of(&mut side, &catalogue.graphs);
         side.name_originals();
@@ -230,9 +234,7 @@ impl Side {
         });
         let slot = Slot::of(item, problem);
         let run = &mut self.runs[run];
-        if let Some((name, _)) = &slot.original
-            && !run.original_names.contains(name)
-        {
+        if let Some((name, _)) = &slot.original {
             run.original_names.push(name.clone());
         }
         run.slots.push(slot);
@@ -240,22 +242,30 @@ impl Side {
 
     /// Takes names of operators before fusion from descriptions: they have all of them, files only those that made
     /// outputs, and tables of statistics none.
+    ///
+    /// A description is read once, and every execution gets its names: their number has a bound of its own.
     fn name_originals(&mut self) {
+        let mut n_names = 0;
         for index in 0..self.runs.len() {
             let Some((_, graph, operator)) = self.description_of(index) else {
                 continue;
             };
             let operator = &graph.operators[operator];
+            n_names += operator.original_names.len() + operator.original_outputs.len();
+            if n_names > N_ORIGINALS_MAX {
+                let name = &self.runs[index].op_name;
+                self.problems.push(format!(
+                    "operators before fusion: more than {N_ORIGINALS_MAX} names; those of `{name}` and later ones are not read"
+                ));
+                return;
+            }
             let (mut names, outputs) = (
                 operator.original_names.clone(),
                 operator.original_outputs.clone(),
             );
             let run = &mut self.runs[index];
-            for name in std::mem::take(&mut run.original_names) {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
+            names.append(&mut run.original_names);
+            keep_first(&mut names);
             run.original_names = names;
             for slot in run
                 .slots
@@ -296,6 +306,14 @@ impl Slot {
             problem,
             item,
         }
+    }
+}
+
+/// Leaves each name where it stands first.
+fn keep_first(names: &mut Vec<String>) {
+    if names.len() > 1 {
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
     }
 }
 
