@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use opscope_store::visible::visible;
+
 /// Environment variable with the lowest severity that is shown: 0 debug, 1 info, 2 warning, 3 error,
 /// 4 nothing.
 const LEVEL: &str = "ASCEND_GLOBAL_LOG_LEVEL";
@@ -38,7 +40,7 @@ impl Log {
     #[expect(clippy::print_stderr, reason = "standard error is where it goes")]
     fn line(self, severity: u32, name: &str, text: &dyn fmt::Display) {
         if severity >= self.level {
-            eprintln!("opscope: {name}: {text}");
+            eprintln!("opscope: {name}: {}", visible(&text.to_string()));
         }
     }
 }

@@ -8,6 +8,7 @@ use opscope_engine::{EngineError, GraphKind, LoadOptions, LoadedModel, ModelSour
 use opscope_store::file_format::run_json::{Program, RunRecord};
 use serde_json::{Map, Value, json};
 
+use crate::console::tell;
 use crate::exit::{Failure, USAGE};
 
 /// Which engine.
@@ -73,13 +74,12 @@ impl EngineArguments {
 }
 
 /// Says which engine it is, unless `is_quiet`, and what was wrong with another one.
-#[expect(clippy::print_stderr, reason = "talk goes to standard error")]
 fn tell(chosen: &Chosen, is_quiet: bool) {
     if let Some(warning) = &chosen.warning {
-        eprintln!("opscope: warning: {warning}");
+        tell!("opscope: warning: {warning}");
     }
     if !is_quiet {
-        eprintln!("opscope: engine: {}", chosen.reason);
+        tell!("opscope: engine: {}", chosen.reason);
     }
 }
 

@@ -5,6 +5,8 @@ use std::time::Duration;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::Value;
 
+use crate::console;
+
 /// Bytes in decimal units with three significant digits.
 pub(crate) fn bytes(n: u64) -> String {
     if n < 1000 {
@@ -85,8 +87,9 @@ pub(crate) fn table(header: &[&str], right: &[&str], rows: Vec<Vec<String>>) -> 
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.to_vec());
-    table.add_rows(rows);
+    table.set_header(header.iter().map(console::shown));
+    let cells = |row: Vec<String>| row.into_iter().map(console::shown).collect::<Vec<_>>();
+    table.add_rows(rows.into_iter().map(cells));
     for (i, name) in header.iter().enumerate() {
         if let Some(column) = table.column_mut(i) {
             column.set_padding((0, 2));

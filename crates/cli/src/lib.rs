@@ -2,18 +2,19 @@
 
 mod arguments;
 mod commands;
+mod console;
 mod engine;
 mod exit;
 mod format;
 mod progress;
 
 use std::ffi::OsString;
-use std::io::{Write, stdout};
 use std::sync::Once;
 
 use clap::{Parser, Subcommand};
 
 use crate::commands::{compare, config, convert, dump, msaccucmp, op, overflow, replay, show};
+use crate::console::tell;
 use crate::exit::Failure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
@@ -46,17 +47,33 @@ enum Command {
 /// something else beside this should start a process.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     opscope_engine::disable_telemetry();
-    let code = match Cli::try_parse_from(accept_single_dash(arguments)) {
+    let arguments = accept_single_dash(arguments);
+    let code = match Cli::try_parse_from(&arguments) {
         Ok(cli) => execute(&cli.command),
         Err(error) => {
             // There is nobody to tell that the output is closed.
-            let _ = error.print();
+            let _ = match error.use_stderr() {
+                true => console::tell_lines(&usage(&arguments, &error)),
+                false => error.print(),
+            };
             u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
         }
     };
     // Only a binary's own end does this.
-    let _ = stdout().flush();
+    let _ = console::flush();
     code
+}
+
+/// What is wrong with the arguments. The message repeats some of them, among lines of its own: it is made of
+/// arguments that are one line each.
+fn usage(arguments: &[OsString], error: &clap::Error) -> String {
+    let visible = arguments
+        .iter()
+        .map(|argument| console::shown(argument.to_string_lossy()));
+    match Cli::try_parse_from(visible) {
+        Err(same) if same.kind() == error.kind() => same.render().to_string(),
+        _ => error.render().to_string(),
+    }
 }
 
 fn execute(command: &Command) -> u8 {
@@ -111,16 +128,15 @@ fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
     arguments.into_iter().map(long).collect()
 }
 
-#[expect(clippy::print_stderr, reason = "errors go to standard error")]
 fn report(failure: &Failure) -> u8 {
     if failure.is_broken_pipe() {
         return 0;
     }
     if let Some(error) = &failure.error {
-        eprintln!("opscope: {error:#}");
+        tell!("opscope: {error:#}");
     }
     if let Some(hint) = &failure.hint {
-        eprintln!("  hint: {hint}");
+        tell!("  hint: {hint}");
     }
     failure.code
 }

@@ -12,6 +12,7 @@
 //! | [`temporary`] | names of files that are being written, and removing what killed processes left of them |
 //! | [`owner`] | which process something belongs to |
 //! | [`run_file`] | the record of a run that lies beside its dump |
+//! | [`visible`] | text from files, so that a terminal shows it and does nothing else |
 //!
 //! Nothing here knows an engine, a configuration or a thread.
 
@@ -27,6 +28,7 @@ pub mod run_file;
 mod space;
 pub mod temporary;
 pub mod tree;
+pub mod visible;
 
 pub use error::{FormatError, StoreError};
 pub use space::{Space, space};

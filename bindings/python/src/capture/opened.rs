@@ -12,7 +12,7 @@ use opscope_store::run_file::RunFile;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-use super::request::Request;
+use super::request::{Request, one_line};
 use super::run_record;
 
 /// The device that operators of the CPU are said to run on.
@@ -111,7 +111,7 @@ impl Opened {
 }
 
 fn refused(error: StoreError) -> PyErr {
-    PyOSError::new_err(error.to_string())
+    PyOSError::new_err(one_line(error))
 }
 
 /// A sink at the first place that is usable. Where files may never come, no directory is made for them

@@ -7,6 +7,7 @@ use opscope_capture::{FailureDetail, Plan, Purpose, Sides, Steps};
 use opscope_config::dialect::acl;
 use opscope_config::{Environment, Issue, Severity, check_nesting};
 use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::visible::visible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -103,9 +104,14 @@ pub(super) fn check_acl_json(text: &str) -> PyResult<bool> {
 pub(super) fn tell(issue: &Issue) -> String {
     let (item, message) = (&issue.item, &issue.message);
     match item.as_str() {
-        "" => message.clone(),
-        _ => format!("{item}: {message}"),
+        "" => one_line(message),
+        _ => one_line(format_args!("{item}: {message}")),
     }
+}
+
+/// A message for an exception, which ends on a terminal: text from files does nothing there.
+pub(super) fn one_line(message: impl std::fmt::Display) -> String {
+    visible(&message.to_string()).into_owned()
 }
 
 /// Names of purposes, as Python has them.

@@ -23,7 +23,7 @@ use super::memory::Lender;
 use super::mindspore::{Place, request as mindspore_request};
 use super::opened::Opened;
 use super::report;
-use super::request::{Request, name_of};
+use super::request::{Request, name_of, one_line};
 use super::run_record;
 use super::shared::{Shared, tidy};
 use super::watch::Watch;
@@ -146,7 +146,7 @@ impl Session {
     /// Writes a description of a graph beside the dump.
     fn describe(&self, py: Python<'_>, name: &str, text: &str) -> PyResult<()> {
         let written = py.detach(|| self.write_description(name, text));
-        written.map_err(|error| PyOSError::new_err(error.to_string()))
+        written.map_err(|error| PyOSError::new_err(one_line(error)))
     }
 
     /// Writes a text into the dump's directory, which takes the place of one that is there.
@@ -161,7 +161,7 @@ impl Session {
             self.creator
                 .replace_file(&self.root.join(file_name), &[text.as_bytes()])
         });
-        written.map_err(|error| PyOSError::new_err(error.to_string()))
+        written.map_err(|error| PyOSError::new_err(one_line(error)))
     }
 
     /// What is kept: `values`, `watch`, `overflow`, `exception_brief` and so on.

@@ -3,7 +3,7 @@
 mod check;
 mod explain;
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use opscope_config::dialect::acl::{self, AclConfig};
@@ -13,6 +13,7 @@ use opscope_config::{ConfigError, Environment, Issue, Severity, check_nesting, r
 use serde_json::{Value, json};
 
 use super::mindspore_target::MindSporeTarget;
+use crate::console::{self, line};
 use crate::exit::{Failure, UNREADABLE, USAGE, chain};
 use crate::format;
 
@@ -187,19 +188,19 @@ impl Verdict {
 
     /// The issues, one on a line, and a closing line.
     fn print(&self, path: &Path) -> Result<(), Failure> {
-        let mut out = stdout().lock();
+        let mut out = console::out();
         let file = path.display();
         for issue in self.issues() {
-            writeln!(out, "{file}:{issue}")?;
+            line!(out, "{file}:{issue}")?;
         }
         match self {
-            Verdict::Unreadable(error) => writeln!(out, "{file}: error: {}", chain(error))?,
-            Verdict::Refused(..) => writeln!(out, "{file}: refused, {}", self.counts())?,
+            Verdict::Unreadable(error) => line!(out, "{file}: error: {}", chain(error))?,
+            Verdict::Refused(..) => line!(out, "{file}: refused, {}", self.counts())?,
             Verdict::Accepted(config) => {
                 let mode = self.mode().unwrap_or("nothing to dump");
                 let counts = self.counts();
                 let dialect = config.dialect().name();
-                writeln!(out, "{file}: accepted ({dialect}: {mode}), {counts}")?;
+                line!(out, "{file}: accepted ({dialect}: {mode}), {counts}")?;
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! `opscope convert`.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use opscope_analysis::convert::{self, OutputKind, Pick, Relayout};
@@ -11,6 +11,7 @@ use opscope_tensor::{Layout, Shape};
 use serde_json::json;
 
 use crate::arguments::{ModeArguments, compression, layout, shape};
+use crate::console::{self, line, tell};
 use crate::exit::{Failure, PARTIAL, UNREADABLE, USAGE, chain};
 use crate::{format, progress};
 
@@ -188,7 +189,6 @@ fn options(arguments: &Arguments, paths: &[PathBuf]) -> Result<convert::Options,
     })
 }
 
-#[expect(clippy::print_stderr, reason = "failures go to standard error")]
 fn print(
     arguments: &Arguments,
     sources: &[convert::Source],
@@ -211,15 +211,15 @@ fn print(
             "bytes_written": report.n_bytes_written,
             "failures": failures,
         });
-        writeln!(stdout(), "{result:#}")?;
+        console::print_json(&result)?;
         return Ok(());
     }
     for (path, error) in failures {
         // Errors of a whole file name it themselves.
         if error.contains(path.as_str()) {
-            eprintln!("opscope: {error}");
+            tell!("opscope: {error}");
         } else {
-            eprintln!("opscope: `{path}`: {error}");
+            tell!("opscope: `{path}`: {error}");
         }
     }
     let mut made = vec![format::count(report.n_arrays, "array")];
@@ -229,8 +229,8 @@ fn print(
     ] {
         made.extend((n > 0).then(|| format::count(n, noun)));
     }
-    writeln!(
-        stdout(),
+    line!(
+        console::out(),
         "{} of {} converted to {}, {} in `{}`",
         report.n_converted,
         format::count(sources.len() as u64, "file"),

@@ -49,6 +49,7 @@ pub(crate) use self::request::{Request, Sinks};
 pub(crate) use self::run_record::{Recording, model_file};
 use super::mindspore_target::MindSporeTarget;
 use crate::arguments::{ModeArguments, NamedFile, NamedShape, named_file, named_shape};
+use crate::console::tell;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
 use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL};
 use crate::progress;
@@ -499,10 +500,9 @@ fn view<'a>(model: &'a dyn LoadedModel, inputs: &'a [String]) -> GraphView<'a> {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 fn warn_of_runs(model: &mut dyn LoadedModel) {
     for warning in model.take_warnings() {
-        eprintln!("opscope: warning: {warning}");
+        tell!("opscope: warning: {warning}");
     }
 }
 
@@ -573,17 +573,17 @@ fn at_step(error: EngineError, step: u64) -> Failure {
 }
 
 /// Says what the plan names and the model lacks.
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 fn warn_unmatched(selected: &Selected, id: &ModelId, model: &dyn LoadedModel, target: &Target) {
     if !selected.is_model_matched && matches!(target, Target::Acl(_)) {
-        eprintln!(
+        tell!(
             "opscope: warning: the configuration selects other models only; this one is `{}` \
              (graph `{}`)",
-            id.file_stem, id.graph_name
+            id.file_stem,
+            id.graph_name
         );
     }
     for text in &selected.unused_rules {
-        eprintln!("opscope: warning: [DataDump] Unused Kernel in json: {text}");
+        tell!("opscope: warning: [DataDump] Unused Kernel in json: {text}");
     }
     for name in &selected.unmatched {
         let lower = name.to_lowercase();
@@ -598,6 +598,6 @@ fn warn_unmatched(selected: &Selected, id: &ModelId, model: &dyn LoadedModel, ta
         let hint = alike
             .map(|known| format!("; there is `{known}`"))
             .unwrap_or_default();
-        eprintln!("opscope: warning: the model has no operator `{name}`{hint}");
+        tell!("opscope: warning: the model has no operator `{name}`{hint}");
     }
 }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::dump::{
     self, InputSource, Outcome, Recording, Request, RunArguments, Sinks, Subject, model_file,
 };
+use crate::console::tell;
 use crate::engine::EngineInUse;
 use crate::exit::{Failure, UNREADABLE, USAGE};
 
@@ -145,10 +146,9 @@ fn report(ends: &[End], is_json: bool) -> Result<(), Failure> {
     dump::print_json(&json!({ "operators": operators }))
 }
 
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 fn warn_if_nothing(request: &Request) {
     if request.is_nothing() {
-        eprintln!(
+        tell!(
             "opscope: warning: the configuration selects no single operators; `dump_op_switch` is off"
         );
     }

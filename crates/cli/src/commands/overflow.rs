@@ -1,6 +1,6 @@
 //! `opscope overflow`.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use opscope_analysis::convert::{self, OutputKind};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::show::{finding_json, tensor_json, tensor_table, time};
 use crate::arguments::ModeArguments;
+use crate::console::{self, line, tell};
 use crate::exit::{FOUND, Failure, PARTIAL, UNREADABLE, USAGE, chain};
 use crate::format;
 
@@ -106,28 +107,27 @@ fn write(
     overflow::export(&overflows, &options).map_err(|error| Failure::new(USAGE, error))
 }
 
-#[expect(clippy::print_stderr, reason = "unreadable files go to standard error")]
 fn tell_errors(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) {
     for error in &scan.errors {
-        eprintln!("opscope: {}", chain(error));
+        tell!("opscope: {}", chain(error));
     }
     for error in shown
         .iter()
         .filter_map(|shown| shown.operator.as_ref()?.as_ref().err())
     {
-        eprintln!("opscope: {error}");
+        tell!("opscope: {error}");
     }
     for failure in export.iter().flat_map(|export| &export.report.failures) {
         let path = failure.path.display();
-        eprintln!("opscope: `{path}`: {}", chain(&failure.error));
+        tell!("opscope: `{path}`: {}", chain(&failure.error));
     }
 }
 
 fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) -> Result<(), Failure> {
-    let mut out = stdout().lock();
+    let mut out = console::out();
     if scan.overflows.is_empty() {
         let files = format::count(scan.n_record_files, "file");
-        writeln!(out, "no overflow ({files} with records)")?;
+        line!(out, "no overflow ({files} with records)")?;
         return Ok(());
     }
     let header = [
@@ -142,14 +142,15 @@ fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) -> Result<()
     writeln!(out, "{}", table.trim_fmt())?;
     for (i, shown) in shown.iter().enumerate() {
         if let Some(Ok(file)) = &shown.operator {
-            writeln!(out, "\n#{} {}", i + 1, file.path.display())?;
+            writeln!(out)?;
+            line!(out, "#{} {}", i + 1, file.path.display())?;
             writeln!(out, "{}", tensor_table(&file.tensors).trim_fmt())?;
         }
     }
     let n = scan.overflows.len();
     writeln!(out, "\n{} in all", format::count(n as u64, "overflow"))?;
     if n > shown.len() {
-        writeln!(
+        line!(
             out,
             "the first {} are shown; `-n {n}` shows all",
             shown.len()
@@ -157,7 +158,7 @@ fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) -> Result<()
     }
     if let Some(export) = export {
         let report = &export.report;
-        writeln!(
+        line!(
             out,
             "{} and {} written beside `{}`",
             format::count(report.n_records, "record"),
@@ -222,7 +223,7 @@ fn print_json(
         "summary": export.map(|export| &export.summary),
         "errors": scan.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
     });
-    writeln!(stdout(), "{result:#}")?;
+    console::print_json(&result)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ mod mindspore;
 mod runs;
 mod statistics;
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -21,6 +21,7 @@ use serde_json::Value;
 use json::{file_json, overview_json};
 pub(crate) use json::{finding_json, tensor_json};
 
+use crate::console::{self, line, tell};
 use crate::exit::{Failure, PARTIAL, UNREADABLE, chain};
 use crate::format;
 
@@ -71,11 +72,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         if overview.n_files > 0 || !overview.errors.is_empty() || tables.is_empty() {
             if !tables.is_empty() {
-                writeln!(stdout())?;
+                writeln!(console::out())?;
             }
             print_overview(&overview)?;
         }
-        runs::print(&mut stdout().lock(), &runs)?;
+        runs::print(&mut console::out(), &runs)?;
     }
     let n_shown = overview.n_files + (tables.len() + runs.len()) as u64;
     verdict(&arguments.path, n_shown, &overview.errors)
@@ -119,7 +120,7 @@ fn verdict(path: &Path, n: u64, errors: &[StoreError]) -> Result<(), Failure> {
 }
 
 fn print_file(file: &FileDescription) -> Result<(), Failure> {
-    let mut out = stdout().lock();
+    let mut out = console::out();
     print_header(&mut out, file)?;
     for record in &file.records {
         print_record(&mut out, record)?;
@@ -132,20 +133,20 @@ fn print_file(file: &FileDescription) -> Result<(), Failure> {
 
 fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Failure> {
     if file.kind != FileKind::DumpData {
-        writeln!(out, "format    {}", file.kind.name())?;
+        line!(out, "format    {}", file.kind.name())?;
     }
     if !file.op_name.is_empty() || file.kind == FileKind::DumpData {
-        writeln!(out, "operator  {}", file.op_name)?;
+        line!(out, "operator  {}", file.op_name)?;
     }
     if let Some(name) = &file.array_name {
         mindspore::print_name(out, name)?;
     }
     if file.kind == FileKind::DumpData {
         let time = time(file.dump_time);
-        writeln!(out, "made      {time} (version {})", file.version)?;
+        line!(out, "made      {time} (version {})", file.version)?;
     }
     let n_bytes = file.n_decompressed.unwrap_or(file.n_bytes);
-    writeln!(
+    line!(
         out,
         "size      {}{} ({} header, {} payload)",
         format::bytes(file.n_bytes),
@@ -156,14 +157,14 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Fail
         format::bytes(n_bytes.saturating_sub(file.n_start))
     )?;
     for (name, value) in &file.attrs {
-        writeln!(out, "attribute {name} = {value}")?;
+        line!(out, "attribute {name} = {value}")?;
     }
     if !file.dfx_message.is_empty() {
-        writeln!(out, "message   {}", file.dfx_message)?;
+        line!(out, "message   {}", file.dfx_message)?;
     }
     for (name, sizes) in [("buffer", &file.buffer_sizes), ("space", &file.space_sizes)] {
         for (i, size) in sizes.iter().enumerate() {
-            writeln!(out, "{name}.{i}  {}", format::bytes(*size))?;
+            line!(out, "{name}.{i}  {}", format::bytes(*size))?;
         }
     }
     Ok(())
@@ -171,13 +172,14 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Fail
 
 /// Every field in the order of the record, then what it means.
 fn print_record(out: &mut impl Write, record: &RecordDescription) -> Result<(), Failure> {
-    writeln!(out, "\n{}  overflow record", record.slot)?;
+    writeln!(out)?;
+    line!(out, "{}  overflow record", record.slot)?;
     print_fields(out, &record.record.to_json(), 1)?;
     if record.findings.is_empty() {
         writeln!(out, "no overflow: every status is 0")?;
     }
     for finding in &record.findings {
-        writeln!(
+        line!(
             out,
             "overflow  {} in task {} of stream {}: {}",
             finding.unit,
@@ -194,11 +196,11 @@ fn print_fields(out: &mut impl Write, value: &Value, depth: usize) -> Result<(),
     for (key, value) in value.as_object().into_iter().flatten() {
         match value {
             Value::Object(_) => {
-                writeln!(out, "{indent}{key}")?;
+                line!(out, "{indent}{key}")?;
                 print_fields(out, value, depth + 1)?;
             }
-            Value::String(text) => writeln!(out, "{indent}{key:<12} {text}")?,
-            other => writeln!(out, "{indent}{key:<12} {other}")?,
+            Value::String(text) => line!(out, "{indent}{key:<12} {text}")?,
+            other => line!(out, "{indent}{key:<12} {other}")?,
         }
     }
     Ok(())
@@ -259,10 +261,9 @@ fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
     ]
 }
 
-#[expect(clippy::print_stderr, reason = "unreadable files go to standard error")]
 fn print_errors(errors: &[StoreError]) {
     for error in errors {
-        eprintln!("opscope: {}", chain(error));
+        tell!("opscope: {}", chain(error));
     }
 }
 
@@ -293,7 +294,7 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
         ]
     };
     let rows = overview.operators.iter().map(row).collect();
-    let mut out = stdout().lock();
+    let mut out = console::out();
     writeln!(out, "{}", format::table(&header, &right, rows).trim_fmt())?;
     writeln!(
         out,
@@ -308,13 +309,13 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
     )?;
     if overview.n_record_files > 0 {
         let files = format::count(overview.n_record_files, "file");
-        writeln!(out, "{files} with overflow records: see `opscope overflow`")?;
+        line!(out, "{files} with overflow records: see `opscope overflow`")?;
     }
     Ok(())
 }
 
 fn print_json(value: &Value) -> Result<(), Failure> {
-    writeln!(stdout(), "{value:#}")?;
+    console::print_json(&value)?;
     Ok(())
 }
 

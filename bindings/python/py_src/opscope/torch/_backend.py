@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -15,6 +14,7 @@ from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
+from .. import _visible
 from . import (
     _captured,
     _dump,
@@ -37,7 +37,7 @@ from . import (
 )
 from ._plan import Config, DumpPlan
 
-_log = logging.getLogger("opscope.torch")
+_log = _visible.logger()
 # Graphs are numbered through the process, forward and backward ones alike.
 _graph_numbers = itertools.count(1)
 _backends: list[Backend] = []

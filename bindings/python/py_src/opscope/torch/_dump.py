@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -12,6 +11,7 @@ from typing import Any
 
 import torch
 
+from .. import _visible
 from .._native.capture import Eager, Graph, Session, Watch
 from .._world import rank_name, world
 from . import _forms, _ranks
@@ -19,7 +19,7 @@ from ._findings import Findings
 from ._graph import Described
 from ._plan import Config, acl_json_text, mindspore_text, purpose
 
-log = logging.getLogger("opscope.torch")
+log = _visible.logger()
 _NOTHING_COMPILED = (
     "opscope.torch: no graph was captured, so nothing was dumped. Either the model was not run, or torch.compile ran "
     "it without compiling it (TORCH_LOGS=dynamo says why)."
@@ -217,13 +217,10 @@ class Dump:
             if n == 0:
                 text = "opscope.torch: nothing was dumped: no graph that was executed has anything that is selected"
         if text is not None:
-            warnings.warn(text, RuntimeWarning, stacklevel=4)
+            warnings.warn(_visible.visible(text), RuntimeWarning, stacklevel=4)
         if report.get("n_overwrites"):
-            warnings.warn(
-                f"opscope.torch: watched values were overwritten:\n{report['overwrite_table']}",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+            text = f"opscope.torch: watched values were overwritten:\n{report['overwrite_table']}"
+            warnings.warn(_visible.visible(text, keep="\n"), RuntimeWarning, stacklevel=4)
         if unseen := report.get("unseen"):
             reasons = ", ".join(f"{n} for {reason}" for reason, n in unseen.items())
             log.warning("values that could not be looked at: %s", reasons)
@@ -231,7 +228,7 @@ class Dump:
 
 def warn(text: str) -> None:
     """Tells the program something about its dump."""
-    warnings.warn(f"opscope.torch: {text}", RuntimeWarning, stacklevel=3)
+    warnings.warn(_visible.visible(f"opscope.torch: {text}"), RuntimeWarning, stacklevel=3)
 
 
 def warn_of_nothing() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import os
 import threading
 from collections import Counter
@@ -13,9 +12,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from .. import _visible
 from .._native.capture import FileWriter
 
-_log = logging.getLogger("opscope.torch")
+_log = _visible.logger()
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 # Types with eight bits that numpy does not have; older releases of torch lack some of them.
 _FLOAT8 = frozenset(

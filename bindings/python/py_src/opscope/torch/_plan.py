@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .. import _visible
 from .._native.capture import check_acl_json, check_mindspore_json, read_configuration
 from .._plan import STEP_MAX, DumpPlan, StepRange
 
 __all__ = ["Config", "DumpPlan", "acl_json_text", "check", "check_acl_json", "mindspore_text", "parse_numbers"]
 
-_log = logging.getLogger("opscope.torch")
+_log = _visible.logger()
 MODES = ("input", "output", "all")
 DATA = ("tensor", "stats", "table")
 STAGES = ("original", "optimized")

@@ -1,5 +1,7 @@
 //! Verdicts, causes and numbers in words.
 
+use opscope_store::visible::visible;
+
 use crate::compare::result::{
     Cause, Comparison, Level, NonFiniteRole, OperatorName, OperatorResult, RuleHit, Skip,
     SlotResult,
@@ -242,21 +244,9 @@ pub fn skip(skip: &Skip) -> String {
     format!("{}:{what} {}: {}", skip.side, skip.reason, skip.message)
 }
 
-/// A text from a dump for a line: without control characters, which terminals might obey.
+/// A text from a dump for a line of a terminal.
 pub fn plain(text: &str) -> String {
-    let is_odd = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut all = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_odd(c) {
-            all.extend(c.escape_unicode());
-        } else {
-            all.push(c);
-        }
-    }
-    all
+    visible(text).into_owned()
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! `opscope config check`.
 
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 use opscope_config::Environment;
@@ -8,6 +7,7 @@ use serde_json::Value;
 
 use super::{MindSporeTarget, Reading, Verdict};
 use crate::commands::environment;
+use crate::console;
 use crate::exit::Failure;
 
 /// Say whether AscendCL or MindSpore would accept a configuration, and what in it has no effect
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             1 => objects.remove(0),
             _ => Value::Array(objects),
         };
-        writeln!(stdout(), "{value:#}")?;
+        console::print_json(&value)?;
     }
     code.map_or(Ok(()), |code| Err(Failure::silent(code)))
 }

@@ -7,6 +7,7 @@ use opscope_store::file_format::op_debug::causes;
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
+use crate::console::line;
 use crate::exit::Failure;
 use crate::format;
 
@@ -23,14 +24,14 @@ impl Outcome {
                 let first = self.summary.first_overflow.as_ref();
                 let first =
                     first.map_or_else(String::new, |f| format!("; the first: {}", overflow(f)));
-                writeln!(
+                line!(
                     out,
                     "overflows         {}{first}",
                     format::count(n, "operator")
                 )?;
             }
             Purpose::Failures(_) => match &self.failure_dir {
-                Some(dir) => writeln!(out, "failed operator   {}", dir.display())?,
+                Some(dir) => line!(out, "failed operator   {}", dir.display())?,
                 None => writeln!(out, "failed operator   none")?,
             },
             Purpose::Watch => self.print_overwrites(out)?,
@@ -40,7 +41,7 @@ impl Outcome {
 
     fn print_overwrites(&self, out: &mut impl Write) -> Result<(), Failure> {
         let n = self.summary.n_overwrites;
-        writeln!(
+        line!(
             out,
             "overwritten       {}",
             format::count(n, "watched value")

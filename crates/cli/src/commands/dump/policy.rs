@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use opscope_capture::{Counters, FailurePolicy, SessionOptions, Summary, WhenBehind};
 use serde_json::{Map, Value};
 
+use crate::console::line;
 use crate::exit::{Failure, INTERRUPTED, PARTIAL};
 use crate::format;
 
@@ -146,7 +147,7 @@ pub(super) fn check(summary: Summary) -> Result<(), Failure> {
 pub(super) fn print_losses(out: &mut impl Write, c: &Counters) -> io::Result<()> {
     for (reason, n) in c.dropped.by_reason() {
         if n > 0 {
-            writeln!(
+            line!(
                 out,
                 "dropped           {}: {}",
                 format::count(n, "tensor"),
@@ -156,7 +157,7 @@ pub(super) fn print_losses(out: &mut impl Write, c: &Counters) -> io::Result<()>
     }
     if c.n_operators_skipped > 0 {
         let n = format::count(c.n_operators_skipped, "operator");
-        writeln!(out, "not looked at     {n}")?;
+        line!(out, "not looked at     {n}")?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What `opscope dump` tells at the end.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use opscope_analysis::Element;
 use opscope_capture::FirstNonFinite;
@@ -9,6 +9,7 @@ use opscope_store::temporary::LeftOvers;
 use serde_json::{Value, json};
 
 use super::{Outcome, policy};
+use crate::console::{self, line};
 use crate::exit::Failure;
 use crate::format;
 
@@ -17,7 +18,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
     if let Some(forecast) = &outcome.forecast {
         return forecast.print(outcome);
     }
-    let mut out = stdout().lock();
+    let mut out = console::out();
     if let Some(rows) = &outcome.stats {
         writeln!(out, "{}\n", stats_table(rows))?;
     }
@@ -26,7 +27,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
     }
     let c = &outcome.summary.counters;
     let steps = format::count(outcome.n_steps, "step");
-    writeln!(
+    line!(
         out,
         "{:<18}{} ({}, {steps})",
         if outcome.model.load.is_some() {
@@ -38,20 +39,24 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         outcome.engine.name()
     )?;
     if c.n_steps_active < c.n_steps {
-        writeln!(out, "steps dumped      {}", c.n_steps_active)?;
+        line!(out, "steps dumped      {}", c.n_steps_active)?;
     }
-    writeln!(out, "operators seen    {}", c.n_operators_seen)?;
-    writeln!(out, "operators dumped  {}", c.n_operators_written)?;
-    writeln!(
+    line!(out, "operators seen    {}", c.n_operators_seen)?;
+    line!(out, "operators dumped  {}", c.n_operators_written)?;
+    line!(
         out,
         "tensors           {} offered, {} selected, {} written, {} dropped, {} failed",
-        c.n_offered, c.n_selected, c.n_written, c.n_dropped, c.n_failed
+        c.n_offered,
+        c.n_selected,
+        c.n_written,
+        c.n_dropped,
+        c.n_failed
     )?;
     policy::print_losses(&mut out, c)?;
     print_amount(&mut out, outcome)?;
-    writeln!(out, "time per step     {}", times(outcome))?;
+    line!(out, "time per step     {}", times(outcome))?;
     let first = outcome.summary.first_non_finite.as_ref();
-    writeln!(
+    line!(
         out,
         "first NaN or Inf  {}",
         first.map_or_else(|| "none".into(), non_finite)
@@ -62,14 +67,14 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
     outcome.print_findings(&mut out)?;
     outcome.print_ring(&mut out)?;
     for (reason, n) in &outcome.refused {
-        writeln!(
+        line!(
             out,
             "left out          {}: {reason}",
             format::count(*n, "tensor")
         )?;
     }
     if let Some(dir) = &outcome.tree_dir {
-        writeln!(out, "dump              {}", dir.display())?;
+        line!(out, "dump              {}", dir.display())?;
     } else if let (Some(first), Some(last)) = (outcome.dump_dirs.first(), outcome.dump_dirs.last())
     {
         let dir = if first == last {
@@ -77,7 +82,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         } else {
             first.parent().unwrap_or(first)
         };
-        writeln!(out, "dump              {}", dir.display())?;
+        line!(out, "dump              {}", dir.display())?;
     }
     Ok(())
 }
@@ -87,15 +92,15 @@ fn print_amount(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> 
     let c = &outcome.summary.counters;
     if outcome.has_rules {
         let (n, n_written) = (c.n_whole, c.n_written);
-        writeln!(out, "whole tensors     {n} of {n_written}")?;
+        line!(out, "whole tensors     {n} of {n_written}")?;
     }
     let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
     if c.n_files > 0 || !writes_nothing {
         let n_files = format::count(c.n_files, "file");
         let n_bytes = format::bytes(c.n_bytes_written);
         match c.n_linked {
-            0 => writeln!(out, "bytes             {n_bytes} in {n_files}")?,
-            n => writeln!(
+            0 => line!(out, "bytes             {n_bytes} in {n_files}")?,
+            n => line!(
                 out,
                 "bytes             asked {}, wrote {n_bytes}; {n} of {n_files} are links",
                 format::bytes(c.n_bytes_asked())
@@ -107,7 +112,7 @@ fn print_amount(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> 
 
 /// Prints one JSON object.
 pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
-    writeln!(stdout(), "{result:#}")?;
+    console::print_json(&result)?;
     Ok(())
 }
 

@@ -20,6 +20,7 @@ use super::dry_run::DryRun;
 use super::mindspore::{Dump, check_file_name, configuration_of_environment};
 use super::quantising;
 use super::range::{NarrowFloat, Ranges};
+use crate::console::tell;
 use crate::exit::{Failure, USAGE};
 
 /// How many seconds after now are tried as names of a dump's directory.
@@ -508,10 +509,9 @@ pub(super) fn refused(path: &Path, issues: &[Issue]) -> Failure {
     Failure::message(USAGE, message)
 }
 
-#[expect(clippy::print_stderr, reason = "issues go to standard error")]
 fn tell(path: &Path, issues: &[Issue]) {
     for issue in issues {
-        eprintln!("{}:{issue}", path.display());
+        tell!("{}:{issue}", path.display());
     }
 }
 

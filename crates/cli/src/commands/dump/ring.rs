@@ -19,6 +19,7 @@ use super::Outcome;
 use super::findings::cause_names;
 use super::request::Target;
 use crate::arguments::{Ranges, step_ranges};
+use crate::console::{line, tell};
 use crate::exit::{Failure, PARTIAL, USAGE};
 use crate::format;
 
@@ -101,12 +102,11 @@ impl RingArguments {
     }
 
     /// Says so if `steps`, which a choice made here is part of, leaves nothing of a run.
-    #[expect(clippy::print_stderr, reason = "warnings go to standard error")]
     pub(super) fn warn_if_none(&self, steps: &Steps, n_steps: u64) {
         let is_choice = self.every.is_some() || self.iterations.is_some();
         if is_choice && !(0..n_steps).any(|step| steps.contains(step)) {
             let n = format::count(n_steps, "step");
-            eprintln!("opscope: warning: nothing is dumped: the run has {n}, none of them chosen");
+            tell!("opscope: warning: nothing is dumped: the run has {n}, none of them chosen");
         }
     }
 
@@ -179,18 +179,18 @@ impl Outcome {
             [] => "none".to_owned(),
             ranges => ranges.join(", "),
         };
-        writeln!(out, "steps kept        {ranges}")?;
+        line!(out, "steps kept        {ranges}")?;
         for triggered in report.triggers.iter().take(N_TRIGGERS_SHOWN) {
-            writeln!(out, "trigger           {}", trigger_text(triggered))?;
+            line!(out, "trigger           {}", trigger_text(triggered))?;
         }
         let n_shown = report.triggers.len().min(N_TRIGGERS_SHOWN) as u64;
         match report.n_triggers.saturating_sub(n_shown) {
             0 if n_shown == 0 => writeln!(out, "trigger           none")?,
             0 => {}
-            n_more => writeln!(out, "trigger           {n_more} more")?,
+            n_more => line!(out, "trigger           {n_more} more")?,
         }
         let c = &self.summary.counters;
-        writeln!(
+        line!(
             out,
             "removed           {}: {} in {}",
             format::count(report.n_steps_removed, "step"),
@@ -199,7 +199,7 @@ impl Outcome {
         )?;
         if report.n_files_left > 0 {
             let n = format::count(report.n_files_left, "file");
-            writeln!(
+            line!(
                 out,
                 "not removed       {n} that somebody has changed or removed"
             )?;

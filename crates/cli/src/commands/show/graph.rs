@@ -1,6 +1,6 @@
 //! Graphs and statistics that lie beside the tensors of a dump.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use opscope_analysis::graph::{Beside, type_text};
@@ -9,6 +9,7 @@ use opscope_store::record::graph::{Graph, GraphNode, Input, Literal, ValueType};
 use serde_json::{Value, json};
 
 use super::print_json;
+use crate::console::{self, line, tell};
 use crate::exit::{Failure, PARTIAL};
 use crate::format;
 
@@ -28,15 +29,15 @@ pub(super) fn show(path: &Path, beside: &Beside, is_json: bool) -> Result<(), Fa
 }
 
 fn print_graph(graph: &Graph) -> Result<(), Failure> {
-    let mut out = stdout().lock();
-    writeln!(out, "graph     {} (number {})", graph.name, graph.id)?;
+    let mut out = console::out();
+    line!(out, "graph     {} (number {})", graph.name, graph.id)?;
     for parameter in &graph.parameters {
         let kind = if parameter.is_weight {
             "weight"
         } else {
             "input"
         };
-        writeln!(
+        line!(
             out,
             "{kind:<9} {}  {}",
             parameter.name,
@@ -44,17 +45,18 @@ fn print_graph(graph: &Graph) -> Result<(), Failure> {
         )?;
     }
     for node in &graph.nodes {
-        writeln!(out, "\n{}  {}", node.op_type, node.full_name)?;
+        writeln!(out)?;
+        line!(out, "{}  {}", node.op_type, node.full_name)?;
         for (i, input) in node.inputs.iter().enumerate() {
             let value = graph.type_of(input).unwrap_or_default();
             let name = input_text(graph, input);
-            writeln!(out, "  input.{i}   {}  from {name}", type_text(&value))?;
+            line!(out, "  input.{i}   {}  from {name}", type_text(&value))?;
         }
         for (i, output) in outputs(&node.output).iter().enumerate() {
-            writeln!(out, "  output.{i}  {}", type_text(output))?;
+            line!(out, "  output.{i}  {}", type_text(output))?;
         }
         for line in node.source.iter().flat_map(|source| &source.lines) {
-            writeln!(out, "  source    {line}")?;
+            line!(out, "  source    {line}")?;
         }
     }
     let (nodes, parameters) = (graph.nodes.len() as u64, graph.parameters.len() as u64);
@@ -184,7 +186,7 @@ fn print_table(path: &Path, table: &Table) -> Result<(), Failure> {
     let rows = rows.collect();
     let mut right = header[5..].to_vec();
     right.retain(|column| !matches!(*column, "MD5" | "SHA1"));
-    let mut out = stdout().lock();
+    let mut out = console::out();
     writeln!(out, "{}", format::table(&header, &right, rows).trim_fmt())?;
     let n = format::count(table.rows.len() as u64, "row");
     writeln!(out, "\n{n}")?;
@@ -192,10 +194,9 @@ fn print_table(path: &Path, table: &Table) -> Result<(), Failure> {
     Ok(())
 }
 
-#[expect(clippy::print_stderr, reason = "damage goes to standard error")]
 fn print_damage(path: &Path, table: &Table) {
     for error in &table.errors {
-        eprintln!("opscope: `{}`: {error}", path.display());
+        tell!("opscope: `{}`: {error}", path.display());
     }
 }
 

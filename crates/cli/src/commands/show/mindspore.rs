@@ -1,6 +1,6 @@
 //! What MindSpore dumped.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use opscope_analysis::mindspore::{MindSporeOverview, RecordOverview, TensorOverview};
@@ -10,6 +10,7 @@ use opscope_store::tree::mindspore::TensorFileName;
 use serde_json::{Value, json};
 
 use super::{print_errors, print_json, runs, tensor_json, time, verdict};
+use crate::console::{self, line};
 use crate::exit::{Failure, chain};
 use crate::format;
 
@@ -26,7 +27,7 @@ pub(super) fn show(
     } else {
         print_errors(&overview.errors);
         print_overview(overview)?;
-        runs::print(&mut stdout().lock(), runs)?;
+        runs::print(&mut console::out(), runs)?;
     }
     let n = overview.records.len() + overview.graphs.len();
     verdict(path, n as u64, &overview.errors)
@@ -39,11 +40,11 @@ pub(super) fn print_name(out: &mut impl Write, name: &TensorFileName) -> Result<
     } else {
         "operator "
     };
-    writeln!(out, "{what} {}  ({})", name.op_name, name.op_type)?;
-    writeln!(out, "task      {}, stream {}", name.task_id, name.stream_id)?;
-    writeln!(out, "written   {}", time(name.timestamp))?;
+    line!(out, "{what} {}  ({})", name.op_name, name.op_type)?;
+    line!(out, "task      {}, stream {}", name.task_id, name.stream_id)?;
+    line!(out, "written   {}", time(name.timestamp))?;
     let dtype = name.dtype.as_deref().unwrap_or("not said");
-    writeln!(out, "layout    {}, dtype {dtype}", name.layout)?;
+    line!(out, "layout    {}, dtype {dtype}", name.layout)?;
     Ok(())
 }
 
@@ -62,7 +63,7 @@ pub(super) fn name_json(name: &TensorFileName) -> Value {
 }
 
 fn print_overview(overview: &MindSporeOverview) -> Result<(), Failure> {
-    let mut out = stdout().lock();
+    let mut out = console::out();
     let mut header = vec![
         "step", "graph", "type", "operator", "slot", "dtype", "shape", "bytes",
     ];
@@ -111,7 +112,7 @@ fn print_overview(overview: &MindSporeOverview) -> Result<(), Failure> {
     counts.push(format::count(overview.n_files, "file"));
     counts.push(format::bytes(overview.n_bytes));
     counts.push(format::count(overview.graphs.len() as u64, "graph"));
-    writeln!(out, "{}", counts.join(", "))?;
+    line!(out, "{}", counts.join(", "))?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@ use opscope_store::file_format::run_json::{RunRecord, RunState};
 use opscope_store::run_file::{FoundRun, RunEnd};
 use serde_json::{Value, json};
 
+use crate::console::line;
 use crate::exit::Failure;
 use crate::format;
 
@@ -26,20 +27,20 @@ pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), Failu
             ),
             RunEnd::Unknown => "in a state that this version does not know".to_owned(),
         };
-        writeln!(
+        line!(
             out,
             "run       began {}, {}",
             record.started,
             end.trim_end()
         )?;
         if run.end == RunEnd::Ended {
-            writeln!(out, "          {}", counts(run))?;
+            line!(out, "          {}", counts(run))?;
         }
         if let Some(engine) = engine(record) {
-            writeln!(out, "          {engine}")?;
+            line!(out, "          {engine}")?;
         }
         if let Some(error) = &record.first_error {
-            writeln!(out, "          first error: {error}")?;
+            line!(out, "          first error: {error}")?;
         }
     }
     Ok(())
