@@ -14,6 +14,7 @@
 //! | [`mod@array`] | arrays with strides, as numpy has them, because they show in the npy header |
 //! | [`layout`], [`mod@slice`] | conversion to another layout and cutting to the wanted shape |
 //! | [`custom`] | converters that users wrote in Python |
+//! | [`numpy`] | array files, as numpy reads them |
 //! | [`names`], [`output`] | output files |
 //! | [`convert`], [`overflow`], [`compare`] | the commands |
 
@@ -28,6 +29,7 @@ mod formats;
 mod layout;
 mod log;
 mod names;
+mod numpy;
 mod options;
 mod output;
 mod overflow;

@@ -88,16 +88,19 @@ pub(super) fn check_given(text: &str, kind: Kind) -> Result<(), Failure> {
 
 /// Checks the output directory and creates it.
 pub(super) fn create_output(path: &Path) -> Result<(), Failure> {
-    check_text(path)?;
     let invalid = |error: std::io::Error| {
         let message = format!("The path {} cannot be written: {error}.", log::quoted(path));
         Failure::new(Code::InvalidPath, message)
     };
-    DirBuilder::new()
+    // The reference makes it before it looks at the name. What has no place on a disk has no other fault.
+    let created = DirBuilder::new()
         .recursive(true)
         .mode(Modes::default().dir)
-        .create(path)
-        .map_err(invalid)?;
+        .create(path);
+    if path.exists() {
+        check_text(path)?;
+    }
+    created.map_err(invalid)?;
     if fs::metadata(path)
         .map_err(invalid)?
         .permissions()
