@@ -315,7 +315,7 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
 }
 
 fn print_json(value: &Value) -> Result<(), Failure> {
-    console::print_json(&value)?;
+    console::print_json(value)?;
     Ok(())
 }
 

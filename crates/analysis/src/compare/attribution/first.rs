@@ -196,7 +196,9 @@ impl<'a> Search<'a> {
         let index = operator.index;
         let skips = self.unmatched.get(&place_of(operator));
         let skips = skips.into_iter().flatten();
-        skips.filter_map(move |&(before, skip)| (before <= index).then(|| (index - before, skip)))
+        skips
+            .filter(move |(before, _)| *before <= index)
+            .map(move |&(before, skip)| (index - before, skip))
     }
 
     /// The nearest operators before this one that were not compared, or of which an output was not; only those

@@ -112,7 +112,7 @@ fn print_amount(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> 
 
 /// Prints one JSON object.
 pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
-    console::print_json(&result)?;
+    console::print_json(result)?;
     Ok(())
 }
 
