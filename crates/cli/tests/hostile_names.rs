@@ -1,4 +1,5 @@
 //! Nothing that a file says reaches a terminal as anything but text.
+#![expect(clippy::too_many_lines, reason = "tables of commands")]
 
 mod support;
 

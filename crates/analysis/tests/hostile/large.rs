@@ -43,6 +43,7 @@ fn check(what: &str, target: &Side, golden: &Side) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of dumps")]
 fn large_dumps_are_matched() {
     if !is_child("large::large_dumps_are_matched") {
         return;
