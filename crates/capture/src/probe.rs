@@ -14,6 +14,7 @@ use opscope_tensor::{DType, Observed, Tensor};
 use crate::counters::{DropReason, add};
 use crate::failure::FailureTrace;
 use crate::memos::Memos;
+use crate::non_finite::StepNotes;
 use crate::overwrite::{Look, Watcher};
 use crate::parameters::Parameters;
 use crate::quantised::{Execution, Parts};
@@ -45,6 +46,7 @@ pub struct Probe {
     /// `None` once handed over.
     open: Option<Open>,
     hold: Option<Hold>,
+    notes: Arc<StepNotes>,
 }
 
 /// What was shown so far.
@@ -63,6 +65,7 @@ impl Probe {
         shared: Arc<Shared>,
         kept: Arc<Kept>,
         (watcher, parameters, memos): (Arc<Watcher>, Arc<Parameters>, Arc<Memos>),
+        notes: Arc<StepNotes>,
         model: Arc<ModelId>,
         operator: Arc<Operator>,
         step: u64,
@@ -92,6 +95,7 @@ impl Probe {
                 parts: Parts::default(),
             }),
             hold: None,
+            notes,
         }
     }
 
@@ -199,6 +203,7 @@ impl Probe {
                 work,
                 floats: None,
                 hold: self.hold_for_record(),
+                notes: self.notes.clone(),
             },
         );
     }
@@ -288,6 +293,7 @@ impl Probe {
             work: Work::WriteOverflow,
             floats: None,
             hold: self.hold_for_record(),
+            notes: self.notes.clone(),
         });
     }
 
@@ -360,8 +366,8 @@ impl Probe {
     }
 
     fn push(&self, nth: u32, record: Record, work: Work) {
-        let hold = self.hold_for_record();
-        push(&self.shared, (self.order, nth), record, work, hold);
+        let step = (self.hold_for_record(), self.notes.clone());
+        push(&self.shared, (self.order, nth), record, work, step);
     }
 
     fn hold_for_record(&self) -> Option<Hold> {
@@ -394,7 +400,7 @@ pub(crate) fn push(
     order: Order,
     mut record: Record,
     work: Work,
-    hold: Option<Hold>,
+    (hold, notes): (Option<Hold>, Arc<StepNotes>),
 ) {
     record.timestamp_us = now_us(shared, record.n_slots());
     add(&shared.counters.n_bytes_selected, record.n_bytes());
@@ -408,6 +414,7 @@ pub(crate) fn push(
         work,
         floats: None,
         hold,
+        notes,
     });
 }
 
@@ -439,7 +446,7 @@ fn is_enough(shared: &Shared, tensor: Observed<'_>) -> bool {
     let reduce = || {
         let is_enough = shared.sink.reduce(tensor);
         if is_enough {
-            tensor.non_finite();
+            tensor.non_finite_places();
         }
         is_enough
     };

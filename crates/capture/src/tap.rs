@@ -10,6 +10,7 @@ use opscope_tensor::{Tensor, TensorView};
 use crate::control::InForce;
 use crate::counters::{DropReason, add};
 use crate::memos::Memos;
+use crate::non_finite::StepNotes;
 use crate::overwrite::Watcher;
 use crate::parameters::{Parameter, Parameters};
 use crate::probe::{push, reduced_at_once, take, take_whole};
@@ -46,6 +47,8 @@ pub struct Tap {
     claims: Claims,
     /// Keeps the step from being decided on, where steps may be removed again.
     hold: Option<Hold>,
+    /// What the step has that is not finite.
+    notes: Arc<StepNotes>,
 }
 
 /// The model, kept for plans that come later.
@@ -74,6 +77,7 @@ impl Graph {
 impl Tap {
     pub(crate) fn new(shared: Arc<Shared>, model: Arc<ModelId>, graph: GraphView<'_>) -> Tap {
         let in_force = shared.wanted.in_force();
+        let notes = shared.findings.begin_step();
         let mut tap = Tap {
             selected: shared.select(&in_force.plan, &model, graph),
             graph: Arc::new(Graph {
@@ -96,6 +100,7 @@ impl Tap {
             memos: Arc::default(),
             claims: Claims::default(),
             hold: None,
+            notes,
         };
         tap.open_model();
         tap
@@ -120,12 +125,13 @@ impl Tap {
             memos: Arc::default(),
             claims: Claims::default(),
             hold: None,
+            notes: self.shared.findings.begin_step(),
         }
     }
 
     /// Tells the sink of the model and of what is selected now.
     fn open_model(&mut self) {
-        if !self.selected.is_model_matched {
+        if !self.selected.is_model_matched || self.shared.home.is_elsewhere() {
             return;
         }
         let sink = &self.shared.sink;
@@ -155,9 +161,14 @@ impl Tap {
 
     /// Says which execution of the model the following operators belong to. What was asked of the
     /// session's [`Control`](crate::Control) until now takes effect.
+    /// In a fork of the session's process nothing is kept of any step.
     pub fn begin_step(&mut self, step: u64) {
-        self.follow_control();
         self.step = step;
+        if self.shared.home.is_elsewhere() {
+            self.is_active = false;
+            return;
+        }
+        self.follow_control();
         self.is_active = self.in_force.is_active(step);
         add(&self.shared.counters.n_steps, 1);
         add(&self.shared.counters.n_steps_active, self.is_active.into());
@@ -166,6 +177,7 @@ impl Tap {
         drop(self.parameters.take());
         self.claims.clear();
         self.hold = None;
+        self.notes = self.shared.findings.begin_step();
         let is_ended = self.shared.ending.is_capture_ended();
         if self.is_active && self.selected.is_model_matched && !is_ended {
             self.begin_in_ring();
@@ -188,6 +200,9 @@ impl Tap {
     /// [`SessionOptions::ring`](crate::SessionOptions::ring): the steps up to this one stay then, if
     /// failures are among its triggers.
     pub fn fail_step(&self, reason: &str) {
+        if self.shared.home.is_elsewhere() {
+            return;
+        }
         if let Some(ring) = &self.shared.ring {
             ring.fail(&self.model, self.step, reason);
         }
@@ -196,6 +211,9 @@ impl Tap {
     /// Says that the step went well. What its operators read and none of them produced is handed over
     /// now, if the plan asks for it.
     pub fn end_step(&self) {
+        if self.shared.home.is_elsewhere() {
+            return;
+        }
         for (nth, parameter) in self.parameters.take().into_iter().enumerate() {
             self.hand_over(nth as u32, parameter);
         }
@@ -232,8 +250,8 @@ impl Tap {
             outputs: vec![(0, tensor)],
         };
         let order = counters.n_operators_seen.load(Ordering::Relaxed);
-        let hold = self.hold.as_ref().map(Hold::for_record);
-        push(&self.shared, (order, nth), record, Work::WriteBeside, hold);
+        let step = (self.hold.as_ref().map(Hold::for_record), self.notes.clone());
+        push(&self.shared, (order, nth), record, Work::WriteBeside, step);
     }
 
     /// Hands over a record beside those of the model's operators: what `operator`, which need not be one of
@@ -262,8 +280,8 @@ impl Tap {
             return counters.drop(DropReason::Limit, n_slots);
         }
         let order = counters.n_operators_seen.load(Ordering::Relaxed);
-        let hold = self.hold.as_ref().map(Hold::for_record);
-        push(&self.shared, (order, 0), record, Work::WriteBeside, hold);
+        let step = (self.hold.as_ref().map(Hold::for_record), self.notes.clone());
+        push(&self.shared, (order, 0), record, Work::WriteBeside, step);
     }
 
     /// Counts operators that ran without being shown.
@@ -425,6 +443,7 @@ impl Tap {
                 self.parameters.clone(),
                 self.memos.clone(),
             ),
+            self.notes.clone(),
             self.model.clone(),
             operator.clone(),
             self.step,

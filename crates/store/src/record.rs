@@ -31,6 +31,17 @@ pub struct Operator {
     /// For each output the source operator that made this value, and which of its outputs it was; empty where nothing
     /// of them is known.
     pub original_outputs: Vec<Option<(String, u32)>>,
+    /// Where a program calls it, if it is known.
+    pub call_site: Option<CallSite>,
+}
+
+/// Where a program calls an operator; texts are empty where nobody knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallSite {
+    /// Path of the module that the operator belongs to.
+    pub module: Arc<str>,
+    /// File, line and function of the call.
+    pub source: Arc<str>,
 }
 
 /// What the text of an attribute stands for.

@@ -171,6 +171,7 @@ pub(super) fn has_data_outside(graph: &GraphProto) -> bool {
 /// The operator record of a node.
 pub(super) fn operator(node: &NodeProto, task_id: u32) -> Operator {
     Operator {
+        call_site: None,
         task_id,
         op_type: node.op_type.clone(),
         op_name: node_name(node),

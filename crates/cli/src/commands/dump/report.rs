@@ -3,8 +3,8 @@
 use std::io::{Write, stdout};
 
 use opscope_analysis::Element;
-use opscope_capture::FirstNonFinite;
 use opscope_capture::sink::StatsRow;
+use opscope_capture::{DeliberateInfinities, FirstNonFinite, NonFiniteOrigin};
 use opscope_store::temporary::LeftOvers;
 use serde_json::{Value, json};
 
@@ -56,6 +56,10 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         "first NaN or Inf  {}",
         first.map_or_else(|| "none".into(), non_finite)
     )?;
+    let wanted = &outcome.summary.deliberate_infinities;
+    if wanted.n_operators > 0 {
+        writeln!(out, "wanted Inf        {}", deliberate(wanted))?;
+    }
     if let Some(ranges) = &outcome.ranges {
         ranges.print_summary(&mut out)?;
     }
@@ -151,7 +155,11 @@ impl Outcome {
             "bytes_written": c.n_bytes_written,
             "seconds": self.time.as_secs_f64(),
             "seconds_per_step_without_dump": self.baseline.map(|time| time.as_secs_f64()),
-            "first_non_finite": self.summary.first_non_finite.as_ref().map(non_finite_json),
+            "first_non_finite": self.summary.first_non_finite.as_ref().map(FirstNonFinite::to_finding),
+            "deliberate_infinities": {
+                "operators": self.summary.deliberate_infinities.n_operators,
+                "first": self.summary.deliberate_infinities.first.as_ref().map(FirstNonFinite::to_finding),
+            },
             "dump_dirs": self.dump_dirs,
         });
         if let Some(object) = result.as_object_mut() {
@@ -204,31 +212,58 @@ fn times(outcome: &Outcome) -> String {
 fn non_finite(first: &FirstNonFinite) -> String {
     let FirstNonFinite {
         step,
+        graph,
         op_type,
         op_name,
         side,
         index,
+        element,
         counts,
+        origin,
         ..
     } = first;
-    let slot = format!("{}.{index}", side.name());
-    format!(
-        "{op_type} `{op_name}` {slot}, step {step}: {} NaN, {} +Inf, {} -Inf",
+    let mut text = format!("{op_type} `{op_name}` {}.{index}", side.name());
+    if let Some(element) = element {
+        text += &format!("[{element}] = {}", first.to_finding().value);
+    }
+    text += &format!(", step {step}");
+    if !graph.is_empty() {
+        text += &format!(", graph `{graph}`");
+    }
+    text += &format!(
+        ": {} NaN, {} +Inf, {} -Inf",
         counts.n_nan, counts.n_pos_inf, counts.n_neg_inf
-    )
+    );
+    for (what, place) in [
+        ("in", &first.call_site.module),
+        ("at", &first.call_site.source),
+    ] {
+        if !place.is_empty() {
+            text += &format!(", {what} {place}");
+        }
+    }
+    text + match origin {
+        NonFiniteOrigin::Computed => "",
+        NonFiniteOrigin::Given => "; an input or a constant that it reads has it",
+        NonFiniteOrigin::Constant => "; it is a constant, or the operator fills it in",
+        NonFiniteOrigin::Unknown => {
+            "; whether it was computed here cannot be said of what is dumped"
+        }
+    }
 }
 
-fn non_finite_json(first: &FirstNonFinite) -> Value {
-    json!({
-        "step": first.step,
-        "task_id": first.task_id,
-        "op_type": first.op_type,
-        "op_name": first.op_name,
-        "slot": format!("{}.{}", first.side.name(), first.index),
-        "nan": first.counts.n_nan,
-        "pos_inf": first.counts.n_pos_inf,
-        "neg_inf": first.counts.n_neg_inf,
-    })
+fn deliberate(found: &DeliberateInfinities) -> String {
+    let n = format::count(found.n_operators, "operator");
+    let first = found.first.as_ref().map(|first| {
+        let FirstNonFinite {
+            op_type,
+            op_name,
+            step,
+            ..
+        } = first;
+        format!(", first {op_type} `{op_name}`, step {step}")
+    });
+    format!("in {n} as masks or constants{}", first.unwrap_or_default())
 }
 
 fn stats_table(rows: &[StatsRow]) -> String {
