@@ -101,6 +101,11 @@ impl InputSource {
     /// The sets in an archive or directory.
     fn sets_of(&self, path: &Path) -> Result<Vec<InputSet>, Failure> {
         if !path.is_dir() {
+            if is_array(path) || has_suffix(path, "bin") {
+                let message = format!("`{}` is a single array, not an archive", path.display());
+                let hint = "one input is given with `--input NAME=FILE`";
+                return Err(Failure::message(USAGE, message).with_hint(hint));
+            }
             return Ok(vec![InputSet::Archive(path.to_owned())]);
         }
         let entries = entries(path)?;
@@ -188,9 +193,11 @@ impl InputSource {
             return read_raw(value, wanted, path);
         }
         if !is_array(path) {
-            let path = path.display();
-            let message = format!("`{path}` is neither a `.npy` nor a `.bin` file");
-            let hint = "a compressed array is a `.npy.zst` file";
+            let message = format!("`{}` is neither a `.npy` nor a `.bin` file", path.display());
+            let hint = match has_suffix(path, "npz") || path.is_dir() {
+                true => "all inputs in an archive or a directory are for `--inputs`",
+                false => "a compressed array is a `.npy.zst` file",
+            };
             return Err(Failure::message(USAGE, message).with_hint(hint));
         }
         let tensor = npy_zst::read_file_as(path, Some(value.dtype))?;
