@@ -4,10 +4,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use opscope_config::dialect::acl::{self, AclConfig};
 use opscope_config::{Environment, Issue, Severity, check_nesting};
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::functions;
+use crate::{functions, os_error};
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(module, check_acl_json);
@@ -21,9 +21,8 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// the user's.
 #[pyfunction]
 fn check_acl_json(py: Python<'_>, text: &str) -> PyResult<Findings> {
-    let env = Environment::of_process().map_err(|error| {
-        PyOSError::new_err(format!("cannot tell the working directory: {error}"))
-    })?;
+    let env = Environment::of_process()
+        .map_err(|error| os_error::of_chain(&error, "cannot tell the working directory", None))?;
     py.detach(|| catch_unwind(AssertUnwindSafe(|| findings(text, &env))))
         .map_err(|_| PyRuntimeError::new_err("the check of the configuration failed"))
 }

@@ -25,6 +25,7 @@ mod dims;
 mod engine;
 mod mdl;
 mod op;
+mod os_error;
 mod reading;
 mod rt;
 mod tensor_desc;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use opscope_store::record::Operator;
+use opscope_store::record::{CallSite, Operator};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -79,6 +79,13 @@ pub(super) struct OperatorDescription {
 }
 
 impl OperatorDescription {
+    /// The text of an attribute; empty where there is none.
+    fn attribute(&self, name: &str) -> &str {
+        let mut attributes = self.attributes.iter();
+        let found = attributes.find(|(known, _)| known == name);
+        found.map_or("", |(_, text)| text.as_str())
+    }
+
     /// The operator, where `values` says what its values are called.
     pub(super) fn named(
         &self,
@@ -106,6 +113,10 @@ impl OperatorDescription {
                 .collect::<PyResult<_>>()?,
             outputs: outputs.collect::<PyResult<_>>()?,
             attributes: self.attributes.clone(),
+            call_site: Some(CallSite {
+                module: self.attribute("module").into(),
+                source: self.attribute("source").into(),
+            }),
             ..Operator::default()
         }))
     }

@@ -123,7 +123,9 @@ impl Graph {
             ..GraphView::default()
         };
         let name = model.graph_name.clone();
-        let (tap, selected) = session.attach_graph(&Arc::new(model), view);
+        let model = Arc::new(model);
+        let (tap, selected) = session.attach_graph(&model, view);
+        shared.asked.note(&model, Some(&selected));
         let mut parts = Parts {
             operators: Vec::with_capacity(named.len()),
             values: values.into_iter().map(ValuePart::new).collect(),
@@ -209,10 +211,10 @@ impl Graph {
 
     /// Begins an execution; `None` if nothing is kept of it.
     fn begin_step(&self, py: Python<'_>, step: u64) -> Option<Run> {
-        tidy(py, &self.shared);
         if self.shared.is_over() {
             return None;
         }
+        tidy(py, &self.shared);
         let executions = &self.shared.executions;
         let index = executions.count();
         let mut tap = self.taps.take();

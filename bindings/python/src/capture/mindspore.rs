@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use opscope_capture::Purpose;
 use opscope_config::dialect::mindspore::{self, MindSporeConfig, Request};
-use opscope_config::{Environment, Issue, Severity};
+use opscope_config::{ConfigError, Environment, Issue, Severity};
 use opscope_store::atomic_file::Modes;
 use opscope_store::tree::mindspore::Target;
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 
 use super::request::tell;
+use crate::os_error;
 
 /// Names of the devices whose trees there are.
 const TARGETS: [(&str, Target); 6] = [
@@ -104,6 +105,9 @@ pub(super) fn check_mindspore_json(
 #[pyfunction]
 pub(super) fn read_configuration(path: PathBuf) -> PyResult<String> {
     opscope_config::read_text(&path).map_err(|error| {
+        if let ConfigError::Io { .. } = &error {
+            return os_error::of_chain(&error, "cannot read the configuration", Some(&path));
+        }
         let path = path.display();
         PyValueError::new_err(format!(
             "the configuration `{path}` cannot be read: {error}"

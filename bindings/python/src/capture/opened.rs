@@ -9,11 +9,11 @@ use opscope_config::dialect::mindspore;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::run_file::RunFile;
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
 use super::request::Request;
 use super::run_record;
+use crate::os_error;
 
 /// The device that operators of the CPU are said to run on.
 const CPU: u32 = 0;
@@ -111,7 +111,7 @@ impl Opened {
 }
 
 fn refused(error: StoreError) -> PyErr {
-    PyOSError::new_err(error.to_string())
+    os_error::of_store(&error)
 }
 
 /// A sink at the first place that is usable. Where files may never come, no directory is made for them

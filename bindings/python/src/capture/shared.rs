@@ -8,7 +8,9 @@ use opscope_capture::Pool;
 use pyo3::prelude::*;
 
 use super::executions::Executions;
+use super::fork::Generation;
 use super::memory::Lender;
+use super::names_asked::AskedNames;
 use super::reason::Reason;
 use super::release::Released;
 
@@ -37,6 +39,9 @@ pub(super) struct Shared {
     is_finished: AtomicBool,
     /// The process that has the writers.
     pid: u32,
+    generation: Generation,
+    /// Names of the plan that nothing has so far.
+    pub(super) asked: AskedNames,
     notes: Mutex<Notes>,
 }
 
@@ -55,6 +60,7 @@ impl Shared {
         executions: Executions,
         (is_reducing, has_free_order, has_identities): (bool, bool, bool),
         queue_bytes_max: u64,
+        asked: AskedNames,
     ) -> Shared {
         Shared {
             lender,
@@ -71,6 +77,8 @@ impl Shared {
             n_runs_failed: AtomicU64::new(0),
             is_finished: AtomicBool::new(false),
             pid: std::process::id(),
+            generation: Generation::now(),
+            asked,
             notes: Mutex::default(),
         }
     }
@@ -78,6 +86,11 @@ impl Shared {
     /// Whether this is another process than the one that has the writers: a fork of it.
     pub(super) fn is_forked(&self) -> bool {
         std::process::id() != self.pid
+    }
+
+    /// The same as far as Python has told of forks, without a system call.
+    pub(super) fn is_past(&self) -> bool {
+        self.generation.is_past()
     }
 
     /// Whether nothing is taken any more.
@@ -111,5 +124,7 @@ impl Shared {
 
 /// Frees what writers have finished with.
 pub(super) fn tidy(py: Python<'_>, shared: &Shared) {
-    shared.released.empty(py);
+    if !shared.is_past() {
+        shared.released.empty(py);
+    }
 }

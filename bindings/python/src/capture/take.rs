@@ -72,7 +72,7 @@ impl Shared {
     }
 
     /// Asks Python for plain tensors that a tensor of another kind is made of.
-    fn show_parts(
+    pub(super) fn show_parts(
         &self,
         object: &Bound<'_, PyAny>,
         reason: Reason,
@@ -137,7 +137,10 @@ impl Shared {
             if let Some(known) = found {
                 return Ok((known.tensor(&lent)?, Some(known.again())));
             }
-            if let Some(numbers) = self.numbers(py, &lent, eye.tap) {
+            // Of elements in another order it could not be said which one is not finite.
+            let numbers = self.numbers(py, &lent, eye.tap);
+            let numbers = numbers.filter(|n| lent.strides.is_none() || !n.non_finite().any());
+            if let Some(numbers) = numbers {
                 let known = is_steady.then(|| Known::new(&lent, &numbers));
                 return Ok((numbers, known));
             }
