@@ -424,16 +424,14 @@ def test_what_cannot_be_looked_at_is_counted(tmp_path) -> None:
 
     def function() -> None:
         torch.ones(2, device="meta") + 1
-        torch.sparse.mm(torch.eye(3).to_sparse(), torch.ones(3, 2))
         ours * 2
         torch.ones(3).to(torch.float8_e4m3fnuz)
         torch.empty(3)
-        torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)
 
     report, _ = check(tmp_path, function)
     unseen = report["unseen"]
-    assert unseen["no memory"] >= 2 and unseen["form sparse_coo"] >= 2 and unseen["type Ours"] >= 1
-    assert unseen["dtype float8_e4m3fnuz"] >= 1 and unseen["uninitialised"] >= 1 and unseen["form quantized"] >= 1
+    assert unseen["no memory"] >= 2 and unseen["type Ours"] >= 1
+    assert unseen["dtype float8_e4m3fnuz"] >= 1 and unseen["uninitialised"] >= 1
     assert report["dropped"]["not_shown"] == sum(unseen.values())
 
 

@@ -10,6 +10,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from opscope._argument import shown
+
 
 class OptionValue:
     """One of a list of values, or anything if there is no list. Values are compared with `==`: 1 stands for `True`."""
@@ -60,7 +62,7 @@ class OptionValue:
         """What to keep of `value`; raises if it is refused."""
         if self._optional is not None and not _is_in(value, self._optional):
             raise ValueError(
-                f"{self._name}: value {value!r} (type: {type(value)}) not in optional list {list(self._optional)!r}"
+                f"{self._name}: value {shown(value)} (type: {type(value)}) not in optional list {list(self._optional)!r}"
             )
         return value
 
