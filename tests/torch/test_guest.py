@@ -34,6 +34,7 @@ def test_texts_of_arguments() -> None:
         (None, "None"), (True, "True"), (-3, "-3"), (1.5, "1.5"), (-math.inf, "-inf"), (2j, "2j"), ("gelu", "gelu"),
         ([1, 2.0, "a"], "[1, 2.0, 'a']"), ((1,), "(1,)"), ([[1], []], "[[1], []]"), (slice(1, None), "slice(1, None, None)"),
         (torch.float32, "torch.float32"), (torch.device("cpu"), "cpu"), (torch.strided, "torch.strided"),
+        (torch.fx.immutable_collections.immutable_list([4, -1]), "[4, -1]"), (torch.Size([2, 3]), "[2, 3]"),
         (Untold(), "Untold"), ([Untold()], "[Untold]"), ({"a": Untold()}, "dict"),
         (torch.arange(5).untyped_storage(), "UntypedStorage"), (torch.ones(3), "Tensor"), (np.ones(3), "ndarray"),
         (range(10**9), "range"), (10**5000, f"int of {(10**5000).bit_length()} bits"),

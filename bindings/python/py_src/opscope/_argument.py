@@ -14,6 +14,10 @@ _N_ITEMS_MAX = 64
 _N_LEVELS_MAX = 4
 # Whole numbers of more bits take Python quadratic time.
 _BITS_MAX = 1024
+# Torch's own lists: extents, and arguments in graphs.
+_LISTS_OF_TORCH = frozenset(
+    (("torch", "Size"), ("torch.fx.immutable_collections", "immutable_list"))
+)
 # Torch's own small things, which it writes itself.
 _WORDS_OF_TORCH = frozenset(
     ("dtype", "device", "layout", "memory_format", "qscheme", "SymInt", "SymFloat", "SymBool")
@@ -51,7 +55,7 @@ def _written(value: Any, n_levels: int) -> str:
     if kind is slice:
         parts = (_written(part, n_levels - 1) for part in (value.start, value.stop, value.step))
         return f"slice({', '.join(parts)})"
-    if kind in (list, tuple) or (kind.__module__ == "torch" and kind.__name__ == "Size"):
+    if kind in (list, tuple) or (kind.__module__, kind.__name__) in _LISTS_OF_TORCH:
         return _listed(value, n_levels)
     if kind.__module__ == "torch" and kind.__name__ in _WORDS_OF_TORCH:
         return str(value)
@@ -62,7 +66,7 @@ def _written(value: Any, n_levels: int) -> str:
 
 
 def _listed(value: Any, n_levels: int) -> str:
-    begin, end = ("(", ")") if type(value) is tuple else ("[", "]")
+    begin, end = ("(", ")") if isinstance(value, tuple) and type(value).__name__ != "Size" else ("[", "]")
     if n_levels <= 0:
         return f"{type(value).__name__} of {len(value)}"
     items = [_written(item, n_levels - 1) for item in value[:_N_ITEMS_MAX]]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.fx.immutable_collections import immutable_list
 
 from .._argument import text
 from .._native.capture import FileWriter
@@ -126,7 +127,7 @@ def as_array(value: Any) -> np.ndarray:
 
 
 def _is_plain(value: Any) -> bool:
-    if type(value) in (list, tuple, torch.Size):
+    if type(value) in (list, tuple, torch.Size, immutable_list):
         return all(map(_is_plain, value))
     return type(value) in _ARRAYS or isinstance(value, np.generic)
 
