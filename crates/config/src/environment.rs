@@ -21,6 +21,8 @@ pub struct Environment {
     pub collect_path: Option<PathBuf>,
     /// `MS_DIAGNOSTIC_DATA_PATH`: above the place of MindSpore's dumps that name none.
     pub diagnostic_data_path: Option<String>,
+    /// `ENABLE_MS_GE_DUMP`: whether MindSpore leaves dumps to the graph engine.
+    pub has_ge_dump: bool,
     /// The device that runs the model, as MindSpore counts them.
     pub device_id: u32,
 }
@@ -43,6 +45,7 @@ impl Environment {
             collect_path: path("NPU_COLLECT_PATH"),
             diagnostic_data_path: variable("MS_DIAGNOSTIC_DATA_PATH")
                 .map(|path| path.to_string_lossy().into_owned()),
+            has_ge_dump: variable("ENABLE_MS_GE_DUMP").is_some_and(|value| value == "1"),
             device_id: 0,
         })
     }

@@ -78,7 +78,10 @@ impl Reading {
                 }
             },
             Dialect::MindSpore => {
-                let target = self.target.unwrap_or_default().into();
+                let target = match self.target {
+                    Some(target) => target.into(),
+                    None => mindspore::default_target(&self.env),
+                };
                 let loaded = match self.is_for_run {
                     true => mindspore::load(text, target, &self.env),
                     false => mindspore::check(text, target, &self.env),

@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     /// Configuration files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// For files of MindSpore: what it runs on [default: cpu]
+    /// For files of MindSpore: what it runs on [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
     #[arg(long, value_enum)]
     target: Option<MindSporeTarget>,
     /// For files of MindSpore: the number of the device

@@ -27,7 +27,7 @@ Examples:
 pub(super) struct Arguments {
     /// The configuration file
     file: PathBuf,
-    /// For a file of MindSpore: what it runs on [default: cpu]
+    /// For a file of MindSpore: what it runs on [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
     #[arg(long, value_enum)]
     target: Option<MindSporeTarget>,
     /// For a file of MindSpore: the number of the device

@@ -7,7 +7,9 @@ use anyhow::anyhow;
 use opscope_capture::sink::{
     AclSink, Content, MindSporeOptions, MindSporeSink, RangeSink, Sink, StatsSink,
 };
-use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Steps, TensorRules};
+use opscope_capture::{
+    KernelSelection, ModelSelection, OperatorSelection, Plan, Purpose, Steps, TensorRules,
+};
 use opscope_config::dialect::{Dialect, acl, detect, mindspore};
 use opscope_config::{Environment, Issue, Severity};
 use opscope_store::StoreError;
@@ -263,6 +265,15 @@ impl Request {
         Request { plan, ..self }
     }
 
+    /// Whether operators are chosen by marks.
+    pub(super) fn is_marking(&self) -> bool {
+        let kernels = match &self.plan.models {
+            ModelSelection::Every(operators) => operators.kernels.as_ref(),
+            ModelSelection::None | ModelSelection::Named(_) => None,
+        };
+        kernels == Some(&KernelSelection::Marked)
+    }
+
     /// Whether nothing will be kept whatever runs.
     pub(crate) fn is_nothing(&self) -> bool {
         self.plan.models == ModelSelection::None
@@ -477,7 +488,10 @@ fn interpret(
         ..crate::commands::environment()?
     };
     if is_mindspore || detect(text) == Dialect::MindSpore {
-        let target = arguments.target.unwrap_or_default().into();
+        let target = match arguments.target {
+            Some(target) => target.into(),
+            None => mindspore::default_target(&env),
+        };
         let config = mindspore::load(text, target, &env).map_err(refused)?;
         tell(path, &source.placed(config.issues.clone()));
         let time = times().next().unwrap_or_default();

@@ -60,7 +60,7 @@ impl Reader<'_> {
         if let Some(item) = op_debug_mode {
             self.op_debug_mode(&item, section, settings, findings)?;
         }
-        read_file_format(section, settings, findings)?;
+        self.file_format(section, settings, findings)?;
         read_overflow_number(section, settings, findings)?;
         self.saved_data(section, settings, findings)?;
         if let Some(item) = section.item("initial_iteration") {
@@ -101,6 +101,46 @@ impl Reader<'_> {
         issue.expected = Some("0/1".to_owned());
         issue.hint = Some("a dump by Opscope follows it on every target".to_owned());
         Err(findings.refuse(issue))
+    }
+
+    fn file_format(
+        &self,
+        section: &Section<'_>,
+        settings: &mut Settings,
+        findings: &mut Findings,
+    ) -> Result<(), Refused> {
+        let Some(item) = section.item("file_format") else {
+            return Ok(());
+        };
+        if settings.is_e2e_enabled {
+            // MindSpore does not look at it beside `e2e_dump_settings`, so nothing in it is an error.
+            let written = match &item.node.value {
+                Value::String(text) if self.is_graph => format_of(text),
+                _ => None,
+            };
+            match written {
+                Some(format) => settings.graph_file_format = format,
+                None if self.is_graph => {
+                    findings.warn(item.warning("it is neither `npy` nor `bin` and has no effect"));
+                }
+                None => {
+                    let message = "it has no effect: it is about dumps of whole graphs on Ascend";
+                    findings.warn(item.warning(message));
+                }
+            }
+            return Ok(());
+        }
+        let name = item.text(findings)?;
+        let Some(format) = format_of(name) else {
+            let text = format!(
+                "Dump Json Parse Failed. 'file_format' should be either 'npy' or 'bin', but got: \
+                 {name}"
+            );
+            return Err(findings.refuse(item.unexpected(name, "bin/npy", text)));
+        };
+        settings.file_format = format;
+        settings.graph_file_format = format;
+        Ok(())
     }
 
     fn path(
@@ -243,29 +283,11 @@ fn device_number(text: &str) -> u32 {
     }
 }
 
-fn read_file_format(
-    section: &Section<'_>,
-    settings: &mut Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
-    let Some(item) = section.item("file_format") else {
-        return Ok(());
-    };
-    if settings.is_e2e_enabled {
-        let message = "it has no effect: it is about dumps of whole graphs on Ascend";
-        findings.warn(item.warning(message));
-        return Ok(());
+/// The format of this name.
+fn format_of(name: &str) -> Option<FileFormat> {
+    match name {
+        "bin" => Some(FileFormat::Bin),
+        "npy" => Some(FileFormat::Npy),
+        _ => None,
     }
-    settings.file_format = match item.text(findings)? {
-        "bin" => FileFormat::Bin,
-        "npy" => FileFormat::Npy,
-        other => {
-            let text = format!(
-                "Dump Json Parse Failed. 'file_format' should be either 'npy' or 'bin', but got: \
-                 {other}"
-            );
-            return Err(findings.refuse(item.unexpected(other, "bin/npy", text)));
-        }
-    };
-    Ok(())
 }
