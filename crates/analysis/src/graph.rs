@@ -53,7 +53,8 @@ pub fn open(path: &Path) -> Result<Option<Beside>, StoreError> {
         Some(ms_graph_pb::EXTENSION) => {
             let format = ms_graph_pb::FORMAT_NAME;
             let graph = ms_graph_pb::decode(bytes()?.as_ref());
-            Beside::Graph(graph.map_err(|error| corrupt(format, error))?)
+            // The message leaves out what the text says of values in tuples.
+            Beside::Graph(graph.map_err(|error| corrupt(format, error))?.completed())
         }
         _ => return Ok(None),
     };
@@ -75,6 +76,7 @@ pub fn type_text(value: &ValueType) -> String {
     let tensor = |tensor: &TensorType| {
         let dims: Vec<_> = tensor.shape.iter().map(i64::to_string).collect();
         let shape = match dims.len() {
+            _ if tensor.is_of_any_rank() => "of any shape".to_owned(),
             0 => "scalar".to_owned(),
             _ => dims.join("x"),
         };
