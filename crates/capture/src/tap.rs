@@ -56,6 +56,7 @@ struct Graph {
     types: Vec<(String, TensorType)>,
     both_sides: Vec<u32>,
     quantised: Vec<Quantised>,
+    carried: Vec<(u32, String)>,
 }
 
 impl Graph {
@@ -67,6 +68,7 @@ impl Graph {
             types: &self.types,
             both_sides: &self.both_sides,
             quantised: &self.quantised,
+            carried: &self.carried,
         }
     }
 }
@@ -83,6 +85,7 @@ impl Tap {
                 types: graph.types.to_vec(),
                 both_sides: graph.both_sides.to_vec(),
                 quantised: graph.quantised.to_vec(),
+                carried: graph.carried.to_vec(),
             }),
             shared,
             model,

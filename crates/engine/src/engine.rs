@@ -72,6 +72,12 @@ pub trait LoadedModel: Send {
         &[]
     }
 
+    /// Values that a body is given by the operator that runs it, by the tasks of the operators that read them;
+    /// sorted.
+    fn carried(&self) -> &[(u32, String)] {
+        &[]
+    }
+
     /// Types of inputs, weights and constants, by name, as far as the model says them; an extent that
     /// it leaves open is -1.
     fn value_types(&self) -> &[(String, TensorType)] {

@@ -1,6 +1,7 @@
 //! Engines for ONNX models.
 
 mod attribute;
+mod defaults;
 mod known_types;
 #[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod layout;

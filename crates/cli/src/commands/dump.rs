@@ -7,6 +7,7 @@ mod findings;
 mod graph;
 mod inputs;
 mod mindspore;
+mod near_names;
 mod once;
 mod outputs;
 mod policy;
@@ -89,7 +90,7 @@ pub(crate) struct RunArguments {
     /// it and without `--out`, `--stats` and `--as`, the file that MINDSPORE_DUMP_CONFIG names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats", "narrow"])]
     config: Option<PathBuf>,
-    /// Whose tree a configuration of MindSpore asks for [default: cpu]
+    /// Whose tree a configuration of MindSpore asks for [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
     #[arg(long, value_enum, value_name = "TARGET", conflicts_with_all = ["out", "stats", "narrow", "graph_inputs"])]
     target: Option<MindSporeTarget>,
     /// The number of the device that the dump is said to come from; a configuration of MindSpore may
@@ -493,6 +494,7 @@ fn view<'a>(model: &'a dyn LoadedModel, inputs: &'a [String]) -> GraphView<'a> {
         operators: model.operators(),
         inputs,
         constants: model.constants(),
+        carried: model.carried(),
         types: model.value_types(),
         quantised: model.quantised(),
         ..GraphView::default()
@@ -539,6 +541,10 @@ fn start(
     arguments.ring.warn_if_none(&plan.steps, n_steps);
     let session = Session::start(plan, sinks.first(), options)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
+    let is_marking = request.is_marking();
+    if !arguments.set_dump.is_empty() && !is_marking {
+        warn_idle_marks();
+    }
     for target in &arguments.set_dump {
         session.set_dump(target, true);
     }
@@ -572,6 +578,11 @@ fn at_step(error: EngineError, step: u64) -> Failure {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
+fn warn_idle_marks() {
+    eprintln!("opscope: warning: `--set-dump` has no effect: `dump_mode` is not 2");
+}
+
 /// Says what the plan names and the model lacks.
 #[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 fn warn_unmatched(selected: &Selected, id: &ModelId, model: &dyn LoadedModel, target: &Target) {
@@ -585,19 +596,23 @@ fn warn_unmatched(selected: &Selected, id: &ModelId, model: &dyn LoadedModel, ta
     for text in &selected.unused_rules {
         eprintln!("opscope: warning: [DataDump] Unused Kernel in json: {text}");
     }
+    if selected.is_unmarked {
+        eprintln!(
+            "opscope: warning: `dump_mode` 2 dumps what is marked, and nothing is: name operators by `--set-dump`"
+        );
+    }
     for name in &selected.unmatched {
-        let lower = name.to_lowercase();
-        let alike = model
+        let known = model
             .operators()
             .iter()
-            .map(|operator| &operator.op_name)
-            .find(|known| {
-                let known = known.to_lowercase();
-                known.contains(&lower) || lower.contains(&known)
-            });
-        let hint = alike
-            .map(|known| format!("; there is `{known}`"))
-            .unwrap_or_default();
+            .map(|operator| operator.op_name.as_str());
+        let near = near_names::nearest(name, known);
+        let quoted: Vec<String> = near.iter().map(|known| format!("`{known}`")).collect();
+        let hint = if quoted.is_empty() {
+            String::new()
+        } else {
+            format!("; there is {}", quoted.join(", "))
+        };
         eprintln!("opscope: warning: the model has no operator `{name}`{hint}");
     }
 }

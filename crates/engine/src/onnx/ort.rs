@@ -47,7 +47,7 @@ use self::site::Wanted;
 use self::tapped::{Ended, TappedSession, inputs_of_failed};
 use super::proto::ModelBytes;
 use super::schema::GraphProto;
-use super::{known_types, proto, quantised};
+use super::{defaults, known_types, proto, quantised};
 use crate::{
     Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature, input,
 };
@@ -71,6 +71,7 @@ struct OrtModel {
     signature: Signature,
     operators: Vec<Arc<Operator>>,
     constants: Vec<String>,
+    carried: Vec<(u32, String)>,
     value_types: Vec<(String, TensorType)>,
     opsets: Vec<(String, i64)>,
     quantised: Vec<Quantised>,
@@ -180,7 +181,7 @@ impl OrtModel {
     ) -> Result<OrtModel, EngineError> {
         let Given {
             model,
-            operators,
+            mut operators,
             path,
             file,
             files,
@@ -195,6 +196,10 @@ impl OrtModel {
         let mut signature = proto::signature(graph).map_err(invalid)?;
         let opsets = proto::opsets(proto);
         let constants = proto::constants(graph);
+        let carried = proto::carried(graph);
+        for operator in &mut operators {
+            defaults::add(Arc::make_mut(operator), &opsets);
+        }
         let value_types = known_types::of(graph, &signature);
         let quantised = quantised::find(graph);
         let origin = Origin {
@@ -226,6 +231,7 @@ impl OrtModel {
             signature,
             operators,
             constants,
+            carried,
             value_types,
             opsets,
             quantised,
@@ -440,6 +446,10 @@ impl LoadedModel for OrtModel {
 
     fn constants(&self) -> &[String] {
         &self.constants
+    }
+
+    fn carried(&self) -> &[(u32, String)] {
+        &self.carried
     }
 
     fn value_types(&self) -> &[(String, TensorType)] {

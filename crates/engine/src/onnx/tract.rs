@@ -50,6 +50,7 @@ struct TractModel {
     signature: Signature,
     operators: Vec<Arc<Operator>>,
     constants: Vec<String>,
+    carried: Vec<(u32, String)>,
     value_types: Vec<(String, TensorType)>,
     opsets: Vec<(String, i64)>,
     quantised: Vec<Quantised>,
@@ -110,14 +111,16 @@ impl TractModel {
         let parsed = quietly(|| framework.parse(&own, Some(dir)))
             .map_err(|reason| limits::name_failing_node(graph_proto, invalid(reason)))?;
         let mut operators = Vec::new();
-        let graph = quietly(|| Graph::new(parsed.model, graph_proto, options, &mut operators))
-            .map_err(invalid)?;
+        let opsets = proto::opsets(proto);
+        let plan = || Graph::new(parsed.model, graph_proto, options, &opsets, &mut operators);
+        let graph = quietly(plan).map_err(invalid)?;
         Ok(TractModel {
-            opsets: proto::opsets(proto),
+            opsets,
             value_types: known_types::of(graph_proto, &signature),
             signature,
             operators,
             constants: proto::constants(graph_proto),
+            carried: proto::carried(graph_proto),
             quantised: quantised::find(graph_proto),
             graph,
         })
@@ -135,6 +138,10 @@ impl LoadedModel for TractModel {
 
     fn constants(&self) -> &[String] {
         &self.constants
+    }
+
+    fn carried(&self) -> &[(u32, String)] {
+        &self.carried
     }
 
     fn value_types(&self) -> &[(String, TensorType)] {

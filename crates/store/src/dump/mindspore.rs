@@ -9,9 +9,10 @@ mod beside;
 mod names;
 mod records;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::{Entry, Listing};
+use super::{Entry, Listing, read_mapping};
 use crate::StoreError;
 use crate::file_format::npy_zst;
 use crate::file_format::statistic_csv::Table;
@@ -175,6 +176,7 @@ impl MindSporeDump {
         for entry in listing.entries {
             dump.sort_in(entry);
         }
+        dump.name_nets();
         dump.drop_second_graphs();
         dump.records = records::records(&dump);
         Ok(dump)
@@ -183,6 +185,27 @@ impl MindSporeDump {
     /// Lists and reads the dump below `dir`; none if there is nothing of MindSpore's.
     pub fn open(dir: &Path) -> Option<MindSporeDump> {
         MindSporeDump::from_listing(super::list(dir)).ok()
+    }
+
+    /// Puts the real names of networks in the place of those that stand for them.
+    fn name_nets(&mut self) {
+        let mut mappings: HashMap<PathBuf, HashMap<String, String>> = HashMap::new();
+        let files = self.files.iter_mut().map(|f| (&f.path, &mut f.place));
+        let tables = self.tables.iter_mut().map(|t| (&t.path, &mut t.place));
+        for (path, place) in files.chain(tables) {
+            let is_number = |name: &&mut String| name.bytes().all(|byte| byte.is_ascii_digit());
+            let name = place.net_name.as_mut().filter(is_number);
+            // Above the file are the iteration, the graph and the network.
+            let above = path.ancestors().nth(4);
+            if let (Some(name), Some(above)) = (name, above) {
+                let mapping = mappings
+                    .entry(above.to_owned())
+                    .or_insert_with(|| read_mapping(above));
+                if let Some(real) = mapping.get(name.as_str()) {
+                    name.clone_from(real);
+                }
+            }
+        }
     }
 
     fn sort_in(&mut self, entry: Entry) {

@@ -324,5 +324,6 @@ fn in_iteration(operator: &Operator, counters: &[i64]) -> Arc<Operator> {
         .chain(&mut operator.original_names)
         .chain([&mut operator.op_name]);
     names.for_each(|name| name.push_str(&suffix));
+    operator.iterations = counters.to_vec();
     Arc::new(operator)
 }

@@ -16,7 +16,7 @@ use tract_onnx::tract_core::plan;
 use tract_onnx::tract_hir::internal::*;
 
 use super::super::schema::{GraphProto, NodeProto};
-use super::super::{layout, proto};
+use super::super::{defaults, layout, proto};
 use super::nodewise::NodeCache;
 use super::scan::{self, ScanNode};
 use super::{NAME, quietly, value};
@@ -70,11 +70,14 @@ impl Graph {
         mut model: InferenceModel,
         proto: &GraphProto,
         options: &LoadOptions,
+        opsets: &[(String, i64)],
         operators: &mut Vec<Arc<Operator>>,
     ) -> TractResult<Graph> {
-        let task_ids = proto::numbered(proto)
-            .map(|(task_id, node)| (std::ptr::from_ref(node), task_id))
-            .collect();
+        let ids = proto::numbered(proto).map(|(task_id, node)| (std::ptr::from_ref(node), task_id));
+        let task_ids = TaskIds {
+            ids: ids.collect(),
+            opsets: opsets.to_vec(),
+        };
         for i in 0..model.inputs.len() {
             // The declared shape may leave extents open; what counts is the shape that is run.
             let fact = model.input_fact(i)?.datum_type.concretize();
@@ -116,10 +119,13 @@ impl Graph {
                 continue;
             };
             let task_id = task_ids
+                .ids
                 .get(&std::ptr::from_ref(*node_proto))
                 .copied()
                 .unwrap_or(0);
-            let operator = Arc::new(proto::operator(node_proto, task_id));
+            let mut operator = proto::operator(node_proto, task_id);
+            defaults::add(&mut operator, &task_ids.opsets);
+            let operator = Arc::new(operator);
             operators.push(operator.clone());
             let node = model.node(id);
             nodes[id] = Some(Node {
@@ -334,7 +340,13 @@ impl Branches {
     }
 }
 
-type TaskIds = HashMap<*const NodeProto, u32>;
+/// What the file says of the nodes beside themselves.
+struct TaskIds {
+    /// The number of each node.
+    ids: HashMap<*const NodeProto, u32>,
+    /// Versions of the operator sets, by domain.
+    opsets: Vec<(String, i64)>,
+}
 
 /// Which tract node produces each named value.
 fn nodes_by_value(model: &InferenceModel) -> HashMap<&str, usize> {
