@@ -60,7 +60,6 @@ pub(super) fn request(text: &str, place: Place, time: &str) -> PyResult<Option<R
 }
 
 fn load(text: &str, place: Place) -> PyResult<MindSporeConfig> {
-    opscope_config::check_nesting(text).map_err(|issue| PyValueError::new_err(tell(&issue)))?;
     let environment = Environment {
         device_id: place.device,
         ..Environment::of_process()?

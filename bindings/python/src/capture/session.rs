@@ -192,9 +192,10 @@ impl Session {
     ///
     /// `bodies` are graphs that operators hold, outer ones before those inside; `device` is the number of the
     /// device that most of it runs on, where the session does not say. `constants` are values that are written
-    /// into the graph, and `types` those of which dtype and extents are known, -1 for an extent that is not.
+    /// into the graph, `types` those of which dtype and extents are known, -1 for an extent that is not, and `carried`
+    /// those that bodies are given.
     #[pyo3(signature = (model_name, load, operators, values, bodies=Vec::new(), device=0, constants=Vec::new(),
-                        types=Vec::new()))]
+                        types=Vec::new(), carried=Vec::new()))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn attach(
         &self,
@@ -206,6 +207,7 @@ impl Session {
         device: u32,
         constants: Vec<usize>,
         types: Vec<(usize, String, Vec<i64>)>,
+        carried: Vec<usize>,
     ) -> PyResult<Graph> {
         let session = self.lock();
         let Some(session) = &*session else {
@@ -213,7 +215,7 @@ impl Session {
         };
         let model = model_id(model_name, load, self.device.unwrap_or(device));
         run_record::note_graph(&self.run, &model.graph_name);
-        let beside = Beside::new(&values, &constants, types);
+        let beside = Beside::new(&values, &constants, types, carried);
         Graph::attach(
             &self.shared,
             session,

@@ -75,6 +75,7 @@ class Backend:
         self.dump = _dump.Dump(plan, config, is_enabled=self.is_enabled)
         self.stage: str | None = getattr(plan, "stage", None) if self.is_enabled else None
         self.captured = _captured.Captured(self.dump.path)
+        self.marks = _mindspore.Marks()
 
     def __call__(self, gm: GraphModule, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
         """Compiles one graph of `torch.compile`."""
@@ -157,9 +158,11 @@ class Backend:
     ) -> Callable[[list], Any]:
         _origin.note_arguments(origin, gm, phase)
         renamed = _mindspore.rename(described, phase, origin)
-        beside = (_mindspore.constants(described), _mindspore.types(described))
+        beside = (_mindspore.constants(described), _mindspore.types(described), _mindspore.carried(described))
         graph = self.dump.attach(f"graph_{number}", number, renamed, *beside)
         self.dump.note_rules(graph.unused_rules)
+        if graph.is_marking:
+            self.marks.see(described, origin)
         return _runner.Runner(gm, described, graph, lambda: None).run
 
     def describe_graph(self, described: _graph.Described, name: str, phase: str) -> None:
@@ -195,6 +198,9 @@ class Backend:
                 _backends.remove(self)
             for key in [key for key, backend in _named.items() if backend is self]:
                 del _named[key]
+        complaints, self.marks = self.marks.complaints(), _mindspore.Marks()
+        for complaint in complaints:
+            _log.warning("%s", complaint)
         return {**self.dump.finish(self.n_graphs), **self.captured.report()}
 
 

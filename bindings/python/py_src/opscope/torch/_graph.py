@@ -55,6 +55,8 @@ class Operator:
     is_selected: bool
     # Whether its record has both sides, whichever the plan asks for.
     has_both_sides: bool = False
+    # Arguments that it has without being given them, as Python prints them.
+    default_attributes: list[tuple[str, str]] = field(default_factory=list)
     node: Node | None = None
     # What it can be asked for by.
     names: list[str] = field(default_factory=list)
