@@ -74,12 +74,7 @@ fn warn_e2e(section: &Section<'_>, target: Target, settings: &Settings, findings
     if settings.sample_mode == 1 && !is_by_kernels {
         warn("sample_mode", elsewhere);
     }
-    if settings.is_stat_on_device && is_graph(target) {
-        let message = "`device` is taken for `host`: statistics of whole graphs are the host's";
-        warn("stat_calc_mode", message);
-    }
-    let is_on_device = settings.is_stat_on_device && is_by_kernels;
-    if !settings.is_stat_precise && !is_on_device {
+    if !settings.is_stat_precise && !settings.is_stat_on_device {
         let message = "it has no effect: the host computes the statistics, if any are saved";
         warn("device_stat_precision_mode", message);
     }

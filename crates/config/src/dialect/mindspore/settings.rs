@@ -224,6 +224,11 @@ impl Reader<'_> {
                     .to_owned(),
             ));
         }
+        if settings.is_stat_on_device && self.is_graph {
+            settings.is_stat_on_device = false;
+            let message = "`device` is taken for `host`: statistics of whole graphs are the host's";
+            findings.warn(item.warning(message));
+        }
         if settings.is_stat_on_device && self.backend != Backend::Ascend {
             settings.is_stat_on_device = false;
             let backend = self.backend.name();
