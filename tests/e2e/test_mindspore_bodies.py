@@ -168,7 +168,9 @@ def test_values_are_those_of_each_iteration(folder: Path, engine: Engine) -> Non
     directory = tree / "rank_0/Net/0/0"
     (path,) = directory.glob("Parameter.x.*")
     state = np.maximum(np.load(path), 0)
-    for path in sorted(directory.glob("Add._body_Add.*.output.0.*"), key=lambda path: NAME.fullmatch(path.name)["time"]):
+    paths = sorted(directory.glob("Add._body_Add.*.output.0.*"), key=lambda path: NAME.fullmatch(path.name)["time"])
+    assert len(paths) == N_TRIPS
+    for path in paths:
         state = state + np.array([0.5, 1], np.float32)
         np.testing.assert_array_equal(np.load(path), state)
         state = state * 2

@@ -82,7 +82,12 @@ SETTINGS = [
     Setting("trans_flag", (True, False), frozenset(KERNELS)),
     Setting("save_kernel_args", (False, True), frozenset(KERNELS), e2e={"enable": True}),
     Setting("save_kernel_args", (False, True), NONE),
-    Setting("stat_calc_mode", ("host", "device"), frozenset(KERNELS), {**STATISTICS, "statistic_category": ["max", "count"]}),
+    Setting(
+        "stat_calc_mode",
+        ("host", "device"),
+        frozenset(KERNELS),
+        {**STATISTICS, "statistic_category": ["max", "count"]},
+    ),
     Setting("device_stat_precision_mode", ("high", "low"), frozenset(KERNELS), STATISTICS, ON_DEVICE),
     Setting("device_stat_precision_mode", ("high", "low"), NONE),
     Setting("sample_mode", (0, 1), frozenset(KERNELS), e2e={"sample_num": 3}),

@@ -188,7 +188,8 @@ class Marks:
         for name in operators:
             if name not in self._operators:
                 near = difflib.get_close_matches(name, sorted(self._operators), 3)
-                yield f"set_dump: no graph has the operator {name}" + (f"; near to it: {', '.join(near)}" if near else "")
+                hint = f"; near to it: {', '.join(near)}" if near else ""
+                yield f"set_dump: no graph has the operator {name}{hint}"
         for kind, inside in self._flags.roots:
             if not inside & self._modules:
                 yield f"set_dump: no graph has anything of the module of the type {kind}"
