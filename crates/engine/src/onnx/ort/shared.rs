@@ -110,6 +110,11 @@ impl Shared {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether taps wait for the one of this number.
+    pub(super) fn ends_turn(&self, number: usize) -> bool {
+        self.sites.get(number).is_some_and(|site| site.ends_turn)
+    }
+
     /// The work of the tap of this number.
     ///
     /// # Errors
