@@ -15,6 +15,7 @@ mod message;
 mod nodewise;
 mod non_finite;
 mod scan;
+mod shared_cache;
 mod value;
 mod wiring;
 
@@ -109,6 +110,7 @@ impl TractModel {
         let own = message::decode(&model.bytes).map_err(invalid)?;
         let parsed = quietly(|| framework.parse(&own, Some(dir)))
             .map_err(|reason| limits::name_failing_node(graph_proto, invalid(reason)))?;
+        drop(own);
         let mut operators = Vec::new();
         let graph = quietly(|| Graph::new(parsed.model, graph_proto, options, &mut operators))
             .map_err(invalid)?;

@@ -1,7 +1,7 @@
 //! Executing an un-typed plan, node by node, under a tap.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -17,10 +17,14 @@ use tract_onnx::tract_hir::internal::*;
 
 use super::super::schema::{GraphProto, NodeProto};
 use super::super::{layout, proto};
-use super::nodewise::NodeCache;
 use super::scan::{self, ScanNode};
+use super::shared_cache::{SharedCache, SharedCaches};
 use super::{NAME, quietly, value};
 use crate::{EngineError, LoadOptions, guard};
+
+/// Nodes of a graph from which on nodes alike share their plans, and values are computed in the order in which they are
+/// asked for. What tract does to save memory takes time, and memory, that grow with the square of their number.
+pub(super) const N_NODES_LARGE: usize = 10_000;
 
 type InferencePlan = SimplePlan<InferenceFact, Box<dyn InferenceOp>>;
 
@@ -41,7 +45,7 @@ struct Node {
     n_outputs_read: usize,
     /// For each input, whether it is a constant of the model.
     is_constant: Vec<bool>,
-    cache: RefCell<NodeCache>,
+    cache: SharedCache,
     branches: Option<Branches>,
     scan: Option<RefCell<ScanNode>>,
 }
@@ -100,8 +104,16 @@ impl Graph {
         operators: &mut Vec<Arc<Operator>>,
     ) -> TractResult<Graph> {
         let mut scans: HashMap<usize, ScanNode> = scan::take_out(&mut model).into_iter().collect();
-        let plan = SimplePlan::new_with_options(model, options)?;
+        model.nodes.shrink_to_fit();
+        let is_large = model.nodes.len() >= N_NODES_LARGE;
+        let plan_options = RunOptions {
+            skip_order_opt_ram: is_large,
+            ..options.clone()
+        };
+        let plan = SimplePlan::new_with_options(model, &plan_options)?;
         let model = plan.model();
+        let mut caches = SharedCaches::new(is_large);
+        let results: HashSet<OutletId> = model.outputs.iter().copied().collect();
         let by_value = nodes_by_value(model);
         let mut proto_of: HashMap<usize, &NodeProto> = HashMap::new();
         for node in &proto.node {
@@ -125,13 +137,13 @@ impl Graph {
             nodes[id] = Some(Node {
                 input_positions: present(&operator.inputs),
                 output_positions: present(&operator.outputs),
-                n_outputs_read: n_outputs_read(model, node),
+                n_outputs_read: n_outputs_read(&results, node),
                 is_constant: node
                     .inputs
                     .iter()
                     .map(|inlet| model.node(inlet.node).op_is::<Const>())
                     .collect(),
-                cache: RefCell::default(),
+                cache: caches.of_node(model, node, node_proto),
                 branches: Branches::build(node, node_proto, task_ids, options, operators)?,
                 scan: scans.remove(&id).map(RefCell::new),
                 operator,
@@ -243,10 +255,9 @@ impl Node {
             if let Some(scan) = &self.scan {
                 return scan.borrow_mut().eval(inputs);
             }
-            let mut cache = self.cache.borrow_mut();
             let op_type = &self.operator.op_type;
-            let compiled = cache.eval(tract_node, op_type, &self.is_constant, inputs)?;
-            match compiled {
+            let compiled = (self.cache.lock()).eval(tract_node, op_type, &self.is_constant, inputs);
+            match compiled? {
                 Some(outputs) => Ok(outputs),
                 None => interpret(inputs.clone()),
             }
@@ -349,8 +360,8 @@ fn nodes_by_value(model: &InferenceModel) -> HashMap<&str, usize> {
     by_value
 }
 
-fn n_outputs_read(model: &InferenceModel, node: &InferenceNode) -> usize {
-    let is_result = |slot| model.outputs.contains(&OutletId::new(node.id, slot));
+fn n_outputs_read(results: &HashSet<OutletId>, node: &InferenceNode) -> usize {
+    let is_result = |slot| results.contains(&OutletId::new(node.id, slot));
     let is_read = |slot: &usize| !node.outputs[*slot].successors.is_empty() || is_result(*slot);
     (0..node.outputs.len())
         .rev()

@@ -16,9 +16,11 @@ use tract_onnx::tract_hir::internal::*;
 
 use super::non_finite::Correction;
 
-/// Different plans that are built for one node. A node that meets more dtypes, shapes or pinned
+/// Different plans that are built for one node. Nodes that share their plans have room for more of them. A node that meets more dtypes, shapes or pinned
 /// values than that (as in generating text, token by token) goes on without.
 const N_PLANS_MAX: usize = 8;
+/// Nodes that share their plans count up to this number.
+const N_SHARING_MAX: usize = 8;
 /// Largest integer input that is pinned.
 const N_PINNED_ELEMENTS_MAX: usize = 64;
 
@@ -80,6 +82,8 @@ type State = SimpleState<TypedFact, Box<dyn TypedOp>>;
 #[derive(Default)]
 pub(super) struct NodeCache {
     plans: Vec<CompiledNode>,
+    /// Nodes that share it, beside the first one.
+    n_sharing: usize,
     is_off: bool,
 }
 
@@ -114,6 +118,11 @@ impl InputKey {
 }
 
 impl NodeCache {
+    /// Says that one more node has its plans here.
+    pub(super) fn share(&mut self) {
+        self.n_sharing += 1;
+    }
+
     /// Evaluates the node through its plan; `None` if it has none, and the interpreter is to do it.
     ///
     /// `is_constant` says which inputs are constants of the model.
@@ -159,9 +168,13 @@ impl NodeCache {
         if let Some(index) = self.plans.iter().position(admits) {
             return Some(index);
         }
-        let has_room = self.plans.len() < N_PLANS_MAX;
+        let n_plans_max = N_PLANS_MAX * (1 + self.n_sharing).min(N_SHARING_MAX);
+        let has_room = self.plans.len() < n_plans_max;
         match compile(target, is_constant, inputs) {
-            Ok(plan) if has_room => self.plans.push(plan),
+            Ok(plan) if has_room => {
+                self.plans.reserve_exact(1);
+                self.plans.push(plan);
+            }
             _ => {
                 self.is_off = true;
                 self.plans.clear();
@@ -255,7 +268,9 @@ fn build(target: &Target<'_>, key: Vec<InputKey>) -> TractResult<CompiledNode> {
         }
     }
     model.select_output_outlets(&outputs)?;
-    let state = SimplePlan::new(model.into_optimized()?)?.spawn()?;
+    let mut model = model.into_optimized()?;
+    model.nodes.shrink_to_fit();
+    let state = SimplePlan::new(model)?.spawn()?;
     Ok(CompiledNode {
         key,
         correction: target.correction,
