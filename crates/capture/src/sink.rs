@@ -4,6 +4,7 @@ mod acl;
 mod ledger;
 mod memory;
 mod mindspore;
+mod nothing;
 mod once;
 mod range;
 mod refusals;
@@ -25,9 +26,10 @@ use crate::{Failure, GraphView, Selected};
 pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 pub use memory::MemorySink;
 pub use mindspore::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
+pub use nothing::NoSink;
 pub use once::Dedup;
 pub use range::{RangeRow, RangeSink};
-pub use stats::{StatsRow, StatsSink};
+pub use stats::{StatsRow, StatsRows, StatsSink, StoredRows};
 pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};
 
 /// Takes records, from several threads at once and in any order.

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use opscope_capture::sink::StatsRow;
+use opscope_capture::sink::StatsRows;
 use opscope_capture::{
     Counters, GraphView, Purpose, Selected, Session, SessionOptions, Summary, Tap,
 };
@@ -44,7 +44,7 @@ use self::volume::VolumeArguments;
 pub(crate) use self::control::Steering;
 pub(crate) use self::inputs::InputSource;
 pub(crate) use self::outputs::OutputFiles;
-pub(crate) use self::report::{print, print_json};
+pub(crate) use self::report::{print, print_json, print_outcome_json};
 pub(crate) use self::request::{Request, Sinks};
 pub(crate) use self::run_record::{Recording, model_file};
 use super::mindspore_target::MindSporeTarget;
@@ -203,7 +203,7 @@ pub(crate) struct Outcome {
     pub(crate) has_rules: bool,
     /// What would have been written, if nothing is.
     pub(crate) forecast: Option<Forecast>,
-    pub(crate) stats: Option<Vec<StatsRow>>,
+    pub(crate) stats: Option<StatsRows>,
     pub(crate) ranges: Option<Ranges>,
     /// What was removed of killed runs before this one.
     pub(crate) left_overs: LeftOvers,
@@ -276,7 +276,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     outcome.left_overs = recording.left_overs(&sinks);
     let recorded = recording.finish(&sinks, &result);
     if arguments.run.json {
-        print_json(&outcome.to_json())?;
+        print_outcome_json(&outcome)?;
     } else {
         print(&outcome)?;
     }
@@ -317,7 +317,7 @@ pub(crate) fn run_one(
         has_rules: !request.tensors.is_empty(),
         forecast: None,
         stats: if let Target::Stats(sink) = &sinks.target {
-            Some(sink.take())
+            Some(sink.take_rows())
         } else {
             None
         },

@@ -139,9 +139,10 @@ fn report(ends: &[End], is_json: bool) -> Result<(), Failure> {
             .try_for_each(|(outcome, _)| dump::print(outcome));
     }
     if let [(only, _)] = ends {
-        return dump::print_json(&only.to_json());
+        return dump::print_outcome_json(only);
     }
-    let operators: Vec<Value> = ends.iter().map(|(outcome, _)| outcome.to_json()).collect();
+    let operators = ends.iter().map(|(outcome, _)| outcome.to_json());
+    let operators: Vec<Value> = operators.collect::<Result<_, _>>()?;
     dump::print_json(&json!({ "operators": operators }))
 }
 

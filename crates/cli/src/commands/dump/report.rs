@@ -2,15 +2,23 @@
 
 use std::io::{Write, stdout};
 
+use anyhow::anyhow;
 use opscope_analysis::Element;
-use opscope_capture::FirstNonFinite;
-use opscope_capture::sink::StatsRow;
+use opscope_capture::sink::{StatsRow, StatsRows};
+use opscope_capture::{FirstNonFinite, SinkError};
 use opscope_store::temporary::LeftOvers;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
+use serde_json::{Map, Value, json};
 
 use super::{Outcome, policy};
-use crate::exit::Failure;
+use crate::exit::{Failure, PARTIAL};
 use crate::format;
+
+/// The member of the JSON object that has the rows.
+const STATS: &str = "stats";
+/// Rows that are laid out at once.
+const N_ROWS_AT_ONCE: usize = 4096;
 
 /// The closing table.
 pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
@@ -19,7 +27,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
     }
     let mut out = stdout().lock();
     if let Some(rows) = &outcome.stats {
-        writeln!(out, "{}\n", stats_table(rows))?;
+        print_stats(&mut out, rows)?;
     }
     if let Some(ranges) = &outcome.ranges {
         ranges.print_table(&mut out)?;
@@ -111,9 +119,67 @@ pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Prints the JSON object of an outcome without having all of it in memory.
+pub(crate) fn print_outcome_json(outcome: &Outcome) -> Result<(), Failure> {
+    let mut out = stdout().lock();
+    let Value::Object(members) = outcome.to_json_without_stats() else {
+        return Err(Failure::new(PARTIAL, anyhow!("the result is no object")));
+    };
+    let rows = outcome.stats.as_ref();
+    let whole = WithStats { members, rows };
+    serde_json::to_writer_pretty(&mut out, &whole)
+        .map_err(|error| Failure::new(PARTIAL, anyhow!(error)))?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// An object whose member `stats` is written row by row.
+struct WithStats<'a> {
+    members: Map<String, Value>,
+    rows: Option<&'a StatsRows>,
+}
+
+impl Serialize for WithStats<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, member) in &self.members {
+            match self.rows.filter(|_| name == STATS) {
+                Some(rows) => map.serialize_entry(name, &StatsList(rows))?,
+                None => map.serialize_entry(name, member)?,
+            }
+        }
+        map.end()
+    }
+}
+
+/// The list of rows.
+struct StatsList<'a>(&'a StatsRows);
+
+impl Serialize for StatsList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for row in self.0.iter().map_err(S::Error::custom)? {
+            let row = row.map_err(S::Error::custom)?;
+            list.serialize_element(&stats_json(&row))?;
+        }
+        list.end()
+    }
+}
+
 impl Outcome {
     /// The same as a JSON object.
-    pub(crate) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Result<Value, Failure> {
+        let mut result = self.to_json_without_stats();
+        if let Some(rows) = &self.stats {
+            let list = StatsList(rows);
+            result[STATS] = serde_json::to_value(list)
+                .map_err(|error| Failure::new(PARTIAL, anyhow!(error)))?;
+        }
+        Ok(result)
+    }
+
+    /// The same with nothing in the place of statistics.
+    fn to_json_without_stats(&self) -> Value {
         if let Some(forecast) = &self.forecast {
             let mut result = forecast.to_json(self);
             if let Some(object) = result.as_object_mut() {
@@ -165,8 +231,8 @@ impl Outcome {
                 object.insert("left_out".into(), refused.collect());
                 object.insert("refused".into(), c.n_refused.into());
             }
-            if let Some(rows) = &self.stats {
-                object.insert("stats".into(), rows.iter().map(stats_json).collect());
+            if self.stats.is_some() {
+                object.insert(STATS.into(), Value::Null);
             }
             if let Some(ranges) = &self.ranges {
                 object.insert("ranges".into(), ranges.to_json());
@@ -231,34 +297,60 @@ fn non_finite_json(first: &FirstNonFinite) -> Value {
     })
 }
 
-fn stats_table(rows: &[StatsRow]) -> String {
-    let header = [
+/// Prints the table of statistics in pieces: however many rows there are, few of them are in memory.
+fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), Failure> {
+    const HEADER: [&str; 13] = [
         "step", "task", "type", "operator", "slot", "dtype", "shape", "min", "max", "mean", "l2",
         "nan", "inf",
     ];
-    let right = ["step", "task", "min", "max", "mean", "l2", "nan", "inf"];
-    let rows = rows.iter().map(|row| {
-        let mut cells = vec![
-            row.step.to_string(),
-            row.operator.task_id.to_string(),
-            row.operator.op_type.clone(),
-            row.operator.op_name.clone(),
-            format!("{}.{}", row.side.name(), row.index),
-            row.dtype.to_string(),
-            format::shape(row.shape.dims()),
-        ];
-        match &row.stats {
-            Some(s) => {
-                let floats = [s.min, s.max, s.mean, s.l2];
-                cells.extend(floats.map(|value| Element::Float(value).to_string()));
-                cells.push(s.n_nan.to_string());
-                cells.push((s.n_pos_inf + s.n_neg_inf).to_string());
-            }
-            None => cells.extend(std::iter::repeat_n("-".to_owned(), 6)),
+    const RIGHT: [&str; 8] = ["step", "task", "min", "max", "mean", "l2", "nan", "inf"];
+    let mut table = format::TableInPieces::new(&HEADER, &RIGHT);
+    in_pieces(rows, |piece| {
+        table.widen(piece);
+        Ok(())
+    })?;
+    in_pieces(rows, |piece| Ok(writeln!(out, "{}", table.piece(piece))?))?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Calls a function with the cells of some rows after the other; once if there are none.
+fn in_pieces(
+    rows: &StatsRows,
+    mut each: impl FnMut(Vec<Vec<String>>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let unreadable = |error: SinkError| Failure::new(PARTIAL, anyhow!(error));
+    let mut rows = rows.iter().map_err(unreadable)?.peekable();
+    loop {
+        let piece = rows.by_ref().take(N_ROWS_AT_ONCE);
+        let piece = piece.map(|row| row.map(|row| cells(&row)));
+        each(piece.collect::<Result<_, _>>().map_err(unreadable)?)?;
+        if rows.peek().is_none() {
+            return Ok(());
         }
-        cells
-    });
-    format::table(&header, &right, rows.collect()).trim_fmt()
+    }
+}
+
+fn cells(row: &StatsRow) -> Vec<String> {
+    let mut cells = vec![
+        row.step.to_string(),
+        row.operator.task_id.to_string(),
+        row.operator.op_type.clone(),
+        row.operator.op_name.clone(),
+        format!("{}.{}", row.side.name(), row.index),
+        row.dtype.to_string(),
+        format::shape(row.shape.dims()),
+    ];
+    match &row.stats {
+        Some(s) => {
+            let floats = [s.min, s.max, s.mean, s.l2];
+            cells.extend(floats.map(|value| Element::Float(value).to_string()));
+            cells.push(s.n_nan.to_string());
+            cells.push((s.n_pos_inf + s.n_neg_inf).to_string());
+        }
+        None => cells.extend(std::iter::repeat_n("-".to_owned(), 6)),
+    }
+    cells
 }
 
 fn stats_json(row: &StatsRow) -> Value {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use opscope_capture::sink::{
-    AclSink, Content, MindSporeOptions, MindSporeSink, RangeSink, Sink, StatsSink,
+    AclSink, Content, MindSporeOptions, MindSporeSink, NoSink, RangeSink, Sink, StatsSink,
 };
 use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Steps, TensorRules};
 use opscope_config::dialect::{Dialect, acl, detect, mindspore};
@@ -359,9 +359,7 @@ impl Sinks {
                 Target::MindSpore(sink) => sink.tree().rank_dir(),
                 Target::Stats(_) | Target::Nothing => PathBuf::from("."),
             };
-            let next = next
-                .clone()
-                .unwrap_or_else(|| Arc::new(StatsSink::default()));
+            let next = next.clone().unwrap_or_else(|| Arc::new(NoSink));
             DryRun::new(creator.clone(), next, place)
         });
         let next = match &dry_run {
@@ -392,7 +390,7 @@ impl Sinks {
             (None, Target::Acl(sink)) => sink.clone(),
             (None, Target::MindSpore(sink)) => sink.clone(),
             (None, Target::Stats(sink)) => sink.clone(),
-            (None, Target::Nothing) => Arc::new(StatsSink::default()),
+            (None, Target::Nothing) => Arc::new(NoSink),
         }
     }
 
