@@ -436,8 +436,17 @@ pub(crate) fn reduced_at_once(shared: &Shared, tensor: Tensor) -> Tensor {
 
 /// Whether the sink needs no more of a tensor than numbers, which are in its memo now.
 fn is_enough(shared: &Shared, tensor: Observed<'_>) -> bool {
+    is_enough_by(tensor, |tensor| shared.sink.reduce(tensor))
+}
+
+/// The same of elements that lie side by side in another order than row-major.
+pub(crate) fn is_enough_permuted(shared: &Shared, tensor: Observed<'_>) -> bool {
+    shared.is_reducing && is_enough_by(tensor, |tensor| shared.sink.reduce_permuted(tensor))
+}
+
+fn is_enough_by(tensor: Observed<'_>, reduce: impl FnOnce(Observed<'_>) -> bool) -> bool {
     let reduce = || {
-        let is_enough = shared.sink.reduce(tensor);
+        let is_enough = reduce(tensor);
         if is_enough {
             tensor.non_finite();
         }

@@ -52,6 +52,13 @@ pub trait Sink: Send + Sync {
         false
     }
 
+    /// [`Sink::reduce`] of elements that lie side by side in memory in another order than row-major, the
+    /// first one first. What is left in the memo must not depend on the order; `false` if it would, and the
+    /// memo is not used then.
+    fn reduce_permuted(&self, _tensor: Observed<'_>) -> bool {
+        false
+    }
+
     /// How many records a writer should take from the queue together, if there are so many.
     fn n_at_once(&self) -> usize {
         1

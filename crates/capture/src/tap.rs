@@ -12,7 +12,7 @@ use crate::counters::{DropReason, add};
 use crate::memos::Memos;
 use crate::overwrite::Watcher;
 use crate::parameters::{Parameter, Parameters};
-use crate::probe::{push, reduced_at_once, take, take_whole};
+use crate::probe::{is_enough_permuted, push, reduced_at_once, take, take_whole};
 use crate::quantised::Claims;
 use crate::queue::Work;
 use crate::ring::Hold;
@@ -335,6 +335,20 @@ impl Tap {
             return tensor;
         }
         reduced_at_once(&self.shared, tensor)
+    }
+
+    /// [`Tap::look`] at a tensor whose elements lie side by side in another order than row-major, the first
+    /// one first. One that comes back with its elements was not taken: what the sink wants of it depends on
+    /// their order.
+    pub fn look_permuted(&self, tensor: Tensor) -> Tensor {
+        let is_taken = !self.selected.has_views
+            && tensor.has_elements()
+            && is_enough_permuted(&self.shared, tensor.observed());
+        if is_taken {
+            tensor.without_elements()
+        } else {
+            tensor
+        }
     }
 
     /// Counts an operator that is about to run; `Some` if the plan has any use for it.

@@ -28,8 +28,6 @@ pub(super) struct Opened {
     pub(super) run: Arc<RunFile>,
     /// Whether the sink keeps no elements once it has seen them.
     pub(super) is_reducing: bool,
-    /// Whether all operators of a step share a table of statistics.
-    pub(super) has_step_tables: bool,
     /// The sink, if it writes a tree of MindSpore's.
     pub(super) mindspore: Option<Arc<MindSporeSink>>,
     /// The device that graphs are said to run on, whatever they say themselves.
@@ -72,7 +70,6 @@ impl Opened {
             failure_dir,
             run,
             is_reducing,
-            has_step_tables,
             mindspore: None,
             device: None,
             has_single_operators,
@@ -101,7 +98,6 @@ impl Opened {
             run,
             // Rows of samples and digests need elements after the operator as well.
             is_reducing: false,
-            has_step_tables: false,
             mindspore: Some(sink),
             device: Some(device),
             has_single_operators: false,

@@ -341,11 +341,7 @@ impl Session {
             // Where nothing is found there is no directory.
             _ => Executions::unwritten(),
         };
-        let sees = (
-            opened.is_reducing,
-            opened.has_step_tables,
-            opened.mindspore.is_some(),
-        );
+        let sees = (opened.is_reducing, opened.mindspore.is_some());
         let shared = Shared::new(lender, pool, executions, sees, options.queue_bytes_max);
         Ok(Session {
             session: Mutex::new(Some(session)),

@@ -22,8 +22,6 @@ pub(super) struct Shared {
     pub(super) forms: Option<Py<PyAny>>,
     /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
     pub(super) is_reducing: bool,
-    /// Whether sums may run through the elements in the order of memory.
-    pub(super) has_free_order: bool,
     /// Whether the sink writes a tensor that several operators have several times, so that it pays to tell it which
     /// ones are the same.
     pub(super) has_identities: bool,
@@ -53,7 +51,7 @@ impl Shared {
         (lender, forms): (Lender, Option<Py<PyAny>>),
         pool: Arc<Pool>,
         executions: Executions,
-        (is_reducing, has_free_order, has_identities): (bool, bool, bool),
+        (is_reducing, has_identities): (bool, bool),
         queue_bytes_max: u64,
     ) -> Shared {
         Shared {
@@ -63,7 +61,6 @@ impl Shared {
             executions,
             forms,
             is_reducing,
-            has_free_order,
             has_identities,
             queue_bytes_max,
             n_graphs: AtomicU64::new(0),
