@@ -14,7 +14,7 @@ fuzz_target!(|text: &str| {
     let _ = (check_nesting(text), detect(text), acl::report_scope(text));
     let issues = match acl::load(text, &env) {
         Ok(config) => {
-            acl::explain(&config);
+            acl::explain(&config, &env);
             config.issues
         }
         Err(issues) => {

@@ -1,4 +1,4 @@
-"""ONNX's own node cases through the engines, each with every operator dumped. `cargo xtask conformance` calls this."""
+"""ONNX's own node cases through the engines, in several executions and forms. `cargo xtask conformance` calls this."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def main() -> int:
     if arguments.cases:
         for line in _details(results):
             print(line)
-    print("\n".join(report.summary(results)))
+    print("\n".join([*report.summary(results), "", *report.by_form_of_inputs(results)]))
     lines = known.problems(results, is_complete=len(picked) == len(every_case))
     if arguments.sample:
         lines += sample.changes(results)
@@ -90,6 +90,8 @@ def _details(results: dict[str, list[Result]]) -> Iterator[str]:
     for engine, all_of in results.items():
         for result in all_of:
             yield f"{engine} {result.case.name}: {result.verdict.outcome} {result.verdict.detail}".rstrip()
+            for form, verdict in result.forms.items():
+                yield f"    {form}: {verdict.outcome} {verdict.detail}".rstrip()
 
 
 def _document(binary: Path, results: dict[str, list[Result]]) -> Iterator[str]:
@@ -100,6 +102,8 @@ def _document(binary: Path, results: dict[str, list[Result]]) -> Iterator[str]:
     yield f"{n_cases} node cases of onnx {onnx.__version__}, through {' and '.join(named)} ({tool})."
     yield ""
     yield from report.summary(results)
+    yield ""
+    yield from report.by_form_of_inputs(results)
     for title, keys in (("form", _form), ("opset", _opset), ("type of an input or output", report.dtypes)):
         yield ""
         yield from report.by(results, title, keys)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
+import forms
 import judge
 from run import Result
 
 BEGIN, END = "<!-- conformance:begin -->", "<!-- conformance:end -->"
+GIVEN = "as given"
 OPSETS = [(1, 18), (19, 22), (23, 26), (27, 99)]
 
 
@@ -19,6 +21,28 @@ def summary(results: dict[str, list[Result]]) -> Iterator[str]:
         [[outcome, *(_count(all_of, outcome) for all_of in results.values())] for outcome in judge.OUTCOMES]
         + [["all", *(len(all_of) for all_of in results.values())]],
     )
+
+
+def by_form_of_inputs(results: dict[str, list[Result]]) -> Iterator[str]:
+    """How the cases end in each form, by engine."""
+    ends = {"pass": {judge.PASS}, "wrong": judge.SILENTLY_WRONG, "refused or failed": {judge.REFUSED, judge.FAILED}}
+    rows = []
+    for title in (GIVEN, *forms.TITLES):
+        row: list[object] = [title]
+        for all_of in results.values():
+            outcomes = [outcome for result in all_of for outcome in _outcomes(result, title)]
+            row += [sum(1 for outcome in outcomes if outcome in end) for end in ends.values()]
+        rows.append(row)
+    head = [f"{engine}: {end}" for engine in results for end in ends]
+    yield from _table(["inputs", *head], rows)
+
+
+def _outcomes(result: Result, title: str) -> list[str]:
+    """Those of a case in a form; there are several where each of its inputs is the one constant in turn."""
+    if title == GIVEN:
+        return [result.verdict.outcome]
+    named = [(name.split(":")[0], verdict) for name, verdict in result.forms.items()]
+    return [verdict.outcome for name, verdict in named if name == title]
 
 
 def by(results: dict[str, list[Result]], title: str, keys_of: Callable[[Result], Iterable[str]]) -> Iterator[str]:

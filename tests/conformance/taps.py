@@ -28,6 +28,8 @@ class Taps:
     reasons: Counter[str] = field(default_factory=Counter)
     n_operators: int = 0
     n_tensors: int = 0
+    # Those of the other steps too.
+    n_tensors_of_all: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,17 +41,36 @@ class Numbered:
     bodies: list[tuple[str, list[Numbered]]]
 
 
-def check(model: ModelProto, dump: Path, engine: str) -> Taps:
-    """Read the one step below `dump` and look for each operator of the model in it."""
+def check(model: ModelProto, dump: Path, engine: str, n_steps: int = 1) -> Taps:
+    """Read the steps below `dump` and look for each operator of the model in them. Counts are those of the first."""
+    inferred = _inferred(model)
+    known = Known(engine, _kinds(inferred, engine), _needed(model.graph), _empty(inferred))
+    steps = [_check_step(model, dump, step, known) for step in range(n_steps)]
+    taps = steps[0]
+    for other in steps[1:]:
+        taps.problems += other.problems
+    taps.n_tensors_of_all = sum(step.n_tensors for step in steps)
+    return taps
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the model alone says: values that cannot be shown and why, that a result needs, that have no elements."""
+
+    engine: str
+    kinds: dict[str, str]
+    needed: set[str]
+    empty: set[str]
+
+
+def _check_step(model: ModelProto, dump: Path, step: int, known: Known) -> Taps:
     records: dict[int, list[dump_data.DumpData]] = defaultdict(list)
-    for folder in _step_folders(dump):
+    for folder in _step_folders(dump, step):
         for file in dump_tree.read_step(folder):
             records[file.task_id].append(dump_data.parse(file.path.read_bytes()))
     taps = Taps()
-    kinds = _kinds(model, engine)
-    needed = _needed(model.graph)
-    empty = _empty(model)
-    for numbered in _executed(number(model.graph), records, engine, taps):
+    kinds, needed, empty = known.kinds, known.needed, known.empty
+    for numbered in _executed(number(model.graph), records, known.engine, taps):
         node, found = numbered.node, records[numbered.task_id]
         taps.n_operators += len(found)
         label = f"{node.op_type} `{node.name or node.output[0]}`"
@@ -135,9 +156,9 @@ def _needed(graph: GraphProto) -> set[str]:
     return needed
 
 
-def _empty(model: ModelProto) -> set[str]:
+def _empty(inferred: ModelProto) -> set[str]:
     """Names of values that are known to have no elements."""
-    graph = _inferred(model).graph
+    graph = inferred.graph
     return {
         value.name
         for value in (*graph.input, *graph.output, *graph.value_info)
@@ -152,10 +173,10 @@ def _inferred(model: ModelProto) -> ModelProto:
         return model
 
 
-def _kinds(model: ModelProto, engine: str) -> dict[str, str]:
+def _kinds(inferred: ModelProto, engine: str) -> dict[str, str]:
     """Names of values that are no tensors, or tensors that no engine's tap can be given, and why."""
     kinds = {}
-    graph = _inferred(model).graph
+    graph = inferred.graph
     for value in (*graph.input, *graph.output, *graph.value_info):
         kind = value.type.WhichOneof("value")
         if kind in ("sequence_type", "optional_type", "map_type"):
@@ -170,8 +191,8 @@ def _kinds(model: ModelProto, engine: str) -> dict[str, str]:
     return kinds
 
 
-def _step_folders(dump: Path) -> Iterator[Path]:
+def _step_folders(dump: Path, step: int) -> Iterator[Path]:
     """`{time}/{device}/{model}/{model id}/{step}`; nothing if no operator was executed."""
-    for path in sorted(dump.glob("[0-9]*/*/*/*/*")):
+    for path in sorted(dump.glob(f"[0-9]*/*/*/*/{step}")):
         if path.is_dir():
             yield path

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
+import forms
 import judge
+import known
 import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 import report
 import run
+import sample
 import taps
 import values
 from cases import Case, Value
 from judge import Verdict
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 F32, F16, BF16 = np.float32, np.float16, ml_dtypes.bfloat16
 
@@ -79,6 +84,80 @@ CASE = Case("test_x", "Abs", "", 13, False, 1e-3, 1e-7, [Value("x", "sequence")]
 )
 def test_ends_without_results(code: int, errors: str, outcome: str) -> None:
     assert run.refusal(CASE, code, errors).outcome == outcome
+
+
+def _case(folder: Path, arrays: dict[str, NDArray], node: onnx.NodeProto, outputs: dict[str, NDArray]) -> Case:
+    """A case of one operator, stored in `folder`."""
+    protos = {name: numpy_helper.from_array(array, name) for name, array in {**arrays, **outputs}.items()}
+    infos = {name: helper.make_tensor_value_info(name, p.data_type, p.dims) for name, p in protos.items()}
+    graph = helper.make_graph([node], "g", [infos[name] for name in arrays], [infos[name] for name in outputs])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "model.onnx")
+    for name in outputs:
+        onnx.save_tensor(protos[name], folder / f"{name}.pb")
+
+    def value(name: str, file: str) -> Value:
+        return Value(name, "tensor", values.type_name(protos[name].data_type), list(protos[name].dims), file)
+
+    inputs = [value(name, values.save_input(protos[name], folder / name).name) for name in arrays]
+    given = [value(name, f"{name}.pb") for name in outputs]
+    return Case("test_x", node.op_type, "", 17, False, 1e-3, 1e-7, inputs, given, folder)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([[1.5, -2], [3, 4]], F32),
+        np.array(7.5, np.float64),
+        np.array([1, -(2**40)]),
+        np.array([2**63 + 1], np.uint64),
+        np.array(-3),
+        np.array([True, False]),
+    ],
+    ids=str,
+)
+def test_every_form_computes_what_the_case_does(array: NDArray, tmp_path: Path) -> None:
+    case = _case(tmp_path, {"x": array}, helper.make_node("Identity", ["x"], ["y"]), {"y": array})
+    every = forms.of_case(case)
+    assert [form.title for form in every] == [forms.OPEN, forms.COMPUTED, forms.SLICED, forms.CONSTANTS]
+    model = forms.build(case, every)
+    onnx.checker.check_model(model, full_check=True)
+    results = ReferenceEvaluator(model).run(None, {"x": array})
+    assert len(results) == len(every)
+    for result in results:
+        assert (result.dtype, result.tolist()) == (array.dtype, array.tolist())
+
+
+def test_bodies_read_the_values_of_their_form(tmp_path: Path) -> None:
+    outputs = [helper.make_tensor_value_info("b", TensorProto.FLOAT, [1])]
+    body = helper.make_graph([helper.make_node("Neg", ["x"], ["b"])], "body", [], outputs)
+    node = helper.make_node("If", ["is"], ["y"], then_branch=body, else_branch=body)
+    arrays = {"is": np.array(True), "x": np.array([2], F32)}
+    case = _case(tmp_path, arrays, node, {"y": np.array([-2], F32)})
+    every = forms.of_case(case)
+    assert [form.constant for form in every if form.title == forms.ONE_CONSTANT] == ["is", "x"]
+    results = ReferenceEvaluator(forms.build(case, every)).run(None, arrays)
+    assert [result.tolist() for result in results] == [[-2.0]] * len(every)
+
+
+@pytest.mark.parametrize(("last", "outcome"), [(2.0, judge.PASS), (2.0001, judge.WRONG_VALUE)])
+def test_the_last_execution_has_to_be_like_the_first(last: float, outcome: str, tmp_path: Path) -> None:
+    case = _case(tmp_path, {"x": np.array([2], F32)}, helper.make_node("Abs", ["x"], ["y"]), {"y": np.array([2], F32)})
+    for step, value in enumerate((2.0, 1.0, last)):
+        folder = tmp_path / "outputs" / str(step)
+        folder.mkdir(parents=True)
+        np.save(folder / "y.npy", np.array([value], F32))
+        entry = {"name": "y", "dtype": "float32", "shape": [1], "file": "y.npy"}
+        (folder / "outputs.json").write_text(json.dumps({"outputs": [entry]}))
+    runner = run.Runner(tmp_path, run.Engine("tract"), case, tmp_path)
+    assert runner.judge(tmp_path / "outputs").outcome == outcome
+
+
+def test_wrong_results_of_a_form_need_a_reason() -> None:
+    wrong = {"constants": Verdict(judge.WRONG_VALUE, "why")}
+    results = {"tract": [run.Result(CASE, Verdict(judge.PASS), forms=wrong)]}
+    lines = known.problems(results, is_complete=False)
+    assert lines == ["tract test_x@constants: wrong value that `known.json` has no reason for: why"]
+    assert sample.outcome(results["tract"][0]) == "pass; constants: wrong value"
 
 
 def _branches() -> onnx.ModelProto:

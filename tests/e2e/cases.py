@@ -108,6 +108,8 @@ CASES = (
     _generated("control_flow", "else"),
     _generated("multi_io"),
     _generated("scan"),
+    _generated("recurrent"),
+    _generated("constants"),
     _generated("nan"),
     _generated("non_finite"),
     _generated("dtypes"),

@@ -21,7 +21,7 @@ def configure(folder: Path, **dump: object) -> Path:
     return path
 
 
-ORDINARY = [run for run in RUNS if run.case.stem != "nan"]
+ORDINARY = [run for run in RUNS if run.case.stem not in ("constants", "nan")]
 
 
 @pytest.mark.parametrize(("engine", "case"), parameters(ORDINARY), indirect=["engine"])
@@ -43,6 +43,8 @@ def test_statistics_agree_with_onnx_runtime(case: Case, opscope: Binary, generat
     inputs = case.load_inputs(generated)
     opscope.dump(case.model_path(generated), "--config", config, *input_options(inputs, tmp_path / "inputs"))
     operators = {operator.name: operator for operator in reference.run(case.model_path(generated), inputs)}
+    # Operators of these types leave files where they are asked for by name only.
+    operators = {name: op for name, op in operators.items() if op.op_type not in ("Concat", "Split")}
     files = [path for path in (tmp_path / "dump").rglob("*.csv") if path.name != "mapping.csv"]
     assert len(files) == len(operators)
     written = {name.replace("/", "_").replace(".", "_"): operator for name, operator in operators.items()}

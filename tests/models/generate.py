@@ -15,11 +15,13 @@ import numpy as np
 import onnx
 from generators.bert import bert
 from generators.beyond import bfloat16, nested_loops, qoperator, sequences, text
+from generators.constants import constants
 from generators.control_flow import control_flow, loop, scan
 from generators.corner_cases import dtypes, multi_io, nan, non_finite, overflow_six
 from generators.gpt2 import gpt2
 from generators.graph import Generated
 from generators.mobilenet import mobilenet_v3
+from generators.recurrent import recurrent
 from generators.resnet import resnet18, resnet50, resnet50_qdq
 from generators.seq2seq import seq2seq
 from generators.swin import swin
@@ -42,6 +44,8 @@ SMALL_MODELS: tuple[Callable[[], Generated], ...] = (
     qoperator,
     bfloat16,
     text,
+    recurrent,
+    constants,
 )
 # Each is told whether it is to have its real size.
 ARCHITECTURES: tuple[Callable[[bool], Generated], ...] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from programs import DIGITS, run_snippet
+from programs import DIGITS, run_code, run_snippet
 
 MODEL = DIGITS / "digits_cnn.onnx"
 STARTED = "acl.init(); acl.rt.set_device(0)\n"
@@ -133,3 +133,38 @@ def test_errors_have_a_text_that_is_told_once() -> None:
     first, second = run_snippet("acl.mdl.init_dump()\nresult = [acl.get_recent_err_msg(), acl.get_recent_err_msg()]")
     assert "EP0008" in first
     assert second is None
+
+
+def test_a_panic_of_the_engine_is_a_code_and_prints_nothing() -> None:
+    done = run_code(
+        """
+        acl.init(); acl.rt.set_device(0)
+        data, index = b"\\0" * 16, (9).to_bytes(8, "little")
+        descs = [acl.create_tensor_desc(0, [4], 2), acl.create_tensor_desc(9, [1], 2)]
+        out = acl.create_tensor_desc(0, [1], 2)
+        buffers = [acl.create_data_buffer(acl.util.bytes_to_ptr(held), len(held)) for held in (data, index)]
+        room, _ = acl.rt.malloc(4, 0)
+        result = acl.create_data_buffer(room, 4)
+        print(acl.op.execute_v2("Gather", descs, buffers, [out], [result], 0, 0))
+        print(acl.get_recent_err_msg())
+        """,
+        OPSCOPE_ENGINE="tract",
+    )
+    assert done.stdout.startswith("507011\n"), done.stdout
+    assert "the engine panicked" in done.stdout
+    assert done.stderr == ""
+
+
+def test_sizes_that_nobody_can_mean() -> None:
+    snippet = "\n".join(
+        [
+            STARTED,
+            "result = [acl.rt.malloc(2**40, 0)[1], acl.get_recent_err_msg(), acl.rt.malloc_host(2**40)[1]]",
+            "result += [acl.mdl.load_from_mem(acl.util.bytes_to_ptr(b'x'), 2**40)[1]]",
+            "result += [acl.create_tensor_desc(0, [1] * 1000, 2)]",
+        ]
+    )
+    first, text, host, model, desc = run_snippet(snippet)
+    assert (first, host, desc) == (207001, 207001, 0)
+    assert "bytes of memory" in text
+    assert model not in (0, None)

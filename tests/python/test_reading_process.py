@@ -49,21 +49,36 @@ assert "torch" not in sys.modules
 
 
 def test_the_interpreter_goes_on_while_a_file_is_read(tmp_path: Path) -> None:
-    # Who reads a pipe waits for who writes it: with the interpreter's lock held this would never end.
-    fifo = tmp_path / "a.npy"
-    os.mkfifo(fifo)
-    np.save(tmp_path / "content", np.arange(4))
+    # No thread has to give the lock up for long enough: only one that does so itself lets another one run.
+    np.save(tmp_path / "a.npy", np.zeros(4_000_000))
     program = """
 import sys, threading, opscope
-found = []
-reader = threading.Thread(target=lambda: found.append(len(opscope.open(sys.argv[1]))))
-reader.start()
-with open(sys.argv[1], "wb") as pipe, open(sys.argv[2], "rb") as content:
-    pipe.write(content.read())
-reader.join()
-print(found)
+sys.setswitchinterval(1000)
+(record,) = opscope.open(sys.argv[1])
+seen = False
+for _ in range(50):
+    state = []
+
+    def read():
+        state.append("reading")
+        record.statistics()
+        state.append("done")
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    seen = seen or state == ["reading"]
+    reader.join()
+    if seen:
+        break
+print(seen)
 """
-    assert python(program, fifo, tmp_path / "content.npy") == "[1]"
+    assert python(program, tmp_path / "a.npy") == "True"
+
+
+def test_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.npy")
+    (problem,) = opscope.open(tmp_path / "a.npy").problems
+    assert isinstance(problem, opscope.FileError) and "found a named pipe" in str(problem)
 
 
 def test_forked_processes_read_on(tmp_path: Path) -> None:

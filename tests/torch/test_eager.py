@@ -13,6 +13,7 @@ from typing import Any
 
 import dumps
 import models
+import numpy as np
 import opscope.torch
 import pytest
 import torch
@@ -417,24 +418,31 @@ def test_an_error_leaves_the_context(tmp_path) -> None:
 
 
 def test_what_cannot_be_looked_at_is_counted(tmp_path) -> None:
+    def function() -> None:
+        torch.ones(2, device="meta") + 1
+        torch.ones(3).to(torch.float8_e4m3fnuz)
+        torch.empty(3)
+
+    report, _ = check(tmp_path, function)
+    unseen = report["unseen"]
+    assert unseen["no memory"] >= 2
+    assert unseen["dtype float8_e4m3fnuz"] >= 1 and unseen["uninitialised"] >= 1
+    assert report["dropped"]["not_shown"] == sum(unseen.values())
+
+
+def test_tensors_of_types_of_the_program_show_their_elements(tmp_path) -> None:
     class Ours(Tensor):
         pass
 
     ours = Ours([1.0, 2.0])
-
-    def function() -> None:
-        torch.ones(2, device="meta") + 1
-        torch.sparse.mm(torch.eye(3).to_sparse(), torch.ones(3, 2))
+    with opscope.torch.eager(tmp_path) as dump:
         ours * 2
-        torch.ones(3).to(torch.float8_e4m3fnuz)
-        torch.empty(3)
-        torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8)
-
-    report, _ = check(tmp_path, function)
-    unseen = report["unseen"]
-    assert unseen["no memory"] >= 2 and unseen["form sparse_coo"] >= 2 and unseen["type Ours"] >= 1
-    assert unseen["dtype float8_e4m3fnuz"] >= 1 and unseen["uninitialised"] >= 1 and unseen["form quantized"] >= 1
-    assert report["dropped"]["not_shown"] == sum(unseen.values())
+    report = dump.finish()
+    assert report["unseen"] == {}
+    (product,) = (record for record in records(report["root"]).values() if record.op_type == "aten_mul_Tensor")
+    content = product.data()
+    values = [np.frombuffer(slot.payload, np.float32).tolist() for slot in (*content.inputs, *content.outputs)]
+    assert values == [[1.0, 2.0], [2.0, 4.0]]
 
 
 def test_distributed_tensors_show_the_local_part(tmp_path) -> None:

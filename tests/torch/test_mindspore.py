@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import csv
 import hashlib
 import json
@@ -548,12 +549,17 @@ def test_flags_go_with_their_module() -> None:
     [
         ("{}", "common_dump_settings"),
         ("{ nothing", "Parse dump json failed"),
-        ("/nowhere/data_dump.json", "cannot be read"),
     ],
 )
 def test_wrong_configurations(text: str, match: str) -> None:
     with pytest.raises(ValueError, match=match):
         opscope.torch.backend(mindspore_json=text)
+
+
+def test_absent_configurations_are_errors_of_the_system() -> None:
+    with pytest.raises(FileNotFoundError) as error:
+        opscope.torch.backend(mindspore_json="/nowhere/data_dump.json")
+    assert error.value.filename == "/nowhere/data_dump.json" and error.value.errno == errno.ENOENT
 
 
 def test_refusals_are_those_of_mindspore(folder: Path) -> None:

@@ -1,7 +1,8 @@
-//! `cargo xtask bench [capture] [compare] [convert] [engines] [mindspore] [stats] [torch] [write]`: the benchmarks.
+//! `cargo xtask bench [capture] [compare] [convert] [engines] [mindspore] [scale] [stats] [torch] [write]`: the benchmarks.
 
 mod compare;
 mod mindspore;
+mod scale;
 mod torch;
 
 use std::process::Command;
@@ -38,6 +39,9 @@ pub(crate) fn run(filters: &[String]) -> Result<()> {
     }
     if is_wanted("mindspore") {
         mindspore::run()?;
+    }
+    if is_wanted("scale") {
+        scale::run()?;
     }
     if is_wanted("stats") {
         run_stage("stats", bench_of("opscope-tensor", "stats"))?;

@@ -1,7 +1,7 @@
 //! `cargo xtask conformance [--engine NAME] [--cases PATTERN]`: ONNX's own node cases through the engines.
 //!
 //! Python generates and judges them (`tests/conformance`); each case is a process of the built binary, with every
-//! operator dumped.
+//! operator dumped at each of three steps, and another one with its inputs in other forms.
 
 use anyhow::Result;
 

@@ -59,6 +59,8 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ),
     ("opscope-acl", &["opscope-analysis"]),
 ];
+/// Where the Python package is.
+const PYTHON_SOURCES: &str = "bindings/python/py_src/opscope";
 /// Files that may hold `unsafe`.
 const UNSAFE_FILES: &[&str] = &[
     "bindings/c/src/log.rs",
@@ -75,16 +77,80 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/tensor/src/cpu/avx512.rs",
 ];
 
+/// Calls that open a file for reading, which `store::regular_file` alone does.
+const OPENING: &[&str] = &[
+    "File::open(",
+    "fs::read(",
+    "fs::read_to_string(",
+    "OpenOptions::new()",
+];
+/// Files that may open others: the one place for reading, what writes, and what asks the kernel.
+const OPENING_FILES: &[&str] = &[
+    "crates/acl/src/runtime.rs",
+    "crates/analysis/src/msaccucmp/convert/batch.rs",
+    "crates/capture/src/failure.rs",
+    "crates/store/src/atomic_file/directories.rs",
+    "crates/store/src/memory.rs",
+    "crates/store/src/owner.rs",
+    "crates/store/src/regular_file.rs",
+    "crates/store/src/run_file/host.rs",
+    "crates/store/src/run_file/in_place.rs",
+];
+
+/// Files that write to standard output and standard error; each escapes what comes from files.
+const TERMINAL_FILES: &[&str] = &[
+    "bindings/c/src/log.rs",
+    "crates/acl/src/log.rs",
+    "crates/analysis/src/msaccucmp/log.rs",
+    "crates/cli/src/console.rs",
+];
+/// The same of the Python package, where programs of users log, warn and print through it.
+const TERMINAL_MODULES: &[&str] = &[
+    "_visible.py",
+    "_warning.py",
+    "acl/_log.py",
+    "acl/util.py",
+    "torch/_dump.py",
+    "torch/_printing.py",
+    "torchair/core/utils.py",
+];
+/// Ways to a terminal.
+const TERMINAL_WORDS: &[&str] = &[
+    "print!(",
+    "println!(",
+    "eprint!(",
+    "eprintln!(",
+    "dbg!(",
+    "io::stdout",
+    "io::stderr",
+    " stdout()",
+    " stderr()",
+    "(stdout()",
+    "(stderr()",
+    "!stderr()",
+];
+const PYTHON_TERMINAL_WORDS: &[&str] = &[
+    "sys.stdout",
+    "sys.stderr",
+    "warnings.warn(",
+    "logging.getLogger(",
+];
+
 pub(crate) fn check() -> Result<()> {
     eprintln!("== invariants");
     let mut problems = Vec::new();
     dependencies(&mut problems)?;
     for dir in ["crates", "bindings"] {
-        for file in rust_files(&root().join(dir))? {
+        for file in files(&root().join(dir), "rs")? {
             let text = fs::read_to_string(&file)?;
             let name = file.strip_prefix(root())?.display().to_string();
             source(&name, &text, &mut problems);
         }
+    }
+    for file in files(&root().join(PYTHON_SOURCES), "py")? {
+        let text = fs::read_to_string(&file)?;
+        let name = file.strip_prefix(root().join(PYTHON_SOURCES))?;
+        terminal_of_python(&name.display().to_string(), &text, &mut problems);
     }
     if !problems.is_empty() {
         bail!("{}", problems.join("\n"));
@@ -105,11 +171,74 @@ fn source(name: &str, text: &str, problems: &mut Vec<String>) {
             }
         }
     }
+    if opens_files(name, text) {
+        problems.push(format!(
+            "{name}: files are opened for reading by `store::regular_file` alone"
+        ));
+    }
+    terminal(name, text, problems);
     let has_unsafe = text.contains("unsafe {") || text.contains("unsafe fn");
     if has_unsafe && !UNSAFE_FILES.contains(&name) {
         problems.push(format!(
             "{name}: `unsafe` outside the places that may hold it"
         ));
+    }
+}
+
+/// Whether a file of the program, tests apart, opens files itself.
+fn opens_files(name: &str, text: &str) -> bool {
+    let is_program =
+        name.contains("/src/") && !name.contains("/tests") && !name.contains("_tests/");
+    if !is_program || OPENING_FILES.contains(&name) {
+        return false;
+    }
+    let program = text.split("#[cfg(test)]\nmod tests").next();
+    let mut lines = program.unwrap_or_default().lines();
+    lines.any(|line| {
+        let is_comment = line.trim_start().starts_with("//");
+        !is_comment && OPENING.iter().any(|call| calls(line, call))
+    })
+}
+
+/// Whether a line has this call; `TensorFile::open` and its like are other functions than `File::open`.
+fn calls(line: &str, call: &str) -> bool {
+    let mut places = line.match_indices(call);
+    places.any(|(at, _)| !line[..at].ends_with(|c: char| c.is_alphanumeric()))
+}
+
+/// Nothing from a file reaches a terminal but through the files that escape it.
+fn terminal(name: &str, text: &str, problems: &mut Vec<String>) {
+    if !name.contains("/src/") || name.ends_with("tests.rs") || TERMINAL_FILES.contains(&name) {
+        return;
+    }
+    let lines = text
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    for line in lines {
+        if TERMINAL_WORDS.iter().any(|word| line.contains(word)) {
+            problems.push(format!(
+                "{name}: standard output and standard error are written to by {} only: `{}`",
+                TERMINAL_FILES.join(", "),
+                line.trim()
+            ));
+        }
+    }
+}
+
+fn terminal_of_python(name: &str, text: &str, problems: &mut Vec<String>) {
+    if TERMINAL_MODULES.contains(&name) {
+        return;
+    }
+    for word in PYTHON_TERMINAL_WORDS {
+        if text
+            .lines()
+            .any(|line| line.starts_with("    ") && line.contains(word) && !line.contains(">>>"))
+        {
+            problems.push(format!(
+                "{PYTHON_SOURCES}/{name}: `{}` outside of the modules that escape text",
+                word.trim()
+            ));
+        }
     }
 }
 
@@ -161,7 +290,7 @@ fn dependencies(problems: &mut Vec<String>) -> Result<()> {
     Ok(())
 }
 
-fn rust_files(dir: &Path) -> Result<Vec<PathBuf>> {
+fn files(dir: &Path, ending: &str) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut dirs = vec![dir.to_owned()];
     while let Some(dir) = dirs.pop() {
@@ -169,7 +298,10 @@ fn rust_files(dir: &Path) -> Result<Vec<PathBuf>> {
             let path = entry?.path();
             if path.is_dir() {
                 dirs.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == ending)
+            {
                 files.push(path);
             }
         }

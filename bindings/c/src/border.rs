@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use opscope_acl::{Answer, Process, Status, engine_of_environment, status};
+use opscope_engine::silence_caught_panics;
 
 /// A code as C sees it.
 pub(crate) type Code = i32;
@@ -17,7 +18,11 @@ thread_local! {
 
 /// The process that every function asks.
 pub(crate) fn process() -> &'static Process {
-    Process::global(engine_of_environment)
+    Process::global(|| {
+        // This library has a Rust runtime of its own: the hook is nobody else's.
+        silence_caught_panics();
+        engine_of_environment()
+    })
 }
 
 /// Makes a call that answers with a code. A panic is an internal error.

@@ -195,47 +195,40 @@ extern "C" fn aclmdlGetOutputDataType(desc: Handle, index: usize) -> i32 {
     value(UNDEFINED, || process().output_data_type(desc, index))
 }
 
-// ---- Gears: the fixed set of sizes that a compiled model can be switched between. An ONNX model has
-// none: its open extents take any size.
+// ---- Gears: the sizes that a model is prepared for, which a file beside it lists.
 
-/// Stores that there are no gears.
-fn no_gears<T>(
+/// Stores what a model's gears are.
+fn gears<T>(
     function: &'static str,
     parameter: &'static str,
     desc: Handle,
     out: Out<T>,
-    nothing: T,
+    read: impl FnOnce() -> Answer<T>,
 ) -> Code {
     call(|| {
         if out.is_null() {
             return Err(null(function, parameter));
         }
-        check(function, desc)?;
-        out.set(nothing);
+        if desc == 0 {
+            return Err(null(function, "modelDesc"));
+        }
+        out.set(read()?);
         Ok(())
     })
 }
 
-fn check(function: &'static str, desc: Handle) -> Answer {
-    if desc == 0 {
-        return Err(null(function, "modelDesc"));
-    }
-    if process().is_desc(desc) {
-        Ok(())
-    } else {
-        Err(status::INVALID_PARAM)
-    }
-}
-
 #[unsafe(no_mangle)]
 extern "C" fn aclmdlGetDynamicBatch(desc: Handle, out: Out<Batch>) -> Code {
-    no_gears("aclmdlGetDynamicBatch", "batch", desc, out, Batch::none())
+    gears("aclmdlGetDynamicBatch", "batch", desc, out, || {
+        Batch::new(&process().dynamic_batches(desc)?)
+    })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclmdlGetDynamicHW(desc: Handle, _index: usize, out: Out<HeightWidth>) -> Code {
-    let none = HeightWidth::none();
-    no_gears("aclmdlGetDynamicHW", "hw", desc, out, none)
+    gears("aclmdlGetDynamicHW", "hw", desc, out, || {
+        HeightWidth::new(&process().dynamic_sizes(desc)?)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -244,29 +237,35 @@ extern "C" fn aclmdlGetInputDynamicGearCount(
     _index: usize,
     count: Out<usize>,
 ) -> Code {
-    no_gears(
-        "aclmdlGetInputDynamicGearCount",
-        "gearCount",
-        desc,
-        count,
-        0,
-    )
+    const FUNCTION: &str = "aclmdlGetInputDynamicGearCount";
+    gears(FUNCTION, "gearCount", desc, count, || {
+        Ok(process().dynamic_dims(desc)?.len())
+    })
 }
 
-/// Room for no gear is enough.
+/// There has to be room for every gear.
 #[unsafe(no_mangle)]
 extern "C" fn aclmdlGetInputDynamicDims(
     desc: Handle,
     _index: usize,
     out: Out<IoDims>,
-    _count: usize,
+    count: usize,
 ) -> Code {
     const FUNCTION: &str = "aclmdlGetInputDynamicDims";
     call(|| {
         if out.is_null() {
             return Err(null(FUNCTION, "dims"));
         }
-        check(FUNCTION, desc)
+        if desc == 0 {
+            return Err(null(FUNCTION, "modelDesc"));
+        }
+        let gears = process().dynamic_dims(desc)?;
+        if count < gears.len() {
+            return Err(status::INVALID_PARAM);
+        }
+        let gears = gears.iter().map(IoDims::new).collect::<Answer<Vec<_>>>()?;
+        out.set_all(gears);
+        Ok(())
     })
 }
 

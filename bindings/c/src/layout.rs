@@ -75,11 +75,17 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub(crate) fn none() -> Batch {
-        Batch {
-            count: 0,
+    /// # Errors
+    /// `STORAGE_OVER_LIMIT` for more gears than there is room for.
+    pub(crate) fn new(sizes: &[u64]) -> Answer<Batch> {
+        let mut out = Batch {
+            count: sizes.len(),
             sizes: [0; AXES_MAX],
-        }
+        };
+        let room = out.sizes.get_mut(..sizes.len());
+        room.ok_or(status::STORAGE_OVER_LIMIT)?
+            .copy_from_slice(sizes);
+        Ok(out)
     }
 }
 
@@ -91,11 +97,17 @@ pub(crate) struct HeightWidth {
 }
 
 impl HeightWidth {
-    pub(crate) fn none() -> HeightWidth {
-        HeightWidth {
-            count: 0,
+    /// # Errors
+    /// `STORAGE_OVER_LIMIT` for more gears than there is room for.
+    pub(crate) fn new(sizes: &[[u64; 2]]) -> Answer<HeightWidth> {
+        let mut out = HeightWidth {
+            count: sizes.len(),
             sizes: [[0; 2]; AXES_MAX],
-        }
+        };
+        let room = out.sizes.get_mut(..sizes.len());
+        room.ok_or(status::STORAGE_OVER_LIMIT)?
+            .copy_from_slice(sizes);
+        Ok(out)
     }
 }
 

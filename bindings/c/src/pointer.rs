@@ -12,10 +12,17 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use opscope_acl::{Answer, Status, status};
+use opscope_store::memory_bytes;
+
+use crate::border::process;
 
 /// The most that is read of a path: one byte more than the operating system accepts, so that a longer
 /// one is refused there.
 const PATH_BYTES_MAX: usize = 4097;
+/// The longest list that is read.
+const N_VALUES_MAX: usize = 1 << 20;
+/// The most extents that a shape has.
+pub(crate) const N_DIMS_MAX: usize = 128;
 /// The most that is read of another text.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
@@ -84,17 +91,21 @@ impl<T: Copy> In<T> {
         (!self.0.is_null()).then(|| unsafe { self.0.read_unaligned() })
     }
 
-    /// `n` values; of null, none but an empty list.
+    /// `n` values, which are not more than any program means; of null, none but an empty list.
     pub(crate) fn list(self, n: usize) -> Answer<Vec<T>> {
+        self.list_up_to(n, N_VALUES_MAX)
+    }
+
+    /// The same with a maximum that is known better.
+    pub(crate) fn list_up_to(self, n: usize, n_max: usize) -> Answer<Vec<T>> {
         if n == 0 {
             return Ok(Vec::new());
         }
-        let fits = n
-            .checked_mul(size_of::<T>())
-            .is_some_and(|size| isize::try_from(size).is_ok());
-        if self.0.is_null() || !fits {
+        if self.0.is_null() {
             return Err(status::INVALID_PARAM);
         }
+        // A number that is none is the most likely mistake, and nothing tells where the list ends.
+        process().check_count(n, n_max)?;
         // Read one by one, because C may hand out addresses that Rust calls misaligned.
         // SAFETY: not null, and the caller's promise of `n` values.
         Ok((0..n)
@@ -106,9 +117,11 @@ impl<T: Copy> In<T> {
 impl In<u8> {
     /// `n` bytes as they lie there, for the length of the call.
     pub(crate) fn bytes<'a>(self, n: usize) -> Answer<&'a [u8]> {
-        if self.0.is_null() || isize::try_from(n).is_err() {
+        if self.0.is_null() {
             return Err(status::INVALID_PARAM);
         }
+        let n_max = usize::try_from(memory_bytes()).unwrap_or(usize::MAX);
+        process().check_count(n, n_max.min(isize::MAX.cast_unsigned()))?;
         // SAFETY: not null, bytes are always aligned, the size fits, and the caller's promise.
         Ok(unsafe { std::slice::from_raw_parts(self.0, n) })
     }

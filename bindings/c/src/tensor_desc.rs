@@ -6,7 +6,7 @@ use opscope_acl::{Answer, Handle, data_type_size, float_to_float16, float16_to_f
 
 use crate::border::{Code, call, count, null, process, value};
 use crate::kept::{forget, keep_or_empty};
-use crate::pointer::{In, Out, Text};
+use crate::pointer::{In, N_DIMS_MAX, Out, Text};
 
 /// `ACL_DT_UNDEFINED` and `ACL_FORMAT_UNDEFINED`.
 const UNDEFINED: i32 = -1;
@@ -36,7 +36,7 @@ extern "C" fn aclCreateTensorDesc(
     format: i32,
 ) -> Handle {
     let desc = value(None, || {
-        let dims = count(n_dims).and_then(|n| dims.list(n)).ok()?;
+        let dims = shape(n_dims, dims).ok()?;
         process().create_tensor_desc(data_type, &dims, format)
     });
     desc.unwrap_or(0)
@@ -131,7 +131,7 @@ extern "C" fn aclGetTensorDescName(desc: Handle) -> *const c_char {
 // ---- What the tensor is on the device, and what it was before
 
 fn shape(n_dims: i32, dims: In<i64>) -> Answer<Vec<i64>> {
-    dims.list(count(n_dims)?)
+    dims.list_up_to(count(n_dims)?, N_DIMS_MAX)
 }
 
 #[unsafe(no_mangle)]
@@ -187,7 +187,7 @@ fn check(desc: Handle) -> Answer {
 extern "C" fn aclSetTensorShapeRange(desc: Handle, n_dims: usize, ranges: In<[i64; 2]>) -> Code {
     call(|| {
         check(desc)?;
-        ranges.list(n_dims).map(|_| ())
+        ranges.list_up_to(n_dims, N_DIMS_MAX).map(|_| ())
     })
 }
 

@@ -57,6 +57,7 @@ fn loading_without_an_engine_says_so() {
         ("onnxruntime", no_library),
     ] {
         let output = std::process::Command::new(program.dir().join("program"))
+            .env_remove("LD_LIBRARY_PATH")
             .args([&model, &model])
             .env("OPSCOPE_ENGINE", engine)
             .env("OPSCOPE_ENGINE_LIB", &absent)
@@ -70,13 +71,20 @@ fn loading_without_an_engine_says_so() {
 
 #[cfg(feature = "tract")]
 mod with_an_engine {
+    use std::ffi::{OsStr, OsString};
     use std::path::{Path, PathBuf};
 
+    use opscope_engine::single_operator::read_json;
     use opscope_store::dump;
     use opscope_store::file_format::dump_data::{DumpFile, PayloadKind};
+    use opscope_store::file_format::gears_json::{
+        Gear, GearInput, GearKind, GearOutput, Gears, encode,
+    };
+    use opscope_tensor::Layout;
 
     use super::Program;
     use super::digits::{self, N_IMAGE_BYTES, N_IMAGES};
+    use super::support::Said;
 
     /// The images of the digit classifier, and the model for exactly that many.
     fn with_digits(program: &Program, n_images: u8) -> [PathBuf; 2] {
@@ -223,5 +231,315 @@ mod with_an_engine {
     fn an_operator_runs_without_a_model() {
         let said = Program::compile("single_op.c").run::<&str>(&[]);
         assert_eq!(said.stdout, "11 22 33 44\n110 22 33 44\n");
+    }
+
+    /// Runs `configured.c` on a configuration, in which `@` stands for the directory of the dump.
+    fn configured(config: &str, index: &str, before: &str) -> (std::process::Output, Program) {
+        let program = Program::compile("configured.c");
+        let dump = program.dir().join("dump");
+        std::fs::create_dir_all(dump.join("below")).expect("a directory for the dump");
+        let config = config.replace('@', &dump.display().to_string());
+        let config = program.file("acl.json", config);
+        let mut command = std::process::Command::new("sh");
+        command
+            .args(["-c", &format!("{before} exec \"$0\" \"$@\"")])
+            .arg(program.dir().join("program"))
+            .args([config.as_os_str(), index.as_ref()])
+            .env("OPSCOPE_ENGINE", "tract")
+            .env("HOME", &dump)
+            .env_remove("LD_LIBRARY_PATH");
+        (command.output().expect("a shell"), program)
+    }
+
+    #[test]
+    fn the_documents_promises_are_kept() {
+        let third = r#""dump_list": [], "dump_data": "tensor""#;
+        for (config, said, n_files) in [
+            // The path of the documents' example, and their third example as it is printed.
+            (
+                format!(r#""dump_path": "$HOME/below", {third}"#),
+                "init 0\nset_dump 0\ngather 0\n",
+                1,
+            ),
+            (
+                format!(r#""dump_path": "~/below", {third}"#),
+                "init 0\nset_dump 0\ngather 0\n",
+                1,
+            ),
+            (
+                r#""dump_path": "@", "dump_list": [], "dump_op_switch": "off""#.to_owned(),
+                "init 0\nset_dump 0\ngather 0\n",
+                0,
+            ),
+            (
+                r#""dump_path": "@", "dump_list": [{}], "dump_debug": "on""#.to_owned(),
+                "init 100009\n",
+                0,
+            ),
+        ] {
+            let config = format!(r#"{{"dump": {{{config}}}}}"#);
+            let (output, program) = configured(&config, "2", "");
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success(), "{config}: {stdout}");
+            assert!(stdout.starts_with(said), "{config}: {stdout}");
+            assert_eq!(
+                said.contains("100009"),
+                stdout.contains("EP0005"),
+                "{stdout}"
+            );
+            assert_eq!(
+                names(&program.dir().join("dump")).len(),
+                n_files,
+                "{config}"
+            );
+        }
+    }
+
+    /// A limit of the host's, and a panic inside the engine, are codes and reports.
+    #[test]
+    fn a_host_goes_on() {
+        let all = r#"{"dump": {"dump_path": "@", "dump_op_switch": "on", "dump_list": [], "dump_mode": "all"}}"#;
+        let (output, _program) = configured(all, "2", "ulimit -f 0;");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{:?}: {stdout}", output.status);
+        assert!(stdout.contains("gather 0\n"), "{stdout}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("the dump is not complete"), "{stderr}");
+        let (output, _program) = configured(all, "9", "");
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(stdout.contains("gather 507011\n"), "{stdout}");
+        assert!(stdout.contains("the engine panicked"), "{stdout}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(!stderr.contains("panicked at"), "{stderr}");
+    }
+
+    /// tract, and the ONNX Runtime that the environment of the tests names.
+    fn engines() -> Vec<Vec<(&'static str, OsString)>> {
+        let mut engines = vec![vec![("OPSCOPE_ENGINE", OsString::from("tract"))]];
+        if let Some(library) = std::env::var_os("OPSCOPE_ENGINE_LIB") {
+            engines.push(vec![
+                ("OPSCOPE_ENGINE", OsString::from("onnxruntime")),
+                ("OPSCOPE_ENGINE_LIB", library),
+            ]);
+        }
+        engines
+    }
+
+    fn run_on(program: &Program, engine: &[(&str, OsString)], arguments: &[&OsStr]) -> Said {
+        let variables: Vec<(&str, &OsStr)> = engine.iter().map(|(k, v)| (*k, &**v)).collect();
+        program.run_in(&variables, arguments)
+    }
+
+    #[test]
+    fn operators_keep_the_layout_of_their_descriptions() {
+        let program = Program::compile("nhwc.c");
+        let image: Vec<f32> = (0..18).map(|i| (i % 7) as f32 - 2.0).collect();
+        let kernel: Vec<f32> = (0..12).map(|i| (i % 5) as f32 - 1.0).collect();
+        // Two columns of an image with one column of zeroes at the right.
+        let expected: Vec<f32> = (0usize..27)
+            .map(|at| {
+                let (row, column, out) = (at / 9, at / 3 % 3, at % 3);
+                let pairs = (0..2).flat_map(|j| (0..2).map(move |c| (j, c)));
+                let pairs = pairs.filter(|(j, _)| column + j < 3);
+                let product =
+                    |(j, c)| image[(row * 3 + column + j) * 2 + c] * kernel[(j * 2 + c) * 3 + out];
+                pairs.map(product).sum()
+            })
+            .collect();
+        let line: Vec<String> = expected.iter().map(f32::to_string).collect();
+        let line = line.join(" ");
+        for (i, engine) in engines().iter().enumerate() {
+            let dump = r#""dump_op_switch":"on","dump_mode":"all""#;
+            let (config, dir) = config(&program, &format!("nhwc{i}"), dump);
+            let said = run_on(&program, engine, &[config.as_os_str()]);
+            let lines: Vec<&str> = said.stdout.lines().collect();
+            assert_eq!(
+                lines,
+                [&line, &line, &line, "conflict 100027", "blocks 100027"],
+                "{engine:?}"
+            );
+            // Names count the executions.
+            let mut dumped = names(&dir);
+            dumped.sort();
+            assert_eq!(
+                dumped,
+                ["Conv.Conv2D_0", "Conv.Conv2D_1", "Conv.Conv2D_2"],
+                "{engine:?}"
+            );
+            for entry in dump::list(&dir).entries {
+                let file = DumpFile::open(&entry.path).expect("a file of the dump");
+                let name = entry.name.expect("the name follows the pattern").op_name;
+                assert_eq!(file.header().op_name, name);
+                let shown: Vec<_> = file.tensors().collect();
+                let all = [
+                    (Layout::Nhwc, vec![1, 3, 3, 2], &image),
+                    (Layout::Hwcn, vec![1, 2, 2, 3], &kernel),
+                    (Layout::Nhwc, vec![1, 3, 3, 3], &expected),
+                ];
+                assert_eq!(shown.len(), all.len());
+                for (tensor, (layout, dims, values)) in shown.iter().zip(all) {
+                    let entry = tensor.entry;
+                    assert_eq!(
+                        (entry.layout(), &entry.shape),
+                        (Some(layout), &Some(dims)),
+                        "{name}"
+                    );
+                    let bytes: Vec<u8> =
+                        values.iter().flat_map(|v: &f32| v.to_le_bytes()).collect();
+                    assert_eq!(tensor.bytes, bytes, "{name}");
+                }
+            }
+        }
+    }
+
+    /// A model of one operator with open extents.
+    fn open_model(text: &str) -> Vec<u8> {
+        let operator = read_json(text).expect("a description").remove(0);
+        operator.to_onnx().expect("ONNX has the operator")
+    }
+
+    /// The gears of a model as `opscope gears` writes them.
+    fn gears(
+        kind: GearKind,
+        inputs: &[(&str, &[i64])],
+        output: &str,
+        all: &[(&[u64], &[i64])],
+    ) -> String {
+        let input = |(name, dims): &(&str, &[i64])| GearInput {
+            name: (*name).to_owned(),
+            dims: dims.to_vec(),
+        };
+        let gear = |(values, dims): &(&[u64], &[i64])| Gear {
+            values: values.to_vec(),
+            outputs: vec![dims.to_vec()],
+        };
+        let outputs = vec![GearOutput {
+            name: output.to_owned(),
+            dtype: "float32".to_owned(),
+        }];
+        let inputs = inputs.iter().map(input).collect();
+        let gears = Gears::new(kind, inputs, outputs, all.iter().map(gear).collect());
+        encode(&gears.expect("they fit together"))
+    }
+
+    #[test]
+    fn programs_switch_gears() {
+        let program = Program::compile("gears.c");
+        let relu = r#"{"op": "Relu", "inputs": [{"name": "x", "type": "float", "shape": SHAPE}],
+            "outputs": [{"name": "y", "type": "float"}]}"#;
+        let product = r#"{"op": "MatMul", "inputs": [{"name": "a", "type": "float", "shape": [-1, 2]},
+            {"name": "b", "type": "float", "shape": [2, -1]}], "outputs": [{"name": "y", "type": "float"}]}"#;
+        let cases = [
+            (
+                "batch",
+                open_model(&relu.replace("SHAPE", "[-1, 3]")),
+                gears(
+                    GearKind::Batch,
+                    &[("x", &[-1, 3])],
+                    "y",
+                    &[(&[1], &[1, 3]), (&[4], &[4, 3]), (&[2], &[2, 3])],
+                ),
+                "x [-1,3] 48 bytes\nascend_mbatch_shape_data [1] 8 bytes\nbatch 1 -> [1,3] sum 3\n\
+                 batch 4 -> [4,3] sum 66\nbatch 2 -> [2,3] sum 15\nrefused 145013 100000 145013\n",
+            ),
+            (
+                "size",
+                open_model(&relu.replace("SHAPE", "[1, 2, -1, -1]")),
+                gears(
+                    GearKind::Size,
+                    &[("x", &[1, 2, -1, -1])],
+                    "y",
+                    &[(&[2, 1], &[1, 2, 2, 1]), (&[1, 3], &[1, 2, 1, 3])],
+                ),
+                "x [1,2,-1,-1] 24 bytes\nascend_mbatch_shape_data [2] 16 bytes\nsize 2x1 -> [1,2,2,1] sum 6\n\
+                 size 1x3 -> [1,2,1,3] sum 15\nrefused 145013 100000 145013\n",
+            ),
+            (
+                "dims",
+                open_model(product),
+                gears(
+                    GearKind::Dims,
+                    &[("a", &[-1, 2]), ("b", &[2, -1])],
+                    "y",
+                    &[(&[1, 2], &[1, 2]), (&[2, 1], &[2, 1])],
+                ),
+                "a [-1,2] 16 bytes\nb [2,-1] 16 bytes\nascend_mbatch_shape_data [2] 16 bytes\n\
+                 dims [1,2,2,2] -> [1,2] sum 5\ndims [2,2,2,1] -> [2,1] sum 4\nrefused 145013 145012 145013\n",
+            ),
+        ];
+        for (kind, model, gears, expected) in cases {
+            let model = program.file(&format!("{kind}.onnx"), model);
+            let file = program.file(&format!("{kind}.onnx.gears.json"), &gears);
+            for engine in engines() {
+                let said = run_on(&program, &engine, &[model.as_os_str(), OsStr::new(kind)]);
+                assert_eq!(said.stdout, expected, "{kind} {engine:?}");
+            }
+            // A file that is damaged, or is for another model, is told of.
+            for (from, to, part) in [
+                ("{", "[", "expected an object"),
+                ("\"y\"", "\"z\"", "its outputs are not those"),
+            ] {
+                std::fs::write(&file, gears.replacen(from, to, 1)).expect("a file");
+                let said = run_on(
+                    &program,
+                    &engines()[0],
+                    &[model.as_os_str(), OsStr::new(kind)],
+                );
+                assert!(said.stdout.starts_with("load 145006 "), "{}", said.stdout);
+                assert!(said.stdout.contains(part), "{}", said.stdout);
+                assert!(
+                    said.stdout.contains(&file.display().to_string()),
+                    "{}",
+                    said.stdout
+                );
+            }
+        }
+    }
+
+    /// ONNX Runtime watches nothing; a program runs all the same, and the dump is there where the engine may be tract.
+    #[test]
+    fn a_dump_that_an_engine_lacks_fails_no_program() {
+        let Some(library) = std::env::var_os("OPSCOPE_ENGINE_LIB") else {
+            return;
+        };
+        let program = Program::compile("two_dumps.c");
+        let [first, images] = with_digits(&program, 1);
+        let second = program.file("other.onnx", digits::fixed_model(1));
+        let watch = r#""dump_scene":"watcher","dump_list":[{"layer":["/fc/Gemm"],"watcher_nodes":["/conv1/Conv"]}]"#;
+        for (i, (engine, is_named)) in [("auto", false), ("onnxruntime", true)]
+            .into_iter()
+            .enumerate()
+        {
+            let (config_1, dir_1) = config(&program, &format!("watch{i}"), watch);
+            let (config_2, dir_2) = config(&program, &format!("values{i}"), r#""dump_list":[{}]"#);
+            let mut variables = vec![("OPSCOPE_ENGINE", OsStr::new(engine))];
+            // A library by name would be a choice; this variable is a place to look at.
+            variables.push((
+                if is_named {
+                    "OPSCOPE_ENGINE_LIB"
+                } else {
+                    "ORT_DYLIB_PATH"
+                },
+                &library,
+            ));
+            let arguments = [&first, &config_1, &second, &config_2, &images];
+            let said = program.run_in(&variables, &arguments);
+            let watched = names(&dir_1);
+            if is_named {
+                assert_eq!(watched, [""; 0]);
+                assert!(
+                    said.stderr.contains("nothing of model `digits` is dumped"),
+                    "{}",
+                    said.stderr
+                );
+            } else {
+                assert!(
+                    watched.contains(&"Conv._fc_Gemm_To__conv1_Conv".to_owned()),
+                    "{watched:?}"
+                );
+                assert_eq!(said.stderr, "");
+            }
+            assert!(names(&dir_2).len() > 5, "{}", said.stderr);
+        }
     }
 }

@@ -12,9 +12,11 @@ mod eager;
 mod element_type;
 mod executions;
 mod file_writer;
+mod fork;
 mod graph;
 mod memory;
 mod mindspore;
+mod names_asked;
 mod opened;
 mod reason;
 mod release;
@@ -31,6 +33,7 @@ mod watched;
 
 use pyo3::prelude::*;
 
+use self::fork::note_fork;
 use self::mindspore::{check_mindspore_file, check_mindspore_json, read_configuration};
 use self::request::{acl_json_purpose, check_acl_json};
 
@@ -47,7 +50,8 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
         check_acl_json,
         check_mindspore_json,
         check_mindspore_file,
-        read_configuration
+        read_configuration,
+        note_fork
     );
     Ok(())
 }

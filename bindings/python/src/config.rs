@@ -2,28 +2,27 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use opscope_config::dialect::acl::{self, AclConfig};
+use opscope_config::dialect::acl::{self, AclConfig, Mode};
 use opscope_config::{Environment, Issue, Severity, check_nesting};
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::functions;
+use crate::{functions, os_error};
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(module, check_acl_json);
     Ok(())
 }
 
-/// Errors and warnings about the text of an acl.json, each a line with its place, and which kind of
+/// Errors, and warnings with notes, about the text of an acl.json, each a line with its place, and which kind of
 /// dump it asks for (`None` for an error, and where nothing is dumped).
 ///
 /// Directories are looked up in the surroundings of this process; `$HOME` at the beginning of a path is
 /// the user's.
 #[pyfunction]
 fn check_acl_json(py: Python<'_>, text: &str) -> PyResult<Findings> {
-    let env = Environment::of_process().map_err(|error| {
-        PyOSError::new_err(format!("cannot tell the working directory: {error}"))
-    })?;
+    let env = Environment::of_process()
+        .map_err(|error| os_error::of_chain(&error, "cannot tell the working directory", None))?;
     py.detach(|| catch_unwind(AssertUnwindSafe(|| findings(text, &env))))
         .map_err(|_| PyRuntimeError::new_err("the check of the configuration failed"))
 }
@@ -36,13 +35,27 @@ fn findings(text: &str, env: &Environment) -> Findings {
         Ok(()) => acl::load(text, env),
         Err(issue) => Err(vec![*issue]),
     };
-    let (issues, kind) = match loaded {
-        Ok(AclConfig { dump, issues, .. }) => (issues, dump.map(|dump| dump.mode.name())),
+    let (issues, mode) = match loaded {
+        Ok(AclConfig { dump, issues, .. }) => (issues, dump.map(|dump| dump.mode)),
         Err(issues) => (issues, None),
     };
-    let lines = |severity: Severity| -> Vec<String> {
-        let of_it = issues.iter().filter(|issue| issue.severity == severity);
-        of_it.map(Issue::to_string).collect()
+    // In a graph nothing runs outside a model.
+    let kind = mode.filter(|mode| *mode != Mode::SingleOperators);
+    let is_idle = mode.is_some() && kind.is_none();
+    let lines = |severities: &[Severity]| -> Vec<String> {
+        let of_them = issues
+            .iter()
+            .filter(|issue| severities.contains(&issue.severity));
+        of_them.map(Issue::to_string).collect()
     };
-    (lines(Severity::Error), lines(Severity::Warning), kind)
+    let errors = lines(&[Severity::Error]);
+    let mut oddities = match is_idle {
+        // The notes are about what is dumped elsewhere.
+        true => lines(&[Severity::Warning]),
+        false => lines(&[Severity::Warning, Severity::Note]),
+    };
+    if is_idle {
+        oddities.push("1:1: warning: nothing is dumped: no graph is asked for".to_owned());
+    }
+    (errors, oddities, kind.map(Mode::name))
 }

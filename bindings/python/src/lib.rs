@@ -25,6 +25,7 @@ mod dims;
 mod engine;
 mod mdl;
 mod op;
+mod os_error;
 mod reading;
 mod rt;
 mod tensor_desc;
@@ -58,6 +59,8 @@ const PARTS: &[(&str, Fill)] = &[
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
+    // The hook of this module's own Rust runtime, which nobody else in the process shares.
+    opscope_engine::silence_caught_panics();
     opscope_engine::choice::look_in_package(engine::package);
     let imported = py.import("sys")?.getattr("modules")?;
     for (name, fill) in PARTS {

@@ -16,6 +16,7 @@ use std::path::PathBuf;
 use opscope_analysis::catalogue::{self, Item, ItemError};
 use opscope_analysis::convert::Relayout;
 use opscope_analysis::default_jobs;
+use opscope_store::dump::PassedOver;
 use opscope_tensor::{Layout, Shape};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -71,6 +72,11 @@ impl Catalogue {
             .collect()
     }
 
+    /// What was not read as a part of the dump: paths with reasons.
+    fn passed_over(&self) -> Vec<(PathBuf, &'static str)> {
+        pairs(&self.catalogue.passed_over)
+    }
+
     /// The elements of a tensor in a dtype that numpy has.
     #[pyo3(signature = (index, layout=None, shape=None))]
     fn array(
@@ -113,6 +119,11 @@ impl Catalogue {
         let read = work(py, || read(item))?;
         read.map_err(|error| Described::of_item(&error, item).raise(py))
     }
+}
+
+fn pairs(passed_over: &[PassedOver]) -> Vec<(PathBuf, &'static str)> {
+    let pair = |one: &PassedOver| (one.path.clone(), one.reason.name());
+    passed_over.iter().map(pair).collect()
 }
 
 /// Does `work` without the interpreter's lock.

@@ -1,11 +1,11 @@
 //! From the path of an `acl.json` to what it asks for, with the interface's codes.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use opscope_config::dialect::acl::{self, AclDump, ReportScope};
 use opscope_config::{CONFIG_BYTES_MAX, Issue, Severity, check_nesting};
+use opscope_store::regular_file;
 
 use crate::status::{INTERNAL_ERROR, INVALID_DUMP_CONFIG, INVALID_FILE, INVALID_PARAM, PARSE_FILE};
 use crate::{Answer, Process, Status};
@@ -48,7 +48,7 @@ impl<'a> Text<'a> {
         if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(refuse("it is not a regular file"));
         }
-        let file = File::open(path).map_err(unreadable)?;
+        let (file, _) = regular_file::open(path).map_err(unreadable)?;
         let mut bytes = Vec::new();
         file.take(CONFIG_BYTES_MAX + 1)
             .read_to_end(&mut bytes)
@@ -123,7 +123,10 @@ impl<'a> Text<'a> {
             status
         })?;
         for issue in &config.issues {
-            process.log.warning(format_args!("{}:{issue}", self.name));
+            match issue.severity {
+                Severity::Note => process.log.info(format_args!("{}:{issue}", self.name)),
+                _ => process.log.warning(format_args!("{}:{issue}", self.name)),
+            }
         }
         Ok(config.dump)
     }

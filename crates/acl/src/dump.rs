@@ -7,12 +7,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::Plan;
 use opscope_capture::sink::Content;
+use opscope_capture::{Plan, Purpose};
 use opscope_config::dialect::acl::{AclDump, Mode};
 use opscope_store::run_file::RunFile;
 
-pub(crate) use self::run::{SwitchedOff, note_execution};
+pub(crate) use self::run::{SwitchedOff, note_engine, note_execution};
 use crate::exception::ExceptionDump;
 use crate::model::Model;
 use crate::process::lock;
@@ -30,6 +30,8 @@ const OVERFLOW_DUMP: i32 = 5;
 pub(crate) struct Dump {
     /// What models follow that are loaded now.
     current: Option<Arc<Settings>>,
+    /// What operators outside models follow.
+    single_operators: Option<Arc<Settings>>,
     /// The latest dump of values, watched or not.
     values: Option<Arc<Settings>>,
     /// The latest dump of overflows.
@@ -47,7 +49,6 @@ pub(crate) struct Settings {
     pub(crate) mode: Mode,
     pub(crate) plan: Plan,
     pub(crate) content: Content,
-    pub(crate) has_single_operators: bool,
     pub(crate) dump_path: PathBuf,
     /// `{time}`: when it was accepted.
     pub(crate) time: String,
@@ -125,14 +126,16 @@ impl Process {
             mode: accepted.mode,
             plan: accepted.plan,
             content: accepted.content,
-            has_single_operators: accepted.has_single_operators,
             dump_path,
             time,
             run,
         });
+        dump.single_operators = accepted.has_single_operators.then(|| settings.clone());
         let of_mode = match settings.mode {
+            // Models go on with what they follow: to them this configuration says nothing.
+            Mode::SingleOperators => return,
             Mode::Overflow => &mut dump.overflows,
-            _ => &mut dump.values,
+            Mode::Operator | Mode::Watcher | Mode::Failures(_) => &mut dump.values,
         };
         *of_mode = Some(settings.clone());
         dump.current = Some(settings.clone());
@@ -145,6 +148,7 @@ impl Process {
     pub(crate) fn switch_dump_off(&self) -> SwitchedOff {
         let mut dump = lock(&self.dump);
         dump.current = None;
+        dump.single_operators = None;
         dump.values = None;
         dump.overflows = None;
         if let Some(failures) = &mut dump.failures {
@@ -178,11 +182,7 @@ impl Process {
 
     /// The configuration that operators outside a model follow.
     pub(crate) fn single_operator_dump(&self) -> Option<Arc<Settings>> {
-        let dump = lock(&self.dump);
-        let current = dump.current.as_ref();
-        current
-            .filter(|settings| settings.has_single_operators)
-            .cloned()
+        lock(&self.dump).single_operators.clone()
     }
 
     /// `acldumpGetPath`: where the dump of a kind goes, with a `/` at the end; `None` if none of that
@@ -201,6 +201,11 @@ impl Process {
 }
 
 impl Dump {
+    /// What models that are loaded now are dumped for; `None` if they are not.
+    pub(crate) fn purpose(&self) -> Option<Purpose> {
+        Some(self.current.as_ref()?.plan.purpose)
+    }
+
     /// The local time, or the next second whose directory below `dump_path` is free.
     fn free_time(&mut self, dump_path: &Path) -> String {
         let now = jiff::Zoned::now();

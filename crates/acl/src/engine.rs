@@ -3,8 +3,11 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use opscope_capture::Purpose;
 use opscope_engine::choice::{Chosen, Wanted, choose};
-use opscope_engine::{Engine, EngineError, LoadOptions, LoadedModel, ModelSource, SharedEngine};
+use opscope_engine::{
+    Engine, EngineError, LoadOptions, LoadedModel, ModelSource, SharedEngine, TakenModel,
+};
 
 use crate::log::Log;
 
@@ -23,7 +26,7 @@ type Choose = fn() -> Result<Chosen, EngineError>;
 struct LazyEngine {
     choose: Choose,
     /// The engine, or why there is none.
-    chosen: OnceLock<Result<SharedEngine, String>>,
+    chosen: OnceLock<Result<Chosen, String>>,
 }
 
 impl LazyEngine {
@@ -34,7 +37,7 @@ impl LazyEngine {
         }
     }
 
-    fn chosen(&self) -> Result<&SharedEngine, &str> {
+    fn chosen(&self) -> Result<&Chosen, &str> {
         let chosen = self.chosen.get_or_init(|| {
             let chosen = (self.choose)().map_err(|error| error.to_string())?;
             if let Some(warning) = &chosen.warning {
@@ -42,7 +45,7 @@ impl LazyEngine {
                 let log = Log::from_environment(|name| std::env::var(name).ok());
                 log.error(format_args!("{warning}; using {}", chosen.engine.name()));
             }
-            Ok(chosen.engine)
+            Ok(chosen)
         });
         chosen.as_ref().map_err(String::as_str)
     }
@@ -50,15 +53,15 @@ impl LazyEngine {
 
 impl Engine for LazyEngine {
     fn name(&self) -> &'static str {
-        self.chosen().map_or("none", |engine| engine.name())
+        self.chosen().map_or("none", |chosen| chosen.engine.name())
     }
 
     fn version(&self) -> Option<&str> {
-        self.chosen().ok()?.version()
+        self.chosen().ok()?.engine.version()
     }
 
     fn library(&self) -> Option<&Path> {
-        self.chosen().ok()?.library()
+        self.chosen().ok()?.engine.library()
     }
 
     fn load(
@@ -66,7 +69,16 @@ impl Engine for LazyEngine {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
-        let engine = self.chosen().map_err(|reason| {
+        Ok(self.load_for(source, options, Purpose::Values)?.model)
+    }
+
+    fn load_for(
+        &self,
+        source: ModelSource<'_>,
+        options: &LoadOptions,
+        purpose: Purpose,
+    ) -> Result<TakenModel, EngineError> {
+        let chosen = self.chosen().map_err(|reason| {
             // A file that is not there is the program's mistake, and has a code of its own.
             let missing = match source {
                 ModelSource::File(path) => std::fs::metadata(path).err().map(|error| (path, error)),
@@ -82,7 +94,7 @@ impl Engine for LazyEngine {
                 },
             }
         })?;
-        engine.load(source, options)
+        chosen.load(source, options, purpose)
     }
 }
 

@@ -2,11 +2,14 @@
 
 use std::fmt;
 
+use opscope_store::visible::visible;
+
 /// Environment variable with the lowest severity that is shown: 0 debug, 1 info, 2 warning, 3 error,
 /// 4 nothing.
 const LEVEL: &str = "ASCEND_GLOBAL_LOG_LEVEL";
 /// Errors only, as the vendor's library does.
 const LEVEL_DEFAULT: u32 = 3;
+const INFO: u32 = 1;
 const WARNING: u32 = 2;
 const ERROR: u32 = 3;
 
@@ -25,6 +28,11 @@ impl Log {
         }
     }
 
+    /// Something is as asked for, and worth knowing.
+    pub(crate) fn info(self, text: impl fmt::Display) {
+        self.line(INFO, "info", &text);
+    }
+
     /// Something may not be what the user expects.
     pub(crate) fn warning(self, text: impl fmt::Display) {
         self.line(WARNING, "warning", &text);
@@ -38,7 +46,7 @@ impl Log {
     #[expect(clippy::print_stderr, reason = "standard error is where it goes")]
     fn line(self, severity: u32, name: &str, text: &dyn fmt::Display) {
         if severity >= self.level {
-            eprintln!("opscope: {name}: {text}");
+            eprintln!("opscope: {name}: {}", visible(&text.to_string()));
         }
     }
 }

@@ -203,6 +203,7 @@ impl Process {
     /// # Errors
     /// `INVALID_PARAM` for 0 bytes, `RT_MEMORY_ALLOCATION` if there is no memory.
     pub fn malloc(&self, size: usize, _policy: u32) -> Answer<usize> {
+        self.check_memory(size)?;
         self.memory.allocate(size, Kind::Device)
     }
 
@@ -211,7 +212,27 @@ impl Process {
     /// # Errors
     /// As for [`Process::malloc`].
     pub fn malloc_host(&self, size: usize) -> Answer<usize> {
+        self.check_memory(size)?;
         self.memory.allocate(size, Kind::Host)
+    }
+
+    /// Refuses what the machine cannot have: the system may grant it, and end the process later.
+    fn check_memory(&self, size: usize) -> Answer {
+        opscope_store::check_memory(size as u64)
+            .map_err(|error| self.inner_error(RT_MEMORY_ALLOCATION, &error.to_string()))
+    }
+
+    /// For bindings: that a list or a block of `n` values that the program passes is not longer than any
+    /// can be.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM`, reported with both numbers.
+    pub fn check_count(&self, n: usize, n_max: usize) -> Answer {
+        if n <= n_max {
+            return Ok(());
+        }
+        let reason = format!("it is more than {n_max}, the most that can be meant");
+        Err(self.refuse(INVALID_PARAM, "EH0001", &[&n.to_string(), "count", &reason]))
     }
 
     /// `aclrtFree`.

@@ -4,13 +4,19 @@ mod config;
 mod description;
 mod execute;
 mod gear;
+mod gears;
 mod queries;
+mod reload;
 mod shapes;
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use opscope_engine::{EngineError, LoadOptions, LoadedModel, ModelSource, Signature};
+use opscope_capture::Purpose;
+use opscope_engine::{
+    EngineError, LoadOptions, LoadedModel, ModelSource, Signature, TakenEngine, TakenModel,
+};
 use opscope_store::record::ModelId;
 
 pub(crate) use self::config::Config;
@@ -18,6 +24,7 @@ pub use self::config::ConfigValue;
 pub(crate) use self::description::Description;
 pub use self::description::Dims;
 pub(crate) use self::execute::{Capture, run_guarded};
+pub(crate) use self::reload::ModelCopy;
 use crate::dump::Registration;
 use crate::process::lock;
 use crate::status::{
@@ -47,6 +54,12 @@ pub(crate) struct Running {
     pub(crate) engine: Box<dyn LoadedModel>,
     /// Executions so far, dumped or not.
     pub(crate) n_executions: u64,
+    /// Where the model can be loaded from once more, by an engine that can do what a dump asks for.
+    pub(crate) again: Option<ModelCopy>,
+    /// The engine that runs it, if it is another one than the process has chosen.
+    pub(crate) taken: Option<TakenEngine>,
+    /// What was told of its dump: each text once.
+    pub(crate) told: HashSet<String>,
 }
 
 impl Model {
@@ -61,8 +74,8 @@ impl Process {
     ///
     /// # Errors
     /// `GE_EXEC_NOT_INIT` before [`Process::init`], `GE_EXEC_MODEL_PATH_INVALID` if the file cannot be
-    /// opened, `GE_EXEC_MODEL_DATA_SIZE_INVALID` if it is damaged or no model, `GE_LOAD_MODEL` if it
-    /// needs what the engine lacks.
+    /// opened, `GE_EXEC_MODEL_DATA_SIZE_INVALID` if it is damaged or no model, or if the file with its gears is no such
+    /// file or does not fit it, `GE_LOAD_MODEL` if it needs what the engine lacks.
     pub fn load_from_file(&self, path: &Path) -> Answer<u32> {
         self.load(ModelSource::File(path))
     }
@@ -78,16 +91,24 @@ impl Process {
 
     fn load(&self, source: ModelSource<'_>) -> Answer<u32> {
         self.check_executor("a model was loaded")?;
-        let file_stem = match source {
-            ModelSource::File(path) | ModelSource::Part { path, .. } => file_stem(path),
-            ModelSource::Memory(_) => String::new(),
+        let (file, file_stem) = match source {
+            ModelSource::File(path) | ModelSource::Part { path, .. } => {
+                (Some(path), file_stem(path))
+            }
+            ModelSource::Memory(_) => (None, String::new()),
         };
-        let mut engine = self.load_engine(source)?;
+        let purpose = self.purpose_at_load();
+        let TakenModel { model, taken } =
+            self.load_engine(source, purpose.unwrap_or(Purpose::Values))?;
+        let mut engine = model;
+        self.tell_taken(&file_stem, taken.as_ref());
         let signature = engine.signature().clone();
+        let gears = self.gears(file, &signature)?;
         let outputs = description::outputs(&mut *engine);
         let operators = engine.operators().to_vec();
+        let again = self.source_for_later(source, purpose.is_some());
         let id = self.register_model(|load, registration| {
-            let description = Description::new(Some(load), &signature, &outputs, operators);
+            let description = Description::new(Some(load), &signature, &outputs, operators, gears);
             Model {
                 id: Arc::new(ModelId {
                     file_stem,
@@ -101,6 +122,9 @@ impl Process {
                 running: Mutex::new(Running {
                     engine,
                     n_executions: 0,
+                    again,
+                    taken,
+                    told: HashSet::new(),
                 }),
             }
         });
@@ -172,11 +196,14 @@ impl Process {
         Err(self.inner_error(GE_EXEC_NOT_INIT, &format!("{what} before aclInit")))
     }
 
-    pub(crate) fn load_engine(&self, source: ModelSource<'_>) -> Answer<Box<dyn LoadedModel>> {
+    pub(crate) fn load_engine(
+        &self,
+        source: ModelSource<'_>,
+        purpose: Purpose,
+    ) -> Answer<TakenModel> {
         let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let loaded = self
-            .engine
-            .load(source, &LoadOptions::with_threads(n_threads));
+        let options = LoadOptions::with_threads(n_threads);
+        let loaded = self.engine.load_for(source, &options, purpose);
         loaded.map_err(|error| self.engine_error(&error))
     }
 

@@ -4,8 +4,8 @@ mod execute;
 
 use std::sync::Mutex;
 
-use opscope_engine::LoadedModel;
-use opscope_engine::single_operator::Attribute;
+use opscope_engine::TakenEngine;
+use opscope_engine::single_operator::{Attribute, SoleOperator};
 
 use crate::data::TensorDesc;
 use crate::handle::Handle;
@@ -79,9 +79,15 @@ impl Attributes {
 
 /// An operator that is ready to run.
 pub(crate) struct Prepared {
+    /// What the program calls its type.
+    op_type: String,
     inputs: Vec<TensorDesc>,
     outputs: Vec<TensorDesc>,
-    engine: Mutex<Box<dyn LoadedModel>>,
+    /// Whether the engine has axes in another order than the descriptions.
+    is_changed: bool,
+    /// The engine that runs it, if it is another one than the process has chosen.
+    taken: Option<TakenEngine>,
+    operator: Mutex<SoleOperator>,
 }
 
 impl Process {
@@ -187,7 +193,8 @@ impl Process {
     /// # Errors
     /// `UNINITIALIZE` before [`Process::init`], `INVALID_PARAM` for handles that are not what they
     /// should be and inputs without known extents, `UNSUPPORTED_DATA_TYPE`, `OP_ATTR_NOT_MATCH` for
-    /// attributes that ONNX cannot say, `OP_NOT_FOUND` and `OP_LOAD_FAILED` if the engine lacks the
+    /// attributes that ONNX cannot say, `FORMAT_NOT_MATCH` for formats that contradict each other or name no
+    /// plain axes, `OP_NOT_FOUND` and `OP_LOAD_FAILED` if the engine lacks the
     /// operator or refuses it, `GE_PARAM_INVALID` for buffers that are too short, `RT_MODEL_EXECUTE`
     /// if it fails.
     pub fn execute_op(
@@ -231,7 +238,7 @@ impl Process {
 
 /// Lets a prepared operator run.
 impl Prepared {
-    fn engine(&self) -> std::sync::MutexGuard<'_, Box<dyn LoadedModel>> {
-        lock(&self.engine)
+    fn operator(&self) -> std::sync::MutexGuard<'_, SoleOperator> {
+        lock(&self.operator)
     }
 }

@@ -1,6 +1,6 @@
 //! What the interface keeps between calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use opscope_config::Environment;
@@ -43,6 +43,8 @@ pub struct Process {
     pub(crate) callback: Mutex<Option<DumpCallback>>,
     pub(crate) exception_callback: Mutex<Option<ExceptionCallback>>,
     pub(crate) is_dumping_args: Mutex<bool>,
+    /// How many operators of each type ran on their own.
+    pub(crate) op_counts: Mutex<HashMap<String, u64>>,
     pub(crate) memory: Memory,
     pub(crate) reports: Reports,
 }
@@ -110,6 +112,7 @@ impl Process {
             callback: Mutex::default(),
             exception_callback: Mutex::default(),
             is_dumping_args: Mutex::default(),
+            op_counts: Mutex::default(),
             memory: Memory::default(),
             reports: Reports::default(),
         };
@@ -120,7 +123,7 @@ impl Process {
     /// The environment as it is now.
     pub(crate) fn environment(&self) -> std::io::Result<Environment> {
         match &self.environment {
-            Surroundings::Program => Environment::of_process().map(Environment::with_literal_home),
+            Surroundings::Program => Environment::of_process(),
             Surroundings::Given(environment) => Ok(environment.clone()),
         }
     }

@@ -303,7 +303,7 @@ fn operators_on_their_own() {
     process.execute_op("Add", &[a, b], &[sum], 0, 0).unwrap();
     let address = process.data_buffer_address(sum.1);
     assert_eq!(process.read_memory(address, 8).unwrap(), bytes(&[4.0, 6.0]));
-    assert_eq!(fixture.dumped(), ["0/0/Add.Add.65535.65535"]);
+    assert_eq!(fixture.dumped(), ["0/0/Add.Add_0.65535.65535"]);
 
     assert_eq!(
         process.execute_op("Sub", &[a, b], &[sum], 0, 0),

@@ -90,7 +90,7 @@ fn files() {
 }
 
 fn convert(dump: &Path, out: &Path) {
-    let (sources, _) = convert::sources(dump);
+    let sources = convert::sources(dump).sources;
     let options = Options {
         out: out.to_owned(),
         kind: OutputKind::Npy,

@@ -12,8 +12,8 @@ mod order;
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
-use opscope_store::dump;
 use opscope_store::dump::mindspore::{MindSporeDump, RankGraph};
+use opscope_store::dump::{self, PassedOver};
 use opscope_store::file_format::dump_data::{PayloadKind, TensorEntry};
 use opscope_store::record::Side;
 
@@ -26,6 +26,8 @@ pub struct Catalogue {
     pub items: Vec<Item>,
     /// Graphs that lie beside the tensors of MindSpore.
     pub graphs: Vec<RankGraph>,
+    /// What is not read as a part of the dump.
+    pub passed_over: Vec<PassedOver>,
     /// What could not be read.
     pub errors: Vec<StoreError>,
 }
@@ -130,10 +132,29 @@ pub fn open(path: &Path, n_threads: usize) -> Result<Catalogue, StoreError> {
     } else {
         dump::list_file(path)
     };
-    Ok(match MindSporeDump::from_listing(listing) {
+    let mut catalogue = match MindSporeDump::from_listing(listing) {
         Ok(dump) => mindspore::catalogue(dump, n_threads),
         Err(listing) => acl::catalogue(listing, n_threads, !metadata.is_dir()),
-    })
+    };
+    if !metadata.is_dir() {
+        catalogue.refuse_what_is_passed_over();
+    }
+    Ok(catalogue)
+}
+
+impl Catalogue {
+    /// Whoever names a file wants to read it.
+    fn refuse_what_is_passed_over(&mut self) {
+        for PassedOver { path, reason } in std::mem::take(&mut self.passed_over) {
+            let [noun, _] = reason.nouns();
+            let reason = format!("expected tensors or statistics, found a {noun}");
+            self.errors.push(StoreError::Io {
+                action: "read",
+                path,
+                source: std::io::Error::new(std::io::ErrorKind::InvalidData, reason),
+            });
+        }
+    }
 }
 
 impl Item {

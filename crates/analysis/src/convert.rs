@@ -17,7 +17,7 @@ pub(crate) use elements::{Elements, decode_tensor};
 pub use error::ConvertError;
 pub(crate) use names::ResultName;
 pub use relayout::{Relayout, RelayoutError};
-pub use sources::{Source, collision, sources};
+pub use sources::{FoundSources, Source, collision, sources};
 
 use std::path::PathBuf;
 

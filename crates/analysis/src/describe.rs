@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
-use opscope_store::dump::read_mapping;
+use opscope_store::dump::real_name_of;
 use opscope_store::file_format::dump_data::{DumpTensor, TensorEntry};
 use opscope_store::file_format::op_debug::OverflowRecord;
 use opscope_store::tree::mindspore::TensorFileName;
@@ -103,9 +103,7 @@ pub struct TensorDescription {
 /// reason.
 pub fn file(path: &Path) -> Result<FileDescription, StoreError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
-    let mut mapping = read_mapping(dir.unwrap_or(Path::new(".")));
-    let real_name = mapping.remove(&*name);
+    let real_name = real_name_of(path)?;
     let file = TensorFile::open(path, real_name.as_deref().unwrap_or(&name))?;
     let header = file.header();
     let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());

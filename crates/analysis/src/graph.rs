@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use opscope_store::file_bytes::FileBytes;
+use opscope_store::dump::mindspore::open_named;
 use opscope_store::file_format::statistic_csv::{self, Table};
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb};
 use opscope_store::record::graph::{Graph, TensorType, ValueType};
@@ -27,13 +27,7 @@ pub fn open(path: &Path) -> Result<Option<Beside>, StoreError> {
         .file_name()
         .is_some_and(|name| name == STATISTIC_FILE_NAME);
     let extension = path.extension().and_then(|e| e.to_str());
-    let bytes = || {
-        FileBytes::open(path).map_err(|source| StoreError::Io {
-            action: "read",
-            path: path.to_owned(),
-            source,
-        })
-    };
+    let bytes = || open_named(path);
     let corrupt = |format, source| StoreError::Corrupt {
         format,
         path: path.to_owned(),
@@ -53,7 +47,8 @@ pub fn open(path: &Path) -> Result<Option<Beside>, StoreError> {
         Some(ms_graph_pb::EXTENSION) => {
             let format = ms_graph_pb::FORMAT_NAME;
             let graph = ms_graph_pb::decode(bytes()?.as_ref());
-            Beside::Graph(graph.map_err(|error| corrupt(format, error))?)
+            // The message leaves out what the text says of values in tuples.
+            Beside::Graph(graph.map_err(|error| corrupt(format, error))?.completed())
         }
         _ => return Ok(None),
     };
@@ -75,6 +70,7 @@ pub fn type_text(value: &ValueType) -> String {
     let tensor = |tensor: &TensorType| {
         let dims: Vec<_> = tensor.shape.iter().map(i64::to_string).collect();
         let shape = match dims.len() {
+            _ if tensor.is_of_any_rank() => "of any shape".to_owned(),
             0 => "scalar".to_owned(),
             _ => dims.join("x"),
         };

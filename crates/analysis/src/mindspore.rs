@@ -4,12 +4,16 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
-use opscope_store::dump::Listing;
-use opscope_store::dump::mindspore::{FileName, MindSporeDump, OperatorRun, RankGraph, Slot};
+use opscope_store::dump::mindspore::{
+    FileName, MindSporeDump, OperatorRun, RankGraph, Slot, TensorFile as TensorFileEntry,
+};
+use opscope_store::dump::{Listing, PassedOver};
+use opscope_store::file_format::op_debug;
 use opscope_store::record::graph::GraphNode;
 
 use crate::describe::{self, TensorDescription};
 use crate::job;
+use crate::statistics::{self, OperatorStatistics};
 use crate::tensor_file::TensorFile;
 
 /// A directory that MindSpore dumped.
@@ -27,6 +31,12 @@ pub struct MindSporeOverview {
     pub n_rows: u64,
     /// Ranks, in order.
     pub ranks: Vec<u32>,
+    /// Number of files with overflow records.
+    pub n_record_files: u64,
+    /// Statistics that the runtime below MindSpore wrote.
+    pub tables: Vec<OperatorStatistics>,
+    /// What is not read as a part of the dump.
+    pub passed_over: Vec<PassedOver>,
     /// What could not be read.
     pub errors: Vec<StoreError>,
 }
@@ -88,12 +98,22 @@ pub fn overview(
     n_threads: usize,
     has_values: bool,
 ) -> Result<MindSporeOverview, Listing> {
-    let dump = MindSporeDump::from_listing(listing)?;
+    let mut dump = MindSporeDump::from_listing(listing)?;
     let read = job::map(&dump.files, n_threads, |file| {
         let opened = TensorFile::open(&file.path, &file.real_name)?;
         Ok(describe::tensors(&opened, has_values))
     });
+    let mut of_runtime = Listing {
+        tables: std::mem::take(&mut dump.runtime_tables),
+        step_tables: std::mem::take(&mut dump.step_tables),
+        ..Listing::default()
+    };
+    let (tables, mut errors) = statistics::of_listing(&mut of_runtime);
+    let is_record = |file: &&TensorFileEntry| op_debug::is_record_name(&file.real_name);
     let mut overview = MindSporeOverview {
+        n_record_files: dump.files.iter().filter(is_record).count() as u64,
+        tables,
+        passed_over: std::mem::take(&mut dump.passed_over),
         graphs: graphs(&dump),
         n_files: dump.files.len() as u64,
         n_bytes: dump.files.iter().map(|file| file.n_bytes).sum(),
@@ -101,7 +121,6 @@ pub fn overview(
         ranks: ranks(&dump),
         ..MindSporeOverview::default()
     };
-    let mut errors = Vec::new();
     let mut found: Vec<Vec<TensorDescription>> = Vec::new();
     for result in read {
         found.push(match result {
@@ -113,7 +132,14 @@ pub fn overview(
         });
     }
     let nodes = nodes(&dump);
-    for run in &dump.records {
+    // A file that may be anything, and cannot be read, is no execution of an operator.
+    let is_read = |run: &&OperatorRun| {
+        let is_foreign = |&file: &usize| dump.files[file].name == FileName::Foreign;
+        !run.dump_files.iter().any(is_foreign)
+            || run.dump_files.iter().any(|&file| !found[file].is_empty())
+    };
+    let runs: Vec<&OperatorRun> = dump.records.iter().filter(is_read).collect();
+    for run in runs {
         overview.records.push(RecordOverview {
             tensors: tensors(&dump, run, &mut found),
             source: source(&nodes, run),

@@ -14,6 +14,7 @@
 //! | [`mod@array`] | arrays with strides, as numpy has them, because they show in the npy header |
 //! | [`layout`], [`mod@slice`] | conversion to another layout and cutting to the wanted shape |
 //! | [`custom`] | converters that users wrote in Python |
+//! | [`numpy`] | array files, as numpy reads them |
 //! | [`names`], [`output`] | output files |
 //! | [`convert`], [`overflow`], [`compare`] | the commands |
 
@@ -28,6 +29,7 @@ mod formats;
 mod layout;
 mod log;
 mod names;
+mod numpy;
 mod options;
 mod output;
 mod overflow;
@@ -36,8 +38,9 @@ mod slice;
 mod source;
 
 use std::ffi::OsString;
-use std::io::Write;
 use std::time::Instant;
+
+use opscope_store::visible::visible;
 
 use failure::Failure;
 use options::Command;
@@ -53,7 +56,7 @@ pub fn run(args: &[OsString]) -> i32 {
         .collect();
     let command = match options::parse(&args) {
         Ok(command) => command,
-        Err(stop) => return stop.finish(),
+        Err(stop) => return visible_stop(&args, stop).finish(),
     };
     let start = Instant::now();
     log::warn_if_root();
@@ -81,12 +84,13 @@ pub fn run(args: &[OsString]) -> i32 {
     status
 }
 
+/// The same end with arguments that are one line each, as the message repeats some of them.
+fn visible_stop(args: &[String], stop: options::Stop) -> options::Stop {
+    let visible: Vec<String> = args.iter().map(|arg| visible(arg).into_owned()).collect();
+    options::parse(&visible).err().unwrap_or(stop)
+}
+
 /// Whether a text holds fusion rules that `compare` takes.
 pub fn is_fusion_rule(text: &str) -> bool {
     compare::is_fusion_rule(text)
-}
-
-/// Writes help to stdout. A reader that went away is no error.
-fn print(text: &str) {
-    let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }

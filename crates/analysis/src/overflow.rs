@@ -15,7 +15,7 @@ pub(crate) mod summary;
 pub use export::{Export, export};
 pub use finding::{Finding, findings};
 pub(crate) use scan::records;
-pub use scan::{OperatorDump, Overflow, Scan, ScanError, scan};
+pub use scan::{OperatorDump, OperatorFile, Overflow, Scan, ScanError, scan};
 
 /// Context and thread numbers that mean any.
 const ANY: [u64; 2] = [0, 65535];

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use opscope_store::StoreError;
-use opscope_store::dump;
+use opscope_store::dump::{self, PassedOver};
 use opscope_store::file_format::dump_data::PayloadKind;
 use opscope_store::file_format::op_debug;
 
@@ -24,6 +24,8 @@ pub struct Overview {
     pub n_bytes: u64,
     /// Directories that hold dump files, relative to the listed one, in order.
     pub dirs: Vec<String>,
+    /// What is not read as a part of the dump.
+    pub passed_over: Vec<PassedOver>,
     /// Files that are no dump files, or damaged ones, and directories that could not be listed.
     pub errors: Vec<StoreError>,
 }
@@ -68,6 +70,7 @@ pub fn directory(dir: &Path, n_threads: usize) -> Overview {
 pub fn overview(dir: &Path, listing: dump::Listing, n_threads: usize) -> Overview {
     let headers = job::map(&listing.entries, n_threads, read_header);
     let mut overview = Overview {
+        passed_over: listing.passed_over,
         errors: listing.errors,
         ..Overview::default()
     };

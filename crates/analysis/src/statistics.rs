@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use opscope_store::StoreError;
-use opscope_store::dump::{Listing, of_step_tables};
+use opscope_store::dump::{Entry, Listing, of_step_tables};
 use opscope_store::file_format::stats_csv::{self, Table};
 use opscope_store::tree::acl::DumpFileName;
 
@@ -12,8 +12,10 @@ use opscope_store::tree::acl::DumpFileName;
 pub struct OperatorStatistics {
     /// The execution of the model: the number that the file's directory is called.
     pub step: Option<u64>,
-    /// What the file's name says.
-    pub name: DumpFileName,
+    /// What the file's name says; none if it says nothing.
+    pub name: Option<DumpFileName>,
+    /// The file's name.
+    pub file_name: String,
     /// The rows.
     pub table: Table,
 }
@@ -21,27 +23,33 @@ pub struct OperatorStatistics {
 /// Reads the statistics files of a listing, in its order, and notes those that cannot be read.
 pub fn of_listing(listing: &mut Listing) -> (Vec<OperatorStatistics>, Vec<StoreError>) {
     let (mut tables, mut errors) = (Vec::new(), Vec::new());
+    let take = |entry: &Entry, table: Table| OperatorStatistics {
+        step: step(&entry.path),
+        name: entry.name.clone(),
+        file_name: entry.real_name.clone(),
+        table,
+    };
     for entry in &listing.tables {
-        let table = match stats_csv::read_file(&entry.path) {
-            Ok(table) => table,
-            Err(error) => {
-                errors.push(error);
-                continue;
-            }
-        };
-        if let (Some(table), Some(name)) = (table, entry.name.clone()) {
-            let step = step(&entry.path);
-            tables.push(OperatorStatistics { step, name, table });
+        match stats_csv::read_file(&entry.path) {
+            Ok(table) => tables.push(take(entry, table)),
+            Err(error) => errors.push(error),
         }
     }
+    // Names that do not follow the pattern, and those that are lost, leave it to the content.
+    listing.entries.retain(|entry| {
+        if entry.name.is_some() || !stats_csv::may_be_table(&entry.real_name) {
+            return true;
+        }
+        match stats_csv::read_if_table(&entry.path) {
+            Ok(Some(table)) => tables.push(take(entry, table)),
+            Ok(None) => return true,
+            Err(error) => errors.push(error),
+        }
+        false
+    });
     let n_errors = listing.errors.len();
     for (entry, table) in of_step_tables(listing) {
-        let step = step(&entry.path);
-        tables.extend(
-            entry
-                .name
-                .map(|name| OperatorStatistics { step, name, table }),
-        );
+        tables.push(take(&entry, table));
     }
     errors.extend(listing.errors.drain(n_errors..));
     (tables, errors)

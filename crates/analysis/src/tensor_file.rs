@@ -22,6 +22,7 @@ use opscope_store::file_format::{npy, npy_zst, op_debug};
 use opscope_store::record::Side;
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_store::{FormatError, StoreError};
+use opscope_tensor::{DType, Layout, Shape, Tensor};
 
 use array::{array_file, compressed_array_file};
 pub(crate) use head::Head;
@@ -31,6 +32,8 @@ use crate::describe::slot_name;
 
 /// How the file of an array begins.
 const NPY_MAGIC: &[u8] = b"\x93NUMPY";
+/// Bytes of an overflow record, as devices write it.
+const RECORD_BYTES: u64 = op_debug::BLOCK_RECORD_BYTES as u64;
 /// Field of a nano dump's name that holds the operator's name.
 const OP_NAME_FIELD: usize = 1;
 
@@ -43,6 +46,8 @@ pub enum FileKind {
     Nano,
     /// A numpy array: one output.
     Npy,
+    /// An overflow record in JSON: one output, as the record's bytes would be.
+    RecordJson,
 }
 
 impl FileKind {
@@ -52,6 +57,7 @@ impl FileKind {
             FileKind::DumpData => dump_data::FORMAT_NAME,
             FileKind::Nano => nano::FORMAT_NAME,
             FileKind::Npy => npy::FORMAT_NAME,
+            FileKind::RecordJson => op_debug::FORMAT_NAME,
         }
     }
 }
@@ -88,6 +94,9 @@ impl TensorFile {
                 source,
             }
         };
+        if op_debug::is_json_record_name(file_name) {
+            return record_file(&bytes, file_name).map_err(corrupt(op_debug::FORMAT_NAME));
+        }
         if npy_zst::is_compressed(file_name, bytes.as_ref()) {
             let corrupt = corrupt(npy_zst::FORMAT_NAME);
             let content = npy_zst::decode(bytes.as_ref());
@@ -229,7 +238,20 @@ impl TensorFile {
 
     /// Whether the name says that the outputs are overflow records.
     pub(crate) fn holds_records(&self) -> bool {
-        self.kind == FileKind::DumpData && op_debug::is_record_name(&self.file_name)
+        let is_record = match self.kind {
+            FileKind::DumpData | FileKind::RecordJson => true,
+            FileKind::Npy => self.is_record_array(),
+            FileKind::Nano => false,
+        };
+        is_record && op_debug::is_record_name(&self.file_name)
+    }
+
+    /// Whether the array has the form of an overflow record.
+    fn is_record_array(&self) -> bool {
+        let outputs = &self.header.outputs;
+        outputs
+            .iter()
+            .all(|entry| entry.dtype() == Some(DType::U8) && entry.size == RECORD_BYTES)
     }
 
     /// Inputs, then outputs.
@@ -289,6 +311,18 @@ impl TensorFile {
         }
         Ok(())
     }
+}
+
+/// A record in JSON looks as if its bytes were an output.
+fn record_file(bytes: &FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
+    let record = op_debug::from_json(bytes.as_ref())?.encode();
+    let shape = Shape::new([record.len()]).unwrap_or_default();
+    let array = Tensor::from_vec(DType::U8, shape, record);
+    let array = array.map_err(|error| FormatError::new(0, "a record", error.to_string()))?;
+    Ok(TensorFile {
+        kind: FileKind::RecordJson,
+        ..TensorFile::from_array(&array, file_name, Layout::Nd)
+    })
 }
 
 fn nano_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {

@@ -119,7 +119,7 @@ fn broken_files_are_refused() {
     // Files of one and three bytes that go by the names of dumps have been published.
     let stubs = [
         ("exception_info.5.1.1706152473105513", "1", 0),
-        ("invalid.npy", "xxx", 1),
+        ("invalid.npy", "xxx", 11),
     ];
     let dir = tempfile::tempdir().unwrap();
     for (name, content, status) in stubs {

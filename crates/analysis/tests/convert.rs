@@ -45,7 +45,9 @@ fn run_as(
     out: &Path,
     is_replacing: bool,
 ) -> convert::Report {
-    let (sources, errors) = convert::sources(dump);
+    let convert::FoundSources {
+        sources, errors, ..
+    } = convert::sources(dump);
     assert!(errors.is_empty());
     let options = convert::Options {
         out: out.to_owned(),

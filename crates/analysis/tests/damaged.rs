@@ -91,7 +91,7 @@ fn nothing_ends_the_process() {
             fs::write(&damaged, &bytes).unwrap();
             let _ = describe::file(&damaged);
         }
-        let (sources, _) = convert::sources(&dump);
+        let sources = convert::sources(&dump).sources;
         let layout = LAYOUTS[random.below(LAYOUTS.len())];
         let relayout = (round % 3 > 0).then(|| Relayout {
             target: layout.parse().unwrap(),

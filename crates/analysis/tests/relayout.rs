@@ -14,7 +14,9 @@ fn golden(case: &str) -> PathBuf {
 
 /// `layout` may be empty, which leaves tensors as they are.
 fn run(dump: &Path, out: &Path, layout: &str, kind: OutputKind) -> Report {
-    let (sources, errors) = convert::sources(dump);
+    let convert::FoundSources {
+        sources, errors, ..
+    } = convert::sources(dump);
     assert!(errors.is_empty());
     let target = (!layout.is_empty()).then(|| layout.parse().unwrap());
     let options = convert::Options {

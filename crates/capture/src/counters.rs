@@ -2,9 +2,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use opscope_store::record::Side;
-use opscope_tensor::NonFinite;
-
 use crate::Written;
 
 /// Counts of one session. A *record* here is one tensor of one operator execution: one slot.
@@ -123,25 +120,6 @@ pub(crate) enum DropReason {
     Behind,
     Stopped,
     Ended,
-}
-
-/// The first tensor, in execution order, that holds NaN or an infinity.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FirstNonFinite {
-    /// Execution of the model.
-    pub step: u64,
-    /// Position of the operator in the model.
-    pub task_id: u32,
-    /// The operator's type.
-    pub op_type: String,
-    /// The operator's name.
-    pub op_name: String,
-    /// Input or output.
-    pub side: Side,
-    /// Which of them.
-    pub index: usize,
-    /// How many elements, by kind.
-    pub counts: NonFinite,
 }
 
 /// The first operator, in execution order, whose arithmetic overflowed.

@@ -14,8 +14,10 @@ mod budget;
 mod control;
 mod counters;
 mod failure;
+mod home;
 mod kernels;
 mod memos;
+mod non_finite;
 pub mod overflow;
 mod overwrite;
 mod parameters;
@@ -35,9 +37,10 @@ mod tensor_rule;
 mod writer;
 
 pub use control::{Control, PlanRefused};
-pub use counters::{Counters, Dropped, FirstNonFinite, FirstOverflow};
+pub use counters::{Counters, Dropped, FirstOverflow};
 pub use failure::{Failure, FailureTrace};
 pub use kernels::{KernelRule, KernelSelection, PatternError, rule_for_name, rule_for_operator};
+pub use non_finite::{DeliberateInfinities, FirstNonFinite, NonFiniteOrigin};
 pub use overwrite::{Difference, Overwrite};
 pub use plan::{
     Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,

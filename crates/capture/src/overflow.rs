@@ -23,7 +23,7 @@ mod walk;
 use opscope_store::file_format::op_debug::{AiCore, BlockRecord, StatusCause, TaskInfo};
 use opscope_store::record::Record;
 
-use self::operators::{Kind, kind};
+pub(crate) use self::operators::{Kind, attributes_may_be_non_finite, kind};
 
 /// What overflowed in one execution of one operator.
 #[derive(Clone, Debug, PartialEq, Eq)]

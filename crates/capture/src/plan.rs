@@ -122,6 +122,9 @@ pub enum OperatorKey {
     Name(String),
     /// By exact type.
     Type(String),
+    /// By exact type, but for those that the plan itself names: as listed, as watched or as the end of a
+    /// range. They are left out as a whole, whatever tensors an exclusion lists.
+    UnnamedOfType(String),
 }
 
 impl OperatorSelection {

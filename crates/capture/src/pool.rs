@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, TryReserveError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::home::HomeProcess;
+
 /// Smaller buffers come from the allocator, which has them at hand.
 const POOLED_BYTES_MIN: usize = 32 << 10;
 /// A free buffer serves if it is at most this many times as large as what goes into it.
@@ -15,6 +17,7 @@ const SLACK_MAX: usize = 2;
 pub struct Pool {
     bytes_max: usize,
     buffers: Mutex<Buffers>,
+    home: HomeProcess,
 }
 
 #[derive(Default)]
@@ -37,6 +40,7 @@ impl Pool {
         Pool {
             bytes_max: usize::try_from(bytes_max).unwrap_or(usize::MAX),
             buffers: Mutex::default(),
+            home: HomeProcess::here(),
         }
     }
 
@@ -123,7 +127,9 @@ impl AsRef<[u8]> for PooledBytes {
 
 impl Drop for PooledBytes {
     fn drop(&mut self) {
-        if let Some(pool) = &self.pool {
+        if let Some(pool) = &self.pool
+            && !pool.home.is_elsewhere()
+        {
             pool.give_back(std::mem::take(&mut self.bytes));
         }
     }

@@ -14,6 +14,7 @@ use opscope_tensor::{DType, Observed, Tensor};
 use crate::counters::{DropReason, add};
 use crate::failure::FailureTrace;
 use crate::memos::Memos;
+use crate::non_finite::StepNotes;
 use crate::overwrite::{Look, Watcher};
 use crate::parameters::Parameters;
 use crate::quantised::{Execution, Parts};
@@ -45,6 +46,7 @@ pub struct Probe {
     /// `None` once handed over.
     open: Option<Open>,
     hold: Option<Hold>,
+    notes: Arc<StepNotes>,
 }
 
 /// What was shown so far.
@@ -62,7 +64,12 @@ impl Probe {
     pub(crate) fn new(
         shared: Arc<Shared>,
         kept: Arc<Kept>,
-        (watcher, parameters, memos): (Arc<Watcher>, Arc<Parameters>, Arc<Memos>),
+        (watcher, parameters, memos, notes): (
+            Arc<Watcher>,
+            Arc<Parameters>,
+            Arc<Memos>,
+            Arc<StepNotes>,
+        ),
         model: Arc<ModelId>,
         operator: Arc<Operator>,
         step: u64,
@@ -92,6 +99,7 @@ impl Probe {
                 parts: Parts::default(),
             }),
             hold: None,
+            notes,
         }
     }
 
@@ -199,6 +207,7 @@ impl Probe {
                 work,
                 floats: None,
                 hold: self.hold_for_record(),
+                notes: self.notes.clone(),
             },
         );
     }
@@ -288,6 +297,7 @@ impl Probe {
             work: Work::WriteOverflow,
             floats: None,
             hold: self.hold_for_record(),
+            notes: self.notes.clone(),
         });
     }
 
@@ -360,8 +370,8 @@ impl Probe {
     }
 
     fn push(&self, nth: u32, record: Record, work: Work) {
-        let hold = self.hold_for_record();
-        push(&self.shared, (self.order, nth), record, work, hold);
+        let step = (self.hold_for_record(), self.notes.clone());
+        push(&self.shared, (self.order, nth), record, work, step);
     }
 
     fn hold_for_record(&self) -> Option<Hold> {
@@ -394,7 +404,7 @@ pub(crate) fn push(
     order: Order,
     mut record: Record,
     work: Work,
-    hold: Option<Hold>,
+    (hold, notes): (Option<Hold>, Arc<StepNotes>),
 ) {
     record.timestamp_us = now_us(shared, record.n_slots());
     add(&shared.counters.n_bytes_selected, record.n_bytes());
@@ -408,6 +418,7 @@ pub(crate) fn push(
         work,
         floats: None,
         hold,
+        notes,
     });
 }
 
@@ -436,10 +447,19 @@ pub(crate) fn reduced_at_once(shared: &Shared, tensor: Tensor) -> Tensor {
 
 /// Whether the sink needs no more of a tensor than numbers, which are in its memo now.
 fn is_enough(shared: &Shared, tensor: Observed<'_>) -> bool {
+    is_enough_by(tensor, |tensor| shared.sink.reduce(tensor))
+}
+
+/// The same of elements that lie side by side in another order than row-major.
+pub(crate) fn is_enough_permuted(shared: &Shared, tensor: Observed<'_>) -> bool {
+    shared.is_reducing && is_enough_by(tensor, |tensor| shared.sink.reduce_permuted(tensor))
+}
+
+fn is_enough_by(tensor: Observed<'_>, reduce: impl FnOnce(Observed<'_>) -> bool) -> bool {
     let reduce = || {
-        let is_enough = shared.sink.reduce(tensor);
+        let is_enough = reduce(tensor);
         if is_enough {
-            tensor.non_finite();
+            tensor.non_finite_places();
         }
         is_enough
     };

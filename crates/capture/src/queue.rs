@@ -1,13 +1,14 @@
 //! A queue between engine and writers, bounded by bytes.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use opscope_store::record::Record;
 use opscope_tensor::Tensor;
 
 use crate::counters::DropReason;
+use crate::non_finite::StepNotes;
 use crate::quantised::Dequantising;
 use crate::ring::Hold;
 use crate::{Failure, WhenBehind};
@@ -32,6 +33,8 @@ pub(crate) struct Job {
     pub(crate) floats: Option<Dequantising>,
     /// Keeps the step from being decided on, where steps may be removed again.
     pub(crate) hold: Option<Hold>,
+    /// What its step has that is not finite.
+    pub(crate) notes: Arc<StepNotes>,
 }
 
 impl Job {

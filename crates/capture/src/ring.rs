@@ -23,6 +23,7 @@ use opscope_store::record::{ModelId, Operator};
 
 use self::report::Log;
 use self::steps::{Model, Serial};
+use crate::home::HomeProcess;
 use crate::queue::Order;
 use crate::{Removed, Sink, SinkError, WhenBehind};
 
@@ -39,6 +40,7 @@ const LAST: Order = (u64::MAX, u32::MAX);
 
 /// The steps of a session's models that may still be removed.
 pub(crate) struct Ring {
+    home: HomeProcess,
     options: RingOptions,
     when_behind: WhenBehind,
     /// Set by a signal handler to keep what is there.
@@ -67,6 +69,7 @@ impl Ring {
         Arc::new(Ring {
             options,
             when_behind,
+            home: HomeProcess::here(),
             flag: Arc::default(),
             state: Mutex::default(),
             is_written: Condvar::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use opscope_store::file_format::run_json::{NonFiniteFinding, OverflowFinding, RunRecord};
 
-use crate::{ModelSelection, OperatorSelection, Plan, Purpose, Sides, Summary};
+use crate::{FirstNonFinite, ModelSelection, OperatorSelection, Plan, Purpose, Sides, Summary};
 
 /// The time as records of runs have it: RFC 3339, UTC, with microseconds.
 pub fn now() -> String {
@@ -80,7 +80,8 @@ fn in_short(operators: &OperatorSelection) -> String {
 impl Summary {
     /// Adds what the session did to the record: counts are summed up, of findings the first stays.
     pub fn add_to(&self, record: &mut RunRecord) {
-        for (name, n) in self.counters.fields() {
+        let dropped = ("n_dropped", self.counters.n_dropped);
+        for (name, n) in self.counters.fields().into_iter().chain([dropped]) {
             let sum = record.counters.entry(name.to_owned()).or_default();
             *sum = sum.saturating_add(n);
         }
@@ -88,16 +89,15 @@ impl Summary {
             record.first_error = Some(chain(error));
         }
         if let (None, Some(first)) = (&record.first_non_finite, &self.first_non_finite) {
-            record.first_non_finite = Some(NonFiniteFinding {
-                step: first.step,
-                task_id: first.task_id,
-                op_type: first.op_type.clone(),
-                op_name: first.op_name.clone(),
-                slot: format!("{}.{}", first.side.name(), first.index),
-                nan: first.counts.n_nan,
-                pos_inf: first.counts.n_pos_inf,
-                neg_inf: first.counts.n_neg_inf,
-            });
+            record.first_non_finite = Some(first.to_finding());
+        }
+        let deliberate = &self.deliberate_infinities;
+        if deliberate.n_operators > 0 {
+            let told = record.deliberate_infinities.get_or_insert_default();
+            told.n_operators = told.n_operators.saturating_add(deliberate.n_operators);
+            if let (None, Some(first)) = (&told.first, &deliberate.first) {
+                told.first = Some(first.to_finding());
+            }
         }
         if let (None, Some(first)) = (&record.first_overflow, &self.first_overflow) {
             record.first_overflow = Some(OverflowFinding {
@@ -107,6 +107,33 @@ impl Summary {
                 op_name: first.op_name.clone(),
                 status: first.status,
             });
+        }
+    }
+}
+
+impl FirstNonFinite {
+    /// The same as records of runs have it.
+    pub fn to_finding(&self) -> NonFiniteFinding {
+        NonFiniteFinding {
+            step: self.step,
+            graph: self.graph.clone(),
+            task_id: self.task_id,
+            op_type: self.op_type.clone(),
+            op_name: self.op_name.clone(),
+            module: self.call_site.module.to_string(),
+            source: self.call_site.source.to_string(),
+            slot: format!("{}.{}", self.side.name(), self.index),
+            element: self.element.map(|element| element as u64),
+            value: match self.value {
+                value if value.is_nan() => "NaN",
+                value if value > 0.0 => "Inf",
+                _ => "-Inf",
+            }
+            .to_owned(),
+            origin: self.origin.name().to_owned(),
+            nan: self.counts.n_nan,
+            pos_inf: self.counts.n_pos_inf,
+            neg_inf: self.counts.n_neg_inf,
         }
     }
 }

@@ -33,6 +33,8 @@ pub struct Selected {
     /// Texts of the rules of [`OperatorSelection::kernels`] that choose nothing, or nothing that an
     /// earlier rule does not choose.
     pub unused_rules: Vec<String>,
+    /// Whether the choice is left to marks and there is none at all.
+    pub is_unmarked: bool,
     /// Whether that is every operator, as far as names and rules go.
     pub is_every: bool,
     /// Whether floats are to be computed of any operator's tensors.
@@ -82,6 +84,17 @@ pub struct GraphView<'a> {
     pub both_sides: &'a [u32],
     /// Where operators have quantised values.
     pub quantised: &'a [Quantised],
+    /// Values that a body is given by the operator that runs it, such as what a loop carries, by the tasks of the
+    /// operators that read them; sorted. They are neither weights nor inputs of the model.
+    pub carried: &'a [(u32, String)],
+}
+
+impl GraphView<'_> {
+    /// Whether what this operator reads under this name is given to the body that it is in.
+    pub fn is_carried(&self, task_id: u32, name: &str) -> bool {
+        let key = |entry: &(u32, String)| (entry.0, entry.1.as_str()).cmp(&(task_id, name));
+        self.carried.binary_search_by(key).is_ok()
+    }
 }
 
 /// What an operator has to do with watched ones.
@@ -140,8 +153,9 @@ pub(crate) fn select_marked(
     chosen.mark(operators, &mut is_selected);
     let quantising = quantised::bring(plan, graph, &mut is_selected);
     let parameters = parameters::of(plan, graph, &mut chosen);
+    unmatched.extend(chosen.unmatched_marks(operators));
     let is_watched = watched(plan, rule, operators, &mut unmatched);
-    let exclusions = Exclusions::new(plan, model);
+    let exclusions = Exclusions::new(plan, rule, model);
     exclusions.add_unmatched(operators, graph_inputs, &mut unmatched);
     let graph_inputs = graph_inputs_kept(plan, graph_inputs);
     let tells_failures = matches!(plan.purpose, Purpose::Failures(_));
@@ -163,7 +177,7 @@ pub(crate) fn select_marked(
             let has_both = graph.both_sides.contains(task_id) || quantising.contains(task_id);
             entry = keep(plan, operator, (role, has_both), &exclusions, &graph_inputs);
         }
-        entry.parameters = parameters::read_by(operator, &parameters);
+        entry.parameters = parameters::read_by(operator, &parameters, graph);
         // A failure is told even of an operator that has no tensors.
         let has_use = entry.n_slots() > 0 || role != Role::None || tells_failures;
         if (is_kept && has_use) || !entry.parameters.is_empty() {
@@ -180,6 +194,7 @@ pub(crate) fn select_marked(
         has_views,
         unmatched,
         unused_rules: chosen.unused(),
+        is_unmarked: chosen.is_unmarked() && !is_selected.contains(&true),
         is_every: rule.is_every(),
         is_model_matched: true,
     }

@@ -9,6 +9,8 @@ use opscope_store::record::{ModelId, Operator};
 use crate::budget::Budget;
 use crate::control::Wanted;
 use crate::counters::{LiveCounters, add};
+use crate::home::HomeProcess;
+use crate::non_finite::Findings;
 use crate::overwrite::Overwrites;
 use crate::policy::Ending;
 use crate::pool::Pool;
@@ -16,9 +18,9 @@ use crate::queue::{Order, Queue};
 use crate::ring::{Ring, Swept};
 use crate::writer::{self, guarded};
 use crate::{
-    Control, Counters, FailurePolicy, FirstNonFinite, FirstOverflow, GraphView, Overwrite, Plan,
-    PlanRefused, Purpose, RingOptions, RingReport, Selected, Sink, SinkError, Tap, TriggerKind,
-    WhenBehind, Written, select::select_marked,
+    Control, Counters, DeliberateInfinities, FailurePolicy, FirstNonFinite, FirstOverflow,
+    GraphView, Overwrite, Plan, PlanRefused, Purpose, RingOptions, RingReport, Selected, Sink,
+    SinkError, Tap, TriggerKind, WhenBehind, Written, select::select_marked,
 };
 
 /// How much a session may hold and use.
@@ -79,8 +81,11 @@ impl Watch {
 pub struct Summary {
     /// Counts of everything that was offered.
     pub counters: Counters,
-    /// The first tensor with NaN or an infinity among those selected.
+    /// The first tensor with NaN or an infinity among those selected. Infinities that somebody wants do not
+    /// count.
     pub first_non_finite: Option<FirstNonFinite>,
+    /// Infinities that somebody wants.
+    pub deliberate_infinities: DeliberateInfinities,
     /// The first refusal of the sink; [`Counters::n_failed`] says how many tensors were refused. It
     /// may be 0: files beside the tensors can fail too.
     pub first_error: Option<SinkError>,
@@ -113,7 +118,7 @@ pub(crate) struct Shared {
     pub(crate) budget: Budget,
     pub(crate) pool: Arc<Pool>,
     pub(crate) first_error: Mutex<Option<SinkError>>,
-    pub(crate) first_non_finite: Mutex<Option<(Order, FirstNonFinite)>>,
+    pub(crate) findings: Arc<Findings>,
     pub(crate) first_overflow: Mutex<Option<(Order, FirstOverflow)>>,
     pub(crate) overwrites: Mutex<Overwrites>,
     /// The latest time stamp that was given out.
@@ -121,6 +126,8 @@ pub(crate) struct Shared {
     /// Operators that overflowed, where their number is limited.
     pub(crate) n_overflows: AtomicU64,
     pub(crate) ring: Option<Arc<Ring>>,
+    /// The process that has the writers.
+    pub(crate) home: HomeProcess,
     /// Operators and scopes that were switched on or off.
     marks: Mutex<Vec<(String, bool)>>,
 }
@@ -175,11 +182,12 @@ impl Session {
             budget: Budget::new(options.n_bytes_max, options.n_records_max),
             pool: Arc::new(Pool::new(options.queue_bytes_max)),
             first_error: Mutex::default(),
-            first_non_finite: Mutex::default(),
+            findings: Arc::default(),
             first_overflow: Mutex::default(),
             overwrites: Mutex::default(),
             last_timestamp_us: AtomicU64::new(0),
             n_overflows: AtomicU64::new(0),
+            home: HomeProcess::here(),
             ring: (options.ring).map(|ring| Ring::new(ring, options.when_behind)),
             marks: Mutex::default(),
         });
@@ -280,7 +288,13 @@ impl Session {
     }
 
     /// Writes everything that was submitted, ends the writers and reports.
+    ///
+    /// In a fork of the process that began the session nothing is written and nothing waited for: the
+    /// summary has the counts at the fork, and no findings.
     pub fn finish(mut self) -> Summary {
+        if self.shared.home.is_elsewhere() {
+            return Summary::of_counters(self.shared.counters.snapshot());
+        }
         self.end_writers();
         let shared = &self.shared;
         let ring = shared.ring.as_ref().map(|ring| {
@@ -289,11 +303,12 @@ impl Session {
         });
         shared.note(guarded(|| shared.sink.finish()));
         let (overwrites, n_overwrites) = lock(&shared.overwrites).take();
-        let first_non_finite = lock(&shared.first_non_finite).take();
+        let (first_non_finite, deliberate_infinities) = shared.findings.finish();
         let first_overflow = lock(&shared.first_overflow).take();
         Summary {
             counters: shared.counters.snapshot(),
-            first_non_finite: first_non_finite.map(|(_, first)| first),
+            first_non_finite,
+            deliberate_infinities,
             first_error: lock(&shared.first_error).take(),
             is_ended_by_failure: shared.ending.is_capture_ended(),
             first_overflow: first_overflow.map(|(_, first)| first),
@@ -304,6 +319,10 @@ impl Session {
     }
 
     fn end_writers(&mut self) {
+        if self.shared.home.is_elsewhere() {
+            // They are threads of another process.
+            return std::mem::forget(std::mem::take(&mut self.writers));
+        }
         self.shared.queue.close();
         for writer in self.writers.drain(..) {
             // Writers catch panics of the sink; nothing else in them panics.
@@ -316,6 +335,23 @@ impl Drop for Session {
     fn drop(&mut self) {
         self.shared.is_stopped.store(true, Ordering::Relaxed);
         self.end_writers();
+    }
+}
+
+impl Summary {
+    /// Counts without findings.
+    fn of_counters(counters: Counters) -> Summary {
+        Summary {
+            counters,
+            first_non_finite: None,
+            deliberate_infinities: DeliberateInfinities::default(),
+            first_error: None,
+            is_ended_by_failure: false,
+            first_overflow: None,
+            overwrites: Vec::new(),
+            n_overwrites: 0,
+            ring: None,
+        }
     }
 }
 

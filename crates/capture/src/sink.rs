@@ -4,6 +4,7 @@ mod acl;
 mod ledger;
 mod memory;
 mod mindspore;
+mod nothing;
 mod once;
 mod range;
 mod refusals;
@@ -25,9 +26,10 @@ use crate::{Failure, GraphView, Selected};
 pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 pub use memory::MemorySink;
 pub use mindspore::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
+pub use nothing::NoSink;
 pub use once::Dedup;
 pub use range::{RangeRow, RangeSink};
-pub use stats::{StatsRow, StatsSink};
+pub use stats::{StatsRow, StatsRows, StatsSink, StoredRows};
 pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};
 
 /// Takes records, from several threads at once and in any order.
@@ -49,6 +51,13 @@ pub trait Sink: Send + Sync {
     ///
     /// Returns whether that is all: the record comes without the tensor's elements then.
     fn reduce(&self, _tensor: Observed<'_>) -> bool {
+        false
+    }
+
+    /// [`Sink::reduce`] of elements that lie side by side in memory in another order than row-major, the
+    /// first one first. What is left in the memo must not depend on the order; `false` if it would, and the
+    /// memo is not used then.
+    fn reduce_permuted(&self, _tensor: Observed<'_>) -> bool {
         false
     }
 

@@ -10,9 +10,10 @@ use opscope_tensor::{Tensor, TensorView};
 use crate::control::InForce;
 use crate::counters::{DropReason, add};
 use crate::memos::Memos;
+use crate::non_finite::StepNotes;
 use crate::overwrite::Watcher;
 use crate::parameters::{Parameter, Parameters};
-use crate::probe::{push, reduced_at_once, take, take_whole};
+use crate::probe::{is_enough_permuted, push, reduced_at_once, take, take_whole};
 use crate::quantised::Claims;
 use crate::queue::Work;
 use crate::ring::Hold;
@@ -46,6 +47,8 @@ pub struct Tap {
     claims: Claims,
     /// Keeps the step from being decided on, where steps may be removed again.
     hold: Option<Hold>,
+    /// What the step has that is not finite.
+    notes: Arc<StepNotes>,
 }
 
 /// The model, kept for plans that come later.
@@ -56,6 +59,7 @@ struct Graph {
     types: Vec<(String, TensorType)>,
     both_sides: Vec<u32>,
     quantised: Vec<Quantised>,
+    carried: Vec<(u32, String)>,
 }
 
 impl Graph {
@@ -67,6 +71,7 @@ impl Graph {
             types: &self.types,
             both_sides: &self.both_sides,
             quantised: &self.quantised,
+            carried: &self.carried,
         }
     }
 }
@@ -74,6 +79,7 @@ impl Graph {
 impl Tap {
     pub(crate) fn new(shared: Arc<Shared>, model: Arc<ModelId>, graph: GraphView<'_>) -> Tap {
         let in_force = shared.wanted.in_force();
+        let notes = shared.findings.begin_step();
         let mut tap = Tap {
             selected: shared.select(&in_force.plan, &model, graph),
             graph: Arc::new(Graph {
@@ -83,6 +89,7 @@ impl Tap {
                 types: graph.types.to_vec(),
                 both_sides: graph.both_sides.to_vec(),
                 quantised: graph.quantised.to_vec(),
+                carried: graph.carried.to_vec(),
             }),
             shared,
             model,
@@ -96,6 +103,7 @@ impl Tap {
             memos: Arc::default(),
             claims: Claims::default(),
             hold: None,
+            notes,
         };
         tap.open_model();
         tap
@@ -120,12 +128,13 @@ impl Tap {
             memos: Arc::default(),
             claims: Claims::default(),
             hold: None,
+            notes: self.shared.findings.begin_step(),
         }
     }
 
     /// Tells the sink of the model and of what is selected now.
     fn open_model(&mut self) {
-        if !self.selected.is_model_matched {
+        if !self.selected.is_model_matched || self.shared.home.is_elsewhere() {
             return;
         }
         let sink = &self.shared.sink;
@@ -155,9 +164,14 @@ impl Tap {
 
     /// Says which execution of the model the following operators belong to. What was asked of the
     /// session's [`Control`](crate::Control) until now takes effect.
+    /// In a fork of the session's process nothing is kept of any step.
     pub fn begin_step(&mut self, step: u64) {
-        self.follow_control();
         self.step = step;
+        if self.shared.home.is_elsewhere() {
+            self.is_active = false;
+            return;
+        }
+        self.follow_control();
         self.is_active = self.in_force.is_active(step);
         add(&self.shared.counters.n_steps, 1);
         add(&self.shared.counters.n_steps_active, self.is_active.into());
@@ -166,6 +180,7 @@ impl Tap {
         drop(self.parameters.take());
         self.claims.clear();
         self.hold = None;
+        self.notes = self.shared.findings.begin_step();
         let is_ended = self.shared.ending.is_capture_ended();
         if self.is_active && self.selected.is_model_matched && !is_ended {
             self.begin_in_ring();
@@ -188,6 +203,9 @@ impl Tap {
     /// [`SessionOptions::ring`](crate::SessionOptions::ring): the steps up to this one stay then, if
     /// failures are among its triggers.
     pub fn fail_step(&self, reason: &str) {
+        if self.shared.home.is_elsewhere() {
+            return;
+        }
         if let Some(ring) = &self.shared.ring {
             ring.fail(&self.model, self.step, reason);
         }
@@ -196,6 +214,9 @@ impl Tap {
     /// Says that the step went well. What its operators read and none of them produced is handed over
     /// now, if the plan asks for it.
     pub fn end_step(&self) {
+        if self.shared.home.is_elsewhere() {
+            return;
+        }
         for (nth, parameter) in self.parameters.take().into_iter().enumerate() {
             self.hand_over(nth as u32, parameter);
         }
@@ -232,8 +253,8 @@ impl Tap {
             outputs: vec![(0, tensor)],
         };
         let order = counters.n_operators_seen.load(Ordering::Relaxed);
-        let hold = self.hold.as_ref().map(Hold::for_record);
-        push(&self.shared, (order, nth), record, Work::WriteBeside, hold);
+        let step = (self.hold.as_ref().map(Hold::for_record), self.notes.clone());
+        push(&self.shared, (order, nth), record, Work::WriteBeside, step);
     }
 
     /// Hands over a record beside those of the model's operators: what `operator`, which need not be one of
@@ -262,8 +283,8 @@ impl Tap {
             return counters.drop(DropReason::Limit, n_slots);
         }
         let order = counters.n_operators_seen.load(Ordering::Relaxed);
-        let hold = self.hold.as_ref().map(Hold::for_record);
-        push(&self.shared, (order, 0), record, Work::WriteBeside, hold);
+        let step = (self.hold.as_ref().map(Hold::for_record), self.notes.clone());
+        push(&self.shared, (order, 0), record, Work::WriteBeside, step);
     }
 
     /// Counts operators that ran without being shown.
@@ -335,6 +356,20 @@ impl Tap {
             return tensor;
         }
         reduced_at_once(&self.shared, tensor)
+    }
+
+    /// [`Tap::look`] at a tensor whose elements lie side by side in another order than row-major, the first
+    /// one first. One that comes back with its elements was not taken: what the sink wants of it depends on
+    /// their order.
+    pub fn look_permuted(&self, tensor: Tensor) -> Tensor {
+        let is_taken = !self.selected.has_views
+            && tensor.has_elements()
+            && is_enough_permuted(&self.shared, tensor.observed());
+        if is_taken {
+            tensor.without_elements()
+        } else {
+            tensor
+        }
     }
 
     /// Counts an operator that is about to run; `Some` if the plan has any use for it.
@@ -424,6 +459,7 @@ impl Tap {
                 self.watcher.clone(),
                 self.parameters.clone(),
                 self.memos.clone(),
+                self.notes.clone(),
             ),
             self.model.clone(),
             operator.clone(),

@@ -10,7 +10,7 @@ use crate::overflow::Overflow;
 use crate::queue::{Job, Order, Work};
 use crate::ring::{Hold, TriggerCause, TriggerKind};
 use crate::session::Shared;
-use crate::{FirstNonFinite, FirstOverflow, SinkError, Written, overflow};
+use crate::{FirstOverflow, SinkError, Written, non_finite, overflow};
 
 /// Writes records until the queue is closed and empty.
 pub(crate) fn run(shared: &Shared) {
@@ -90,16 +90,17 @@ fn hand_over(shared: &Shared, job: &Job) -> Result<Option<Written>, SinkError> {
         work,
         floats: _,
         hold: _,
+        notes: _,
     } = job;
     let sink = &shared.sink;
     let written = match work {
         Work::Write | Work::WriteBeside => {
-            note_non_finite(shared, job);
+            note_non_finite(job);
             look_for_overflow(job);
             sink.write(record)?
         }
         Work::WriteFailure(failure) => {
-            note_non_finite(shared, job);
+            note_non_finite(job);
             sink.write_failure(record, failure)?
         }
         Work::WriteOverflow => {
@@ -108,7 +109,7 @@ fn hand_over(shared: &Shared, job: &Job) -> Result<Option<Written>, SinkError> {
             };
             note_overflow(shared, *order, record, &overflow);
             fire(job, || TriggerCause::Overflow(overflow.status));
-            note_non_finite(shared, job);
+            note_non_finite(job);
             sink.write_overflow(record, &overflow)?
         }
     };
@@ -134,40 +135,26 @@ pub(crate) fn note_overflow(shared: &Shared, order: Order, record: &Record, over
     }
 }
 
-/// Remembers the earliest operator, in execution order, that holds NaN or an infinity.
-fn note_non_finite(shared: &Shared, job: &Job) {
-    let Job { order, record, .. } = job;
-    let order = *order;
+/// Notes what a record has that is not finite, and keeps the last steps if that may be a result.
+fn note_non_finite(job: &Job) {
+    let record = &job.record;
+    // What was computed by a writer, and what belongs to no operator, was given from outside.
+    let is_execution = matches!(job.work, Work::Write | Work::WriteOverflow);
+    let local = non_finite::judge(record, !is_execution);
+    job.notes.add(job.order, record, local);
+    if !local.is_suspicious() {
+        return;
+    }
     let found = record.slots().find_map(|(side, index, tensor)| {
         let counts = tensor.non_finite();
         counts.any().then_some((side, index, counts))
     });
-    let Some((side, index, counts)) = found else {
-        return;
-    };
-    fire(job, || TriggerCause::NonFinite {
-        side,
-        index,
-        counts,
-    });
-    let mut first = shared
-        .first_non_finite
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    if first.as_ref().is_none_or(|(earlier, _)| order < *earlier) {
-        let operator = &record.operator;
-        *first = Some((
-            order,
-            FirstNonFinite {
-                step: record.step,
-                task_id: operator.task_id,
-                op_type: operator.op_type.clone(),
-                op_name: operator.op_name.clone(),
-                side,
-                index,
-                counts,
-            },
-        ));
+    if let Some((side, index, counts)) = found {
+        fire(job, || TriggerCause::NonFinite {
+            side,
+            index,
+            counts,
+        });
     }
 }
 

@@ -108,7 +108,7 @@ fn numbers_of_what_is_gone_arrive() {
     let (session, mut tap, operators) = session(sink.clone());
     run(&mut tap, &operators);
     session.finish();
-    let rows = sink.take();
+    let rows = sink.take().unwrap();
     assert_eq!(rows.len(), 24);
     let sums: Vec<f64> = rows[..6].iter().map(|row| row.stats.unwrap().sum).collect();
     let inf = f64::INFINITY;

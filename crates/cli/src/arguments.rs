@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::zstd::Level;
@@ -48,8 +48,16 @@ pub(crate) fn named_file(text: &str) -> Result<NamedFile, String> {
             name: name.to_owned(),
             path: path.into(),
         }),
+        _ if is_of_all_inputs(Path::new(text)) => Err(format!(
+            "expected NAME=FILE; for an archive or a directory with all inputs use --inputs {text}"
+        )),
         _ => Err("expected NAME=FILE".into()),
     }
+}
+
+/// Whether a path is one of those that hold several inputs.
+fn is_of_all_inputs(path: &Path) -> bool {
+    path.extension().is_some_and(|suffix| suffix == "npz") || path.is_dir()
 }
 
 pub(crate) fn named_shape(text: &str) -> Result<NamedShape, String> {

@@ -4,6 +4,7 @@ pub(crate) mod compare;
 pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod dump;
+pub(crate) mod gears;
 mod mindspore_target;
 pub(crate) mod msaccucmp;
 pub(crate) mod op;

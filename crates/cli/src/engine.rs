@@ -1,13 +1,18 @@
 //! Which engine runs models, and how: from options and the environment.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use opscope_capture::Purpose;
 use opscope_engine::choice::{self, Chosen, EngineKind, NamedLibrary, Wanted};
-use opscope_engine::{EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource};
+use opscope_engine::{
+    EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, TakenEngine, TakenModel,
+};
 use opscope_store::file_format::run_json::{Program, RunRecord};
 use serde_json::{Map, Value, json};
 
+use crate::console::tell;
 use crate::exit::{Failure, USAGE};
 
 /// Which engine.
@@ -73,13 +78,12 @@ impl EngineArguments {
 }
 
 /// Says which engine it is, unless `is_quiet`, and what was wrong with another one.
-#[expect(clippy::print_stderr, reason = "talk goes to standard error")]
 fn tell(chosen: &Chosen, is_quiet: bool) {
     if let Some(warning) = &chosen.warning {
-        eprintln!("opscope: warning: {warning}");
+        tell!("opscope: warning: {warning}");
     }
     if !is_quiet {
-        eprintln!("opscope: engine: {}", chosen.reason);
+        tell!("opscope: engine: {}", chosen.reason);
     }
 }
 
@@ -88,6 +92,7 @@ fn tell(chosen: &Chosen, is_quiet: bool) {
 pub(crate) struct EngineInUse {
     chosen: Chosen,
     options: LoadOptions,
+    is_quiet: bool,
 }
 
 impl EngineInUse {
@@ -118,22 +123,64 @@ impl EngineInUse {
             providers: graph.provider.clone(),
             ..LoadOptions::with_threads(n_threads)
         };
-        Ok(EngineInUse { chosen, options })
+        Ok(EngineInUse {
+            chosen,
+            options,
+            is_quiet,
+        })
     }
 
     pub(crate) fn name(&self) -> &'static str {
         self.chosen.engine.name()
     }
 
-    pub(crate) fn load(&self, source: ModelSource<'_>) -> Result<Box<dyn LoadedModel>, Failure> {
-        let loaded = self.chosen.engine.load(source, &self.options);
-        loaded.map_err(|error| match error {
+    /// Which graph of a model it runs.
+    pub(crate) fn graph(&self) -> GraphKind {
+        self.options.graph
+    }
+
+    /// Loads a model for runs of this purpose. Gives the engine that did it too: where the choice was open, it may
+    /// be another one, which is told.
+    pub(crate) fn load(
+        self: &Arc<Self>,
+        source: ModelSource<'_>,
+        purpose: Purpose,
+    ) -> Result<(Box<dyn LoadedModel>, Arc<EngineInUse>), Failure> {
+        let loaded = self.chosen.load(source, &self.options, purpose);
+        let TakenModel { model, taken } = loaded.map_err(|error| match error {
             // Nothing has been done yet: what cannot be had is what was asked for beside the model.
             EngineError::Engine { .. } if self.options != self.plain_options() => {
                 Failure::new(USAGE, error)
             }
             error => error.into(),
-        })
+        })?;
+        let Some(taken) = taken else {
+            return Ok((model, self.clone()));
+        };
+        let engine = self.with(taken);
+        tell(&engine.chosen, self.is_quiet);
+        Ok((model, Arc::new(engine)))
+    }
+
+    /// The same with another engine.
+    fn with(&self, taken: TakenEngine) -> EngineInUse {
+        let name = taken.engine.name();
+        let reason = match taken.engine.version() {
+            Some(version) => format!("{name} {version}: {}", taken.reason),
+            None => format!("{name}: {}", taken.reason),
+        };
+        EngineInUse {
+            chosen: Chosen {
+                // There are two.
+                kind: EngineKind::Tract,
+                engine: taken.engine,
+                reason,
+                warning: None,
+                other: None,
+            },
+            options: self.options.clone(),
+            is_quiet: self.is_quiet,
+        }
     }
 
     fn plain_options(&self) -> LoadOptions {

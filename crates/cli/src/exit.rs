@@ -1,11 +1,15 @@
 //! How a command ends.
 
 use std::io;
+use std::path::Path;
 
 use anyhow::anyhow;
 use opscope_config::ConfigError;
 use opscope_engine::{EngineError, InputError};
-use opscope_store::StoreError;
+use opscope_store::dump::PassedOver;
+use opscope_store::{StoreError, regular_file};
+
+use crate::passed_over;
 
 /// A command that did not do all it was asked to.
 #[derive(Debug)]
@@ -53,6 +57,15 @@ impl Failure {
         }
     }
 
+    /// A directory in which there is nothing to read.
+    pub(crate) fn nothing_at(path: &Path, passed_over: &[PassedOver]) -> Failure {
+        let mut message = format!("`{}` holds no dump files", path.display());
+        if let Some(text) = passed_over::text(passed_over) {
+            message.push_str(&format!("; passed over: {text}"));
+        }
+        Failure::message(UNREADABLE, message)
+    }
+
     /// Adds what would help.
     pub(crate) fn with_hint(self, hint: impl Into<String>) -> Failure {
         Failure {
@@ -68,6 +81,18 @@ impl Failure {
             .filter_map(|cause| cause.downcast_ref::<io::Error>())
             .any(|error| error.kind() == io::ErrorKind::BrokenPipe && self.code == PARTIAL)
     }
+}
+
+/// Whether a directory or a regular file is at `path`.
+pub(crate) fn check_path(path: &Path) -> Result<(), Failure> {
+    let checked = match path.is_dir() {
+        true => Ok(()),
+        false => regular_file::check(path).map(drop),
+    };
+    checked.map_err(|error| {
+        let message = format!("cannot read `{}`: {error}", path.display());
+        Failure::message(UNREADABLE, message)
+    })
 }
 
 /// An error with its causes on one line.
@@ -87,8 +112,14 @@ impl From<io::Error> for Failure {
 }
 
 impl From<ConfigError> for Failure {
+    /// A file that can be read and is no text is a configuration that is refused.
     fn from(error: ConfigError) -> Failure {
-        Failure::new(USAGE, error)
+        let code = if error.issue().is_some() {
+            USAGE
+        } else {
+            UNREADABLE
+        };
+        Failure::new(code, error)
     }
 }
 
@@ -146,7 +177,7 @@ impl From<EngineError> for Failure {
                 Failure::new(PARTIAL, error)
             }
             EngineError::Unsupported {
-                other_engine: "ONNX Runtime",
+                other_engine: Some("ONNX Runtime"),
                 ..
             } => Failure::new(UNREADABLE, error)
                 .with_hint("`pip install onnxruntime`, or name its library by `--engine-lib`"),

@@ -2,8 +2,12 @@
 
 use std::time::Duration;
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use serde_json::Value;
+
+use crate::console;
+/// Spaces behind each column.
+const PADDING: u16 = 2;
 
 /// Bytes in decimal units with three significant digits.
 pub(crate) fn bytes(n: u64) -> String {
@@ -40,6 +44,14 @@ pub(crate) fn duration(duration: Duration) -> String {
         usize::from(value < 99.95)
     };
     format!("{value:.n_decimals$} {unit}")
+}
+
+/// A number with the noun for one or for several.
+pub(crate) fn count_as(n: u64, [one, several]: [&str; 2]) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{n} {several}"),
+    }
 }
 
 /// A count with its noun: `1 file`, `2 files`.
@@ -82,20 +94,73 @@ pub(crate) fn json_number(value: f64) -> Value {
 /// A plain table; columns listed in `right` are aligned to the right.
 pub(crate) fn table(header: &[&str], right: &[&str], rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
+    table.set_header(header.iter().map(console::shown));
+    table.add_rows(rows.into_iter().map(shown_cells));
+    laid_out(table, header, right)
+}
+
+fn shown_cells(row: Vec<String>) -> Vec<String> {
+    row.into_iter().map(console::shown).collect()
+}
+
+fn laid_out(mut table: Table, names: &[&str], right: &[&str]) -> Table {
     table
         .load_style(presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.to_vec());
-    table.add_rows(rows);
-    for (i, name) in header.iter().enumerate() {
+    for (i, name) in names.iter().enumerate() {
         if let Some(column) = table.column_mut(i) {
-            column.set_padding((0, 2));
+            column.set_padding((0, PADDING));
             if right.contains(name) {
                 column.set_cell_alignment(CellAlignment::Right);
             }
         }
     }
     table
+}
+
+/// A table that is printed in pieces, with columns as wide as all of them need.
+pub(crate) struct TableInPieces<'a> {
+    header: &'a [&'a str],
+    right: &'a [&'a str],
+    widths: Vec<u16>,
+    is_begun: bool,
+}
+
+impl<'a> TableInPieces<'a> {
+    /// A table with columns as wide as the header; those listed in `right` are aligned to the right.
+    pub(crate) fn new(header: &'a [&'a str], right: &'a [&'a str]) -> TableInPieces<'a> {
+        TableInPieces {
+            header,
+            right,
+            widths: table(header, right, Vec::new()).column_max_content_widths(),
+            is_begun: false,
+        }
+    }
+
+    /// Makes room for rows. All of them have to be seen before the first is printed.
+    pub(crate) fn widen(&mut self, rows: Vec<Vec<String>>) {
+        let wanted = table(self.header, self.right, rows).column_max_content_widths();
+        for (width, wanted) in self.widths.iter_mut().zip(wanted) {
+            *width = (*width).max(wanted);
+        }
+    }
+
+    /// The next rows, below the header if they are the first.
+    pub(crate) fn piece(&mut self, rows: Vec<Vec<String>>) -> String {
+        let mut table = Table::new();
+        if !std::mem::replace(&mut self.is_begun, true) {
+            table.set_header(self.header.iter().map(console::shown));
+        }
+        table.add_rows(rows.into_iter().map(shown_cells));
+        let mut table = laid_out(table, self.header, self.right);
+        for (i, width) in self.widths.iter().enumerate() {
+            if let Some(column) = table.column_mut(i) {
+                let width = Width::Fixed(width.saturating_add(PADDING));
+                column.set_constraint(ColumnConstraint::Absolute(width));
+            }
+        }
+        table.trim_fmt()
+    }
 }
 
 #[cfg(test)]
@@ -120,5 +185,20 @@ mod tests {
         assert_eq!(duration(Duration::from_secs(100)), "100 s");
         assert_eq!(count(1, "file"), "1 file");
         assert_eq!(count(0, "file"), "0 files");
+    }
+    /// A table in pieces reads as one that is printed at once.
+    #[test]
+    fn a_table_in_pieces() {
+        let (header, right) = (["n", "a name", "text"], ["n"]);
+        let row = |n: usize| vec![n.to_string(), "ä界".repeat(n % 7), "x\ny".repeat(n % 3)];
+        let rows: Vec<Vec<String>> = (0..50).map(|n| row(n * n)).collect();
+        let whole = table(&header, &right, rows.clone()).trim_fmt();
+        for n_at_once in [1, 7, 50, 100] {
+            let mut table = TableInPieces::new(&header, &right);
+            let pieces = || rows.chunks(n_at_once).map(<[_]>::to_vec);
+            pieces().for_each(|piece| table.widen(piece));
+            let pieces: Vec<String> = pieces().map(|piece| table.piece(piece)).collect();
+            assert_eq!(pieces.join("\n"), whole, "{n_at_once}");
+        }
     }
 }

@@ -2,18 +2,22 @@
 
 mod arguments;
 mod commands;
+mod console;
 mod engine;
 mod exit;
 mod format;
+mod passed_over;
 mod progress;
+mod signals;
 
 use std::ffi::OsString;
-use std::io::{Write, stdout};
-use std::sync::Once;
 
 use clap::{Parser, Subcommand};
 
-use crate::commands::{compare, config, convert, dump, msaccucmp, op, overflow, replay, show};
+use crate::commands::{
+    compare, config, convert, dump, gears, msaccucmp, op, overflow, replay, show,
+};
+use crate::console::tell;
 use crate::exit::Failure;
 
 /// Dumps, converts and shows what every operator of a neural network reads and writes.
@@ -38,6 +42,7 @@ enum Command {
     Overflow(overflow::Arguments),
     Replay(replay::Arguments),
     Msaccucmp(msaccucmp::Arguments),
+    Gears(gears::Arguments),
 }
 
 /// Runs a command. The first of the arguments is the program's name; the result is the exit code.
@@ -46,24 +51,43 @@ enum Command {
 /// something else beside this should start a process.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     opscope_engine::disable_telemetry();
-    let code = match Cli::try_parse_from(accept_single_dash(arguments)) {
+    let arguments = accept_single_dash(arguments);
+    let code = match Cli::try_parse_from(&arguments) {
         Ok(cli) => execute(&cli.command),
         Err(error) => {
             // There is nobody to tell that the output is closed.
-            let _ = error.print();
+            let _ = match error.use_stderr() {
+                true => console::tell_lines(&usage(&arguments, &error)),
+                false => error.print(),
+            };
             u8::try_from(error.exit_code()).unwrap_or(exit::USAGE)
         }
     };
     // Only a binary's own end does this.
-    let _ = stdout().flush();
+    let _ = console::flush();
     code
 }
 
+/// What is wrong with the arguments. The message repeats some of them, among lines of its own: it is made of
+/// arguments that are one line each.
+fn usage(arguments: &[OsString], error: &clap::Error) -> String {
+    let visible = arguments
+        .iter()
+        .map(|argument| console::shown(argument.to_string_lossy()));
+    match Cli::try_parse_from(visible) {
+        Err(same) if same.kind() == error.kind() => same.render().to_string(),
+        _ => error.render().to_string(),
+    }
+}
+
 fn execute(command: &Command) -> u8 {
-    silence_caught_panics();
+    // A panic inside an engine is that operator's error; its trace would only hide the report.
+    opscope_engine::silence_caught_panics();
+    signals::take_over();
     let result = match command {
         Command::Dump(arguments) => dump::run(arguments),
         Command::Op(arguments) => op::run(arguments),
+        Command::Gears(arguments) => gears::run(arguments),
         Command::Config(arguments) => config::run(arguments),
         Command::Convert(arguments) => convert::run(arguments),
         Command::Compare(arguments) => compare::run(arguments),
@@ -76,20 +100,6 @@ fn execute(command: &Command) -> u8 {
         Ok(()) => 0,
         Err(failure) => report(&failure),
     }
-}
-
-/// A panic inside an engine is caught and reported as that operator's error; its trace would only
-/// hide the report.
-fn silence_caught_panics() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        let default_hook = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !opscope_engine::is_guarded() {
-                default_hook(info);
-            }
-        }));
-    });
 }
 
 /// The vendor's converter spells one long option with a single dash. The drop-in reads its own
@@ -111,16 +121,15 @@ fn accept_single_dash(arguments: Vec<OsString>) -> Vec<OsString> {
     arguments.into_iter().map(long).collect()
 }
 
-#[expect(clippy::print_stderr, reason = "errors go to standard error")]
 fn report(failure: &Failure) -> u8 {
     if failure.is_broken_pipe() {
         return 0;
     }
     if let Some(error) = &failure.error {
-        eprintln!("opscope: {error:#}");
+        tell!("opscope: {error:#}");
     }
     if let Some(hint) = &failure.hint {
-        eprintln!("  hint: {hint}");
+        tell!("  hint: {hint}");
     }
     failure.code
 }

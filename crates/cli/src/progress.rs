@@ -1,11 +1,12 @@
 //! One progress bar on standard error, if that is a terminal.
 
-use std::io::{IsTerminal, Write, stderr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::console;
 
 const STYLE_BYTES: &str =
     "{msg} [{bar:30}] {bytes}/{total_bytes} {decimal_bytes_per_sec}, {eta} left";
@@ -24,7 +25,7 @@ pub(crate) fn with_operator_bar<T>(
     position: impl Fn() -> u64 + Sync,
     work: impl FnOnce() -> T,
 ) -> T {
-    if !stderr().is_terminal() {
+    if !console::is_talk_terminal() {
         return work();
     }
     let bar = bar(message, n_operators, STYLE_COUNT);
@@ -45,7 +46,7 @@ pub(crate) fn with_operator_bar<T>(
 
 /// Runs `work` beside a sign that something goes on.
 pub(crate) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -> T {
-    if !stderr().is_terminal() {
+    if !console::is_talk_terminal() {
         return work();
     }
     let spinner = ProgressBar::new_spinner().with_message(message);
@@ -57,14 +58,11 @@ pub(crate) fn with_spinner<T>(message: &'static str, work: impl FnOnce() -> T) -
 
 /// Tells something on standard error; a bar that stands in the line gives way to it.
 pub(crate) fn tell(line: &str) {
-    let mut out = stderr().lock();
-    let clear = if out.is_terminal() { "\r\x1b[2K" } else { "" };
-    // There is nobody to tell that standard error is closed.
-    let _ = writeln!(out, "{clear}opscope: {line}");
+    console::tell_beside_bar(format_args!("opscope: {line}"));
 }
 
 fn bar(message: &'static str, length: u64, style: &str) -> ProgressBar {
-    if !stderr().is_terminal() {
+    if !console::is_talk_terminal() {
         return ProgressBar::hidden();
     }
     let style =

@@ -210,7 +210,7 @@ fn explanations() {
             "fine.json",
             0,
             &[
-                "What operators read and write is dumped.",
+                "What operators write is dumped.",
                 "every model",
                 "/{time}/{device_id}/",
             ][..],

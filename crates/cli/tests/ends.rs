@@ -149,7 +149,7 @@ fn a_full_disk_ends_as_it_is_told_to() {
         // No file may exceed 20 KiB: that of the fourth operator, the largest, is too large.
         let mut command = Command::new("sh");
         command
-            .args(["-c", "ulimit -f $0; trap '' XFSZ; exec \"$@\"", blocks()])
+            .args(["-c", "ulimit -f $0; exec \"$@\"", blocks()])
             .arg(env!("CARGO_BIN_EXE_opscope"));
         arguments_of_steps(
             &mut command,
@@ -171,6 +171,10 @@ fn a_full_disk_ends_as_it_is_told_to() {
         let lost = number(&records["dropped_by"]["stopped"]) + number(&records["failed"]);
         assert_eq!(lost, number(&records["selected"]) - n_written);
         assert_eq!(report["ended_by_failure"], policy != "drop");
+        let (_, shown, _) = text(opscope().arg("show").arg(dir.path()));
+        let (dropped, failed) = (&records["dropped"], &records["failed"]);
+        let counts = format!(", {dropped} dropped, {failed} failed,");
+        assert!(shown.contains(&counts), "{counts}: {shown}");
         assert_eq!(errors.contains("ended early"), policy != "drop", "{errors}");
         let files = files(dir.path());
         assert_eq!(files.len() as u64, number(&report["files"]));

@@ -204,6 +204,87 @@ fn marks_choose_under_dump_mode_2() {
     assert_eq!(report["operators_dumped"], 3);
 }
 
+/// What is told of marks under this `dump_mode`.
+fn told_of_marks(mode: u32, marks: &[&str]) -> String {
+    let dir = directory();
+    let common = json!({"dump_mode": mode});
+    let config = configuration(dir.path(), &common, Some(json!({"enable": true})));
+    let mut command = opscope();
+    command.arg("dump").arg(digits("digits_cnn.onnx"));
+    command.args([
+        "--seed",
+        "0",
+        "--shape",
+        "image:1,1,8,8",
+        "--target",
+        "ascend-o1",
+    ]);
+    for mark in marks {
+        command.args(["--set-dump", mark]);
+    }
+    let (code, _, errors) = text(command.arg("--config").arg(&config));
+    assert_eq!(code, 0, "{errors}");
+    errors
+}
+
+#[test]
+fn marks_of_nothing_are_told() {
+    let told = told_of_marks(2, &["/conv2", "/conv2/Cnv", "nothing"]);
+    assert!(
+        told.contains("no operator `/conv2/Cnv`; there is `/conv2/Conv`, `/conv1/Conv`"),
+        "{told}"
+    );
+    assert!(told.contains("no operator `nothing`\n"), "{told}");
+    assert!(!told.contains("no operator `/conv2`"), "{told}");
+    assert!(told_of_marks(2, &[]).contains("nothing is: name operators by `--set-dump`"));
+    assert!(told_of_marks(0, &["/conv2"]).contains("`--set-dump` has no effect"));
+    assert!(!told_of_marks(2, &["/conv2"]).contains("warning: the model"));
+}
+
+#[test]
+fn the_variable_of_the_graph_engine_stands_for_its_target() {
+    let with = |value: &str, more: &[&str]| {
+        let dir = directory();
+        let config = configuration(dir.path(), &json!({}), None);
+        let mut command = opscope();
+        command.env("ENABLE_MS_GE_DUMP", value);
+        command.arg("dump").arg(digits("digits_cnn.onnx"));
+        command.args(["--seed", "0", "--shape", "image:1,1,8,8", "--config"]);
+        let (code, _, errors) = text(command.arg(&config).args(more));
+        assert_eq!(code, 0, "{errors}");
+        let mut explain = opscope();
+        explain.env("ENABLE_MS_GE_DUMP", value);
+        let (_, explained, _) = text(explain.args(["config", "explain"]).arg(&config));
+        let tree = dir.path().join("dump");
+        let has_ranks = tree.join("rank_0").exists();
+        assert_ne!(has_ranks, names(&tree).iter().any(|name| name.len() == 14));
+        (has_ranks, explained.contains("graph engine's own dump"))
+    };
+    assert_eq!(with("1", &[]), (false, true));
+    assert_eq!(with("0", &[]), (true, false));
+    assert_eq!(with("true", &[]), (true, false));
+    assert_eq!(with("1", &["--target", "cpu"]), (true, true));
+}
+
+#[test]
+fn long_names_are_mapped_everywhere() {
+    let dir = directory();
+    let net_name = "n".repeat(300);
+    let common = json!({"net_name": net_name});
+    let config = configuration(dir.path(), &common, Some(json!({})));
+    dump(&config, &[]);
+    dump(&config, &[]);
+    let tree = dir.path().join("dump/rank_0");
+    let mapping = fs::read_to_string(tree.join("mapping.csv")).unwrap();
+    let (short, long) = mapping.trim_end().split_once(',').unwrap();
+    // Runs add nothing that is there.
+    assert_eq!(long, net_name);
+    assert!(tree.join(short).join("0/0").is_dir());
+    let shown = shown(&dir.path().join("dump"));
+    let records = shown["records"].as_array().unwrap();
+    assert!(!records.is_empty() && records.iter().all(|record| record["net_name"] == long));
+}
+
 #[test]
 fn the_variable_names_a_configuration_too() {
     let dir = directory();

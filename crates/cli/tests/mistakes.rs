@@ -148,15 +148,16 @@ fn places() {
 fn configurations() {
     let damage = Damage::new();
     let cases = [
-        ("absent.json", "cannot read the configuration"),
+        ("absent.json", 3, "cannot read the configuration"),
         (
             "broken.json",
+            2,
             "broken.json:2:11: error EP0004: not valid JSON",
         ),
-        ("short.bin", "not valid JSON"),
+        ("short.bin", 2, "not valid JSON"),
     ];
-    for (name, part) in cases {
+    for (name, code, part) in cases {
         let args = format!("--config @/{name} --input image=%/images.npy");
-        damage.check(&digits_model(), &args, 2, part);
+        damage.check(&digits_model(), &args, code, part);
     }
 }

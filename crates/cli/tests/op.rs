@@ -5,6 +5,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use opscope_store::file_format::dump_data::DumpFile;
 use support::{opscope, text};
 
 const SOFTMAX: &str = r#"{"op": "SoftmaxV2", "name": "a/b.c",
@@ -93,7 +94,7 @@ fn an_operator_that_fails_leaves_its_inputs() {
         panic!("{found:?}")
     };
     assert!(
-        file.starts_with("extra-info/data-dump/0/Gather.Gather.65535."),
+        file.starts_with("extra-info/data-dump/0/Gather.Gather_0.65535."),
         "{file}"
     );
 }
@@ -123,4 +124,66 @@ fn mistakes() {
         assert_eq!(found, code, "{description}: {errors}");
         assert!(errors.contains(part), "{description}: {errors}");
     }
+}
+
+#[test]
+fn dumps_have_the_format_of_the_description() {
+    // The image is its own result: a kernel of one element takes each channel to its place.
+    let conv = r#"[{"op": "Conv2D",
+        "input_desc": [{"format": "NHWC", "shape": [1, 2, 3, 2], "type": "float"},
+            {"format": "HWCN", "shape": [1, 1, 2, 2], "type": "float", "is_const": true, "const_value": [1, 0, 0, 1]}],
+        "output_desc": [{"format": "NHWC", "shape": [1, 2, 3, 2], "type": "float"}],
+        "attr": [{"name": "strides", "type": "list_int", "value": [1, 1, 1, 1]},
+            {"name": "data_format", "type": "string", "value": "NHWC"}]},
+        {"op": "Relu", "input_desc": [{"format": "NHWC", "shape": [1, 2, 3, 2], "type": "float"}]}, {"op": "Relu",
+        "input_desc": [{"format": "NCHW", "shape": [1, 2, 3, 2], "type": "float"}]}]"#;
+    let dir = tempfile::tempdir().unwrap();
+    let (path, out) = (dir.path().join("op.json"), dir.path().join("out"));
+    fs::write(&path, conv).unwrap();
+    let mut command = opscope();
+    command.arg("op").arg(&path).args(["--seed", "1", "--out"]);
+    let (code, _, errors) = text(command.arg(&out));
+    assert_eq!(code, 0, "{errors}");
+    let mut shown = Vec::new();
+    for path in files(&out) {
+        let file = DumpFile::open(&path).unwrap();
+        let name = file.header().op_name.clone();
+        let tensors: Vec<_> = file
+            .tensors()
+            .map(|tensor| {
+                let entry = tensor.entry;
+                let dims = entry.shape.clone().unwrap_or_default();
+                (entry.layout().unwrap().name(), dims, tensor.bytes.to_vec())
+            })
+            .collect();
+        assert!(
+            path.to_string_lossy()
+                .contains(&format!(".{name}.65535.65535."))
+        );
+        shown.push((name, tensors));
+    }
+    shown.sort_by(|a, b| a.0.cmp(&b.0));
+    let [(conv, image), (first, one), (second, other)] = &shown[..] else {
+        panic!("{} files", shown.len());
+    };
+    assert_eq!([conv, first, second], ["Conv2D_0", "Relu_0", "Relu_1"]);
+    let layouts: Vec<(&str, &[u64])> = image
+        .iter()
+        .map(|(name, dims, _)| (*name, &dims[..]))
+        .collect();
+    let image_dims = &[1, 2, 3, 2][..];
+    assert_eq!(
+        layouts,
+        [
+            ("NHWC", image_dims),
+            ("HWCN", &[1, 1, 2, 2]),
+            ("NHWC", image_dims)
+        ]
+    );
+    assert_eq!(
+        image[0].2, image[2].2,
+        "the result has the elements of the image, in its order"
+    );
+    // What is not said of a result of elements is not known.
+    assert_eq!((one[0].0, one[1].0, other[0].0), ("NHWC", "ND", "NCHW"));
 }

@@ -138,6 +138,7 @@ fn a_run_that_is_killed_is_told_and_cleaned_up_after() {
         assert_eq!(shown["errors"], json!([]));
         let (_, told, _) = text(opscope().arg("show").arg(&out));
         assert!(told.contains("CUT OFF"), "{told}");
+        expect_no_end(&out, &shown["runs"][0]["path"]);
         let mut again = dump();
         asked(&mut again);
         let report = json_of(again.arg("--json"));
@@ -159,6 +160,20 @@ fn a_run_that_is_killed_is_told_and_cleaned_up_after() {
             n_aside
         );
     }
+}
+
+/// A program that is gone may have ended well, and left out to say so.
+fn expect_no_end(out: &Path, record: &Value) {
+    let path = Path::new(record.as_str().unwrap());
+    let own = fs::read_to_string(path).unwrap();
+    let of_program = own.replace("\"command\": \"dump\"", "\"command\": \"AscendCL\"");
+    fs::write(path, of_program).unwrap();
+    let (_, told, _) = text(opscope().arg("show").arg(out));
+    let is_open = told.contains("without an end") && !told.contains("CUT OFF");
+    assert!(is_open, "{told}");
+    let shown = json_of(opscope().args(["show", "--json"]).arg(out));
+    assert_eq!(shown["runs"][0]["is_cut_off"], Value::Null);
+    fs::write(path, own).unwrap();
 }
 
 fn n_unfinished(dir: &Path) -> usize {

@@ -1,6 +1,6 @@
 //! What a configuration depends on beside its text.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{env, io};
 
 /// The surroundings in which a configuration is read. Empty variables count as unset.
@@ -9,7 +9,7 @@ pub struct Environment {
     /// Where relative paths start.
     pub current_dir: PathBuf,
     /// What `$HOME` and `~` at the beginning of a path stand for. With `None` they are taken
-    /// literally, as the vendor's library does.
+    /// literally.
     pub home: Option<PathBuf>,
     /// `ASCEND_DUMP_PATH`: first choice for dumps of operators that fail.
     pub dump_path: Option<PathBuf>,
@@ -21,6 +21,8 @@ pub struct Environment {
     pub collect_path: Option<PathBuf>,
     /// `MS_DIAGNOSTIC_DATA_PATH`: above the place of MindSpore's dumps that name none.
     pub diagnostic_data_path: Option<String>,
+    /// `ENABLE_MS_GE_DUMP`: whether MindSpore leaves dumps to the graph engine.
+    pub has_ge_dump: bool,
     /// The device that runs the model, as MindSpore counts them.
     pub device_id: u32,
 }
@@ -43,14 +45,9 @@ impl Environment {
             collect_path: path("NPU_COLLECT_PATH"),
             diagnostic_data_path: variable("MS_DIAGNOSTIC_DATA_PATH")
                 .map(|path| path.to_string_lossy().into_owned()),
+            has_ge_dump: variable("ENABLE_MS_GE_DUMP").is_some_and(|value| value == "1"),
             device_id: 0,
         })
-    }
-
-    /// The same, with `$HOME` and `~` taken literally, as the vendor's library does.
-    #[must_use]
-    pub fn with_literal_home(self) -> Environment {
-        Environment { home: None, ..self }
     }
 
     /// Replaces `$HOME` or `~` at the beginning of a path; `None` where there is neither, or no home.
@@ -60,8 +57,15 @@ impl Environment {
         Some(home.join(rest.trim_start_matches('/')))
     }
 
+    /// A path with `$HOME` or `~` at its beginning replaced, if it has either.
+    #[must_use]
+    pub fn expanded(&self, path: &Path) -> PathBuf {
+        let expanded = path.to_str().and_then(|text| self.expand_home(text));
+        expanded.unwrap_or_else(|| path.to_owned())
+    }
+
     /// An absolute path.
-    pub(crate) fn absolute(&self, path: impl AsRef<std::path::Path>) -> PathBuf {
+    pub(crate) fn absolute(&self, path: impl AsRef<Path>) -> PathBuf {
         self.current_dir.join(path)
     }
 }
@@ -94,10 +98,7 @@ mod tests {
         ] {
             let expected = expected.map(PathBuf::from);
             assert_eq!(with_home.expand_home(path), expected, "{path}");
-            assert_eq!(
-                with_home.clone().with_literal_home().expand_home(path),
-                None
-            );
+            assert_eq!(Environment::default().expand_home(path), None, "{path}");
         }
     }
 }

@@ -12,14 +12,17 @@ pub enum Severity {
     Error,
     /// It is accepted; something in it has no effect or an unexpected one.
     Warning,
+    /// It does what it says; elsewhere it may not.
+    Note,
 }
 
 impl Severity {
-    /// `error` or `warning`.
+    /// `error`, `warning` or `note`.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Error => "error",
             Severity::Warning => "warning",
+            Severity::Note => "note",
         }
     }
 }

@@ -78,6 +78,22 @@ pub(crate) fn parse(text: &str) -> Result<Node, Box<Issue>> {
     Ok(convert(&value, &Lines::new(text)))
 }
 
+/// [`parse`] of the first value of `text`; the second result is the place of what follows it, if anything but
+/// blanks does.
+pub(crate) fn parse_first(text: &str) -> Result<(Node, Option<Place>), Box<Issue>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
+    let end = match values.next() {
+        Some(Ok(_)) => values.byte_offset(),
+        // [`parse`] says what is wrong.
+        _ => text.len(),
+    };
+    let root = parse(&text[..end])?;
+    let after = text[end..].find(|c: char| !c.is_ascii_whitespace());
+    let after = after.map(|at| Lines::new(text).place(end + at));
+    Ok((root, after))
+}
+
 fn strict() -> ParseOptions {
     ParseOptions {
         allow_comments: false,

@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use opscope_store::regular_file;
 use thiserror::Error;
 
 use crate::{Issue, json};
@@ -83,7 +84,7 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
         )));
     }
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(io)?;
+    let (file, _) = regular_file::open(path).map_err(io)?;
     file.take(CONFIG_BYTES_MAX)
         .read_to_end(&mut bytes)
         .map_err(io)?;

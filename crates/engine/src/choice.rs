@@ -10,9 +10,13 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use opscope_capture::Purpose;
+
 use self::find::{Found, find, named};
 use self::surroundings::Surroundings;
-use crate::{Engine, EngineError, SharedEngine};
+use crate::{
+    Engine, EngineError, GraphKind, LoadOptions, ModelSource, SharedEngine, TakenEngine, TakenModel,
+};
 
 pub use self::surroundings::look_in_package;
 
@@ -126,6 +130,61 @@ pub struct Chosen {
     pub reason: String,
     /// A library was found that could not be used, and what the reason was.
     pub warning: Option<String>,
+    /// The engine that may be taken for a model that the first one lacks something for; `None` where the user
+    /// named the engine.
+    pub other: Option<SharedEngine>,
+}
+
+impl Chosen {
+    /// Loads a model for runs of this purpose: with the engine that was chosen or, if the choice was open, with
+    /// the other one where only that one can.
+    ///
+    /// # Errors
+    /// As for [`Engine::load`], in the words of the engine that was chosen.
+    pub fn load(
+        &self,
+        source: ModelSource<'_>,
+        options: &LoadOptions,
+        purpose: Purpose,
+    ) -> Result<TakenModel, EngineError> {
+        let loaded = self.engine.load(source, options);
+        let reason = match &loaded {
+            Ok(model) => model.refusal(purpose).map(|refusal| refusal.to_string()),
+            Err(error) => lack(error),
+        };
+        // Options are an engine's own.
+        let is_plain = options.graph == GraphKind::Original && options.providers.is_empty();
+        let other = self.other.as_ref().filter(|_| is_plain);
+        if let (Some(reason), Some(engine)) = (reason, other)
+            && let Ok(model) = engine.load(source, options)
+            && model.refusal(purpose).is_none()
+        {
+            let engine = engine.clone();
+            let taken = Some(TakenEngine { engine, reason });
+            return Ok(TakenModel { model, taken });
+        }
+        loaded.map(|model| TakenModel { model, taken: None })
+    }
+}
+
+/// What an engine lacks for a model that is otherwise in order. A model that is damaged is left to nobody else.
+fn lack(error: &EngineError) -> Option<String> {
+    let is_lack = match error {
+        EngineError::Unsupported { .. } => true,
+        EngineError::Invalid { reason, .. } => is_lack_of_onnx_runtime(reason),
+        _ => false,
+    };
+    is_lack.then(|| error.to_string())
+}
+
+#[cfg(feature = "onnxruntime")]
+fn is_lack_of_onnx_runtime(reason: &str) -> bool {
+    crate::onnx::is_lack(reason)
+}
+
+#[cfg(not(feature = "onnxruntime"))]
+fn is_lack_of_onnx_runtime(_reason: &str) -> bool {
+    false
 }
 
 impl fmt::Debug for Chosen {
@@ -217,12 +276,16 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
             reason: format!("{}, as asked for", title(&**engine)),
             engine: engine.clone(),
             warning: None,
+            other: None,
         })
     }
 
     fn auto(&self) -> Result<Chosen, EngineError> {
         let trouble = match self.onnx_runtime(None) {
-            Ok(chosen) => return Ok(chosen),
+            Ok(chosen) => {
+                let other = self.tract.clone();
+                return Ok(Chosen { other, ..chosen });
+            }
             Err(trouble) => trouble,
         };
         let Some(engine) = &self.tract else {
@@ -239,12 +302,14 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
                 engine,
                 reason: format!("{title}: the ONNX Runtime that was found cannot be used"),
                 warning: Some(text),
+                other: None,
             },
             trouble => Chosen {
                 kind: EngineKind::Tract,
                 engine,
                 reason: format!("{title}: {}", trouble.text()),
                 warning: None,
+                other: None,
             },
         })
     }
@@ -276,6 +341,7 @@ impl<A: Fn() -> Surroundings> Chooser<A> {
             reason: format!("{} of `{}`, {how}", title(&*engine), path.display()),
             engine,
             warning: None,
+            other: None,
         })
     }
 }

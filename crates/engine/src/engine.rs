@@ -39,6 +39,38 @@ pub trait Engine: Send + Sync {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError>;
+
+    /// [`Engine::load`] for runs of this purpose. An engine that stands for several takes the one that can.
+    ///
+    /// # Errors
+    /// As for [`Engine::load`].
+    fn load_for(
+        &self,
+        source: ModelSource<'_>,
+        options: &LoadOptions,
+        purpose: Purpose,
+    ) -> Result<TakenModel, EngineError> {
+        let _ = purpose;
+        let model = self.load(source, options)?;
+        Ok(TakenModel { model, taken: None })
+    }
+}
+
+/// A model that was loaded by one of several engines.
+pub struct TakenModel {
+    /// The model.
+    pub model: Box<dyn LoadedModel>,
+    /// The engine that loaded it and why, if it is another one than the first.
+    pub taken: Option<TakenEngine>,
+}
+
+/// An engine that was taken in place of the first.
+#[derive(Clone)]
+pub struct TakenEngine {
+    /// The engine.
+    pub engine: SharedEngine,
+    /// Why, in the words of the one that cannot.
+    pub reason: String,
 }
 
 /// Where a model comes from.
@@ -69,6 +101,12 @@ pub trait LoadedModel: Send {
     /// Names of the values that are written into the graph as nodes of their own. Weights are not
     /// among them.
     fn constants(&self) -> &[String] {
+        &[]
+    }
+
+    /// Values that a body is given by the operator that runs it, by the tasks of the operators that read them;
+    /// sorted.
+    fn carried(&self) -> &[(u32, String)] {
         &[]
     }
 

@@ -35,7 +35,8 @@ pub enum EngineError {
     },
     /// The model needs an operator that this engine does not have, or has wrong.
     #[error(
-        "{engine} cannot run operator `{op_name}` of type `{op_type}`: {reason}; {other_engine} can"
+        "{engine} cannot run operator `{op_name}` of type `{op_type}`: {reason}{}",
+        can(*other_engine)
     )]
     Unsupported {
         /// This engine.
@@ -46,8 +47,8 @@ pub enum EngineError {
         op_name: String,
         /// Why, and how many more there are.
         reason: String,
-        /// An engine that has it.
-        other_engine: &'static str,
+        /// An engine that has it, if one is known to.
+        other_engine: Option<&'static str>,
     },
     /// Values cannot be watched, because the engine uses their memory again while the model runs.
     #[error(
@@ -89,6 +90,11 @@ pub enum EngineError {
     /// The inputs do not fit the model.
     #[error(transparent)]
     Input(#[from] InputError),
+}
+
+/// Who can instead, at the end of a sentence.
+fn can(other_engine: Option<&str>) -> String {
+    other_engine.map_or_else(String::new, |name| format!("; {name} can"))
 }
 
 /// Inputs that do not fit a model.
@@ -158,6 +164,16 @@ pub enum InputError {
         name: String,
         /// Why.
         source: ShapeError,
+    },
+    /// More bytes than there is memory.
+    #[error("input `{name}` takes {n_bytes} bytes: {reason}")]
+    Memory {
+        /// Which input.
+        name: String,
+        /// Its size.
+        n_bytes: u64,
+        /// How much there is, or the system's answer.
+        reason: String,
     },
     /// Raw bytes of the wrong length.
     #[error("input `{name}`")]

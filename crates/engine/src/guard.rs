@@ -2,6 +2,11 @@
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+use std::thread;
+
+/// What the threads of engines are called that run nothing else; their panics come back to the caller.
+pub(crate) const ENGINE_THREAD: &str = "opscope-engine";
 
 thread_local! {
     static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
@@ -9,10 +14,24 @@ thread_local! {
 
 /// Whether a panic on this thread, now, would be caught and reported as an error.
 ///
-/// A program that installs a panic hook can ask, and stay silent then. This crate installs none: the
-/// hook belongs to the program.
+/// A program that installs a panic hook can ask, and stay silent then.
 pub fn is_guarded() -> bool {
-    IS_GUARDED.get()
+    let is_engine = |name: &str| name.starts_with(ENGINE_THREAD);
+    IS_GUARDED.get() || thread::current().name().is_some_and(is_engine)
+}
+
+/// Installs a panic hook, once, that says nothing of panics that are caught and reported, and hands all
+/// others on. For whoever the hook belongs to: a binary, or a library of its own for another language.
+pub fn silence_caught_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !is_guarded() {
+                hook(info);
+            }
+        }));
+    });
 }
 
 /// Runs `work`; a panic becomes an error text.

@@ -4,6 +4,7 @@ mod random;
 
 use std::collections::BTreeMap;
 
+use opscope_store::memory_bytes;
 use opscope_tensor::{Shape, Tensor};
 
 use crate::{Dim, InputError, Signature, ValueInfo};
@@ -98,6 +99,27 @@ pub fn resolve_shape(value: &ValueInfo, wanted: Option<&Shape>) -> Result<Shape,
     Shape::new(dims).map_err(|source| InputError::TooLarge { name, source })
 }
 
+/// Room for an input of `n_bytes`, which a shape may make as large as it likes.
+///
+/// # Errors
+/// [`InputError::Memory`] if there is no such memory.
+pub fn room(name: &str, n_bytes: usize) -> Result<Vec<u8>, InputError> {
+    let none = |reason: String| InputError::Memory {
+        name: name.to_owned(),
+        n_bytes: n_bytes as u64,
+        reason,
+    };
+    let n_there = memory_bytes();
+    if n_bytes as u64 > n_there {
+        return Err(none(format!("there are {n_there} bytes of memory")));
+    }
+    let mut bytes = Vec::new();
+    match bytes.try_reserve_exact(n_bytes) {
+        Ok(()) => Ok(bytes),
+        Err(error) => Err(none(error.to_string())),
+    }
+}
+
 /// Whether an input fits what the model declares.
 pub(crate) fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError> {
     if value.dtype != tensor.dtype() {
@@ -107,10 +129,18 @@ pub(crate) fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError
             found: tensor.dtype(),
         });
     }
-    if !value.admits(tensor.shape()) {
-        return Err(shape_error(value, tensor.shape()));
+    check_shape(value, tensor.shape())
+}
+
+/// Whether the extents of an input fit what the model declares.
+///
+/// # Errors
+/// [`InputError::Shape`] if they do not.
+pub fn check_shape(value: &ValueInfo, shape: &Shape) -> Result<(), InputError> {
+    match value.admits(shape) {
+        true => Ok(()),
+        false => Err(shape_error(value, shape)),
     }
-    Ok(())
 }
 
 fn shape_error(value: &ValueInfo, found: &Shape) -> InputError {

@@ -29,10 +29,10 @@ pub mod single_operator;
 
 pub use engine::{
     Dim, Engine, GraphKind, LoadOptions, LoadedModel, ModelSource, SharedEngine, Signature,
-    ValueInfo,
+    TakenEngine, TakenModel, ValueInfo,
 };
 pub use error::{EngineError, InputError};
-pub use guard::is_guarded;
+pub use guard::{is_guarded, silence_caught_panics};
 
 /// Keeps the libraries of engines that this process loads from reporting their use to anybody.
 ///

@@ -1,8 +1,8 @@
 //! Engines for ONNX models.
 
 mod attribute;
+mod defaults;
 mod known_types;
-#[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod layout;
 mod operators;
 #[cfg(any(feature = "onnxruntime", test))]
@@ -11,15 +11,18 @@ mod origin;
 mod ort;
 mod proto;
 mod quantised;
+#[cfg(any(feature = "tract", feature = "onnxruntime"))]
+mod random;
 mod schema;
 #[cfg(feature = "tract")]
 mod tract;
 
+pub(crate) use layout::layout_of;
 pub use operators::OnnxOperators;
 #[cfg(feature = "onnxruntime")]
-pub(crate) use ort::disable_telemetry;
-#[cfg(feature = "onnxruntime")]
 pub use ort::{OnnxRuntime, with_taps};
+#[cfg(feature = "onnxruntime")]
+pub(crate) use ort::{disable_telemetry, is_lack};
 #[cfg(feature = "tract")]
 pub use tract::Tract;
 

@@ -1,20 +1,26 @@
 //! One operator on its own, as a model of one node.
 //!
-//! [`SingleOperator::to_onnx`] gives the bytes of an ONNX model that any [`Engine`](crate::Engine)
-//! loads from memory. [`read_json`] reads descriptions, the vendor's single-operator files among them.
+//! [`SingleOperator::for_engine`] gives the bytes of an ONNX model that any [`Engine`](crate::Engine)
+//! loads from memory, and [`EngineOperator::around`] makes the loaded model take, give and show what the
+//! description says. [`read_json`] reads descriptions, the vendor's single-operator files among them.
 
 mod ascend;
+mod axes;
 mod json;
+mod lowering;
 mod onnx;
+mod roles;
+mod sole;
 
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, Layout, Tensor};
 use thiserror::Error;
 
-use crate::Dim;
+use crate::{Dim, LoadedModel};
 
 pub(crate) use onnx::code;
 
 pub use json::{N_OPERATORS_MAX, read_json};
+pub use sole::SoleOperator;
 
 /// Operator set of a description that names none.
 pub const OPSET_DEFAULT: i64 = 17;
@@ -24,7 +30,7 @@ pub const OPSET_DEFAULT: i64 = 17;
 pub struct SingleOperator {
     /// Its type, of ONNX or of Ascend.
     pub op_type: String,
-    /// Its name; the type serves where it is empty.
+    /// Its name; see [`numbered_name`] for those that are given none.
     pub op_name: String,
     /// Version of the ONNX operator set.
     pub opset: i64,
@@ -34,6 +40,11 @@ pub struct SingleOperator {
     pub outputs: Vec<Option<Operand>>,
     /// Its attributes.
     pub attributes: Vec<(String, Attribute)>,
+}
+
+/// The name of the operator before which `count` others of its type had none of their own.
+pub fn numbered_name(op_type: &str, count: u64) -> String {
+    format!("{op_type}_{count}")
 }
 
 /// An input or output.
@@ -47,6 +58,35 @@ pub struct Operand {
     pub dims: Option<Vec<Dim>>,
     /// The value of an input that is part of the model.
     pub constant: Option<Tensor>,
+    /// What its axes mean; [`Layout::Nd`] if nothing is said, which stands for ONNX's order.
+    pub layout: Layout,
+    /// What the axes mean of the tensor that this one was made from, if it is said.
+    pub origin_layout: Option<Layout>,
+}
+
+/// An operator as an engine takes it.
+pub struct EngineOperator {
+    bytes: Vec<u8>,
+    lowered: lowering::Lowered,
+}
+
+impl EngineOperator {
+    /// The bytes of an ONNX model.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Whether the engine has axes in another order than the description.
+    pub fn is_changed(&self) -> bool {
+        let mut changes = self.lowered.inputs.iter().chain(&self.lowered.outputs);
+        changes.any(Option::is_some)
+    }
+
+    /// The model that an engine made of the [bytes](EngineOperator::bytes), with the operands of the
+    /// description: in their layout they are taken, given and shown.
+    pub fn around(self, model: Box<dyn LoadedModel>) -> SoleOperator {
+        SoleOperator::new(self.lowered, model)
+    }
 }
 
 /// An attribute's value.
@@ -95,20 +135,47 @@ pub enum OperatorError {
         /// What cannot be said.
         reason: String,
     },
+    /// The formats of its operands cannot be computed with.
+    #[error("operator `{op_type}`: {reason}")]
+    Format {
+        /// The operator's type.
+        op_type: String,
+        /// Which operands, and what is expected of them.
+        reason: String,
+    },
 }
 
 impl SingleOperator {
-    /// The bytes of an ONNX model with this operator as its only node. Operators that go by their
-    /// Ascend names become the ONNX operators of the same meaning.
+    /// An ONNX model with this operator as its only node. Operators that go by their Ascend names become
+    /// the ONNX operators of the same meaning, and operands whose axes stand in another order than ONNX
+    /// takes for granted are put into that order.
     ///
     /// # Errors
-    /// [`OperatorError::Inexpressible`] if a dtype or an attribute has no counterpart in ONNX.
+    /// [`OperatorError::Inexpressible`] if a dtype or an attribute has no counterpart in ONNX,
+    /// [`OperatorError::Format`] for formats of operands that cannot be computed with.
+    pub fn for_engine(&self) -> Result<EngineOperator, OperatorError> {
+        let lowered = lowering::lower(self)?;
+        let bytes = onnx::encode(&lowered.onnx)?;
+        Ok(EngineOperator { bytes, lowered })
+    }
+
+    /// The bytes of the model of [`SingleOperator::for_engine`]: what it computes with is in ONNX's order.
+    ///
+    /// # Errors
+    /// As for [`SingleOperator::for_engine`].
     pub fn to_onnx(&self) -> Result<Vec<u8>, OperatorError> {
-        onnx::encode(&ascend::to_onnx_operator(self)?)
+        Ok(self.for_engine()?.bytes)
     }
 
     fn inexpressible(&self, reason: impl Into<String>) -> OperatorError {
         OperatorError::Inexpressible {
+            op_type: self.op_type.clone(),
+            reason: reason.into(),
+        }
+    }
+
+    fn misformatted(&self, reason: impl Into<String>) -> OperatorError {
+        OperatorError::Format {
             op_type: self.op_type.clone(),
             reason: reason.into(),
         }

@@ -10,21 +10,23 @@ mod directories;
 mod link;
 mod pace;
 mod pretend;
+mod size_limit;
+mod target;
 mod unnamed;
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, IoSlice, Seek, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-
 use self::append::Table;
-use self::directories::Directories;
+use self::directories::{Directories, split};
 use self::pace::Pace;
 use self::pretend::{Pretence, n_bytes, n_bytes_of};
+use self::size_limit::without_signal;
+use self::target::{Directory, Target};
 use self::unnamed::Naming;
 use crate::StoreError;
 use crate::temporary::{LeftOvers, TemporaryName};
@@ -67,12 +69,17 @@ impl Modes {
         }
     }
 
-    fn settle_dir(self, dir: &Path) {
-        if let (true, Ok(metadata)) = (self.dir & 0o077 != 0, dir.symlink_metadata()) {
+    fn settle_dir(self, open: impl FnOnce() -> io::Result<File>) {
+        if self.dir & 0o077 == 0 {
+            return;
+        }
+        let Ok(dir) = open() else {
+            return;
+        };
+        if let Ok(metadata) = dir.metadata() {
             let mode = metadata.permissions().mode();
             if mode & 0o777 != self.dir && metadata.is_dir() {
-                let bits = Permissions::from_mode(mode & !0o777 | self.dir);
-                let _ = std::fs::set_permissions(dir, bits);
+                let _ = dir.set_permissions(Permissions::from_mode(mode & !0o777 | self.dir));
             }
         }
     }
@@ -212,7 +219,7 @@ impl Creator {
             let result = pretence.create_new_dir(dir);
             return result.map_err(StoreError::io("create the directory", dir));
         }
-        match directories::make(dir, self.modes) {
+        match self.directories.make(dir, self.modes) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(StoreError::io("create the directory", dir)(error)),
@@ -246,40 +253,59 @@ impl Creator {
             let result = n_bytes_of(write).and_then(|n_bytes| pretence.create(path, n_bytes));
             return result.map_err(StoreError::io("write", path));
         }
-        let dir = path.parent().unwrap_or(Path::new("."));
+        let (dir, name) = split(path);
         let has_unnamed = self.has_unnamed.load(Ordering::Relaxed);
-        if has_unnamed && let Some(mut file) = self.in_dir(dir, |mode| unnamed::open(dir, mode))? {
+        if has_unnamed && let (dir, Some(mut file)) = self.in_dir(dir, unnamed::open)? {
             self.modes.settle_file(&file);
-            let result = write(&mut file).and_then(|()| unnamed::name(&file, path));
+            let written = without_signal(|| write(&mut file));
+            let result = written.and_then(|()| unnamed::name(&file, dir.target(name)));
             match result.map_err(StoreError::io("write", path))? {
                 Naming::Named => return Ok(true),
                 Naming::Taken => return Ok(false),
                 Naming::Refused => {}
             }
             self.has_unnamed.store(false, Ordering::Relaxed);
-            return self.create_named(dir, path, |copy| {
+            return self.create_named(path, |copy| {
                 file.rewind()?;
                 io::copy(&mut file, copy).map(drop)
             });
         }
         self.has_unnamed.store(false, Ordering::Relaxed);
-        self.create_named(dir, path, write)
+        self.create_named(path, write)
     }
 
     /// [`Creator::create_with`] by way of a temporary name.
     fn create_named(
         &self,
-        dir: &Path,
         path: &Path,
         write: impl FnOnce(&mut File) -> io::Result<()>,
     ) -> Result<bool, StoreError> {
-        let temporary = self.temporary_in(dir);
-        let mut file = self.in_dir(dir, |mode| new_file(&temporary, mode))?;
+        self.by_way_of_temporary(path, write, |temporary, target| {
+            let is_named = temporary.rename_to_free(target)?;
+            if !is_named {
+                temporary.remove()?;
+            }
+            Ok(is_named)
+        })
+    }
+
+    /// Writes a file under a temporary name, and gives it its final one by `publish`.
+    fn by_way_of_temporary<T>(
+        &self,
+        path: &Path,
+        write: impl FnOnce(&mut File) -> io::Result<()>,
+        publish: impl FnOnce(Target<'_>, Target<'_>) -> io::Result<T>,
+    ) -> Result<T, StoreError> {
+        let (dir, name) = split(path);
+        let temporary = temporary_name();
+        let (dir, mut file) = self.in_dir(dir, |dir, mode| dir.target(&temporary).create(mode))?;
+        let temporary = dir.target(&temporary);
         self.modes.settle_file(&file);
-        let result = write(&mut file).and_then(|()| publish(&temporary, path));
-        if !matches!(result, Ok(true)) {
+        let result =
+            without_signal(|| write(&mut file)).and_then(|()| publish(temporary, dir.target(name)));
+        if result.is_err() {
             // The error that matters is the first one.
-            let _ = std::fs::remove_file(&temporary);
+            let _ = temporary.remove();
         }
         result.map_err(StoreError::io("write", path))
     }
@@ -310,16 +336,7 @@ impl Creator {
             let result = n_bytes_of(write).and_then(|n_bytes| pretence.replace(path, n_bytes));
             return result.map_err(StoreError::io("write", path));
         }
-        let dir = path.parent().unwrap_or(Path::new("."));
-        let temporary = self.temporary_in(dir);
-        let mut file = self.in_dir(dir, |mode| new_file(&temporary, mode))?;
-        self.modes.settle_file(&file);
-        let result = write(&mut file).and_then(|()| std::fs::rename(&temporary, path));
-        if result.is_err() {
-            // The error that matters is the first one.
-            let _ = std::fs::remove_file(&temporary);
-        }
-        result.map_err(StoreError::io("write", path))
+        self.by_way_of_temporary(path, write, |temporary, target| temporary.rename_to(target))
     }
 
     /// Gives the file `from` the name `to`; `false`, and nothing changes, if that is taken.
@@ -327,22 +344,35 @@ impl Creator {
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
     pub fn rename_new(&self, from: &Path, to: &Path) -> Result<bool, StoreError> {
-        publish(from, to).map_err(StoreError::io("rename", from))
+        let ((from_dir, from_name), (to_dir, to_name)) = (split(from), split(to));
+        let rename = || {
+            let from_dir = self.directories.open(from_dir)?;
+            let to_dir = self.directories.open(to_dir)?;
+            let target = to_dir.target(to_name);
+            from_dir.target(from_name).rename_to_free(target)
+        };
+        rename().map_err(StoreError::io("rename", from))
     }
 
-    fn temporary_in(&self, dir: &Path) -> PathBuf {
-        dir.join(TemporaryName::next().to_string())
-    }
-
-    /// Opens a file in `dir`, which is created if missing: also if it was there and somebody has removed
+    /// Opens something in `dir`, which is created if missing: also if it was there and somebody has removed
     /// it since.
-    fn in_dir<T>(&self, dir: &Path, open: impl Fn(u32) -> io::Result<T>) -> Result<T, StoreError> {
+    fn in_dir<T>(
+        &self,
+        dir: &Path,
+        open: impl Fn(&Directory, u32) -> io::Result<T>,
+    ) -> Result<(Directory, T), StoreError> {
+        let try_it = || {
+            let directory = self.directories.open(dir)?;
+            let opened = open(&directory, self.modes.file)?;
+            Ok((directory, opened))
+        };
         self.create_dir(dir)?;
-        match open(self.modes.file) {
+        let result: io::Result<(Directory, T)> = try_it();
+        match result {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.forget_dir(dir);
                 self.create_dir(dir)?;
-                open(self.modes.file)
+                try_it()
             }
             result => result,
         }
@@ -350,29 +380,8 @@ impl Creator {
     }
 }
 
-fn new_file(path: &Path, mode: u32) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(mode)
-        .open(path)
-}
-
-/// Gives a finished file its final name, unless that is taken.
-fn publish(temporary: &Path, path: &Path) -> io::Result<bool> {
-    match renameat_with(CWD, temporary, CWD, path, RenameFlags::NOREPLACE) {
-        Ok(()) => Ok(true),
-        Err(rustix::io::Errno::EXIST) => Ok(false),
-        // Some file systems cannot rename without replacing; a hard link has the same effect.
-        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            match std::fs::hard_link(temporary, path) {
-                Ok(()) => std::fs::remove_file(temporary).map(|()| true),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-                Err(error) => Err(error),
-            }
-        }
-        Err(error) => Err(error.into()),
-    }
+fn temporary_name() -> PathBuf {
+    TemporaryName::next().to_string().into()
 }
 
 /// `write_all` for several buffers, with as few system calls as the kernel allows.

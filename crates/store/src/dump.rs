@@ -1,17 +1,24 @@
 //! A directory of dump files, listed for reading.
 
 pub mod mindspore;
+mod passed_over;
 
 use std::collections::HashMap;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 
-use crate::StoreError;
-use crate::file_format::mapping_csv;
 use crate::file_format::stats_csv::{self, Table, step_table};
-use crate::tree::acl::{DumpFileName, OVERWRITES_FILE, TRACE_SUFFIX};
+use crate::file_format::{mapping_csv, op_debug};
+use crate::tree::acl::{DumpFileName, TRACE_SUFFIX};
+use crate::tree::mindspore::TensorFileName;
+use crate::{StoreError, regular_file};
+
+pub use passed_over::{PassReason, PassedOver};
 
 /// Deepest nesting of directories that is followed.
 pub const DEPTH_MAX: usize = 64;
+/// Largest `mapping.csv` that is read.
+const MAPPING_BYTES_MAX: u64 = 256 << 20;
 
 /// One file of a dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +45,13 @@ impl Entry {
             .file_name()
             .is_none_or(|name| name != self.real_name.as_str())
     }
+
+    /// Whether the file goes by digits, and nothing says its real name.
+    pub fn has_lost_name(&self) -> bool {
+        let stem = self.real_name.split('.').next().unwrap_or_default();
+        let is_digits = !stem.is_empty() && stem.bytes().all(|byte| byte.is_ascii_digit());
+        is_digits && self.name.is_none()
+    }
 }
 
 /// What [`list`] found.
@@ -50,17 +64,20 @@ pub struct Listing {
     pub tables: Vec<Entry>,
     /// Tables of whole steps.
     pub step_tables: Vec<Entry>,
-    /// Directories that could not be read.
+    /// Files and directories that hold nothing of a dump, or are not looked into.
+    pub passed_over: Vec<PassedOver>,
+    /// What could not be read: directories, links, pipes and devices.
     pub errors: Vec<StoreError>,
 }
 
-/// Lists the dump files below `dir`, following no symbolic links to directories.
+/// Lists the dump files below `dir`, following no symbolic links.
 ///
-/// Passed over: `mapping.csv`, hidden files and temporary files, and texts about failures. A directory that cannot be read is
-/// noted in [`Listing::errors`] and the others are listed all the same.
+/// Everything that is there comes up once: as a file to read, as [passed over](Listing::passed_over), or among the
+/// [errors](Listing::errors). A directory that cannot be read does not keep the others from being listed.
 pub fn list(dir: &Path) -> Listing {
     let mut listing = Listing::default();
     walk(dir, 0, &mut listing);
+    listing.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
     listing.entries.sort_by_cached_key(sort_key);
     listing.tables.sort_by_cached_key(sort_key);
     listing.step_tables.sort_by_cached_key(sort_key);
@@ -97,13 +114,15 @@ fn as_file(entry: &Entry, operator: step_table::OperatorTable) -> (Entry, Table)
     (entry, operator.table)
 }
 
-/// [`list`] of a single file. Its real name is looked up in the `mapping.csv` beside it.
+/// [`list`] of a single file, whatever its name. Its real name is looked up in the `mapping.csv` beside it.
 pub fn list_file(path: &Path) -> Listing {
     let mut listing = Listing::default();
-    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-    let real_name = read_mapping(dir.unwrap_or(Path::new("."))).remove(&*file_name);
-    match std::fs::metadata(path) {
+    let real_name = real_name_of(path).unwrap_or_else(|error| {
+        listing.errors.push(error);
+        None
+    });
+    match regular_file::check(path) {
         Ok(metadata) => {
             let real_name = real_name.unwrap_or_else(|| file_name.into_owned());
             listing.add(path.to_owned(), real_name, metadata.len());
@@ -114,54 +133,74 @@ pub fn list_file(path: &Path) -> Listing {
 }
 
 fn walk(dir: &Path, depth: usize, listing: &mut Listing) {
-    let read = std::fs::read_dir(dir).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-    let entries = match read {
+    let entries = match std::fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) => {
             listing.errors.push(StoreError::io("list", dir)(error));
             return;
         }
     };
-    let real_names = read_mapping(dir);
+    let real_names = mapping(dir).unwrap_or_else(|error| {
+        listing.errors.push(error);
+        HashMap::new()
+    });
     for entry in entries {
-        let path = entry.path();
-        let file_name = entry.file_name().to_string_lossy().into_owned();
-        // What a run leaves about itself and what is being written are hidden too.
-        let is_hidden = file_name.starts_with('.');
-        if is_hidden || [mapping_csv::FILE_NAME, OVERWRITES_FILE].contains(&&*file_name) {
-            continue;
-        }
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth < DEPTH_MAX => walk(&path, depth + 1, listing),
-            Ok(kind) if kind.is_dir() => {
-                let error = std::io::Error::other(format!("nested deeper than {DEPTH_MAX}"));
-                listing.errors.push(StoreError::io("list", &path)(error));
-            }
-            Ok(_) => match std::fs::metadata(&path) {
-                Ok(metadata) if metadata.is_file() => {
-                    let real_name = real_names.get(&file_name).cloned().unwrap_or(file_name);
-                    let n_bytes = metadata.len();
-                    listing.add(path, real_name, n_bytes);
-                }
-                Ok(_) => {}
-                Err(error) => listing.errors.push(StoreError::io("read", &path)(error)),
-            },
-            Err(error) => listing.errors.push(StoreError::io("read", &path)(error)),
+        match entry {
+            Ok(entry) => visit(&entry, depth, &real_names, listing),
+            Err(error) => listing.errors.push(StoreError::io("list", dir)(error)),
         }
     }
 }
 
+fn visit(
+    entry: &DirEntry,
+    depth: usize,
+    real_names: &HashMap<String, String>,
+    listing: &mut Listing,
+) {
+    let path = entry.path();
+    let file_name = entry.file_name().to_string_lossy().into_owned();
+    if let Some(reason) = passed_over::reason_of_name(&file_name) {
+        listing.passed_over.push(PassedOver { path, reason });
+        return;
+    }
+    let error = match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() && depth < DEPTH_MAX => {
+            return walk(&path, depth + 1, listing);
+        }
+        Ok(metadata) if metadata.is_dir() => {
+            let reason = format!("nested deeper than {DEPTH_MAX}");
+            StoreError::io("list", &path)(std::io::Error::other(reason))
+        }
+        Ok(metadata) if metadata.is_file() => {
+            let real_name = real_names.get(&file_name).cloned().unwrap_or(file_name);
+            listing.add(path, real_name, metadata.len());
+            return;
+        }
+        Ok(metadata) => {
+            StoreError::io("read", &path)(regular_file::not_regular(metadata.file_type()))
+        }
+        Err(error) => StoreError::io("read", &path)(error),
+    };
+    listing.errors.push(error);
+}
+
 impl Listing {
-    /// Puts a file where it belongs; texts about failures belong nowhere.
+    /// Puts a file where it belongs; texts about failures hold nothing of a dump.
     fn add(&mut self, path: PathBuf, real_name: String, n_bytes: u64) {
         let named = |suffix| real_name.strip_suffix(suffix).and_then(DumpFileName::parse);
         if named(TRACE_SUFFIX).is_some() {
+            let reason = PassReason::FailureText;
+            self.passed_over.push(PassedOver { path, reason });
             return;
         }
         let table = named(stats_csv::FILE_NAME_SUFFIX);
         let is_table = table.is_some();
         let is_step_table = real_name == step_table::FILE_NAME;
-        let name = table.or_else(|| DumpFileName::parse(&real_name));
+        let name = table.or_else(|| match op_debug::is_json_record_name(&real_name) {
+            true => DumpFileName::parse_json(&real_name),
+            false => DumpFileName::parse(&real_name),
+        });
         let list = match (is_table, is_step_table) {
             (true, _) => &mut self.tables,
             (false, true) => &mut self.step_tables,
@@ -176,15 +215,40 @@ impl Listing {
     }
 }
 
+/// The name that `mapping.csv` gives for a file; none if the file's own name says what it is.
+///
+/// # Errors
+/// As for [`mapping`].
+pub fn real_name_of(path: &Path) -> Result<Option<String>, StoreError> {
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    if DumpFileName::parse(&file_name).is_some() || TensorFileName::parse(&file_name).is_some() {
+        return Ok(None);
+    }
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    Ok(mapping(dir.unwrap_or(Path::new(".")))?.remove(&*file_name))
+}
+
 /// The real names that `mapping.csv` in `dir` gives; empty if there is none.
-pub fn read_mapping(dir: &Path) -> HashMap<String, String> {
-    let Ok(bytes) = std::fs::read(dir.join(mapping_csv::FILE_NAME)) else {
-        return HashMap::new();
+///
+/// # Errors
+/// [`StoreError::Io`] if it cannot be read, or is larger than any that is.
+pub fn mapping(dir: &Path) -> Result<HashMap<String, String>, StoreError> {
+    let path = dir.join(mapping_csv::FILE_NAME);
+    let bytes = match regular_file::read_in_dump(&path, MAPPING_BYTES_MAX) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),
+        Err(error) => return Err(StoreError::io("read", &path)(error)),
     };
     let text = String::from_utf8_lossy(&bytes);
-    mapping_csv::parse(&text)
+    let pairs = mapping_csv::parse(&text);
+    Ok(pairs
         .map(|(short, real)| (short.to_owned(), real.to_owned()))
-        .collect()
+        .collect())
+}
+
+/// [`mapping`], empty if it cannot be read either.
+pub fn read_mapping(dir: &Path) -> HashMap<String, String> {
+    mapping(dir).unwrap_or_default()
 }
 
 type SortKey = (Vec<(u64, String)>, u32, String, String);
@@ -242,5 +306,61 @@ mod tests {
         );
         assert!(listing.errors.is_empty());
         assert!(!list(&dir.path().join("absent")).errors.is_empty());
+    }
+
+    #[test]
+    fn everything_comes_up_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        for name in [
+            "A.a.1.0.5",
+            "A.a.1.0.5.csv",
+            "A.a.1.5.txt",
+            "statistics.csv",
+            "x.h5",
+            "",
+        ] {
+            if name.is_empty() {
+                std::fs::create_dir_all(path("below/.opscope")).unwrap();
+            } else {
+                std::fs::write(path(name), "x").unwrap();
+            }
+        }
+        for name in [
+            "mapping.csv",
+            ".hidden",
+            ".opscope-tmp-1",
+            "overwrites.json",
+        ] {
+            std::fs::write(path(name), "x").unwrap();
+        }
+        for (target, link) in [
+            ("A.a.1.0.5", "B.b.2.0.5"),
+            ("below", "dir"),
+            ("gone", "C.c.3.0.5"),
+        ] {
+            std::os::unix::fs::symlink(path(target), path(link)).unwrap();
+        }
+        let listing = list(dir.path());
+        let names = |entries: &[Entry]| entries.len();
+        assert_eq!(
+            [&listing.entries, &listing.tables, &listing.step_tables].map(|list| names(list)),
+            [2, 1, 1]
+        );
+        let reasons: Vec<_> = listing.passed_over.iter().map(|one| one.reason).collect();
+        assert_eq!(
+            reasons,
+            [
+                PassReason::Hidden,
+                PassReason::Unfinished,
+                PassReason::FailureText,
+                PassReason::OwnRecords,
+                PassReason::RealNames,
+                PassReason::Overwrites,
+            ]
+        );
+        assert_eq!(listing.errors.len(), 3, "{:?}", listing.errors);
+        let text = format!("{:?}", listing.errors);
+        assert_eq!(text.matches("found a symbolic link").count(), 3, "{text}");
     }
 }

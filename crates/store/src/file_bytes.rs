@@ -1,12 +1,14 @@
 //! A file's bytes, read or mapped.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::path::Path;
 
 use rustix::fs::copy_file_range;
 use rustix::io::Errno;
+
+use crate::regular_file;
 
 /// Files up to this size are read; larger ones are mapped into memory.
 const READ_BYTES_MAX: u64 = 64 << 10;
@@ -24,18 +26,26 @@ impl FileBytes {
     /// with any mapping.
     ///
     /// # Errors
-    /// What the operating system reports; a directory is refused.
+    /// As for [`regular_file::open`].
     pub fn open(path: &Path) -> io::Result<FileBytes> {
-        let mut file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if metadata.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        if metadata.is_file() && metadata.len() > READ_BYTES_MAX {
+        FileBytes::of_opened(regular_file::open(path)?)
+    }
+
+    /// [`FileBytes::open`] of a file that was found in a dump, where no symbolic link is followed.
+    ///
+    /// # Errors
+    /// As for [`regular_file::open_in_dump`].
+    pub fn open_in_dump(path: &Path) -> io::Result<FileBytes> {
+        FileBytes::of_opened(regular_file::open_in_dump(path)?)
+    }
+
+    fn of_opened((file, metadata): (File, Metadata)) -> io::Result<FileBytes> {
+        if metadata.len() > READ_BYTES_MAX {
             return map(&file).map(|map| FileBytes(Bytes::Mapped(map, file)));
         }
-        let mut bytes = Vec::with_capacity(metadata.len().min(READ_BYTES_MAX) as usize);
-        file.read_to_end(&mut bytes)?;
+        let mut bytes = Vec::with_capacity(metadata.len() as usize);
+        // What is appended meanwhile is left out, as of a file that is mapped.
+        file.take(metadata.len()).read_to_end(&mut bytes)?;
         Ok(FileBytes(Bytes::Read(bytes)))
     }
 

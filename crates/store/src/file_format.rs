@@ -3,6 +3,7 @@
 pub mod dump_data;
 pub mod execution_order;
 pub mod ffts_plus;
+pub mod gears_json;
 pub mod graph_json;
 pub mod mapping_csv;
 pub mod ms_dtype;

@@ -6,12 +6,15 @@
 //! | [`tree`] | one file for each directory dialect: where a record goes and what its file is called |
 //! | [`file_format`] | one file for each file format: its bytes, both ways |
 //! | [`dump`] | a directory of dump files, listed for reading |
+//! | [`regular_file`] | opening files for reading: regular files, and nothing else |
 //! | [`file_bytes`] | a file's bytes, read or mapped |
 //! | [`atomic_file`] | directories and files that appear whole or not at all |
 //! | [`removal`] | files and directories that are taken back |
 //! | [`temporary`] | names of files that are being written, and removing what killed processes left of them |
 //! | [`owner`] | which process something belongs to |
+//! | `memory`, `space` | how much room there is in memory and on the disk |
 //! | [`run_file`] | the record of a run that lies beside its dump |
+//! | [`visible`] | text from files, so that a terminal shows it and does nothing else |
 //!
 //! Nothing here knows an engine, a configuration or a thread.
 
@@ -20,13 +23,17 @@ pub mod dump;
 mod error;
 pub mod file_bytes;
 pub mod file_format;
+mod memory;
 pub mod owner;
 pub mod record;
+pub mod regular_file;
 pub mod removal;
 pub mod run_file;
 mod space;
 pub mod temporary;
 pub mod tree;
+pub mod visible;
 
 pub use error::{FormatError, StoreError};
+pub use memory::{check_memory, memory_bytes};
 pub use space::{Space, space};

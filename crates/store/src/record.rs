@@ -24,6 +24,11 @@ pub struct Operator {
     pub attributes: Vec<(String, String)>,
     /// What the texts of [`Operator::attributes`] stand for, in the same order; empty where nothing says it.
     pub attribute_types: Vec<AttributeType>,
+    /// Attributes that it has without naming them, where somebody says which.
+    pub default_attributes: Arc<[DefaultAttribute]>,
+    /// In a loop: the iterations that this execution belongs to, those of the outermost loop first. The name
+    /// ends in their numbers, a dot before each.
+    pub iterations: Vec<i64>,
     /// Which set of operators the type is from; empty for the standard one.
     pub domain: String,
     /// Names of the source operators, where this one was fused from several.
@@ -31,6 +36,56 @@ pub struct Operator {
     /// For each output the source operator that made this value, and which of its outputs it was; empty where nothing
     /// of them is known.
     pub original_outputs: Vec<Option<(String, u32)>>,
+    /// Where a program calls it, if it is known.
+    pub call_site: Option<CallSite>,
+}
+
+/// Where a program calls an operator; texts are empty where nobody knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CallSite {
+    /// Path of the module that the operator belongs to.
+    pub module: Arc<str>,
+    /// File, line and function of the call.
+    pub source: Arc<str>,
+}
+
+/// An attribute that an operator has unless it says otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultAttribute {
+    /// Its name.
+    pub name: String,
+    /// Its value as text.
+    pub text: String,
+    /// What the text stands for.
+    pub r#type: AttributeType,
+}
+
+impl Operator {
+    /// The name without the numbers of iterations at its end.
+    pub fn name_in_file(&self) -> &str {
+        let mut name = self.op_name.as_str();
+        for number in self.iterations.iter().rev() {
+            let before = name.strip_suffix(number.to_string().as_str());
+            name = before
+                .and_then(|rest| rest.strip_suffix('.'))
+                .unwrap_or(name);
+        }
+        name
+    }
+
+    /// Names, texts and types of its attributes; those that it names itself come first.
+    pub fn all_attributes(&self) -> impl Iterator<Item = (&str, &str, AttributeType)> {
+        let types = self.attribute_types.iter().copied();
+        let types = types.chain(std::iter::repeat(AttributeType::Other));
+        let own = self.attributes.iter().zip(types);
+        let own = own.map(|((name, text), r#type)| (name.as_str(), text.as_str(), r#type));
+        let has = |name: &str| self.attributes.iter().any(|(known, _)| known == name);
+        let more = self
+            .default_attributes
+            .iter()
+            .filter(move |more| !has(&more.name));
+        own.chain(more.map(|more| (more.name.as_str(), more.text.as_str(), more.r#type)))
+    }
 }
 
 /// What the text of an attribute stands for.
@@ -47,6 +102,8 @@ pub enum AttributeType {
     Ints,
     /// Numbers of the type float32 in brackets.
     Floats,
+    /// A value as Python prints it: nested lists, `None`, a dtype of torch.
+    Python,
     /// Something that the text does not tell completely: a tensor, a graph, a long list.
     #[default]
     #[serde(other)]

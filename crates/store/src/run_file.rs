@@ -7,21 +7,23 @@
 mod clean;
 mod find;
 mod host;
+mod in_place;
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 
-use crate::StoreError;
 use crate::atomic_file::{Creator, Modes};
 use crate::file_format::run_json::{self, RunRecord, RunState};
 use crate::owner::Owner;
 use crate::tree::run::{RUN_FILE, earlier_run_file, earlier_run_number, run_dir};
+use crate::{StoreError, regular_file};
 
 pub use clean::{clean_acl, clean_mindspore};
 pub use find::{FoundRun, FoundRuns, RunEnd, find};
@@ -124,7 +126,11 @@ impl RunFile {
         let _turn = turn(&dir);
         let text = run_json::encode(&state.record);
         match own_file(&dir, &state.record.id) {
-            Some(path) => self.creator.replace_file(&path, &[text.as_bytes()]),
+            Some(path) => self
+                .creator
+                .replace_file(&path, &[text.as_bytes()])
+                // A run that ended because nothing more can be written has to be able to say so.
+                .or_else(|error| in_place::write(&path, &state.record).map_err(|_| error)),
             // Somebody removed it.
             None => self.create(&dir, &text),
         }
@@ -134,7 +140,8 @@ impl RunFile {
         let dir = run_dir(&self.root);
         self.creator.create_dir(&dir)?;
         let _turn = turn(&dir);
-        self.create(&dir, &run_json::encode(&state.record))?;
+        let text = in_place::with_room(run_json::encode(&state.record));
+        self.create(&dir, &text)?;
         state.is_begun = true;
         Ok(())
     }
@@ -200,20 +207,15 @@ fn own_file(dir: &Path, id: &str) -> Option<PathBuf> {
 /// [`StoreError`] if the file cannot be read or is no record.
 pub fn read(path: &Path) -> Result<RunRecord, StoreError> {
     let limit = run_json::FILE_BYTES_MAX as u64 + 1;
-    let mut bytes = Vec::new();
-    File::open(path)
-        .and_then(|file| match file.metadata()?.is_file() {
-            true => file.take(limit).read_to_end(&mut bytes),
-            false => Err(io::Error::other("it is no file")),
-        })
-        .map_err(StoreError::io("read", path))?;
+    let bytes = regular_file::read_in_dump(path, limit).map_err(StoreError::io("read", path))?;
     run_json::parse(&bytes).map_err(StoreError::corrupt("run.json", path))
 }
 
 /// Waits until no other process changes records in `dir`. File systems that cannot tell do without, and
 /// so does whoever waits for a second.
-fn turn(dir: &Path) -> Option<File> {
-    let file = File::open(dir).ok()?;
+fn turn(dir: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::open(dir, flags, Mode::empty()).ok()?;
     for _ in 0..N_LOCK_ATTEMPTS {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Some(file),

@@ -4,7 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb};
-use opscope_store::record::graph::{AttributeGroup, Graph, GraphNode, Input, Source};
+use opscope_store::record::AttributeType;
+use opscope_store::record::graph::{
+    Attribute, AttributeGroup, Graph, GraphNode, Input, Literal, Source,
+};
+use opscope_tensor::DType;
 
 /// Graph files of every recorded run with this extension.
 fn files(extension: &str) -> Vec<PathBuf> {
@@ -53,6 +57,85 @@ fn messages_are_written_as_they_were_read() {
         let graph = ms_graph_pb::decode(&bytes).unwrap();
         assert!(ms_graph_pb::encode(&graph) == bytes, "{}", path.display());
     }
+}
+
+/// Values of every kind, alone and in lists, and texts that could be taken for something else.
+fn values() -> Vec<Literal> {
+    let text = |text: &str| Literal::Text(text.to_owned());
+    let int = |value| Literal::Int(Some(DType::I64), value);
+    let float = |value| Literal::Float(DType::F32, value);
+    let none = || Literal::Name("None".to_owned());
+    let plain = vec![
+        Literal::Bool(true),
+        int(-3),
+        float(0.5),
+        float(1e-9_f32.into()),
+        text("same"),
+        text(""),
+        text("a \"quoted\" \\d, (b\nc"),
+        text("1"),
+        text("true"),
+        text("None"),
+        none(),
+        Literal::Name("F32".to_owned()),
+        Literal::Name("BF16".to_owned()),
+    ];
+    let list = Literal::List(plain.clone());
+    let tuple = Literal::Tuple(vec![int(1), list.clone(), Literal::Tuple(Vec::new())]);
+    plain.into_iter().chain([list, tuple]).collect()
+}
+
+#[test]
+fn attributes_of_every_kind_come_back_from_both_files() {
+    for value in values() {
+        let attribute = |value| Attribute {
+            group: AttributeGroup::Operator,
+            name: "a".to_owned(),
+            value,
+        };
+        let graph = Graph {
+            name: "kernel_graph0".to_owned(),
+            nodes: vec![GraphNode {
+                label: "CNode_0".to_owned(),
+                op_type: "Conv".to_owned(),
+                attributes: vec![attribute(value.clone()), attribute(Literal::Bool(false))],
+                ..GraphNode::default()
+            }],
+            ..Graph::default()
+        };
+        let text = ms_graph_ir::encode(&graph);
+        let of_text = ms_graph_ir::decode(&text).unwrap();
+        let of_message = ms_graph_pb::decode(&ms_graph_pb::encode(&graph)).unwrap();
+        for found in [&of_text, &of_message] {
+            let attributes = &found.nodes[0].attributes;
+            assert_eq!(attributes.len(), 2, "{text}");
+            assert_eq!(
+                attributes[0].value.plain_text(),
+                value.plain_text(),
+                "{text}"
+            );
+            // A text stays one, and what is none does not become one.
+            let is_text = |value: &Literal| matches!(value, Literal::Text(_));
+            assert_eq!(is_text(&attributes[0].value), is_text(&value), "{text}");
+        }
+        assert_eq!(ms_graph_ir::encode(&of_text), text);
+    }
+}
+
+#[test]
+fn attributes_are_written_as_mindspore_writes_them() {
+    let text = "  %0(a) = Conv2D() primitive_attrs: {kernel_size: (3, 3), pad_mode: \"same\", mode: I64(1), \
+                gradient_scale: F32(1), is_grad: Bool(0), input_names: [x, w], dst_type: F32}";
+    let graph = ms_graph_ir::decode(&format!("subgraph @g0() {{\n{text}\n}}\n")).unwrap();
+    assert!(ms_graph_ir::encode(&graph).contains(text));
+    let made = |text, r#type| Literal::from_text(text, r#type);
+    let attributes = &graph.nodes[0].attributes;
+    assert_eq!(
+        made("[3, 3]", AttributeType::Ints).plain_text(),
+        attributes[0].value.plain_text()
+    );
+    assert_eq!(made("\"same\"", AttributeType::Text), attributes[1].value);
+    assert_eq!(made("1", AttributeType::Int), attributes[2].value);
 }
 
 /// What both files say of a node.

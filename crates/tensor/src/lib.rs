@@ -45,9 +45,9 @@ pub use memo::{Memo, Observed};
 pub use range::{Largest, RangeLoss, is_wider_range, range_loss};
 pub use shape::{Shape, ShapeError};
 pub use stats::{
-    CHUNK_ELEMENTS, Chunk, Histogram, NonFinite, Options, Partial, Stats, StatsError, WeighedStats,
-    chunks, first_non_finite, has_non_finite, non_finite, sequential, stats, stats_strided,
-    weighed_stats,
+    CHUNK_ELEMENTS, Chunk, Histogram, NonFinite, NonFinitePlaces, Options, Partial, Stats,
+    StatsError, WeighedStats, chunks, first_non_finite, has_non_finite, non_finite,
+    non_finite_places, sequential, stats, stats_strided, weighed_stats,
 };
 pub use strided::{StridedError, dense_copy};
 pub use tensor::{SharedBytes, Tensor, TensorError, TensorView};

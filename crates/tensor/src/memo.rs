@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::stats::sequential::{SequentialStats, sequential_stats};
 use crate::{
-    DType, NonFinite, Stats, StatsError, Tensor, TensorView, WeighedStats, non_finite,
-    weighed_stats,
+    DType, NonFinite, NonFinitePlaces, Stats, StatsError, Tensor, TensorView, WeighedStats,
+    non_finite, non_finite_places, weighed_stats,
 };
 
 /// Numbers that were computed from a tensor, shared by its clones.
@@ -15,6 +15,7 @@ pub struct Memo {
     stats: OnceLock<Result<WeighedStats, StatsError>>,
     sequential: OnceLock<Result<SequentialStats, StatsError>>,
     non_finite: OnceLock<NonFinite>,
+    places: OnceLock<NonFinitePlaces>,
     others: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -87,6 +88,16 @@ impl<'a> Observed<'a> {
     /// [`non_finite`] of the tensor.
     pub fn non_finite(self) -> NonFinite {
         *self.memo.non_finite.get_or_init(|| non_finite(self.view))
+    }
+
+    /// [`non_finite_places`] of the tensor; none if its elements were let go before anybody asked.
+    pub fn non_finite_places(self) -> NonFinitePlaces {
+        let counts = self.non_finite();
+        let places = self.memo.places.get_or_init(|| match counts.any() {
+            true => non_finite_places(self.view, counts),
+            false => NonFinitePlaces::default(),
+        });
+        *places
     }
 
     /// Anything else, one value for each type `T`. `compute` may ask for the numbers above, but not for

@@ -24,7 +24,9 @@ use thiserror::Error;
 use crate::{DType, TensorView};
 
 pub use histogram::Histogram;
-pub use non_finite::{NonFinite, first_non_finite, has_non_finite, non_finite};
+pub use non_finite::{
+    NonFinite, NonFinitePlaces, first_non_finite, has_non_finite, non_finite, non_finite_places,
+};
 pub use partial::{CHUNK_ELEMENTS, Chunk, Options, Partial, chunks};
 pub use strided::stats_strided;
 

@@ -160,6 +160,45 @@ static void data(void)
     GIVES(aclmdlDestroyDataset(NULL), ACL_ERROR_INVALID_PARAM);
 }
 
+/* Counts that nobody can mean: the pointers beside them are good for a few values only. */
+static void counts(void)
+{
+    const size_t many = (size_t)1 << 40;
+    int64_t dims[2] = {2, 3};
+    int64_t ranges[2][2] = {{1, 2}, {1, 2}};
+    char text[16] = "fifteen letters";
+    void *address = NULL;
+    uint32_t id = 0;
+    size_t n = 0;
+    acldumpTensorInfo info;
+    aclTensorDesc *desc = aclCreateTensorDesc(ACL_FLOAT, 2, dims, ACL_FORMAT_ND);
+    aclTensorDesc *descs[1] = {desc};
+    aclDataBuffer *buffers[1] = {aclCreateDataBuffer(text, many)};
+    aclopAttr *attributes = aclopCreateAttr();
+
+    memset(&info, 0, sizeof info);
+    GIVES(aclrtMalloc(&address, many, ACL_MEM_MALLOC_HUGE_FIRST), ACL_ERROR_RT_MEMORY_ALLOCATION);
+    HOLDS(strstr(aclGetRecentErrMsg(), "bytes of memory") != NULL);
+    GIVES(aclrtMallocHost(&address, many), ACL_ERROR_RT_MEMORY_ALLOCATION);
+    GIVES(aclmdlLoadFromMem(text, many, &id), ACL_ERROR_INVALID_PARAM);
+    HOLDS(strstr(aclGetRecentErrMsg(), "1099511627776") != NULL);
+    GIVES(aclmdlQuerySizeFromMem(text, many, &n, &n), ACL_ERROR_INVALID_PARAM);
+    HOLDS(aclCreateTensorDesc(ACL_FLOAT, 0x7FFFFFFF, dims, ACL_FORMAT_ND) == NULL);
+    GIVES(aclSetTensorShape(desc, 0x7FFFFFFF, dims), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclSetTensorOriginShape(desc, 0x7FFFFFFF, dims), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclSetTensorShapeRange(desc, many, ranges), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclSetTensorValueRange(desc, many, ranges), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclSetTensorConst(desc, text, many), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclopSetAttrListInt(attributes, "a", 0x7FFFFFFF, dims), ACL_ERROR_INVALID_PARAM);
+    GIVES(aclopSetAttrListFloat(attributes, "a", 0x7FFFFFFF, (const float *)dims), ACL_ERROR_INVALID_PARAM);
+    FAILS(aclopExecuteV2("Add", 0x7FFFFFFF, descs, buffers, 1, descs, buffers, attributes, NULL));
+    FAILS(aclopExecuteV2("Add", 1, descs, buffers, 0x7FFFFFFF, descs, buffers, attributes, NULL));
+    FAILS(acldumpSaveExceptionInfo("x", NULL, &info, many));
+    aclDestroyTensorDesc(desc);
+    GIVES(aclDestroyDataBuffer(buffers[0]), ACL_SUCCESS);
+    aclopDestroyAttr(attributes);
+}
+
 static void models(void)
 {
     uint32_t id = 0;
@@ -308,6 +347,7 @@ int main(void)
     runtime();
     memory();
     data();
+    counts();
     models();
     tensors_and_operators();
     dumps();

@@ -83,6 +83,17 @@ impl Program {
         said(succeed(self.command().args(arguments)))
     }
 
+    /// As [`Program::run`], with further variables in its environment.
+    pub(crate) fn run_in<A: AsRef<OsStr>>(
+        &self,
+        variables: &[(&str, &OsStr)],
+        arguments: &[A],
+    ) -> Said {
+        let mut command = self.command();
+        command.envs(variables.iter().copied()).args(arguments);
+        said(succeed(&mut command))
+    }
+
     /// As [`Program::run`], with a text on its standard input.
     pub(crate) fn run_with(&self, input: &str) -> Said {
         let mut child = self
@@ -111,6 +122,8 @@ impl Program {
             "ASCEND_GLOBAL_LOG_LEVEL",
             "ASCEND_SLOG_PRINT_TO_STDOUT",
             "OPSCOPE_ENGINE_LIB",
+            // Cargo puts a directory first that may hold the library of an earlier build.
+            "LD_LIBRARY_PATH",
         ] {
             command.env_remove(name);
         }

@@ -15,6 +15,7 @@ from ._errors import NotFoundError as NotFoundError
 from ._errors import OpscopeError as OpscopeError
 from ._errors import UnsupportedError as UnsupportedError
 from ._errors import UsageError as UsageError
+from ._passed_over import PassedOver as PassedOver
 from ._record import Record as Record
 from ._statistics import Statistics as Statistics
 

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Union
 
+from ._visible import visible
+
 if TYPE_CHECKING:
     from ._native import reading
 
@@ -95,7 +97,7 @@ class Comparison:
         self._native.save(os.fspath(path), force)
 
     def __repr__(self) -> str:
-        return f"<opscope.Comparison {self.verdict}>"
+        return f"<opscope.Comparison {visible(self.verdict)}>"
 
     def _repr_html_(self) -> str:
         """The verdict and the operators that differ, for notebooks."""
@@ -104,7 +106,7 @@ class Comparison:
         titles = ("#", "level", "type", "name", "inputs", "outputs", "added")
         head = "".join(f"<th>{title}</th>" for title in titles)
         table = f"<table><tr>{head}</tr>{''.join(rows[:N_SHOWN])}</table>{more}" if rows else ""
-        return f"<p><b>{html.escape(self.verdict)}</b></p>{table}"
+        return f"<p><b>{html.escape(visible(self.verdict))}</b></p>{table}"
 
 
 def compare(
@@ -165,4 +167,4 @@ def _row(operator: dict[str, Any]) -> str:
     cells = [operator["index"], operator["level"], name["op_type"], name["op_name"]]
     cells += [error.get(part, "") for part in ("inputs", "outputs", "added")]
     texts = [f"{cell:.4g}" if isinstance(cell, float) else str(cell) for cell in cells]
-    return f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in texts)}</tr>"
+    return f"<tr>{''.join(f'<td>{html.escape(visible(text))}</td>' for text in texts)}</tr>"

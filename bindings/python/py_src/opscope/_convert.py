@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Union
 
 from ._errors import OpscopeError, UsageError
+from ._passed_over import PassedOver, passed_over_files
 
 StrPath = Union[str, "os.PathLike[str]"]
 
@@ -35,6 +36,8 @@ class Conversion:
     bytes_written: int
     failures: list[OpscopeError]
     """What could not be converted."""
+    passed_over: list[PassedOver]
+    """Files that hold nothing to convert, such as tables of statistics."""
 
     @property
     def exit_code(self) -> int:
@@ -87,7 +90,9 @@ def convert(
         "dir_mode": dir_mode,
         "file_mode": file_mode,
     }
-    done = Conversion(out=os.fspath(out), **reading.convert([os.fspath(path) for path in paths], request))
+    result = reading.convert([os.fspath(path) for path in paths], request)
+    passed_over = passed_over_files(result.pop("passed_over"))
+    done = Conversion(out=os.fspath(out), passed_over=passed_over, **result)
     if done.failures and done.arrays + done.records == 0:
         raise done.failures[0]
     return done

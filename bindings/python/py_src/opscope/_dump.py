@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Union, overload
 
 from ._errors import OpscopeError
+from ._passed_over import PassedOver, passed_over_files
 from ._record import Record
 from ._search import Pattern, Search
 
@@ -49,6 +50,14 @@ class Dump(Sequence[Record]):
         the header of a compressed file shows only then, and not here.
         """
         return list(self._listed().problems())
+
+    @property
+    def passed_over(self) -> list[PassedOver]:
+        """Files and directories that hold nothing of the dump, or are not looked into, each with its reason.
+
+        Every file at `path` is behind a record, among the `problems`, or here.
+        """
+        return passed_over_files(self._listed().passed_over())
 
     def find(
         self,

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from ._visible import visible
+
 # Exit codes of the command line.
 USAGE = 2
 UNREADABLE = 3
@@ -34,6 +36,7 @@ class OpscopeError(Exception):
         found: str | None = None,
         errno: int | None = None,
     ) -> None:
+        message = visible(message)
         super().__init__(message)
         self.message = message
         self.code = code

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._statistics import Statistics, from_columns
+from ._visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,7 +139,7 @@ class Record:
         place = "" if self.side is None else f" {self.side}.{self.slot}"
         shape = "?" if self.shape is None else list(self.shape)
         step = "" if self.step is None else f" step {self.step}"
-        return f"<Record {self.op_type or '-'} {self.name}{place}: {self.dtype or 'damaged'} {shape}{step}>"
+        return visible(f"<Record {self.op_type or '-'} {self.name}{place}: {self.dtype or 'damaged'} {shape}{step}>")
 
 
 def _to_numpy(array: Array, copy: bool) -> NDArray[Any]:

@@ -6,6 +6,8 @@ import sys
 import warnings
 from types import FrameType
 
+from ._visible import visible
+
 _PACKAGE = "opscope"
 
 
@@ -16,4 +18,4 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame is not None and str(frame.f_globals.get("__name__", "")).startswith(_PACKAGE):
         frame = frame.f_back
         level += 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(visible(message), category, stacklevel=level)

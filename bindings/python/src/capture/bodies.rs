@@ -101,6 +101,9 @@ impl Calls {
         let mut named = Operator::clone(&part.operator);
         for number in numbers.iter().rev() {
             named.op_name.push_str(&format!(".{number}"));
+            named
+                .iterations
+                .push(i64::try_from(*number).unwrap_or(i64::MAX));
         }
         Some(Arc::new(named))
     }

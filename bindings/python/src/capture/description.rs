@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use opscope_store::record::Operator;
+use opscope_store::record::{AttributeType, CallSite, DefaultAttribute, Operator};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -72,13 +72,42 @@ pub(super) struct OperatorDescription {
     /// Values by number, for each result in turn; `None` for results that are no tensors.
     pub(super) outputs: Vec<Option<usize>>,
     attributes: Vec<(String, String)>,
+    /// Arguments that it has without being given them, as Python prints them.
+    default_attributes: Vec<(String, String)>,
     /// Whether it is to be dumped.
     pub(super) is_selected: bool,
     /// Whether its record has both sides, whichever side the plan asks for.
     pub(super) has_both_sides: bool,
 }
 
+/// How attributes begin that are arguments of the operator, which Python has printed.
+const ARGUMENT_PREFIX: &str = "argument.";
+
+/// What the text of an attribute of this name stands for.
+fn kind(name: &str) -> AttributeType {
+    if name.starts_with(ARGUMENT_PREFIX) {
+        AttributeType::Python
+    } else {
+        AttributeType::Text
+    }
+}
+
+fn default((name, text): &(String, String)) -> DefaultAttribute {
+    DefaultAttribute {
+        name: name.clone(),
+        text: text.clone(),
+        r#type: AttributeType::Python,
+    }
+}
+
 impl OperatorDescription {
+    /// The text of an attribute; empty where there is none.
+    fn attribute(&self, name: &str) -> &str {
+        let mut attributes = self.attributes.iter();
+        let found = attributes.find(|(known, _)| known == name);
+        found.map_or("", |(_, text)| text.as_str())
+    }
+
     /// The operator, where `values` says what its values are called.
     pub(super) fn named(
         &self,
@@ -106,6 +135,12 @@ impl OperatorDescription {
                 .collect::<PyResult<_>>()?,
             outputs: outputs.collect::<PyResult<_>>()?,
             attributes: self.attributes.clone(),
+            call_site: Some(CallSite {
+                module: self.attribute("module").into(),
+                source: self.attribute("source").into(),
+            }),
+            attribute_types: self.attributes.iter().map(|(name, _)| kind(name)).collect(),
+            default_attributes: self.default_attributes.iter().map(default).collect(),
             ..Operator::default()
         }))
     }

@@ -65,10 +65,10 @@ impl Eager {
     /// Begins a step; `None` if nothing is kept of it. With `is_forced` operators are named all the same.
     #[pyo3(signature = (number, is_forced=false))]
     fn begin_step(&self, py: Python<'_>, number: u64, is_forced: bool) -> PyResult<Option<Step>> {
-        tidy(py, &self.inner.shared);
         if self.inner.shared.is_over() {
             return Ok(None);
         }
+        tidy(py, &self.inner.shared);
         let mut tap = {
             let session = self.session.get().lock();
             let Some(session) = &*session else {
@@ -143,6 +143,8 @@ impl Eager {
             let (tap, _) = held.attach_graph(&Arc::new(model.clone()), GraphView::default());
             (session.shared().clone(), tap.plan().clone())
         };
+        // Its operators are known when they run.
+        shared.asked.note(&model, None);
         session.get().note_graph("torch eager", MODEL_NAME);
         let inner = Inner {
             chooser: Chooser::new(&plan, &model, choose)?,
@@ -168,6 +170,9 @@ impl Eager {
 
 impl Drop for Inner {
     fn drop(&mut self) {
+        if self.shared.is_past() {
+            return;
+        }
         // An interpreter that is ending needs no memory back.
         let _ = Python::try_attach(|py| lock(&self.values).free(py));
     }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
+use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::npy::encode_header;
 use opscope_tensor::convert::dtype::decode;
@@ -12,6 +13,7 @@ use pyo3::types::PyType;
 
 use super::memory::{Lender, Lent};
 use super::reason::Reason;
+use crate::os_error;
 
 /// Most bytes of an expanded tensor that are written out, as in a session.
 const EXPANDED_BYTES_MAX: usize = 256 << 20;
@@ -73,7 +75,7 @@ impl FileWriter {
         } = lent;
         let bytes = lent.bytes();
         let unknown = || Reason::ElementType(true_dtype.name().to_owned());
-        let write = || -> Result<std::io::Result<()>, Reason> {
+        let write = || -> Result<Result<(), StoreError>, Reason> {
             let dense: Cow<'_, [u8]> = match strides {
                 None => bytes.into(),
                 Some(strides) => {
@@ -90,7 +92,9 @@ impl FileWriter {
             Ok(self.put(&path, &[&header, &known.bytes]))
         };
         match py.detach(write) {
-            Ok(written) => written.map(|()| None).map_err(PyErr::from),
+            Ok(written) => written
+                .map(|()| None)
+                .map_err(|error| os_error::of_store(&error)),
             Err(reason) => Ok(Some(reason.name().into_owned())),
         }
     }
@@ -101,15 +105,14 @@ impl FileWriter {
     /// `OSError` if the file cannot be written.
     fn bytes(&self, py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
         py.detach(|| self.put(&path, &[content]))
-            .map_err(PyErr::from)
+            .map_err(|error| os_error::of_store(&error))
     }
 }
 
 impl FileWriter {
-    fn put(&self, path: &std::path::Path, parts: &[&[u8]]) -> std::io::Result<()> {
+    fn put(&self, path: &std::path::Path, parts: &[&[u8]]) -> Result<(), StoreError> {
         let above = path.parent().unwrap_or(path);
         let written = self.creator.create_dir(above);
-        let written = written.and_then(|()| self.creator.replace_file(path, parts));
-        written.map_err(std::io::Error::other)
+        written.and_then(|()| self.creator.replace_file(path, parts))
     }
 }

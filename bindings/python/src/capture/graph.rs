@@ -1,9 +1,10 @@
 //! A graph that belongs to a session.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::{GraphView, Kept, Purpose, Tap};
+use opscope_capture::{GraphView, Kept, KernelSelection, ModelSelection, Plan, Purpose, Tap};
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
 use pyo3::prelude::*;
@@ -23,6 +24,7 @@ pub(super) struct Graph {
     /// Values that are written at the end of a step, by number.
     parameters: Vec<usize>,
     unused_rules: Vec<String>,
+    is_marking: bool,
     tells_failures: bool,
     taps: Home,
 }
@@ -66,6 +68,8 @@ pub(super) struct ValuePart {
 pub(super) struct Beside {
     constants: Vec<String>,
     types: Vec<(String, TensorType)>,
+    /// Values that bodies are given, by number.
+    carried: HashSet<usize>,
 }
 
 impl Beside {
@@ -74,6 +78,7 @@ impl Beside {
         values: &[ValueDescription],
         constants: &[usize],
         types: Vec<(usize, String, Vec<i64>)>,
+        carried: Vec<usize>,
     ) -> Beside {
         let name = |value: usize| values.get(value).map(|value| value.name.clone());
         let types = types.into_iter().filter_map(|(value, dtype, shape)| {
@@ -83,7 +88,27 @@ impl Beside {
         Beside {
             constants: constants.iter().filter_map(|&value| name(value)).collect(),
             types: types.collect(),
+            carried: carried.into_iter().collect(),
         }
+    }
+}
+
+impl Beside {
+    /// Which operators read a value that a body is given, and its name; sorted.
+    fn carried_reads(
+        &self,
+        named: &[Arc<Operator>],
+        described: &[OperatorDescription],
+    ) -> Vec<(u32, String)> {
+        let mut reads = Vec::new();
+        for (operator, described) in named.iter().zip(described) {
+            let pairs = operator.inputs.iter().zip(&described.inputs);
+            let carried = pairs.filter(|(_, value)| self.carried.contains(value));
+            reads.extend(carried.map(|(name, _)| (operator.task_id, name.clone())));
+        }
+        reads.sort_unstable();
+        reads.dedup();
+        reads
     }
 }
 
@@ -114,16 +139,20 @@ impl Graph {
             .collect();
         let with_both = (named.iter().zip(operators)).filter(|(_, one)| one.has_both_sides);
         let both_sides: Vec<u32> = with_both.map(|(operator, _)| operator.task_id).collect();
+        let carried = beside.carried_reads(&named, operators);
         let view = GraphView {
             operators: &named,
             inputs: &inputs,
             constants: &beside.constants,
             types: &beside.types,
             both_sides: &both_sides,
+            carried: &carried,
             ..GraphView::default()
         };
         let name = model.graph_name.clone();
-        let (tap, selected) = session.attach_graph(&Arc::new(model), view);
+        let model = Arc::new(model);
+        let (tap, selected) = session.attach_graph(&model, view);
+        shared.asked.note(&model, Some(&selected));
         let mut parts = Parts {
             operators: Vec::with_capacity(named.len()),
             values: values.into_iter().map(ValuePart::new).collect(),
@@ -151,14 +180,30 @@ impl Graph {
             parts: Arc::new(parts),
             parameters,
             unused_rules: selected.unused_rules,
+            is_marking: is_marking(tap.plan()),
             tells_failures: matches!(tap.plan().purpose, Purpose::Failures(_)),
             taps: Arc::new(Taps::new(tap)),
         })
     }
 }
 
+/// Whether operators are chosen by marks.
+fn is_marking(plan: &Plan) -> bool {
+    let kernels = match &plan.models {
+        ModelSelection::Every(operators) => operators.kernels.as_ref(),
+        ModelSelection::None | ModelSelection::Named(_) => None,
+    };
+    kernels == Some(&KernelSelection::Marked)
+}
+
 #[pymethods]
 impl Graph {
+    /// Whether its operators are chosen by marks.
+    #[getter]
+    fn is_marking(&self) -> bool {
+        self.is_marking
+    }
+
     /// Numbers of the operators after which results are to be shown, because a record has them.
     #[getter]
     fn tapped(&self) -> Vec<usize> {
@@ -209,10 +254,10 @@ impl Graph {
 
     /// Begins an execution; `None` if nothing is kept of it.
     fn begin_step(&self, py: Python<'_>, step: u64) -> Option<Run> {
-        tidy(py, &self.shared);
         if self.shared.is_over() {
             return None;
         }
+        tidy(py, &self.shared);
         let executions = &self.shared.executions;
         let index = executions.count();
         let mut tap = self.taps.take();

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use opscope_capture::Purpose;
 use opscope_config::dialect::mindspore::{self, MindSporeConfig, Request};
-use opscope_config::{Environment, Issue, Severity};
+use opscope_config::{ConfigError, Environment, Issue, Severity};
 use opscope_store::atomic_file::Modes;
 use opscope_store::tree::mindspore::Target;
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 
-use super::request::tell;
+use super::request::{one_line, tell};
+use crate::os_error;
 
 /// Names of the devices whose trees there are.
 const TARGETS: [(&str, Target); 6] = [
@@ -56,11 +57,10 @@ impl Place {
 pub(super) fn request(text: &str, place: Place, time: &str) -> PyResult<Option<Request>> {
     let config = load(text, place)?;
     Request::new(config, place.rank, Modes::default(), time.to_owned())
-        .map_err(|error| PyValueError::new_err(error.to_string()))
+        .map_err(|error| PyValueError::new_err(one_line(error)))
 }
 
 fn load(text: &str, place: Place) -> PyResult<MindSporeConfig> {
-    opscope_config::check_nesting(text).map_err(|issue| PyValueError::new_err(tell(&issue)))?;
     let environment = Environment {
         device_id: place.device,
         ..Environment::of_process()?
@@ -104,10 +104,13 @@ pub(super) fn check_mindspore_json(
 #[pyfunction]
 pub(super) fn read_configuration(path: PathBuf) -> PyResult<String> {
     opscope_config::read_text(&path).map_err(|error| {
+        if let ConfigError::Io { .. } = &error {
+            return os_error::of_chain(&error, "cannot read the configuration", Some(&path));
+        }
         let path = path.display();
-        PyValueError::new_err(format!(
+        PyValueError::new_err(one_line(format_args!(
             "the configuration `{path}` cannot be read: {error}"
-        ))
+        )))
     })
 }
 
@@ -115,5 +118,5 @@ pub(super) fn read_configuration(path: PathBuf) -> PyResult<String> {
 #[pyfunction]
 pub(super) fn check_mindspore_file(path: &str) -> PyResult<()> {
     mindspore::check_file_name(Path::new(path))
-        .map_err(|issue| PyValueError::new_err(format!("{path}: {}", told(&issue))))
+        .map_err(|issue| PyValueError::new_err(one_line(format_args!("{path}: {}", told(&issue)))))
 }

@@ -9,11 +9,11 @@ use opscope_config::dialect::mindspore;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::run_file::RunFile;
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
 use super::request::Request;
 use super::run_record;
+use crate::os_error;
 
 /// The device that operators of the CPU are said to run on.
 const CPU: u32 = 0;
@@ -28,8 +28,6 @@ pub(super) struct Opened {
     pub(super) run: Arc<RunFile>,
     /// Whether the sink keeps no elements once it has seen them.
     pub(super) is_reducing: bool,
-    /// Whether all operators of a step share a table of statistics.
-    pub(super) has_step_tables: bool,
     /// The sink, if it writes a tree of MindSpore's.
     pub(super) mindspore: Option<Arc<MindSporeSink>>,
     /// The device that graphs are said to run on, whatever they say themselves.
@@ -72,7 +70,6 @@ impl Opened {
             failure_dir,
             run,
             is_reducing,
-            has_step_tables,
             mindspore: None,
             device: None,
             has_single_operators,
@@ -101,7 +98,6 @@ impl Opened {
             run,
             // Rows of samples and digests need elements after the operator as well.
             is_reducing: false,
-            has_step_tables: false,
             mindspore: Some(sink),
             device: Some(device),
             has_single_operators: false,
@@ -111,7 +107,7 @@ impl Opened {
 }
 
 fn refused(error: StoreError) -> PyErr {
-    PyOSError::new_err(error.to_string())
+    os_error::of_store(&error)
 }
 
 /// A sink at the first place that is usable. Where files may never come, no directory is made for them

@@ -5,17 +5,33 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
+use super::fork::Generation;
+
 /// Objects that wait for a thread that has the interpreter, to be let go there: a writer's thread must not
 /// wait for the interpreter, whose owner may be waiting for the writer.
-#[derive(Default)]
 pub(super) struct Released {
+    generation: Generation,
     has_any: AtomicBool,
     objects: Mutex<Vec<Py<PyAny>>>,
+}
+
+impl Default for Released {
+    fn default() -> Released {
+        Released {
+            generation: Generation::now(),
+            has_any: AtomicBool::new(false),
+            objects: Mutex::default(),
+        }
+    }
 }
 
 impl Released {
     /// From any thread.
     pub(super) fn push(&self, object: Py<PyAny>) {
+        if self.generation.is_past() {
+            // A writer may have had the lock when the process was forked.
+            return std::mem::forget(object);
+        }
         let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
         objects.push(object);
         self.has_any.store(true, Ordering::Release);
@@ -23,7 +39,7 @@ impl Released {
 
     /// Lets go of what has come together. Costs one look at a flag if that is nothing.
     pub(super) fn empty(&self, _py: Python<'_>) {
-        if !self.has_any.swap(false, Ordering::Acquire) {
+        if self.generation.is_past() || !self.has_any.swap(false, Ordering::Acquire) {
             return;
         }
         let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);

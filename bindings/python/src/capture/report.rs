@@ -57,12 +57,25 @@ pub(super) fn summary<'py>(
     let first = summary.first_non_finite.as_ref();
     let first = first.map(|first| non_finite(py, first)).transpose()?;
     report.set_item("first_non_finite", first)?;
+    let deliberate = &summary.deliberate_infinities;
+    let wanted = PyDict::new(py);
+    wanted.set_item("n_operators", deliberate.n_operators)?;
+    let first = deliberate.first.as_ref();
+    let first = first.map(|first| non_finite(py, first)).transpose()?;
+    wanted.set_item("first", first)?;
+    report.set_item("deliberate_infinities", wanted)?;
     Ok(report)
 }
 
 fn non_finite<'py>(py: Python<'py>, first: &FirstNonFinite) -> PyResult<Bound<'py, PyDict>> {
     let report = PyDict::new(py);
     report.set_item("step", first.step)?;
+    report.set_item("graph", &first.graph)?;
+    report.set_item("module", &*first.call_site.module)?;
+    report.set_item("source", &*first.call_site.source)?;
+    report.set_item("element", first.element)?;
+    report.set_item("value", first.value)?;
+    report.set_item("origin", first.origin.name())?;
     report.set_item("task_id", first.task_id)?;
     report.set_item("op_type", &first.op_type)?;
     report.set_item("op_name", &first.op_name)?;

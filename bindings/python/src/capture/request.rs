@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use opscope_capture::sink::Content;
 use opscope_capture::{FailureDetail, Plan, Purpose, Sides, Steps};
-use opscope_config::dialect::acl;
+use opscope_config::dialect::acl::{self, Mode};
 use opscope_config::{Environment, Issue, Severity, check_nesting};
 use opscope_store::file_format::stats_csv::Columns;
+use opscope_store::visible::visible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -65,7 +66,11 @@ impl Request {
             let errors = issues.iter().filter(|i| i.severity == Severity::Error);
             PyValueError::new_err(errors.map(tell).collect::<Vec<_>>().join("; "))
         })?;
-        let Some(dump) = config.dump else {
+        // Operators outside models alone are none of a graph's.
+        let dump = config
+            .dump
+            .filter(|dump| dump.mode != Mode::SingleOperators);
+        let Some(dump) = dump else {
             return Ok(None);
         };
         if dump.places.is_empty() {
@@ -103,9 +108,14 @@ pub(super) fn check_acl_json(text: &str) -> PyResult<bool> {
 pub(super) fn tell(issue: &Issue) -> String {
     let (item, message) = (&issue.item, &issue.message);
     match item.as_str() {
-        "" => message.clone(),
-        _ => format!("{item}: {message}"),
+        "" => one_line(message),
+        _ => one_line(format_args!("{item}: {message}")),
     }
+}
+
+/// A message for an exception, which ends on a terminal: text from files does nothing there.
+pub(super) fn one_line(message: impl std::fmt::Display) -> String {
+    visible(&message.to_string()).into_owned()
 }
 
 /// Names of purposes, as Python has them.

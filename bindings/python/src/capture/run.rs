@@ -180,6 +180,9 @@ impl Run {
 impl Run {
     /// Keeps whatever goes wrong inside.
     fn guard(&mut self, work: impl FnOnce(&mut Run) -> PyResult<()>) {
+        if self.shared.is_past() {
+            return;
+        }
         let result = catch_unwind(AssertUnwindSafe(|| work(self)));
         match result {
             Ok(Ok(())) => {}
@@ -193,6 +196,9 @@ impl Run {
         let Some(tap) = self.tap.take() else {
             return;
         };
+        if self.shared.is_past() {
+            return;
+        }
         self.home.put_back(tap);
         let executions = &self.shared.executions;
         if executions.end(self.position, state)

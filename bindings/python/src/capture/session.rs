@@ -11,7 +11,7 @@ use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::record::ModelId;
 use opscope_store::run_file::RunFile;
 use opscope_store::tree::own;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
@@ -21,12 +21,14 @@ use super::executions::Executions;
 use super::graph::{Beside, Graph};
 use super::memory::Lender;
 use super::mindspore::{Place, request as mindspore_request};
+use super::names_asked::{AskedNames, Missing};
 use super::opened::Opened;
 use super::report;
 use super::request::{Request, name_of};
 use super::run_record;
 use super::shared::{Shared, tidy};
 use super::watch::Watch;
+use crate::os_error;
 
 /// The CPU.
 const DEVICE: u32 = 0;
@@ -146,7 +148,7 @@ impl Session {
     /// Writes a description of a graph beside the dump.
     fn describe(&self, py: Python<'_>, name: &str, text: &str) -> PyResult<()> {
         let written = py.detach(|| self.write_description(name, text));
-        written.map_err(|error| PyOSError::new_err(error.to_string()))
+        written.map_err(|error| os_error::of_store(&error))
     }
 
     /// Writes a text into the dump's directory, which takes the place of one that is there.
@@ -161,7 +163,7 @@ impl Session {
             self.creator
                 .replace_file(&self.root.join(file_name), &[text.as_bytes()])
         });
-        written.map_err(|error| PyOSError::new_err(error.to_string()))
+        written.map_err(|error| os_error::of_store(&error))
     }
 
     /// What is kept: `values`, `watch`, `overflow`, `exception_brief` and so on.
@@ -192,9 +194,10 @@ impl Session {
     ///
     /// `bodies` are graphs that operators hold, outer ones before those inside; `device` is the number of the
     /// device that most of it runs on, where the session does not say. `constants` are values that are written
-    /// into the graph, and `types` those of which dtype and extents are known, -1 for an extent that is not.
+    /// into the graph, `types` those of which dtype and extents are known, -1 for an extent that is not, and `carried`
+    /// those that bodies are given.
     #[pyo3(signature = (model_name, load, operators, values, bodies=Vec::new(), device=0, constants=Vec::new(),
-                        types=Vec::new()))]
+                        types=Vec::new(), carried=Vec::new()))]
     #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn attach(
         &self,
@@ -206,6 +209,7 @@ impl Session {
         device: u32,
         constants: Vec<usize>,
         types: Vec<(usize, String, Vec<i64>)>,
+        carried: Vec<usize>,
     ) -> PyResult<Graph> {
         let session = self.lock();
         let Some(session) = &*session else {
@@ -213,7 +217,7 @@ impl Session {
         };
         let model = model_id(model_name, load, self.device.unwrap_or(device));
         run_record::note_graph(&self.run, &model.graph_name);
-        let beside = Beside::new(&values, &constants, types);
+        let beside = Beside::new(&values, &constants, types, carried);
         Graph::attach(
             &self.shared,
             session,
@@ -257,6 +261,11 @@ impl Session {
     ) -> PyResult<Eager> {
         let is_single = is_single.unwrap_or(slf.get().has_single_operators);
         Eager::attach(slf.py(), slf.unbind(), describe, choose, is_single)
+    }
+
+    /// Models and operators that the configuration names and nothing has so far, and the models there are.
+    fn missing(&self) -> Missing {
+        self.shared.asked.missing()
     }
 
     /// The counts so far; they add up once the session is finished.
@@ -333,7 +342,9 @@ impl Session {
         options: SessionOptions,
     ) -> PyResult<Session> {
         let purpose = name_of(plan.purpose);
-        let session = opscope_capture::Session::start(plan, opened.sink, options)?;
+        let asked = AskedNames::new(&plan);
+        let session = opscope_capture::Session::start(plan, opened.sink, options)
+            .map_err(|error| os_error::of_chain(&error, "cannot start a writer", None))?;
         let pool = session.pool();
         let creator = || Creator::in_dump(&opened.place, Modes::default());
         let executions = match purpose {
@@ -341,12 +352,15 @@ impl Session {
             // Where nothing is found there is no directory.
             _ => Executions::unwritten(),
         };
-        let sees = (
-            opened.is_reducing,
-            opened.has_step_tables,
-            opened.mindspore.is_some(),
+        let sees = (opened.is_reducing, opened.mindspore.is_some());
+        let shared = Shared::new(
+            lender,
+            pool,
+            executions,
+            sees,
+            options.queue_bytes_max,
+            asked,
         );
-        let shared = Shared::new(lender, pool, executions, sees, options.queue_bytes_max);
         Ok(Session {
             session: Mutex::new(Some(session)),
             shared: Arc::new(shared),

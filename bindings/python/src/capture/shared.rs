@@ -8,7 +8,9 @@ use opscope_capture::Pool;
 use pyo3::prelude::*;
 
 use super::executions::Executions;
+use super::fork::Generation;
 use super::memory::Lender;
+use super::names_asked::AskedNames;
 use super::reason::Reason;
 use super::release::Released;
 
@@ -22,8 +24,6 @@ pub(super) struct Shared {
     pub(super) forms: Option<Py<PyAny>>,
     /// Whether the sink takes numbers only, at once, so that nothing outlives the operator.
     pub(super) is_reducing: bool,
-    /// Whether sums may run through the elements in the order of memory.
-    pub(super) has_free_order: bool,
     /// Whether the sink writes a tensor that several operators have several times, so that it pays to tell it which
     /// ones are the same.
     pub(super) has_identities: bool,
@@ -37,6 +37,9 @@ pub(super) struct Shared {
     is_finished: AtomicBool,
     /// The process that has the writers.
     pid: u32,
+    generation: Generation,
+    /// Names of the plan that nothing has so far.
+    pub(super) asked: AskedNames,
     notes: Mutex<Notes>,
 }
 
@@ -53,8 +56,9 @@ impl Shared {
         (lender, forms): (Lender, Option<Py<PyAny>>),
         pool: Arc<Pool>,
         executions: Executions,
-        (is_reducing, has_free_order, has_identities): (bool, bool, bool),
+        (is_reducing, has_identities): (bool, bool),
         queue_bytes_max: u64,
+        asked: AskedNames,
     ) -> Shared {
         Shared {
             lender,
@@ -63,7 +67,6 @@ impl Shared {
             executions,
             forms,
             is_reducing,
-            has_free_order,
             has_identities,
             queue_bytes_max,
             n_graphs: AtomicU64::new(0),
@@ -71,6 +74,8 @@ impl Shared {
             n_runs_failed: AtomicU64::new(0),
             is_finished: AtomicBool::new(false),
             pid: std::process::id(),
+            generation: Generation::now(),
+            asked,
             notes: Mutex::default(),
         }
     }
@@ -78,6 +83,11 @@ impl Shared {
     /// Whether this is another process than the one that has the writers: a fork of it.
     pub(super) fn is_forked(&self) -> bool {
         std::process::id() != self.pid
+    }
+
+    /// The same as far as Python has told of forks, without a system call.
+    pub(super) fn is_past(&self) -> bool {
+        self.generation.is_past()
     }
 
     /// Whether nothing is taken any more.
@@ -111,5 +121,7 @@ impl Shared {
 
 /// Frees what writers have finished with.
 pub(super) fn tidy(py: Python<'_>, shared: &Shared) {
-    shared.released.empty(py);
+    if !shared.is_past() {
+        shared.released.empty(py);
+    }
 }

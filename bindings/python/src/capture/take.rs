@@ -72,7 +72,7 @@ impl Shared {
     }
 
     /// Asks Python for plain tensors that a tensor of another kind is made of.
-    fn show_parts(
+    pub(super) fn show_parts(
         &self,
         object: &Bound<'_, PyAny>,
         reason: Reason,
@@ -125,8 +125,8 @@ impl Shared {
     ) -> Result<(Tensor, Option<Known>), Reason> {
         let py = object.py();
         let lent = self.lender.look(object)?;
-        if self.is_reducing && (lent.strides.is_none() || self.has_free_order && lent.is_permuted())
-        {
+        let mut memo = None;
+        if self.is_reducing && (lent.strides.is_none() || lent.is_permuted()) {
             // Numbers are taken here and now: the memory is in a cache, torch gets it back at once, and writers
             // would find what the caller or a later operator has written.
             let is_steady = stability != Stability::Operator;
@@ -137,9 +137,16 @@ impl Shared {
             if let Some(known) = found {
                 return Ok((known.tensor(&lent)?, Some(known.again())));
             }
-            if let Some(numbers) = self.numbers(py, &lent, eye.tap) {
-                let known = is_steady.then(|| Known::new(&lent, &numbers));
-                return Ok((numbers, known));
+            match self.numbers(py, &lent, eye.tap) {
+                // Of elements in another order it could not be said which one is not finite.
+                Some(numbers) if lent.strides.is_some() && numbers.non_finite().any() => {}
+                Some(numbers) if !numbers.has_elements() => {
+                    let known = is_steady.then(|| Known::new(&lent, &numbers));
+                    return Ok((numbers, known));
+                }
+                // What is known of them in another order does not hold in row-major order.
+                Some(looked_at) if lent.strides.is_none() => memo = Some(looked_at.memo().clone()),
+                _ => {}
             }
         }
         let (bytes, identity) = match &lent.strides {
@@ -152,6 +159,10 @@ impl Shared {
             }
         };
         let tensor = lent.tensor(bytes)?;
+        // The sink that has had its look wants the elements.
+        if let Some(memo) = memo {
+            return Ok((tensor.with_memo(memo), None));
+        }
         let tensor = match (eye.tap, identity) {
             (Some(tap), None) if self.is_reducing => {
                 detached(py, tensor.n_bytes(), || tap.look(tensor))
@@ -172,14 +183,21 @@ impl Shared {
         (owner, identity)
     }
 
-    /// What the sink needs of the tensor; `None` if that is its elements.
+    /// The tensor after the sink has looked at it where it lies: without elements if the sink has seen
+    /// enough. `None` if there is nothing to look with.
     fn numbers(&self, py: Python<'_>, lent: &Lent<'_, '_>, tap: Option<&Tap>) -> Option<Tensor> {
         let tap = tap?;
         let held = Arc::new(lent.hold(&self.released));
         let tensor = lent.tensor(held).ok()?;
         let n_bytes = tensor.n_bytes();
-        let looked_at = detached(py, n_bytes, || tap.look(tensor));
-        (!looked_at.has_elements()).then_some(looked_at)
+        let is_row_major = lent.strides.is_none();
+        Some(detached(py, n_bytes, || {
+            if is_row_major {
+                tap.look(tensor)
+            } else {
+                tap.look_permuted(tensor)
+            }
+        }))
     }
 
     /// The elements side by side.

@@ -57,7 +57,9 @@ impl Watch {
             operators: &named,
             ..GraphView::default()
         };
-        let (tap, selected) = session.attach_graph(&Arc::new(model), view);
+        let model = Arc::new(model);
+        let (tap, selected) = session.attach_graph(&model, view);
+        shared.asked.note(&model, Some(&selected));
         shared.n_graphs.fetch_add(1, Ordering::Relaxed);
         let role = |operator: &Arc<Operator>| {
             let kept = selected.kept.get(&operator.task_id)?;
@@ -99,16 +101,19 @@ impl Watch {
 
     /// Begins an execution, with nothing watched; false if nothing is kept of it.
     fn begin_step(&mut self, py: Python<'_>, step: u64) -> bool {
-        self.clear(py);
         if self.shared.is_over() {
             return false;
         }
+        self.clear(py);
         self.tap.begin_step(step);
         self.tap.is_active()
     }
 
     /// Ends the execution: nothing is watched any more.
     fn end_step(&mut self, py: Python<'_>) {
+        if self.shared.is_past() {
+            return;
+        }
         py.detach(|| self.tap.end_step());
         self.clear(py);
     }
@@ -142,6 +147,9 @@ impl Watch {
 
     /// Looks at all values. A dictionary for each that changed; the change has a number until `forget`.
     fn look<'py>(&mut self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        if self.shared.is_past() {
+            return Ok(Vec::new());
+        }
         tidy(py, &self.shared);
         self.sweep(py)?;
         let values = &self.values;

@@ -1,7 +1,6 @@
 //! What a model takes and gives.
 
 use opscope_acl::status::INVALID_PARAM;
-use opscope_acl::{Answer, Process};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -219,57 +218,62 @@ fn get_output_data_type(py: Python<'_>, model_desc: Word, index: Word) -> i32 {
     found.unwrap_or(UNDEFINED)
 }
 
-/// aclmdlGetDynamicBatch: a dictionary with `batchCount` and `batch`, and the code. Converted models
-/// list the sizes that they were prepared for; ONNX models take any, so there are none.
+/// aclmdlGetDynamicBatch: a dictionary with `batchCount` and `batch`, the sizes that the model is prepared for, and the
+/// code. There are none without a file of them beside the model.
 #[pyfunction]
 fn get_dynamic_batch(py: Python<'_>, model_desc: Word) -> Described<'_> {
-    none_listed(py, model_desc, "batchCount", "batch")
+    let found = answer(py, |process| process.dynamic_batches(model_desc.0));
+    described(py, found, |dict, sizes| {
+        dict.set_item("batchCount", sizes.len())?;
+        dict.set_item("batch", sizes)
+    })
 }
 
-/// aclmdlGetDynamicHW: a dictionary with `hwCount` and `hw`, and the code. As for `get_dynamic_batch`,
-/// there are none.
+/// aclmdlGetDynamicHW: a dictionary with `hwCount` and `hw`, a list of heights and widths, and the code.
 #[pyfunction]
 fn get_dynamic_hw<'py>(py: Python<'py>, model_desc: Word, _index: Word) -> Described<'py> {
-    none_listed(py, model_desc, "hwCount", "hw")
+    let found = answer(py, |process| process.dynamic_sizes(model_desc.0));
+    described(py, found, |dict, sizes| {
+        dict.set_item("hwCount", sizes.len())?;
+        let sizes: Vec<Vec<u64>> = sizes.into_iter().map(Vec::from).collect();
+        dict.set_item("hw", sizes)
+    })
 }
 
-/// aclmdlGetInputDynamicGearCount: how many sets of extents there are, and the code. As for
-/// `get_dynamic_batch`, there are none.
+/// aclmdlGetInputDynamicGearCount: how many sets of extents the model is prepared for, and the code.
 #[pyfunction]
 fn get_input_dynamic_gear_count(py: Python<'_>, model_desc: Word, _index: Word) -> Pair<usize> {
-    pair(py, |process| check(process, model_desc).map(|()| 0))
+    pair(py, |process| Ok(process.dynamic_dims(model_desc.0)?.len()))
 }
 
-/// aclmdlGetInputDynamicDims: a list of sets of extents, and the code. As for `get_dynamic_batch`, there
-/// are none.
+/// aclmdlGetInputDynamicDims: a list of sets of extents, a dictionary each, and the code. `gear_count` says how many
+/// there is room for.
 #[pyfunction]
 fn get_input_dynamic_dims<'py>(
     py: Python<'py>,
     model_desc: Word,
     _index: Word,
     gear_count: Word,
-) -> Pair<Option<Bound<'py, PyList>>> {
+) -> PyResult<Pair<Option<Bound<'py, PyList>>>> {
     if gear_count.0 > N_GEARS_MAX {
-        return (None, INVALID_PARAM.0);
+        return Ok((None, INVALID_PARAM.0));
     }
-    let status = code(py, |process| check(process, model_desc));
-    (Some(PyList::empty(py)), status)
-}
-
-fn none_listed<'py>(py: Python<'py>, model_desc: Word, count: &str, list: &str) -> Described<'py> {
-    let found = answer(py, |process| check(process, model_desc));
-    described(py, found, |dict, ()| {
-        dict.set_item(count, 0)?;
-        dict.set_item(list, PyList::empty(py))
-    })
-}
-
-fn check(process: &Process, model_desc: Word) -> Answer {
-    if process.is_desc(model_desc.0) {
-        Ok(())
-    } else {
-        Err(INVALID_PARAM)
+    let found = answer(py, |process| {
+        let gears = process.dynamic_dims(model_desc.0)?;
+        if gears.len() > gear_count.0 {
+            return Err(INVALID_PARAM);
+        }
+        Ok(gears)
+    });
+    let (gears, code) = match found {
+        Ok(gears) => (gears, 0),
+        Err(status) => (Vec::new(), status.0),
+    };
+    let list = PyList::empty(py);
+    for gear in &gears {
+        list.append(dims::dict(py, gear)?)?;
     }
+    Ok((Some(list), code))
 }
 
 /// aclmdlGetOpAttr: None if the operator or its attribute is not known.

@@ -1,17 +1,18 @@
 //! Converting dumps to files of other kinds.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use opscope_analysis::convert::{self, OutputKind, Pick, Report, Source};
 use opscope_analysis::default_jobs;
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::zstd::Level;
 use opscope_store::record::Side;
+use opscope_store::{StoreError, regular_file};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use super::error::Described;
-use super::{relayout, work};
+use super::{pairs, relayout, work};
 
 /// Files between two looks at the signals that Python noted.
 const N_FILES_AT_ONCE: usize = 256;
@@ -53,24 +54,17 @@ pub(super) fn convert_files<'py>(
     let options = request.options(py, &paths)?;
     let mut failures: Vec<Described> = Vec::new();
     let mut sources = Vec::new();
+    let mut passed_over = Vec::new();
     for path in paths {
-        std::fs::metadata(&path).map_err(|source| {
-            let action = "read";
-            let path = path.clone();
-            let error = opscope_store::StoreError::Io {
-                action,
-                path,
-                source,
-            };
-            Described::from(&error).raise(py)
-        })?;
-        let (found, errors) = work(py, || convert::sources(&path))?;
-        if found.is_empty() && errors.is_empty() {
+        check_path(&path).map_err(|error| Described::from(&error).raise(py))?;
+        let found = work(py, || convert::sources(&path))?;
+        if found.sources.is_empty() && found.errors.is_empty() {
             let message = format!("`{}` holds no dump files", path.display());
             return Err(Described::nothing(message, path).raise(py));
         }
-        sources.extend(found);
-        failures.extend(errors.iter().map(Described::from));
+        sources.extend(found.sources);
+        passed_over.extend(found.passed_over);
+        failures.extend(found.errors.iter().map(Described::from));
     }
     if let Some((a, b)) = convert::collision(&sources) {
         let (a, b) = (a.path.display(), b.path.display());
@@ -96,7 +90,21 @@ pub(super) fn convert_files<'py>(
     }
     let failures = failures.into_iter().map(|f| f.raise(py).into_value(py));
     result.set_item("failures", failures.collect::<Vec<_>>())?;
+    result.set_item("passed_over", pairs(&passed_over))?;
     Ok(result)
+}
+
+/// Whether a directory or a regular file is at `path`.
+fn check_path(path: &Path) -> Result<(), StoreError> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    let failed = |source| StoreError::Io {
+        action: "read",
+        path: path.to_owned(),
+        source,
+    };
+    regular_file::check(path).map(drop).map_err(failed)
 }
 
 fn run(py: Python<'_>, sources: &[Source], options: &convert::Options) -> PyResult<Report> {

@@ -158,15 +158,22 @@ impl Process {
         self.change_tensor_desc(desc, |desc| desc.origin_dims = dims.to_vec())
     }
 
-    /// `aclSetTensorFormat`.
+    /// `aclSetTensorFormat`: how the elements lie. The format that the description was made with is the
+    /// origin's from then on, unless that was set.
     ///
     /// # Errors
     /// `INVALID_PARAM` for what is no description.
     pub fn set_tensor_format(&self, desc: Handle, format: i32) -> Answer {
-        self.change_tensor_desc(desc, |desc| desc.format = format)
+        self.change_tensor_desc(desc, |desc| {
+            if desc.origin_format == UNDEFINED {
+                desc.origin_format = desc.format;
+            }
+            desc.format = format;
+        })
     }
 
-    /// `aclSetTensorOriginFormat`: noted, and without effect.
+    /// `aclSetTensorOriginFormat`: stands for the format of a description that has none of its own; a
+    /// single operator is refused if both name axes in another order.
     ///
     /// # Errors
     /// `INVALID_PARAM` for what is no description.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use opscope_capture::{Summary, now};
 use opscope_config::dialect::acl::AclDump;
-use opscope_engine::{Engine, GraphKind};
+use opscope_engine::{Engine, GraphKind, TakenEngine};
 use opscope_store::file_format::run_json::{ModelFile, Program, RunRecord, RunState};
 use opscope_store::record::ModelId;
 use opscope_store::run_file::{RunFile, this_host};
@@ -60,6 +60,21 @@ impl Process {
             }
         }
     }
+}
+
+/// Says in the record that another engine ran a model than the one that the process has chosen.
+pub(crate) fn note_engine(run: Option<&RunFile>, taken: Option<&TakenEngine>) {
+    let (Some(run), Some(taken)) = (run, taken) else {
+        return;
+    };
+    run.update(|record| {
+        record.engine = Program {
+            name: taken.engine.name().to_owned(),
+            version: taken.engine.version().map(str::to_owned),
+        };
+        let library = taken.engine.library();
+        record.engine_library = library.map(|path| path.display().to_string());
+    });
 }
 
 /// Adds an execution to the record.

@@ -6,6 +6,7 @@ use opscope_engine::{Dim, LoadedModel, Signature, ValueInfo};
 use opscope_store::record::Operator;
 use opscope_tensor::{DType, Shape, Tensor};
 
+use super::gears::ModelGears;
 use crate::Answer;
 use crate::data_type::{FORMAT_NCHW, FORMAT_ND};
 use crate::process::lock;
@@ -37,7 +38,9 @@ pub(crate) struct Description {
     /// The input with extents, if any extent is open.
     shape_input: Option<Value>,
     pub(super) operators: Vec<Arc<Operator>>,
-    /// Extents of the results of the latest execution.
+    /// What open extents may be, if the model is prepared for some values only.
+    pub(super) gears: Option<ModelGears>,
+    /// Extents of the results of the latest execution, or of the gear that was set since.
     pub(super) latest_outputs: Mutex<Option<Vec<Vec<i64>>>>,
 }
 
@@ -47,6 +50,8 @@ pub(super) struct Value {
     pub(super) short_name: String,
     pub(super) dtype: DType,
     pub(super) dims: Vec<i64>,
+    /// Bytes in the gear in which it is largest, if there are gears.
+    geared_bytes: Option<usize>,
 }
 
 /// A side of a model.
@@ -78,6 +83,7 @@ impl Value {
             short_name,
             dtype: info.dtype,
             dims: dims.unwrap_or_else(|| vec![UNKNOWN_RANK]),
+            geared_bytes: None,
         }
     }
 
@@ -85,8 +91,11 @@ impl Value {
         self.dims.iter().any(|&n| n < 0)
     }
 
-    /// Bytes; 0 if they are not known.
+    /// Bytes, of the largest gear if there are gears; 0 if they are not known.
     pub(super) fn size(&self) -> usize {
+        if let Some(n_bytes) = self.geared_bytes {
+            return n_bytes;
+        }
         let dims: Option<Vec<usize>> = self.dims.iter().map(|&n| usize::try_from(n).ok()).collect();
         let shape = dims.and_then(|dims| Shape::new(dims).ok());
         shape.map_or(0, |shape| shape.n_bytes(self.dtype).unwrap_or(0))
@@ -111,6 +120,7 @@ impl Description {
         signature: &Signature,
         outputs: &[ValueInfo],
         operators: Vec<Arc<Operator>>,
+        gears: Option<ModelGears>,
     ) -> Description {
         let values = |infos: &[ValueInfo], side: &str| -> Vec<Value> {
             let infos = infos.iter().enumerate();
@@ -118,19 +128,38 @@ impl Description {
                 .map(|(i, info)| Value::new(info, model_id, side, i))
                 .collect()
         };
-        let inputs = values(&signature.inputs, "input");
-        let n_axes: usize = inputs.iter().map(|value| value.dims.len()).sum();
+        let mut inputs = values(&signature.inputs, "input");
+        let mut outputs = values(outputs, "output");
+        if let Some(gears) = &gears {
+            for (i, input) in inputs.iter_mut().enumerate() {
+                input.dims = gears.input_dims(i).to_vec();
+                input.geared_bytes = Some(gears.input_bytes(i, input.dtype));
+            }
+            for (i, output) in outputs.iter_mut().enumerate() {
+                let Some((dtype, dims, n_bytes)) = gears.output(i) else {
+                    continue;
+                };
+                (output.dtype, output.dims) = (dtype, dims.to_vec());
+                output.geared_bytes = Some(n_bytes);
+            }
+        }
+        let n_axes: usize = match &gears {
+            Some(gears) => gears.n_values(),
+            None => inputs.iter().map(|value| value.dims.len()).sum(),
+        };
         let shape_input = inputs.iter().any(Value::is_open).then(|| Value {
             name: SHAPE_INPUT.to_owned(),
             short_name: SHAPE_INPUT.to_owned(),
             dtype: DType::I64,
             dims: vec![i64::try_from(n_axes).unwrap_or(i64::MAX)],
+            geared_bytes: None,
         });
         Description {
             inputs,
-            outputs: values(outputs, "output"),
+            outputs,
             shape_input,
             operators,
+            gears,
             latest_outputs: Mutex::default(),
         }
     }
@@ -142,6 +171,18 @@ impl Description {
 
     pub(crate) fn n_inputs(&self) -> usize {
         self.inputs.len()
+    }
+
+    /// How many inputs a program counts: a model with gears has one more, as the vendor's converter makes it.
+    pub(super) fn n_counted_inputs(&self) -> usize {
+        self.inputs.len() + usize::from(self.gears.is_some())
+    }
+
+    /// Notes the extents of the results in a gear.
+    pub(super) fn note_gear(&self, gear: usize) {
+        if let Some(gears) = &self.gears {
+            *lock(&self.latest_outputs) = Some(gears.output_dims(gear));
+        }
     }
 
     /// Bytes of an output; 0 if they are not known before it is computed.

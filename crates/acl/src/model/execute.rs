@@ -12,7 +12,7 @@ use super::shapes::{self, Given};
 use super::{Model, Running};
 use crate::data::{Buffer, Entry, Gear, TensorDesc};
 use crate::data_type::{self, FORMAT_ND};
-use crate::dump::note_execution;
+use crate::dump::{note_engine, note_execution};
 use crate::handle::Handle;
 use crate::process::lock;
 use crate::status::{FEATURE_UNSUPPORTED, GE_PARAM_INVALID, INVALID_PARAM};
@@ -20,6 +20,9 @@ use crate::{Answer, Process, Status};
 
 /// A buffer may be this many bytes shorter than its tensor, as the vendor's executor allows.
 const N_BYTES_SHORT_MAX: usize = 64;
+
+/// Why tensors are missing in a dump that was written.
+const NOT_SHOWN: &str = "the engine does not show values of their kind";
 
 /// A buffer of a dataset, looked up.
 struct Slot {
@@ -157,8 +160,15 @@ impl Process {
                 dims: slot.dims.clone(),
             })
             .collect();
-        let shapes = shapes::resolve(declared, &given, inputs.gear.as_ref())
-            .map_err(|reason| self.unfit(&reason))?;
+        let gear = inputs.gear.as_ref();
+        let shapes = match &model.description.gears {
+            Some(gears) => {
+                let described: Vec<_> = given.into_iter().map(|given| given.dims).collect();
+                gears.shapes(gear, &described)
+            }
+            None => shapes::resolve(declared, &given, gear),
+        };
+        let shapes = shapes.map_err(|reason| self.unfit(&reason))?;
         let slots = inputs.slots.iter().enumerate();
         let inputs = slots.zip(declared.iter().zip(shapes));
         inputs
@@ -284,6 +294,8 @@ impl Process {
         }
         let registered = lock(&model.registration).current();
         let registered = registered.filter(|(plan, _)| plan.steps.contains(step));
+        let registered =
+            registered.filter(|(plan, _)| self.can_follow(model, &mut running, plan.purpose));
         let values = registered.and_then(|(plan, settings)| {
             let sink = self.dump_sink(&settings)?;
             let run = Some(settings.run.clone());
@@ -294,12 +306,33 @@ impl Process {
             Some(values) => (Some(values), failures),
             None => (failures, None),
         };
+        let is_captured = first.is_some();
         let result = self.run_captured(model, &mut running, step, inputs, first);
         if let (Err(EngineError::Operator { .. }), Some(failures)) = (&result, second) {
             // One run shows its operators to one dump only: the failing run is repeated for the other.
             let _ = self.run_captured(model, &mut running, step, inputs, Some(failures));
         }
+        let result = match result {
+            Err(error) if is_captured => self.run_without(&mut running, inputs, error),
+            result => result,
+        };
         self.end_run(&running, result)
+    }
+
+    /// Runs a model once more that failed under a dump. If it goes well without, the dump was the reason, and
+    /// the program gets the results.
+    fn run_without(
+        &self,
+        running: &mut Running,
+        inputs: &[Tensor],
+        error: EngineError,
+    ) -> Result<Vec<Tensor>, EngineError> {
+        let Ok(results) = run_guarded(&mut *running.engine, inputs, None) else {
+            return Err(error);
+        };
+        let text = format!("the model runs without it only: {error}");
+        self.tell_once(running, &text);
+        Ok(results)
     }
 
     /// Tells the program of a failure.
@@ -347,7 +380,15 @@ impl Process {
         drop(tap);
         let summary = session.finish();
         note_execution(run.as_deref(), &model.id, &summary);
+        note_engine(run.as_deref(), running.taken.as_ref());
         self.check_written(&summary);
+        let n_not_shown = summary.counters.dropped.n_not_shown;
+        if n_not_shown > 0 && result.is_ok() && running.told.insert(NOT_SHOWN.to_owned()) {
+            let name = &model.id.file_stem;
+            self.log.warning(format_args!(
+                "model `{name}`: {n_not_shown} tensors of an execution are not dumped: {NOT_SHOWN}"
+            ));
+        }
         result
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::Answer;
 use crate::Process;
-use crate::data::Gear;
+use crate::data::{Buffer, Gear};
 use crate::handle::Handle;
-use crate::status::{GE_PARAM_INVALID, INVALID_PARAM};
+use crate::status::{GE_DYNAMIC_INPUT_LENGTH_INVALID, GE_PARAM_INVALID, INVALID_PARAM};
 
 impl Process {
     /// `aclmdlSetDynamicBatchSize`: `n` stands for the first axis of every input where it is open, in
@@ -12,7 +12,10 @@ impl Process {
     ///
     /// # Errors
     /// `INVALID_PARAM` for 0, for what is no dataset, and if there is no buffer at `index` or it has
-    /// no address; `GE_EXEC_MODEL_ID_INVALID`; `GE_PARAM_INVALID` for a model without open extents.
+    /// no address; `GE_EXEC_MODEL_ID_INVALID`; `GE_PARAM_INVALID` for a model without open extents. For a
+    /// model with gears also `INVALID_PARAM` for another index than that of `ascend_mbatch_shape_data`,
+    /// `GE_DYNAMIC_INPUT_LENGTH_INVALID` for a buffer there that is too short or the wrong number of
+    /// extents, `GE_DYNAMIC_BATCH_SIZE_INVALID` for what is no gear.
     pub fn set_dynamic_batch_size(
         &self,
         model_id: u32,
@@ -66,18 +69,19 @@ impl Process {
         let description = self.model(model_id)?.description.clone();
         let mut objects = self.objects();
         let dataset = objects.datasets.get(inputs).ok_or(INVALID_PARAM)?;
-        match dataset.entries.get(index) {
+        let buffer = match dataset.entries.get(index) {
             Some(entry) => {
                 let buffer = objects.buffers.get(entry.buffer).ok_or(INVALID_PARAM)?;
                 if buffer.address == 0 {
                     return Err(INVALID_PARAM);
                 }
+                Some(*buffer)
             }
             // Where the program has no buffer for the input that stands for the extents, none is
             // needed.
-            None if index == description.n_inputs() => {}
+            None if index == description.n_inputs() => None,
             None => return Err(INVALID_PARAM),
-        }
+        };
         if !description.is_dynamic() {
             let placeholders = [
                 &model_id.to_string(),
@@ -86,9 +90,34 @@ impl Process {
             ];
             return Err(self.refuse(GE_PARAM_INVALID, "EH0001", &placeholders));
         }
+        if let Some(gears) = &description.gears {
+            if index != description.n_inputs() {
+                let reason = "expected the index of `ascend_mbatch_shape_data`";
+                let placeholders = [&index.to_string(), "index", reason];
+                return Err(self.refuse(INVALID_PARAM, "EH0001", &placeholders));
+            }
+            self.check_gear_buffer(buffer, gears.n_values() * size_of::<u64>())?;
+            let found = gears
+                .find(&gear)
+                .map_err(|(status, reason)| self.inner_error(status, &reason))?;
+            description.note_gear(found);
+        }
         if let Some(dataset) = objects.datasets.get_mut(inputs) {
             dataset.gear = Some(gear);
         }
         Ok(())
+    }
+
+    fn check_gear_buffer(&self, buffer: Option<Buffer>, n_needed: usize) -> Answer {
+        match buffer {
+            Some(buffer) if buffer.size < n_needed => {
+                let text = format!(
+                    "`ascend_mbatch_shape_data` takes {n_needed} bytes, its buffer has {}",
+                    buffer.size
+                );
+                Err(self.inner_error(GE_DYNAMIC_INPUT_LENGTH_INVALID, &text))
+            }
+            _ => Ok(()),
+        }
     }
 }

@@ -3,10 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use opscope_capture::Purpose;
 use opscope_engine::ModelSource;
 
 use super::check_bytes;
 use super::description::{Description, Dims, Value, Which, dims_of, outputs};
+use super::gears::ModelGears;
 use crate::data_type::{self, UNDEFINED};
 use crate::handle::Handle;
 use crate::process::lock;
@@ -63,10 +65,15 @@ impl Process {
     fn describe(&self, desc: Handle, source: ModelSource<'_>) -> Answer {
         self.check_desc(desc)?;
         self.check_executor("a model's description was asked for")?;
-        let mut engine = self.load_engine(source)?;
+        let file = match source {
+            ModelSource::File(path) | ModelSource::Part { path, .. } => Some(path),
+            ModelSource::Memory(_) => None,
+        };
+        let mut engine = self.load_engine(source, Purpose::Values)?.model;
+        let gears = self.gears(file, engine.signature())?;
         let outputs = outputs(&mut *engine);
         let operators = engine.operators().to_vec();
-        let description = Description::new(None, engine.signature(), &outputs, operators);
+        let description = Description::new(None, engine.signature(), &outputs, operators, gears);
         self.fill(desc, Arc::new(description))
     }
 
@@ -98,9 +105,11 @@ impl Process {
         self.description(desc)?.value(which, index).map(read)
     }
 
-    /// `aclmdlGetNumInputs`; 0 for what is no filled description.
+    /// `aclmdlGetNumInputs`; 0 for what is no filled description. A model with gears has one more,
+    /// `ascend_mbatch_shape_data`.
     pub fn n_inputs(&self, desc: Handle) -> usize {
-        self.description(desc).map_or(0, |known| known.inputs.len())
+        self.description(desc)
+            .map_or(0, |known| known.n_counted_inputs())
     }
 
     /// `aclmdlGetNumOutputs`; 0 for what is no filled description.
@@ -109,7 +118,8 @@ impl Process {
             .map_or(0, |known| known.outputs.len())
     }
 
-    /// `aclmdlGetInputSizeByIndex`: bytes; 0 if there is no such input, or an extent is open.
+    /// `aclmdlGetInputSizeByIndex`: bytes, in the gear in which they are most; 0 if there is no such input, or an
+    /// extent is open and the model has no gears.
     pub fn input_size(&self, desc: Handle, index: usize) -> usize {
         self.value(desc, Which::Input, index, Value::size)
             .unwrap_or(0)
@@ -167,9 +177,61 @@ impl Process {
     /// # Errors
     /// As for [`Process::input_dims`].
     pub fn input_dims_range(&self, desc: Handle, index: usize) -> Answer<Vec<(i64, i64)>> {
+        let description = self.description(desc).ok_or(INVALID_PARAM)?;
+        if let Some(gears) = &description.gears
+            && index < description.inputs.len()
+        {
+            return Ok(gears.input_range(index));
+        }
         let range = |n: i64| if n < 0 { (1, -1) } else { (n, n) };
         let dims = self.input_dims(desc, index)?.dims;
         Ok(dims.into_iter().map(range).collect())
+    }
+
+    /// `aclmdlGetDynamicBatch`: the batches that the model is prepared for; none without gears of the kind.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for what is no filled description.
+    pub fn dynamic_batches(&self, desc: Handle) -> Answer<Vec<u64>> {
+        self.with_gears(desc, ModelGears::batches)
+    }
+
+    /// `aclmdlGetDynamicHW`: heights and widths, likewise.
+    ///
+    /// # Errors
+    /// As for [`Process::dynamic_batches`].
+    pub fn dynamic_sizes(&self, desc: Handle) -> Answer<Vec<[u64; 2]>> {
+        self.with_gears(desc, ModelGears::sizes)
+    }
+
+    /// `aclmdlGetInputDynamicGearCount` and `aclmdlGetInputDynamicDims`: extents of all inputs, one after the other,
+    /// likewise.
+    ///
+    /// # Errors
+    /// As for [`Process::dynamic_batches`].
+    pub fn dynamic_dims(&self, desc: Handle) -> Answer<Vec<Dims>> {
+        let dims = |gears: &ModelGears| {
+            let gears = gears.dims().into_iter();
+            let name = String::new();
+            gears
+                .map(|dims| Dims {
+                    name: name.clone(),
+                    dims,
+                })
+                .collect()
+        };
+        self.with_gears(desc, dims)
+    }
+
+    fn with_gears<T>(
+        &self,
+        desc: Handle,
+        read: impl FnOnce(&ModelGears) -> Vec<T>,
+    ) -> Answer<Vec<T>> {
+        self.check_desc(desc)?;
+        let description = self.description(desc);
+        let gears = description.as_ref().and_then(|known| known.gears.as_ref());
+        Ok(gears.map_or(Vec::new(), read))
     }
 
     /// `aclmdlGetInputNameByIndex`.

@@ -4,24 +4,28 @@ use std::sync::{Arc, Mutex};
 
 use opscope_capture::overflow::Overflow;
 use opscope_capture::{
-    Failure, ModelSelection, OperatorSelection, Plan, Session, SessionOptions, Sink, SinkError,
-    Steps, Written,
+    Exclusion, Failure, ModelSelection, OperatorSelection, Plan, Purpose, Session, SessionOptions,
+    Sink, SinkError, Steps, Written,
 };
-use opscope_engine::single_operator::{Operand, SingleOperator};
-use opscope_engine::{Dim, EngineError, LoadOptions, LoadedModel, ModelSource};
+use opscope_engine::single_operator::{Operand, OperatorError, SingleOperator, numbered_name};
+use opscope_engine::{
+    Dim, EngineError, LoadOptions, LoadedModel, ModelSource, TakenEngine, TakenModel,
+};
+use opscope_store::file_format::dump_data::layout_from_code;
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_store::tree::acl::UNKNOWN_ID;
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, Layout, Tensor};
 
 use super::Prepared;
 use crate::data::{Buffer, TensorDesc};
 use crate::data_type::{self, UNDEFINED};
-use crate::dump::note_execution;
+use crate::dump::{note_engine, note_execution};
 use crate::handle::Handle;
 use crate::model::{Capture, run_guarded};
+use crate::process::lock;
 use crate::status::{
-    GE_PARAM_INVALID, INVALID_PARAM, OP_ATTR_NOT_MATCH, OP_LOAD_FAILED, OP_NOT_FOUND, UNINITIALIZE,
-    UNSUPPORTED_DATA_TYPE,
+    FORMAT_NOT_MATCH, GE_PARAM_INVALID, INVALID_PARAM, OP_ATTR_NOT_MATCH, OP_LOAD_FAILED,
+    OP_NOT_FOUND, UNINITIALIZE, UNSUPPORTED_DATA_TYPE,
 };
 use crate::{Answer, Process};
 
@@ -64,31 +68,39 @@ impl Process {
         drop(objects);
         let operator = SingleOperator {
             op_type: op_type.to_owned(),
-            op_name: String::new(),
+            // Each execution has a name of its own.
+            op_name: op_type.to_owned(),
             opset: opscope_engine::single_operator::OPSET_DEFAULT,
             inputs: self.operands("x", &inputs, true)?,
             outputs: self.operands("y", &outputs, false)?,
             attributes,
         };
-        let bytes = operator
-            .to_onnx()
-            .map_err(|error| self.inner_error(OP_ATTR_NOT_MATCH, &error.to_string()))?;
-        let source = ModelSource::Memory(&bytes);
+        let operator = operator.for_engine().map_err(|error| {
+            let status = match error {
+                OperatorError::Format { .. } => FORMAT_NOT_MATCH,
+                _ => OP_ATTR_NOT_MATCH,
+            };
+            self.inner_error(status, &error.to_string())
+        })?;
+        let source = ModelSource::Memory(operator.bytes());
         let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let engine = self
-            .engine
-            .load(source, &LoadOptions::with_threads(n_threads))
-            .map_err(|error| {
-                let status = match error {
-                    EngineError::Unsupported { .. } => OP_NOT_FOUND,
-                    _ => OP_LOAD_FAILED,
-                };
-                self.inner_error(status, &error.to_string())
-            })?;
+        let options = LoadOptions::with_threads(n_threads);
+        let loaded = self.engine.load_for(source, &options, Purpose::Values);
+        let TakenModel { model, taken } = loaded.map_err(|error| {
+            let status = match error {
+                EngineError::Unsupported { .. } => OP_NOT_FOUND,
+                _ => OP_LOAD_FAILED,
+            };
+            self.inner_error(status, &error.to_string())
+        })?;
+        let is_changed = operator.is_changed();
         Ok(Prepared {
+            op_type: op_type.to_owned(),
             inputs,
             outputs,
-            engine: Mutex::new(engine),
+            is_changed,
+            taken,
+            operator: Mutex::new(operator.around(model)),
         })
     }
 
@@ -119,9 +131,27 @@ impl Process {
                 dtype,
                 dims,
                 constant: self.constant(desc, dtype)?,
+                layout: self.layout(desc.format)?,
+                origin_layout: match desc.origin_format {
+                    UNDEFINED => None,
+                    format => Some(self.layout(format)?),
+                },
             }))
         };
         descs.iter().enumerate().map(operand).collect()
+    }
+
+    /// What a number of `aclFormat` says of axes; the undefined one says nothing.
+    fn layout(&self, format: i32) -> Answer<Layout> {
+        if format == UNDEFINED {
+            return Ok(Layout::Nd);
+        }
+        let known = u32::try_from(format).ok().and_then(layout_from_code);
+        known.ok_or_else(|| {
+            let reason = "expected a format that names plain axes, such as NCHW, NHWC or ND";
+            let placeholders = [&format.to_string(), "format", reason];
+            self.refuse(FORMAT_NOT_MATCH, "EH0001", &placeholders)
+        })
     }
 
     fn input_shape(&self, desc: &TensorDesc) -> Answer<opscope_tensor::Shape> {
@@ -167,11 +197,15 @@ impl Process {
                 tensors.push(self.read_operand(desc, buffer)?);
             }
         }
-        let mut engine = prepared.engine();
-        let results = self.run_alone(&mut **engine, &tensors).map_err(|error| {
-            self.call_exception_callback(engine.operators(), &error);
-            self.engine_error(&error)
-        })?;
+        let mut operator = prepared.operator();
+        operator.rename(&self.next_name(&prepared.op_type));
+        let taken = prepared.taken.as_ref();
+        let results = self
+            .run_alone(&mut *operator, &tensors, taken)
+            .map_err(|error| {
+                self.call_exception_callback(operator.operators(), &error);
+                self.engine_error(&error)
+            })?;
         let present = prepared.outputs.iter().enumerate();
         let present = present.filter(|(_, desc)| desc.data_type != UNDEFINED);
         for ((i, desc), result) in present.zip(&results) {
@@ -180,9 +214,33 @@ impl Process {
                 let text = format!("output {i} is {found}, described as type {said}");
                 return Err(self.inner_error(GE_PARAM_INVALID, &text));
             }
+            if prepared.is_changed {
+                self.check_shape(i, desc, result)?;
+            }
             self.check_buffer_and_write(i, outputs[i], output_buffers[i], result.bytes())?;
         }
         Ok(())
+    }
+
+    /// The name of the execution that begins now: the type, and how many of that type there were before,
+    /// dumped or not.
+    fn next_name(&self, op_type: &str) -> String {
+        let mut counts = lock(&self.op_counts);
+        let count = counts.entry(op_type.to_owned()).or_default();
+        let name = numbered_name(op_type, *count);
+        *count += 1;
+        name
+    }
+
+    /// A result whose axes were reordered has to have the extents that the program described.
+    fn check_shape(&self, index: usize, desc: &TensorDesc, result: &Tensor) -> Answer {
+        let found = result.shape();
+        if desc.shape().is_none_or(|described| described == *found) {
+            return Ok(());
+        }
+        let (found, described) = (found.dims(), &desc.dims);
+        let text = format!("output {index} has the extents {found:?}, described as {described:?}");
+        Err(self.inner_error(GE_PARAM_INVALID, &text))
     }
 
     fn read_operand(&self, desc: &TensorDesc, buffer: Buffer) -> Answer<Tensor> {
@@ -210,6 +268,7 @@ impl Process {
         &self,
         engine: &mut dyn LoadedModel,
         inputs: &[Tensor],
+        taken: Option<&TakenEngine>,
     ) -> Result<Vec<Tensor>, EngineError> {
         if !self.is_dump_enabled() {
             return self.run_captured_alone(engine, inputs, None);
@@ -217,12 +276,15 @@ impl Process {
         let values = self.single_operator_dump().and_then(|settings| {
             let plan = Plan {
                 models: ModelSelection::Every(OperatorSelection::every()),
+                // Whatever leaves no file within a graph is asked for when it is called by itself.
+                excluded: with_slots(&settings.plan.excluded),
                 // Steps count executions of a model, and graph inputs belong to one.
                 steps: Steps::every(),
                 has_graph_inputs: false,
                 ..settings.plan.clone()
             };
             let sink = self.dump_sink(&settings)?;
+            note_engine(Some(&settings.run), taken);
             let run = Some(settings.run.clone());
             Some(Capture { plan, sink, run })
         });
@@ -231,11 +293,22 @@ impl Process {
             Some(values) => (Some(values), failures),
             None => (failures, None),
         };
+        let is_captured = first.is_some();
         let result = self.run_captured_alone(engine, inputs, first);
         if let (Err(EngineError::Operator { .. }), Some(failures)) = (&result, second) {
             let _ = self.run_captured_alone(engine, inputs, Some(failures));
         }
-        result
+        match result {
+            Err(error) if is_captured => match run_guarded(engine, inputs, None) {
+                // The dump was the reason.
+                Ok(results) => {
+                    self.dump_failed(&format!("the operator runs without it only: {error}"));
+                    Ok(results)
+                }
+                Err(_) => Err(error),
+            },
+            result => result,
+        }
     }
 
     fn run_captured_alone(
@@ -267,6 +340,14 @@ impl Process {
         self.check_written(&summary);
         result
     }
+}
+
+/// The exclusions that leave single tensors out.
+fn with_slots(excluded: &[Exclusion]) -> Vec<Exclusion> {
+    let of_tensors = excluded
+        .iter()
+        .filter(|exclusion| exclusion.slots.is_some());
+    of_tensors.cloned().collect()
 }
 
 /// A sink for operators that have no place in a model: their task is not known.

@@ -46,6 +46,7 @@ pub(super) fn catalogue(mut listing: Listing, n_threads: usize, is_single: bool)
     });
     let mut catalogue = Catalogue {
         errors: listing.errors,
+        passed_over: listing.passed_over,
         ..Catalogue::default()
     };
     let tables = tables(&entries, &contents);
@@ -99,7 +100,13 @@ pub(super) fn result_name(entry: &Entry) -> Option<ResultName> {
 }
 
 fn read(entry: &Entry) -> Result<Content, StoreError> {
-    if let Some(table) = stats_csv::read_file(&entry.path)? {
+    if is_table(entry) && entry.name.is_some() {
+        return stats_csv::read_file(&entry.path).map(Content::Table);
+    }
+    if entry.name.is_none()
+        && stats_csv::may_be_table(&entry.real_name)
+        && let Some(table) = stats_csv::read_if_table(&entry.path)?
+    {
         return Ok(Content::Table(table));
     }
     Head::read(&entry.path, &entry.real_name).map(Content::Tensors)
@@ -226,7 +233,10 @@ fn of_head<'a>(
 }
 
 /// The row about a tensor.
-fn row_of(table: &Table, (side, index): (opscope_store::record::Side, u32)) -> Option<usize> {
+pub(super) fn row_of(
+    table: &Table,
+    (side, index): (opscope_store::record::Side, u32),
+) -> Option<usize> {
     (0..table.rows.len()).find(|&row| {
         let subject = table.subject(row);
         subject.is_some_and(|subject| (subject.side, subject.index) == (side, index))
@@ -249,7 +259,7 @@ fn of_table<'a>(entry: &'a Entry, table: &'a Table) -> impl Iterator<Item = Item
     })
 }
 
-fn statistics(table: &Table, row: usize) -> Vec<(String, Option<String>)> {
+pub(super) fn statistics(table: &Table, row: usize) -> Vec<(String, Option<String>)> {
     let cells = table.statistics(row);
     cells
         .map(|(column, cell)| {

@@ -1,20 +1,28 @@
 //! Dumps of MindSpore.
 
+use std::collections::HashMap;
+use std::path::Path;
+
 use opscope_store::StoreError;
+use opscope_store::dump::Listing;
 use opscope_store::dump::mindspore::{
     FileName, MindSporeDump, OperatorRun, RunKind, Slot, TensorFile,
 };
+use opscope_store::file_format::stats_csv::{self, Table};
 use opscope_store::file_format::{ms_dtype, op_debug};
 use opscope_tensor::convert::dtype::numpy_dtype;
 
+use super::acl::{row_of, statistics};
 use super::{Catalogue, ElementsPlace, Item, ItemKind, side_of};
 use crate::job;
 use crate::tensor_file::Head;
 
-pub(super) fn catalogue(dump: MindSporeDump, n_threads: usize) -> Catalogue {
+pub(super) fn catalogue(mut dump: MindSporeDump, n_threads: usize) -> Catalogue {
     let heads = job::map(&dump.files, n_threads, |file| {
         Head::read(&file.path, &file.real_name)
     });
+    let mut errors = std::mem::take(&mut dump.errors);
+    let tables = tables_beside_files(&mut dump, &mut errors);
     let mut items = Vec::new();
     for run in &dump.records {
         for slot in &run.slots {
@@ -22,17 +30,64 @@ pub(super) fn catalogue(dump: MindSporeDump, n_threads: usize) -> Catalogue {
         }
         for &index in &run.dump_files {
             if let (Some(file), Some(head)) = (dump.files.get(index), heads.get(index)) {
-                items.extend(of_dump_file(run, file, head));
+                let of_file = of_dump_file(run, file, head);
+                items.extend(of_file.into_iter().map(|item| match tables.get(&index) {
+                    Some(table) => with_statistics(item, table),
+                    None => item,
+                }));
             }
         }
     }
-    let mut errors = dump.errors;
     errors.extend(heads.into_iter().filter_map(Result::err));
+    // Tables of the runtime below MindSpore that describe tensors which are not in the dump.
+    let listing = Listing {
+        tables: dump.runtime_tables,
+        step_tables: dump.step_tables,
+        ..Listing::default()
+    };
+    let of_runtime = super::acl::catalogue(listing, n_threads, false);
+    items.extend(of_runtime.items);
+    errors.extend(of_runtime.errors);
     Catalogue {
         items,
         graphs: dump.graphs,
+        passed_over: dump.passed_over,
         errors,
     }
+}
+
+/// Takes the runtime's tables that lie beside the files whose tensors they describe; they go by the files' positions.
+fn tables_beside_files(
+    dump: &mut MindSporeDump,
+    errors: &mut Vec<StoreError>,
+) -> HashMap<usize, Table> {
+    let files = dump.files.iter().enumerate();
+    let by_name: HashMap<(Option<&Path>, String), usize> = files
+        .map(|(index, file)| {
+            let name = format!("{}{}", file.real_name, stats_csv::FILE_NAME_SUFFIX);
+            ((file.path.parent(), name), index)
+        })
+        .collect();
+    let mut tables = HashMap::new();
+    dump.runtime_tables.retain(|entry| {
+        let key = (entry.path.parent(), entry.real_name.clone());
+        let Some(&index) = by_name.get(&key) else {
+            return true;
+        };
+        match stats_csv::read_file(&entry.path) {
+            Ok(table) => drop(tables.insert(index, table)),
+            Err(error) => errors.push(error),
+        }
+        false
+    });
+    tables
+}
+
+fn with_statistics(mut item: Item, table: &Table) -> Item {
+    if let Some(row) = item.slot.and_then(|slot| row_of(table, slot)) {
+        item.statistics = statistics(table, row);
+    }
+    item
 }
 
 /// What is known of an execution without its files.
@@ -123,8 +178,13 @@ fn of_dump_file(
     let mut of_file = of_run(run);
     of_file.take_file(file, head);
     let Ok(head) = head else {
-        return vec![of_file];
+        // What may hold anything is told of among the problems alone.
+        let is_named = file.name != FileName::Foreign;
+        return is_named.then_some(of_file).into_iter().collect();
     };
+    if !head.op_name.is_empty() && file.name == FileName::Foreign {
+        of_file.op_name.clone_from(&head.op_name);
+    }
     if head.holds_records || op_debug::is_record_name(&file.real_name) {
         of_file.kind = ItemKind::OverflowRecord;
     }
@@ -157,7 +217,7 @@ impl Item {
                 self.stream_id = name.stream_id;
                 self.timestamp = name.timestamp.parse().ok();
             }
-            FileName::Unknown => {}
+            FileName::Unknown | FileName::Foreign => {}
         }
         let tensor = head.as_ref().ok().and_then(|head| head.tensors.first());
         if let Some((_, _, entry)) = tensor {

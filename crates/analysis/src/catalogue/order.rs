@@ -1,6 +1,7 @@
 //! The order of execution of a listing's files.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
 use opscope_store::dump::Entry;
@@ -48,25 +49,23 @@ pub(super) fn by_execution(entries: Vec<Entry>) -> Vec<Entry> {
 /// Takes the earliest of the loads' next steps, again and again.
 fn merge(groups: Vec<Group>, ordered: &mut Vec<Entry>) {
     let mut loads: Vec<VecDeque<Group>> = Vec::new();
+    let mut of_dir: HashMap<PathBuf, usize> = HashMap::new();
     for group in groups {
-        let is_same = |load: &&mut VecDeque<Group>| {
-            load.front()
-                .is_some_and(|first| first.load_dir == group.load_dir)
-        };
-        match loads.iter_mut().find(is_same) {
-            Some(load) => load.push_back(group),
-            None => loads.push(VecDeque::from([group])),
-        }
+        let load = *of_dir.entry(group.load_dir.clone()).or_insert_with(|| {
+            loads.push(VecDeque::new());
+            loads.len() - 1
+        });
+        loads[load].push_back(group);
     }
-    let next = |loads: &[VecDeque<Group>]| {
-        let fronts = loads.iter().enumerate();
-        fronts
-            .filter_map(|(i, load)| Some((load.front()?.first_time, i)))
-            .min()
+    let front = |loads: &[VecDeque<Group>], i: usize| {
+        let first = loads[i].front();
+        first.map(|group| Reverse((group.first_time, i)))
     };
-    while let Some((_, i)) = next(&loads) {
-        let group = loads.get_mut(i).and_then(VecDeque::pop_front);
+    let mut fronts: BinaryHeap<_> = (0..loads.len()).filter_map(|i| front(&loads, i)).collect();
+    while let Some(Reverse((_, i))) = fronts.pop() {
+        let group = loads[i].pop_front();
         ordered.extend(group.into_iter().flat_map(|group| group.entries));
+        fronts.extend(front(&loads, i));
     }
 }
 

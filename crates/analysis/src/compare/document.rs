@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use opscope_store::regular_file;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 
@@ -49,7 +50,7 @@ pub fn read_document<T: DeserializeOwned>(path: &Path) -> Result<T, DocumentErro
         path: path.to_owned(),
         source,
     };
-    let file = std::fs::File::open(path).map_err(failed)?;
+    let (file, _) = regular_file::open(path).map_err(failed)?;
     let mut text = String::new();
     let read = file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text);
     if read.map_err(failed)? as u64 > FILE_BYTES_MAX {

@@ -3,7 +3,7 @@
 //! Dumps seldom say how operators are connected. A saved result has extremes, mean, deviation and norm of
 //! every tensor, and two tensors that agree in all of these bit for bit are the same for all that matters here.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::result::{Comparison, OperatorResult, SlotResult};
 use super::verdict::is_output_slot;
@@ -57,6 +57,10 @@ impl Flow {
         for (i, operator) in comparison.operators.iter().enumerate() {
             let keys: Vec<[Option<Key>; 3]> = keys_of(operator);
             let is_output = |k: usize| is_output_slot(&operator.slots[k]);
+            let outputs: HashSet<&[Option<Key>]> = (0..keys.len())
+                .filter(|&k| is_output(k))
+                .map(|k| &keys[k][1..])
+                .collect();
             let sources = keys.iter().enumerate().map(|(k, of_slot)| {
                 if is_output(k) {
                     return Source::default();
@@ -66,7 +70,6 @@ impl Flow {
                     seen[which].get(key).copied()
                 });
                 let is_known = of_slot.iter().all(Option::is_some);
-                let mut outputs = (0..keys.len()).filter(|&other| is_output(other));
                 Source {
                     target: both.or(target),
                     golden: both.or(golden),
@@ -74,7 +77,7 @@ impl Flow {
                     is_own_output: target.is_none()
                         && golden.is_none()
                         && is_known
-                        && outputs.any(|other| keys[other][1..] == of_slot[1..]),
+                        && outputs.contains(&of_slot[1..]),
                 }
             });
             flow.0.push(sources.collect());

@@ -35,6 +35,7 @@ use places::Places;
 
 pub use fusion::{FusedOperator, FusionRules, FusionRulesError};
 pub use mapping::{Form, Mapping, MappingError, Names, OperatorMapping};
+pub(in crate::compare) use reason::joined;
 
 /// How partners are looked for.
 #[derive(Clone, Debug, Default)]

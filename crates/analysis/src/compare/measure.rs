@@ -1,5 +1,7 @@
 //! Measuring matched slots: elements, or what a dump has instead of them.
 
+use std::collections::HashMap;
+
 use opscope_tensor::Layout;
 use opscope_tensor::difference::{self, Difference};
 
@@ -48,8 +50,12 @@ pub fn measure(sides: Sides<'_>, config: Config, options: Options) -> Comparison
         .enumerate()
         .flat_map(|(i, pair)| pair.slots.iter().map(move |slot| (i, *slot)))
         .collect();
+    let yardsticks = sides.reference.map(|(side, matching)| Yardsticks {
+        side,
+        of_golden: matching.partners_of_golden(),
+    });
     let measured = job::map(&work, options.n_threads, |(_, pair)| {
-        slot(sides, *pair, options.difference)
+        slot(sides, *pair, yardsticks.as_ref(), options.difference)
     });
     let mut comparison = Comparison {
         version: VERSION,
@@ -82,6 +88,7 @@ pub fn measure(sides: Sides<'_>, config: Config, options: Options) -> Comparison
         }
     }
     comparison.skips.extend(super::skips::of_matching(sides));
+    comparison.passed_over = super::skips::passed_over(sides);
     comparison
 }
 
@@ -110,7 +117,12 @@ fn slot_of(side: &Side, place: SlotRef) -> &Slot {
 /// What came of a pair, with the bytes that were read; or why there is nothing.
 type Outcome = Result<(SlotResult, u64), Box<Skip>>;
 
-fn slot(sides: Sides<'_>, pair: SlotPair, options: difference::Options) -> Outcome {
+fn slot(
+    sides: Sides<'_>,
+    pair: SlotPair,
+    yardsticks: Option<&Yardsticks<'_>>,
+    options: difference::Options,
+) -> Outcome {
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
     let mut result = SlotResult {
@@ -134,8 +146,8 @@ fn slot(sides: Sides<'_>, pair: SlotPair, options: difference::Options) -> Outco
     if found.n_equal < found.n {
         result.histogram = found.histogram.to_vec();
     }
-    if let Some((side, matching)) = sides.reference {
-        result.yardstick = yardstick(side, matching, golden, pair, options);
+    if let Some(yardsticks) = yardsticks {
+        result.yardstick = yardsticks.of(golden, pair, options);
     }
     Ok((result, n_bytes))
 }
@@ -216,18 +228,20 @@ fn skip_of(sides: Sides<'_>, pair: SlotPair, fault: Fault) -> Skip {
     }
 }
 
-fn yardstick(
-    reference: &Side,
-    matching: &Matching,
-    golden: &Slot,
-    pair: SlotPair,
-    options: difference::Options,
-) -> Option<Metrics> {
-    // The golden side is the second of the reference's matching.
-    let partner = matching.partner_of_golden(pair.golden)?;
-    let slot = slot_of(reference, partner.target);
-    let (found, _) = tensors((slot, golden), partner.layout, options).ok()?;
-    Some(Metrics::of(&found))
+/// The reference, with its partner of each slot of the golden side.
+struct Yardsticks<'a> {
+    side: &'a Side,
+    of_golden: HashMap<SlotRef, SlotPair>,
+}
+
+impl Yardsticks<'_> {
+    /// How far the reference is from the golden side.
+    fn of(&self, golden: &Slot, pair: SlotPair, options: difference::Options) -> Option<Metrics> {
+        let partner = self.of_golden.get(&pair.golden)?;
+        let slot = slot_of(self.side, partner.target);
+        let (found, _) = tensors((slot, golden), partner.layout, options).ok()?;
+        Some(Metrics::of(&found))
+    }
 }
 
 enum Fault {
@@ -338,13 +352,9 @@ impl How {
 }
 
 impl Matching {
-    /// The pair that a slot of the golden side is in.
-    pub fn partner_of_golden(&self, slot: SlotRef) -> Option<SlotPair> {
-        let pairs = self
-            .pairs
-            .iter()
-            .filter(|pair| pair.golden.contains(&slot.run));
-        let mut slots = pairs.flat_map(|pair| pair.slots.iter());
-        slots.find(|pair| pair.golden == slot).copied()
+    /// The pair that each slot of the golden side is in.
+    pub fn partners_of_golden(&self) -> HashMap<SlotRef, SlotPair> {
+        let slots = self.pairs.iter().flat_map(|pair| pair.slots.iter());
+        slots.map(|pair| (pair.golden, *pair)).collect()
     }
 }

@@ -16,8 +16,22 @@ pub struct Comparison {
     pub operators: Vec<OperatorResult>,
     /// What was not compared, and why.
     pub skips: Vec<Skip>,
+    /// Files of both dumps that hold nothing to compare.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<PassedOverFile>,
     /// What came of it.
     pub summary: Summary,
+}
+
+/// A file that holds nothing to compare.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedOverFile {
+    /// Which side has it: `target` or `golden`.
+    pub side: String,
+    /// Where it is.
+    pub path: String,
+    /// What it is, as in the JSON of `opscope show`.
+    pub reason: String,
 }
 
 /// What was asked for.

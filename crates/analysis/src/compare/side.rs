@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
+use opscope_store::dump::{PassReason, PassedOver};
 use opscope_store::record;
 use opscope_store::record::graph::Graph;
 use opscope_tensor::{DType, Layout};
@@ -33,6 +34,8 @@ pub struct Side {
     pub value_names: HashSet<String>,
     /// What could not be read and belongs to no run.
     pub problems: Vec<String>,
+    /// Files that were not read as a part of the dump, and overflow records, of which there are no tensors.
+    pub passed_over: Vec<PassedOver>,
 }
 
 /// Which rank, model and step an execution belongs to.
@@ -142,6 +145,9 @@ impl Run {
     }
 }
 
+/// Most names of operators before fusion, of all executions together.
+const N_ORIGINALS_MAX: usize = 1 << 22;
+
 /// Which items belong to one execution.
 type Key = (
     RunPlace,
@@ -161,6 +167,7 @@ impl Side {
         let catalogue = catalogue::open(path, n_threads)?;
         let mut side = Side {
             root: path.to_owned(),
+            passed_over: catalogue.passed_over,
             ..Side::default()
         };
         let mut problems: HashMap<PathBuf, String> = HashMap::new();
@@ -174,6 +181,11 @@ impl Side {
         let mut of_key: HashMap<Key, usize> = HashMap::new();
         for item in catalogue.items {
             if item.kind == ItemKind::OverflowRecord {
+                // A damaged one is told of as such.
+                if !problems.contains_key(&item.path) {
+                    let (path, reason) = (item.path, PassReason::OverflowRecord);
+                    side.passed_over.push(PassedOver { path, reason });
+                }
                 continue;
             }
             let problem = problems.remove(&item.path);
@@ -181,8 +193,11 @@ impl Side {
         }
         side.problems = problems.into_values().collect();
         side.problems.sort();
+        side.passed_over.sort_by(|a, b| a.path.cmp(&b.path));
+        side.passed_over.dedup();
         for run in &mut side.runs {
             run.slots.sort_by_key(|slot| (slot.side, slot.index));
+            keep_first(&mut run.original_names);
         }
         side.described = Graphs::of(&mut side, &catalogue.graphs);
         side.name_originals();
@@ -230,9 +245,7 @@ impl Side {
         });
         let slot = Slot::of(item, problem);
         let run = &mut self.runs[run];
-        if let Some((name, _)) = &slot.original
-            && !run.original_names.contains(name)
-        {
+        if let Some((name, _)) = &slot.original {
             run.original_names.push(name.clone());
         }
         run.slots.push(slot);
@@ -240,22 +253,30 @@ impl Side {
 
     /// Takes names of operators before fusion from descriptions: they have all of them, files only those that made
     /// outputs, and tables of statistics none.
+    ///
+    /// A description is read once, and every execution gets its names: their number has a bound of its own.
     fn name_originals(&mut self) {
+        let mut n_names = 0;
         for index in 0..self.runs.len() {
             let Some((_, graph, operator)) = self.description_of(index) else {
                 continue;
             };
             let operator = &graph.operators[operator];
+            n_names += operator.original_names.len() + operator.original_outputs.len();
+            if n_names > N_ORIGINALS_MAX {
+                let name = &self.runs[index].op_name;
+                self.problems.push(format!(
+                    "operators before fusion: more than {N_ORIGINALS_MAX} names; those of `{name}` and later ones are not read"
+                ));
+                return;
+            }
             let (mut names, outputs) = (
                 operator.original_names.clone(),
                 operator.original_outputs.clone(),
             );
             let run = &mut self.runs[index];
-            for name in std::mem::take(&mut run.original_names) {
-                if !names.contains(&name) {
-                    names.push(name);
-                }
-            }
+            names.append(&mut run.original_names);
+            keep_first(&mut names);
             run.original_names = names;
             for slot in run
                 .slots
@@ -296,6 +317,14 @@ impl Slot {
             problem,
             item,
         }
+    }
+}
+
+/// Leaves each name where it stands first.
+fn keep_first(names: &mut Vec<String>) {
+    if names.len() > 1 {
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.clone()));
     }
 }
 

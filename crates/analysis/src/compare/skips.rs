@@ -1,8 +1,12 @@
 //! What was not compared because nothing belongs to it.
 
-use super::matching::{MissingSlot, Reason, RunPair, Unmatched};
+use std::collections::HashMap;
+
+use super::flow::Place;
+use super::matching::{MissingSlot, Reason, RunPair, Unmatched, joined};
 use super::measure::Sides;
-use super::result::{OperatorName, Skip};
+use super::result::{OperatorName, PassedOverFile, Skip};
+use super::side::Side;
 
 /// Reason of a slot that only one side has.
 pub(super) const MISSING_SLOT: &str = "missing_slot";
@@ -10,7 +14,7 @@ pub(super) const MISSING_SLOT: &str = "missing_slot";
 /// The skips that a matching leads to: operators and slots without a partner, and files that could not be
 /// read at all.
 pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
-    let orders = [true, false].map(|is_target| order_of(sides, is_target));
+    let orders = [true, false].map(|is_target| PairOrder::of(sides, is_target));
     let unmatched = sides.matching.unmatched.iter().map(|one| {
         let order = &orders[usize::from(!one.is_of_target)];
         of_unmatched(sides, one, order)
@@ -19,8 +23,7 @@ pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
         let slots = pair.missing.iter();
         slots.map(move |slot| of_slot(sides, pair, *slot))
     });
-    let problems = [("target", sides.target), ("golden", sides.golden)];
-    let problems = problems.into_iter().flat_map(|(name, side)| {
+    let problems = named_sides(sides).flat_map(|(name, side)| {
         side.problems.iter().map(move |message| Skip {
             side: name.to_owned(),
             reason: "damaged".to_owned(),
@@ -31,25 +34,63 @@ pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
     unmatched.chain(missing).chain(problems).collect()
 }
 
-/// The pairs of a matching by the first of their executions on a side.
-fn order_of(sides: Sides<'_>, is_target: bool) -> Vec<(usize, usize)> {
-    let pairs = sides.matching.pairs.iter().enumerate();
-    let first = |pair: &RunPair| {
-        let runs = if is_target {
-            &pair.target
-        } else {
-            &pair.golden
-        };
-        runs.iter().min().copied()
-    };
-    let mut order: Vec<(usize, usize)> = pairs
-        .filter_map(|(i, pair)| Some((first(pair)?, i)))
-        .collect();
-    order.sort_unstable();
-    order
+/// The files of all sides that hold nothing to compare.
+pub(super) fn passed_over(sides: Sides<'_>) -> Vec<PassedOverFile> {
+    let all = named_sides(sides).flat_map(|(name, side)| {
+        side.passed_over.iter().map(move |one| PassedOverFile {
+            side: name.to_owned(),
+            path: one.path.display().to_string(),
+            reason: one.reason.name().to_owned(),
+        })
+    });
+    all.collect()
 }
 
-fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &[(usize, usize)]) -> Skip {
+fn named_sides(sides: Sides<'_>) -> impl Iterator<Item = (&'static str, &Side)> {
+    let reference = sides.reference.map(|(side, _)| ("reference", side));
+    [("target", sides.target), ("golden", sides.golden)]
+        .into_iter()
+        .chain(reference)
+}
+
+/// The pairs of a matching by rank and step, each with the first of its executions on a side, in order.
+struct PairOrder(HashMap<Place, Vec<(usize, usize)>>);
+
+impl PairOrder {
+    fn of(sides: Sides<'_>, is_target: bool) -> PairOrder {
+        let side = if is_target {
+            sides.target
+        } else {
+            sides.golden
+        };
+        let mut of_place: HashMap<Place, Vec<(usize, usize)>> = HashMap::new();
+        for (i, pair) in sides.matching.pairs.iter().enumerate() {
+            let runs = if is_target {
+                &pair.target
+            } else {
+                &pair.golden
+            };
+            if let Some(&first) = runs.iter().min() {
+                let place = &side.runs[first].place;
+                let pairs = of_place.entry((place.rank, place.step)).or_default();
+                pairs.push((first, i));
+            }
+        }
+        for pairs in of_place.values_mut() {
+            pairs.sort_unstable();
+        }
+        PairOrder(of_place)
+    }
+
+    /// The first pair of a place that ran after a run.
+    fn next_after(&self, run: usize, place: Place) -> Option<usize> {
+        let pairs = self.0.get(&place)?;
+        let after = pairs.partition_point(|&(other, _)| other <= run);
+        pairs.get(after).map(|&(_, pair)| pair)
+    }
+}
+
+fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &PairOrder) -> Skip {
     let (name, side) = if unmatched.is_of_target {
         ("target", sides.target)
     } else {
@@ -61,15 +102,10 @@ fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &[(usize, usize)
         (Some(problem), _) => ("damaged", problem.clone()),
         (None, reason) => (reason.name(), reason.message(unmatched.is_of_target)),
     };
-    let is_here = |other: usize| {
-        let place = &side.runs[other].place;
-        (place.rank, place.step) == (run.place.rank, run.place.step)
-    };
-    let after = order.partition_point(|&(other, _)| other <= unmatched.run);
-    let next = order[after..].iter().find(|&&(other, _)| is_here(other));
+    let next = order.next_after(unmatched.run, (run.place.rank, run.place.step));
     Skip {
         side: name.to_owned(),
-        before: next.map(|&(_, pair)| pair),
+        before: next,
         operator: Some(OperatorName::of(run)),
         slot: None,
         path: run
@@ -91,11 +127,9 @@ fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
     let run = side.runs.get(slot.run);
     let slot_name = format!("{}.{}", slot.side.name(), slot.index);
     let (reason, message) = if slot.is_inner {
-        let partners: Vec<&str> = partners
-            .iter()
-            .map(|&run| others.runs[run].op_name.as_str())
-            .collect();
-        let reason = Reason::InsideFusion(partners.join("+"));
+        let names = partners.iter();
+        let names = names.map(|&run| others.runs[run].op_name.as_str());
+        let reason = Reason::InsideFusion(joined(names));
         (reason.name(), reason.message(slot.is_of_target))
     } else {
         (

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
-use opscope_store::dump::{self, mindspore};
-use opscope_store::file_format::npy_zst;
+use opscope_store::dump::mindspore::{self, FileRole};
+use opscope_store::dump::{self, PassReason, PassedOver};
+use opscope_store::file_format::{npy_zst, op_debug};
 use opscope_store::tree::mindspore::TensorFileName;
 
 /// One file to convert, and where its results go.
@@ -44,13 +45,28 @@ impl Source {
     }
 }
 
+/// What is at a path.
+#[derive(Debug, Default)]
+pub struct FoundSources {
+    /// Files to convert.
+    pub sources: Vec<Source>,
+    /// Files that hold nothing to convert.
+    pub passed_over: Vec<PassedOver>,
+    /// What could not be read.
+    pub errors: Vec<StoreError>,
+}
+
 /// Lists what to convert: a file as it is, a directory with everything below it, keeping its
-/// structure. In directories, `.npy` and `.npy.zst` files are passed over, since they are results
-/// already, unless MindSpore dumped them; what lies beside the tensors of such a dump is passed over too.
-/// Directories that cannot be listed are returned beside the sources.
-pub fn sources(path: &Path) -> (Vec<Source>, Vec<StoreError>) {
+/// structure. In directories, `.npy` and `.npy.zst` files and records in JSON are passed over, since they are results
+/// already, unless MindSpore dumped the arrays; so are statistics, graphs and lists.
+pub fn sources(path: &Path) -> FoundSources {
     if !path.is_dir() {
-        return (vec![single_source(path)], Vec::new());
+        let mut found = FoundSources::default();
+        match single_source(path) {
+            Ok(source) => found.sources.push(source),
+            Err(error) => found.errors.push(error),
+        }
+        return found;
     }
     let listing = dump::list(path);
     let source = |entry: dump::Entry| {
@@ -69,21 +85,45 @@ pub fn sources(path: &Path) -> (Vec<Source>, Vec<StoreError>) {
         source.with_tensor_name()
     };
     let is_mindspore = listing.entries.iter().any(mindspore::is_mindspore);
-    let is_result = |entry: &dump::Entry| {
-        let is_array = npy_zst::split_name(&file_name(&entry.path)).is_some();
-        match is_mindspore {
-            true => !mindspore::holds_tensors(entry),
-            false => is_array,
-        }
+    let mut found = FoundSources {
+        passed_over: listing.passed_over,
+        errors: listing.errors,
+        ..FoundSources::default()
     };
-    let entries = listing.entries.into_iter();
-    (
-        entries
-            .filter(|entry| !is_result(entry))
-            .map(source)
-            .collect(),
-        listing.errors,
-    )
+    for entry in listing.entries {
+        match reason_to_pass(&entry, is_mindspore) {
+            None => found.sources.push(source(entry)),
+            Some(reason) => found.pass(entry, reason),
+        }
+    }
+    for entry in listing.tables.into_iter().chain(listing.step_tables) {
+        found.pass(entry, PassReason::Statistics);
+    }
+    found
+}
+
+impl FoundSources {
+    fn pass(&mut self, entry: dump::Entry, reason: PassReason) {
+        let path = entry.path;
+        self.passed_over.push(PassedOver { path, reason });
+    }
+}
+
+/// Why a file holds nothing to convert, by its name.
+fn reason_to_pass(entry: &dump::Entry, is_mindspore: bool) -> Option<PassReason> {
+    if op_debug::is_json_record_name(&entry.real_name) {
+        return Some(PassReason::Converted);
+    }
+    if !is_mindspore {
+        let is_array = npy_zst::split_name(&file_name(&entry.path)).is_some();
+        return is_array.then_some(PassReason::Converted);
+    }
+    match FileRole::of_entry(entry) {
+        FileRole::Statistics => Some(PassReason::Statistics),
+        FileRole::Graph => Some(PassReason::Graph),
+        FileRole::PassedOver(reason) => Some(reason),
+        FileRole::Tensors(_) => None,
+    }
 }
 
 /// Two sources whose results would have the same names, if there are any.
@@ -103,13 +143,9 @@ fn without_suffix(name: String) -> String {
     }
 }
 
-fn single_source(path: &Path) -> Source {
+fn single_source(path: &Path) -> Result<Source, StoreError> {
     let file_name = file_name(path);
-    let parent = path
-        .parent()
-        .filter(|p| !p.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    let real_name = dump::read_mapping(parent).remove(&file_name);
+    let real_name = dump::real_name_of(path)?;
     let n_bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let source = Source {
         path: path.to_owned(),
@@ -119,7 +155,7 @@ fn single_source(path: &Path) -> Source {
         subdir: PathBuf::new(),
         n_bytes,
     };
-    source.with_tensor_name()
+    Ok(source.with_tensor_name())
 }
 
 fn file_name(path: &Path) -> String {

@@ -58,52 +58,66 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
         log::warning("The option -v has no effect.");
     }
     check_dependence(options)?;
-    let target = options
-        .format
-        .as_deref()
-        .map(|name| {
-            formats::from_name(name).ok_or_else(|| {
-                let message =
-                    format!("The format \"{name}\" is not supported. Please check the format.");
-                Failure::new(Code::InvalidParameter, message)
-            })
-        })
-        .transpose()?;
+    let given = std::path::absolute(&options.dump_path).unwrap_or_default();
+    if is_empty_dir(&given) {
+        let message = "The dump path is empty.";
+        return Err(Failure::new(Code::InvalidParameter, message));
+    }
+    // An empty name is as good as none.
+    let format = options.format.as_deref().filter(|name| !name.is_empty());
+    let relayout = format.map(|name| relayout(options, name)).transpose()?;
     let input = find_input(&options.dump_path)?;
-    let is_one = matches!(input, Input::One(_));
-    let relayout = target.map(|target| {
-        let (wanted, pick) = match is_one {
-            true => (parse_shape(options)?, parse_pick(options)?),
-            false => (None, None),
-        };
-        let custom = options
-            .custom_dir
-            .as_deref()
-            .map(Custom::open)
-            .transpose()?;
-        Ok::<_, Failure>(Relayout {
-            target,
-            wanted,
-            pick,
-            custom,
-        })
-    });
-    let relayout = relayout.transpose()?;
     let out_dir = paths::resolve(&options.out_dir);
-    paths::create_output(&out_dir)?;
+    let created = paths::create_output(&out_dir);
+    match (created, format) {
+        (Ok(()), None) => {}
+        (Ok(()), Some(name)) => log::info(&format!("The target format is \"{name}\".")),
+        (Err(failure), None) => return Err(failure),
+        // The reference says so and goes on; of several files it then waits for ever where the directory is none.
+        (Err(failure), Some(_)) => {
+            let is_batch = matches!(&input, Input::Many(files, _) if !files.is_empty());
+            if is_batch && !out_dir.is_dir() {
+                return Err(failure);
+            }
+            failure.log();
+            log::error("Check arguments Failed. Please recheck the arguments");
+        }
+    }
     let context = Context {
         output: Output::new(out_dir),
         kind: options.kind,
         relayout,
     };
-    if options.format.is_some() {
-        let name = options.format.as_deref().unwrap_or_default();
-        log::info(&format!("The target format is \"{name}\"."));
-    }
     match input {
         Input::One(path) => convert_one(&context, &path),
         Input::Many(paths, n_entries) => batch::run(&context, &paths, n_entries),
     }
+}
+
+/// What `-f` and the options that go with it ask for, in the order in which the reference looks at them: the index and
+/// shape of a single file, the format, the user's scripts.
+fn relayout(options: &ConvertOptions, name: &str) -> Result<Relayout, Failure> {
+    let is_one = !options.dump_path.contains(',') && paths::resolve(&options.dump_path).is_file();
+    let (pick, wanted) = match is_one {
+        true => (parse_pick(options)?, parse_shape(options)?),
+        false => (None, None),
+    };
+    let target = formats::from_name(name).ok_or_else(|| {
+        let message = format!("The format \"{name}\" is not supported. Please check the format.");
+        Failure::new(Code::InvalidParameter, message)
+    })?;
+    let scripts = options.custom_dir.as_deref().filter(|dir| !dir.is_empty());
+    Ok(Relayout {
+        target,
+        wanted,
+        pick,
+        custom: scripts.map(Custom::open).transpose()?,
+    })
+}
+
+/// Whether a path leads to a directory in which nothing is, not even a directory.
+fn is_empty_dir(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// Converts one dump without a change of layout, as `overflow` needs it. `real_name` stands for a
@@ -170,26 +184,51 @@ fn check_dependence(options: &ConvertOptions) -> Result<(), Failure> {
     }
 }
 
+/// Whatever of `-d` can be converted. A directory without files is nothing to convert, and no mistake.
 fn find_input(text: &str) -> Result<Input, Failure> {
+    let mut found = Vec::new();
     if text.contains(',') {
-        return find_listed(text);
+        // A list keeps what is good in it.
+        for item in text.split(',') {
+            let path = paths::resolve(item.trim());
+            match paths::check_input(&path, Kind::Any) {
+                Ok(()) => found.push(path),
+                Err(failure) => failure.log(),
+            }
+        }
+        if found.is_empty() {
+            let message = format!("There is no valid file in \"'{text}'\". Please check the path.");
+            return Err(Failure::new(Code::InvalidPath, message));
+        }
+    } else {
+        let path = paths::resolve(text);
+        paths::check_input(&path, Kind::Any)?;
+        found.push(path);
     }
-    let path = paths::resolve(text);
-    paths::check_input(&path, Kind::Any)?;
-    if !path.is_dir() {
-        return Ok(Input::One(path));
+    match &found[..] {
+        [path] if path.is_file() => Ok(Input::One(found.remove(0))),
+        [dir] => list(dir),
+        several => {
+            let n_entries = several.len();
+            found.retain(|path| path.is_file());
+            Ok(Input::Many(found, n_entries))
+        }
     }
+}
+
+/// The files in a directory.
+fn list(dir: &Path) -> Result<Input, Failure> {
     log::warning(
         "The dump path is a directory. If the -o, -i and -s arguments exist, these arguments will \
          be ignored.",
     );
     let unreadable = |error: std::io::Error| {
-        let message = format!("The path {} cannot be read: {error}.", log::quoted(&path));
+        let message = format!("The path {} cannot be read: {error}.", log::quoted(dir));
         Failure::new(Code::InvalidPath, message)
     };
     let mut files = Vec::new();
     let mut n_entries = 0;
-    for entry in fs::read_dir(&path).map_err(unreadable)? {
+    for entry in fs::read_dir(dir).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         // What a run of ours leaves about itself, and what is being written.
         let name = entry.file_name();
@@ -203,36 +242,16 @@ fn find_input(text: &str) -> Result<Input, Failure> {
             files.push(fs::canonicalize(entry.path()).unwrap_or_else(|_| entry.path()));
         }
     }
-    if files.is_empty() {
-        let message = format!("There is no file in {}.", log::quoted(&path));
-        return Err(Failure::new(Code::InvalidParameter, message));
-    }
     Ok(Input::Many(files, n_entries))
-}
-
-/// A list keeps what is good in it.
-fn find_listed(text: &str) -> Result<Input, Failure> {
-    let items: Vec<&str> = text.split(',').collect();
-    let mut files = Vec::new();
-    for item in &items {
-        let path = paths::resolve(item);
-        match paths::check_input(&path, Kind::File) {
-            Ok(()) => files.push(path),
-            Err(failure) => failure.log(),
-        }
-    }
-    if files.is_empty() {
-        let message = format!("There is no valid file in \"'{text}'\". Please check the path.");
-        return Err(Failure::new(Code::InvalidPath, message));
-    }
-    Ok(Input::Many(files, items.len()))
 }
 
 /// `-s`: at least two numbers above zero.
 fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, Failure> {
-    let Some(text) = &options.shape else {
+    let Some(text) = options.shape.as_deref().filter(|text| !text.is_empty()) else {
         return Ok(None);
     };
+    // Python's `$` stands before a last line feed too.
+    let text = text.strip_suffix('\n').unwrap_or(text);
     let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() < 2 || !parts.iter().all(is_number) {
@@ -255,11 +274,13 @@ fn parse_shape(options: &ConvertOptions) -> Result<Option<Vec<usize>>, Failure> 
 
 /// `-o` or `-i`.
 fn parse_pick(options: &ConvertOptions) -> Result<Option<Pick>, Failure> {
-    let (side, text) = match (&options.output_index, &options.input_index) {
+    let index = |text: &'_ Option<String>| text.clone().filter(|text| !text.is_empty());
+    let (side, text) = match (index(&options.output_index), index(&options.input_index)) {
         (Some(text), _) => (Side::Output, text),
         (_, Some(text)) => (Side::Input, text),
         (None, None) => return Ok(None),
     };
+    let text = text.strip_suffix('\n').unwrap_or(&text);
     if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
         let message =
             format!("The tensor index '{text}' is invalid. It only supports 'natural number'.");

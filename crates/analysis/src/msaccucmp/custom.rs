@@ -63,11 +63,17 @@ impl Custom {
         let dir = paths::resolve(dir);
         paths::check_input(&dir, Kind::Directory)?;
         let dir = dir.join(SCRIPT_DIR);
-        paths::check_input(&dir, Kind::Directory)?;
         let custom = Custom {
             scripts: Vec::new(),
             idle: Mutex::default(),
         };
+        if !dir.exists() {
+            log::warning(&format!(
+                "There is no '{SCRIPT_DIR}' in {}, please check the custom path.",
+                log::quoted(dir.parent().unwrap_or(&dir))
+            ));
+            return Ok(custom);
+        }
         let mut scripts: Vec<Script> = list(&dir)?.iter().filter_map(|path| script(path)).collect();
         scripts.retain(|script| custom.takes_the_right_arguments(script));
         Ok(Custom { scripts, ..custom })

@@ -1,8 +1,10 @@
-//! Lines on stderr in the reference's form.
+//! Lines on stderr in the reference's form, and its help and tables on stdout: all that the drop-in says.
 
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+
+use opscope_store::visible::{visible, visible_lines};
 
 /// Characters that would break a line, and the same written as in URLs.
 const REPLACED: [&str; 13] = [
@@ -34,11 +36,27 @@ pub(super) fn warn_if_root() {
     }
 }
 
+/// Help, and tables of results. A reader that went away is no error.
+pub(super) fn help(text: &str) {
+    let _ = std::io::stdout()
+        .lock()
+        .write_all(visible_lines(text).as_bytes());
+}
+
+/// What is wrong with the command line.
+pub(super) fn usage(text: &str) {
+    // Nobody is left to tell if stderr is closed.
+    let _ = std::io::stderr()
+        .lock()
+        .write_all(visible_lines(text).as_bytes());
+}
+
 fn line(level: &str, message: &str) {
     let message = REPLACED
         .iter()
         .fold(message.to_owned(), |text, bad| text.replace(bad, "_"));
     let time = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string();
+    let message = visible(&message);
     let text = format!("{time} ({}) - [{level}] {message}\n", std::process::id());
     // Nobody is left to tell if stderr is closed.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());

@@ -3,7 +3,7 @@
 mod compare;
 
 use super::arguments::{self, OptionSpec, Stop as ParseStop, ValueKind};
-use super::print;
+use super::log;
 pub(super) use compare::{AlgorithmChoice, CompareOptions, FileCompareOptions};
 
 const USAGE_STATUS: i32 = 2;
@@ -64,13 +64,11 @@ impl Stop {
     pub(super) fn finish(self) -> i32 {
         match self {
             Stop::Help(text, status) => {
-                print(&text);
+                log::help(&text);
                 status
             }
             Stop::Usage(text) => {
-                use std::io::Write;
-                // Nobody is left to tell if stderr is closed.
-                let _ = std::io::stderr().lock().write_all(text.as_bytes());
+                log::usage(&text);
                 USAGE_STATUS
             }
         }

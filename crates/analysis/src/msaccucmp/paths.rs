@@ -5,6 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 
 use opscope_store::atomic_file::Modes;
+use opscope_store::regular_file;
 
 use super::failure::{Code, Failure};
 use super::log;
@@ -68,7 +69,7 @@ fn check_resolved(path: &Path, kind: Kind) -> Result<(), Failure> {
     let is_readable = if metadata.is_dir() {
         fs::read_dir(path).is_ok()
     } else {
-        fs::File::open(path).is_ok()
+        regular_file::open(path).is_ok()
     };
     if is_readable {
         Ok(())
@@ -88,16 +89,19 @@ pub(super) fn check_given(text: &str, kind: Kind) -> Result<(), Failure> {
 
 /// Checks the output directory and creates it.
 pub(super) fn create_output(path: &Path) -> Result<(), Failure> {
-    check_text(path)?;
     let invalid = |error: std::io::Error| {
         let message = format!("The path {} cannot be written: {error}.", log::quoted(path));
         Failure::new(Code::InvalidPath, message)
     };
-    DirBuilder::new()
+    // The reference makes it before it looks at the name. What has no place on a disk has no other fault.
+    let created = DirBuilder::new()
         .recursive(true)
         .mode(Modes::default().dir)
-        .create(path)
-        .map_err(invalid)?;
+        .create(path);
+    if path.exists() {
+        check_text(path)?;
+    }
+    created.map_err(invalid)?;
     if fs::metadata(path)
         .map_err(invalid)?
         .permissions()

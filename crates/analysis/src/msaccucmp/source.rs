@@ -9,11 +9,11 @@ use opscope_store::file_format::ffts_plus::FftsPlus;
 use opscope_store::file_format::nano::{self, NanoHeader};
 use opscope_store::file_format::{npy, op_debug};
 use opscope_store::record::Side;
-use opscope_tensor::{DType, Layout};
+use opscope_tensor::{DType, Layout, Tensor};
 
 use super::failure::{Code, Failure};
 use super::log;
-use crate::describe::chain;
+use super::numpy::{self, LoadFailure};
 use crate::tensor_file::{FileKind, SliceError, TensorFile};
 
 /// The smallest file that the reference looks into; smaller ones count as empty dumps.
@@ -68,7 +68,8 @@ impl Source {
             .unwrap_or_default()
             .to_string_lossy()
             .into_owned();
-        if file_name.ends_with(".npy") {
+        let is_nano = || FileBytes::open(path).is_ok_and(|bytes| nano::is_nano(bytes.as_ref()));
+        if file_name.ends_with(".npy") && !is_nano() {
             return open_array(path, file_name);
         }
         let parse_failure = |detail: String| {
@@ -201,16 +202,58 @@ fn slice_failure(error: SliceError) -> Failure {
     }
 }
 
-/// An array file counts as a dump with one output.
+/// An array file counts as a dump with one output. The reference packs its elements into the bytes of a dump, with a
+/// byte for each complex one.
 fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
-    let tensor = npy::read_file(path).map_err(|error| Failure::unexpected(chain(&error)))?;
-    // The reference fails on text, and on a name that numpy does not know.
-    if matches!(tensor.dtype(), DType::String | DType::F8E5M2) {
-        let message = format!("elements of type {} are not supported", tensor.dtype());
-        return Err(Failure::unexpected(message));
+    let failure = |code, detail: String| {
+        log::error(&detail);
+        let message = format!("Failed to parse dump file \"{}\".", path.display());
+        Failure::new(code, message)
+    };
+    let array = numpy::load(path).map_err(|error| match error {
+        LoadFailure::Refused(reason) => {
+            let detail = format!(
+                "Failed to parse dump file {}. Only data of the numpy format is supported. {reason}",
+                log::quoted(path)
+            );
+            failure(Code::InvalidDumpData, detail)
+        }
+        LoadFailure::OtherType(reason, _) => failure(Code::DataType, reason),
+        LoadFailure::Exception(reason) => Failure::unexpected(reason),
+    })?;
+    let tensor = array.tensor;
+    // A type of ours alone, which numpy has no name for.
+    if array.is_big_endian || npy::descr(tensor.dtype()).is_none() {
+        let detail = format!("The dtype({}) does not support.", tensor.dtype());
+        return Err(failure(Code::DataType, detail));
     }
-    let file = TensorFile::from_array(&tensor, &file_name, Layout::Reserved);
+    let file = match tensor.dtype() {
+        DType::C64 | DType::C128 => {
+            let bytes = packed(&tensor);
+            TensorFile::from_packed_array(&tensor, bytes, &file_name, Layout::Reserved)
+        }
+        _ => TensorFile::from_array(&tensor, &file_name, Layout::Reserved),
+    };
     Ok(Source::new(path, file_name, file))
+}
+
+/// An array's elements as the reference packs them into the bytes of a dump: complex ones as booleans.
+pub(super) fn packed(array: &Tensor) -> Vec<u8> {
+    let width = match array.dtype() {
+        DType::C64 => 4,
+        DType::C128 => 8,
+        DType::Bool => return array.bytes().iter().map(|&b| u8::from(b != 0)).collect(),
+        _ => return array.bytes().to_vec(),
+    };
+    let is_zero = |part: &[u8]| {
+        // Zero of either sign.
+        part.split_last()
+            .is_none_or(|(last, rest)| last & 0x7f == 0 && rest.iter().all(|b| *b == 0))
+    };
+    let elements = array.bytes().chunks_exact(2 * width);
+    elements
+        .map(|element| u8::from(!element.chunks_exact(width).all(is_zero)))
+        .collect()
 }
 
 /// Whether a file is a nano dump whose name has fewer fields than it takes.

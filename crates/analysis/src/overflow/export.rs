@@ -29,9 +29,12 @@ pub struct Export {
 pub fn export(overflows: &[&Overflow], options: &Options) -> Result<Export, StoreError> {
     let mut seen = HashSet::new();
     let files = overflows.iter().flat_map(|overflow| {
-        let operator = overflow.operator.as_ref();
-        let operator = operator.map(|operator| (&operator.path, &operator.file_name));
-        std::iter::once((&overflow.path, &overflow.file_name)).chain(operator)
+        let of_operator = overflow
+            .operator
+            .iter()
+            .flat_map(|operator| &operator.files);
+        let of_operator = of_operator.map(|file| (&file.path, &file.file_name));
+        std::iter::once((&overflow.path, &overflow.file_name)).chain(of_operator)
     });
     let files = files.filter(|(path, _)| seen.insert((*path).clone()));
     let sources: Vec<Source> = files.map(|(path, name)| source(path, name)).collect();
@@ -63,18 +66,26 @@ fn source(path: &Path, real_name: &str) -> Source {
 /// What the summary says about one overflow.
 fn block(overflow: &Overflow, number: usize) -> String {
     let mut text = summary::title(number);
-    let operator = overflow.operator.as_ref();
-    let file = operator.map(|o| (o, TensorFile::open(&o.path, &o.file_name)));
-    if let Some((operator, Ok(file))) = &file {
-        let line = summary::operator_line(&operator.op_type, &file.header().op_name);
-        text.push_str(&line);
+    let files = overflow
+        .operator
+        .iter()
+        .flat_map(|operator| &operator.files);
+    let files: Vec<_> = files
+        .map(|file| (file, TensorFile::open(&file.path, &file.file_name)))
+        .collect();
+    let mut opened = files.iter().filter_map(|(_, file)| file.as_ref().ok());
+    if let (Some(operator), Some(file)) = (&overflow.operator, opened.next()) {
+        let named = file.array_name().map(|name| name.op_name);
+        let op_name = named.as_deref().unwrap_or(&file.header().op_name);
+        text.push_str(&summary::operator_line(&operator.op_type, op_name));
     }
     let parts: Vec<_> = overflow.findings.iter().map(|f| f.to_part()).collect();
     text.push_str(&summary::record_lines(&parts, &overflow.timestamp));
-    match &file {
-        Some((operator, Ok(file))) => text.push_str(&tensors(&operator.file_name, file)),
-        Some((_, Err(error))) => text.push_str(&format!(" {}\n", chain(error))),
-        None => {}
+    for (named, file) in &files {
+        match file {
+            Ok(file) => text.push_str(&tensors(&named.file_name, file)),
+            Err(error) => text.push_str(&format!(" {}\n", chain(error))),
+        }
     }
     text
 }

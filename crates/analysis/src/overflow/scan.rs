@@ -1,11 +1,17 @@
 //! Finding records and the dumps of their operators.
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use opscope_store::StoreError;
-use opscope_store::dump::{self, Entry};
-use opscope_store::file_format::dump_data::PayloadKind;
+use opscope_store::dump::{self, Entry, PassedOver};
+use opscope_store::file_format::dump_data::{self, PayloadKind};
 use opscope_store::file_format::op_debug::{self, OverflowRecord};
+use opscope_store::file_format::stats_csv;
+use opscope_store::record::Side;
+use opscope_store::tree::acl::DumpFileName;
+use opscope_store::tree::mindspore::TensorFileName;
+use opscope_store::{StoreError, regular_file};
+use opscope_tensor::DType;
 use thiserror::Error;
 
 use super::{Finding, findings, order};
@@ -17,8 +23,12 @@ use crate::tensor_file::TensorFile;
 pub struct Scan {
     /// Records of an overflow, earliest first: by step, then by time.
     pub overflows: Vec<Overflow>,
-    /// Files whose names say that they hold records.
+    /// Files that hold records, by their names or by what is in them.
     pub n_record_files: u64,
+    /// Those of them that could be read.
+    pub n_read_files: u64,
+    /// Files and directories that are not looked into.
+    pub passed_over: Vec<PassedOver>,
     /// What could not be read.
     pub errors: Vec<ScanError>,
 }
@@ -45,12 +55,19 @@ pub struct Overflow {
 /// The dump of an operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorDump {
-    /// The file.
+    /// The file with all of its tensors, or those with one each; at least one.
+    pub files: Vec<OperatorFile>,
+    /// The operator's type.
+    pub op_type: String,
+}
+
+/// A file with tensors of an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorFile {
+    /// Where it is.
     pub path: PathBuf,
     /// Its name; the real one where the file goes by digits.
     pub file_name: String,
-    /// The operator's type.
-    pub op_type: String,
 }
 
 /// What could not be read.
@@ -62,52 +79,117 @@ pub enum ScanError {
     /// A file with records has none.
     #[error("`{}` holds no overflow record", .0.display())]
     NoRecord(PathBuf),
+    /// A file may hold anything.
+    #[error("`{}` goes by digits, nothing says its real name, and it may hold overflow records", path.display())]
+    NoName {
+        /// Which file.
+        path: PathBuf,
+        /// Why it could not be looked into.
+        source: StoreError,
+    },
 }
 
 /// Reads all records below `path`, or one file.
 pub fn scan(path: &Path, n_threads: usize) -> Scan {
-    let dir = match path.is_dir() {
+    let is_dir = path.is_dir();
+    let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty());
+    let dir = match is_dir {
         true => path,
-        false => path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-            .unwrap_or(Path::new(".")),
+        false => parent.unwrap_or(Path::new(".")),
     };
-    let listing = dump::list(dir);
-    // A file that is named is taken for what the user says it is.
-    let is_named = |entry: &Entry| {
-        entry.path.parent() == Some(dir) && entry.path.file_name() == path.file_name()
+    let mut listing = dump::list(dir);
+    let mut scan = Scan::default();
+    let looked_into: Vec<Entry> = match is_dir {
+        true => {
+            scan.passed_over = std::mem::take(&mut listing.passed_over);
+            scan.errors = listing.errors.drain(..).map(ScanError::from).collect();
+            let may_hold = |entry: &&Entry| {
+                op_debug::is_record_name(&entry.real_name) || entry.has_lost_name()
+            };
+            listing.entries.iter().filter(may_hold).cloned().collect()
+        }
+        // A file that is named is taken for what the user says it is.
+        false => {
+            let named = dump::list_file(path);
+            scan.errors = named.errors.into_iter().map(ScanError::from).collect();
+            named.entries
+        }
     };
-    let is_wanted = |entry: &&Entry| match path.is_dir() {
-        true => op_debug::is_record_name(&entry.real_name),
-        false => is_named(entry),
-    };
-    let record_files: Vec<&Entry> = listing.entries.iter().filter(is_wanted).collect();
-    let mut scan = Scan {
-        n_record_files: record_files.len() as u64,
-        errors: listing.errors.into_iter().map(ScanError::from).collect(),
-        ..Scan::default()
-    };
-    let results = job::map(&record_files, n_threads, |entry| read(entry));
-    for (entry, result) in record_files.iter().zip(results) {
+    let results = job::map(&looked_into, n_threads, |entry| look_into(entry, !is_dir));
+    for (entry, result) in looked_into.iter().zip(results) {
         match result {
-            Ok(records) if records.is_empty() => {
+            Ok(None) => continue,
+            Ok(Some(records)) if records.is_empty() => {
                 scan.errors.push(ScanError::NoRecord(entry.path.clone()));
             }
-            Ok(records) => {
-                let overflows = records
-                    .into_iter()
-                    .filter_map(|record| overflow(entry, record));
+            Ok(Some(records)) => {
+                let overflows = records.into_iter();
+                let overflows = overflows.filter_map(|record| overflow(entry, record));
                 scan.overflows.extend(overflows);
+                scan.n_read_files += 1;
             }
-            Err(error) => scan.errors.push(error.into()),
+            Err(error) => scan.errors.push(error),
         }
+        scan.n_record_files += 1;
+    }
+    if !is_dir && looked_into.is_empty() && scan.errors.is_empty() {
+        scan.errors.push(ScanError::NoRecord(path.to_owned()));
     }
     scan.overflows.sort_by_cached_key(sort_key);
+    let operators = Operators::of_entries(&listing.entries);
     for overflow in &mut scan.overflows {
-        overflow.operator = operator(overflow, &listing.entries);
+        overflow.operator = operators.find(overflow);
     }
     scan
+}
+
+/// The records of a file; none if it is something else, which only a file without a name may be.
+fn look_into(entry: &Entry, is_named: bool) -> Result<Option<Vec<OverflowRecord>>, ScanError> {
+    if is_named || op_debug::is_record_name(&entry.real_name) {
+        return Ok(Some(read(entry)?));
+    }
+    let file = match TensorFile::open(&entry.path, &entry.real_name) {
+        Ok(file) => file,
+        Err(source) => return look_for_json_or_table(entry, source),
+    };
+    let is_record = file.tensors().all(|tensor| {
+        tensor.kind == PayloadKind::Output
+            && tensor.entry.dtype() == Some(DType::U8)
+            && (op_debug::has_magic(tensor.bytes) || is_record_op(&file.header().op_name))
+    });
+    if !is_record || file.tensors().next().is_none() {
+        return Ok(None);
+    }
+    let records = records(&entry.path, &file)?;
+    Ok(Some(
+        records.into_iter().map(|(_, record)| record).collect(),
+    ))
+}
+
+/// What no file with tensors is may still be a record in JSON, or statistics.
+fn look_for_json_or_table(
+    entry: &Entry,
+    source: StoreError,
+) -> Result<Option<Vec<OverflowRecord>>, ScanError> {
+    let json_limit = op_debug::JSON_BYTES_MAX as u64;
+    if entry.n_bytes <= json_limit
+        && let Ok(bytes) = regular_file::read_in_dump(&entry.path, json_limit)
+        && let Ok(record) = op_debug::from_json(&bytes)
+    {
+        return Ok(Some(vec![record]));
+    }
+    match stats_csv::read_if_table(&entry.path) {
+        Ok(Some(_)) => Ok(None),
+        Ok(None) | Err(_) => Err(ScanError::NoName {
+            path: entry.path.clone(),
+            source,
+        }),
+    }
+}
+
+/// Whether a header's name is that of the operator that writes records.
+fn is_record_op(op_name: &str) -> bool {
+    op_name.eq_ignore_ascii_case(dump_data::RECORD_OP_NAME)
 }
 
 fn sort_key(overflow: &Overflow) -> (u64, (usize, String), PathBuf) {
@@ -165,22 +247,97 @@ fn longest_number(name: &str) -> String {
         .to_owned()
 }
 
-/// The earliest dump of the task in the record's directory, else below it. A record with several
-/// sections names the task in the last one.
-fn operator(overflow: &Overflow, entries: &[Entry]) -> Option<OperatorDump> {
-    let dir = overflow.path.parent().unwrap_or(Path::new("."));
-    let finding = overflow.findings.last()?;
-    let candidates = entries.iter().filter_map(|entry| {
-        let name = entry.name.as_ref()?;
-        let is_near = entry.path.starts_with(dir);
-        let is_operator = !op_debug::is_record_name(&entry.real_name) && finding.is_of(name);
-        let key = (entry.path.parent() != Some(dir), order(&name.timestamp));
-        (is_near && is_operator).then_some((key, entry, name))
-    });
-    let (_, entry, name) = candidates.min_by(|a, b| a.0.cmp(&b.0))?;
-    Some(OperatorDump {
-        path: entry.path.clone(),
-        file_name: entry.real_name.clone(),
-        op_type: name.op_type.clone(),
-    })
+/// Files with tensors, by task.
+struct Operators<'a> {
+    by_task: HashMap<u64, Vec<Candidate<'a>>>,
+}
+
+/// A file that may be of an operator that overflowed.
+struct Candidate<'a> {
+    entry: &'a Entry,
+    name: DumpFileName,
+    /// The only tensor in it, where the name says that.
+    slot: Option<(Side, u32)>,
+}
+
+impl<'a> Operators<'a> {
+    fn of_entries(entries: &'a [Entry]) -> Operators<'a> {
+        let mut by_task: HashMap<u64, Vec<Candidate<'a>>> = HashMap::new();
+        let entries = entries.iter();
+        for entry in entries.filter(|entry| !op_debug::is_record_name(&entry.real_name)) {
+            if let Some(candidate) = Candidate::of_entry(entry) {
+                let of_task = by_task.entry(candidate.name.task_id.into());
+                of_task.or_default().push(candidate);
+            }
+        }
+        Operators { by_task }
+    }
+
+    /// The earliest dump of the task in the record's directory, else below it. A record with several
+    /// sections names the task in the last one.
+    fn find(&self, overflow: &Overflow) -> Option<OperatorDump> {
+        let dir = overflow.path.parent().unwrap_or(Path::new("."));
+        let finding = overflow.findings.last()?;
+        let of_task = self.by_task.get(&finding.task_id)?.iter();
+        let candidates: Vec<&Candidate<'_>> = of_task
+            .filter(|one| one.entry.path.starts_with(dir) && finding.is_of(&one.name))
+            .collect();
+        let turn = |one: &&&Candidate<'_>| {
+            let parent = one.entry.path.parent();
+            (parent != Some(dir), order(&one.name.timestamp))
+        };
+        let first = *candidates.iter().min_by_key(turn)?;
+        // Of each tensor with a file of its own the earliest.
+        let mut by_slot: BTreeMap<Option<(Side, u32)>, &Candidate<'_>> = BTreeMap::new();
+        for one in candidates.iter().filter(|one| one.is_beside(first)) {
+            let known = by_slot.entry(one.slot).or_insert(one);
+            if order(&one.name.timestamp) < order(&known.name.timestamp) {
+                *known = one;
+            }
+        }
+        let file = |one: &Candidate<'_>| OperatorFile {
+            path: one.entry.path.clone(),
+            file_name: one.entry.real_name.clone(),
+        };
+        let files = match first.slot {
+            None => vec![file(first)],
+            Some(_) => by_slot.into_values().map(file).collect(),
+        };
+        Some(OperatorDump {
+            files,
+            op_type: first.name.op_type.clone(),
+        })
+    }
+}
+
+impl<'a> Candidate<'a> {
+    fn of_entry(entry: &'a Entry) -> Option<Candidate<'a>> {
+        if let Some(name) = entry.name.clone() {
+            let slot = None;
+            return Some(Candidate { entry, name, slot });
+        }
+        let array = TensorFileName::parse(&entry.real_name)?;
+        Some(Candidate {
+            entry,
+            slot: Some((array.side, array.slot)),
+            name: DumpFileName {
+                op_type: array.op_type,
+                op_name: array.op_name,
+                task_id: array.task_id,
+                stream_id: Some(array.stream_id),
+                timestamp: array.timestamp.to_string(),
+                sub_task: array.sub_task,
+            },
+        })
+    }
+
+    /// Whether both hold tensors of one operator, each in a file of its own.
+    fn is_beside(&self, other: &Candidate<'_>) -> bool {
+        let key = |one: &Candidate<'_>| {
+            let name = &one.name;
+            let names = (name.op_type.clone(), name.op_name.clone());
+            (names, name.stream_id, name.sub_task, one.slot.is_some())
+        };
+        self.entry.path.parent() == other.entry.path.parent() && key(self) == key(other)
+    }
 }

@@ -83,6 +83,18 @@ impl TensorFile {
         TensorFile::of_output(bytes.into(), range, description, file_name)
     }
 
+    /// The same with other bytes in place of the array's, whatever dtype and extents say.
+    pub(crate) fn from_packed_array(
+        array: &Tensor,
+        bytes: Vec<u8>,
+        file_name: &str,
+        layout: Layout,
+    ) -> TensorFile {
+        let range = 0..bytes.len();
+        let description = (array.dtype(), array.shape(), layout);
+        TensorFile::of_output(bytes.into(), range, description, file_name)
+    }
+
     /// One output, described by dtype, extents and layout, at `range` of an array file.
     fn of_output(
         bytes: FileBytes,

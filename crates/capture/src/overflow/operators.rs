@@ -4,7 +4,7 @@ use opscope_store::record::Operator;
 
 /// How an operator comes by the numbers in its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// It moves, chooses or makes up values: none of them is the result of arithmetic.
     Moves,
     /// It converts each element to another dtype.
@@ -146,7 +146,7 @@ const TORCH_ACCUMULATING: &[&str] = &[
 ];
 
 /// What `operator` does.
-pub(super) fn kind(operator: &Operator) -> Kind {
+pub(crate) fn kind(operator: &Operator) -> Kind {
     let op_type = operator.op_type.as_str();
     let begins = |list: &[&str]| list.iter().any(|start| op_type.starts_with(start));
     if begins(&TORCH) {
@@ -174,7 +174,7 @@ fn reduces_by_arithmetic(operator: &Operator) -> bool {
 
 /// Whether an attribute holds a number that is not finite, or may: long lists are cut and tensors
 /// left out where attributes become text.
-pub(super) fn attributes_may_be_non_finite(operator: &Operator) -> bool {
+pub(crate) fn attributes_may_be_non_finite(operator: &Operator) -> bool {
     let is_torch = TORCH
         .iter()
         .any(|start| operator.op_type.starts_with(start));

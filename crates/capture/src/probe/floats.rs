@@ -54,6 +54,7 @@ impl Probe {
             add(&counters.n_bytes_selected, n_bytes);
             let nth = self.kept.graph_inputs.len() + nth;
             self.shared.queue_or_drop(Job {
+                notes: self.notes.clone(),
                 order: (self.order, u32::try_from(nth).unwrap_or(u32::MAX)),
                 record: Record {
                     timestamp_us: now_us(&self.shared, n_slots),

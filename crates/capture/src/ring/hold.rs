@@ -64,6 +64,9 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
+        if self.ring.home.is_elsewhere() {
+            return;
+        }
         let mut state = self.ring.lock();
         let is_free = state.models[self.model_idx].release(self.serial, self.is_record);
         drop(state);

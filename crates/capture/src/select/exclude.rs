@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use opscope_store::record::{ModelId, Operator, Side};
 
-use crate::{Exclusion, OperatorKey, Plan, Purpose};
+use crate::{Exclusion, OperatorKey, OperatorSelection, Plan, Purpose};
 
 /// The exclusions that are about one model, by the operators they are about.
 pub(super) struct Exclusions<'a> {
     by_name: HashMap<&'a str, Excluded>,
     by_type: HashMap<&'a str, Excluded>,
+    /// Of these types operators are left out unless the plan names them.
+    unnamed_types: HashSet<&'a str>,
+    /// The names that the plan has of operators, for whatever reason.
+    named: HashSet<&'a str>,
     /// Names in the plan's order.
     names: Vec<&'a str>,
 }
@@ -22,14 +26,25 @@ struct Excluded {
 }
 
 impl<'a> Exclusions<'a> {
-    /// The exclusions of `plan` that concern `model`.
+    /// The exclusions of `plan` that concern `model`, which `rule` is for.
     ///
     /// Single tensors stay when the purpose is overflow or failures: neither can be judged from
     /// half of an operator.
-    pub(super) fn new(plan: &'a Plan, model: &ModelId) -> Exclusions<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        rule: &'a OperatorSelection,
+        model: &ModelId,
+    ) -> Exclusions<'a> {
+        let ends = rule
+            .ranges
+            .iter()
+            .flat_map(|range| [&range.begin, &range.end]);
+        let named = rule.names.iter().flatten().chain(&rule.watched).chain(ends);
         let mut exclusions = Exclusions {
             by_name: HashMap::new(),
             by_type: HashMap::new(),
+            unnamed_types: HashSet::new(),
+            named: named.map(String::as_str).collect(),
             names: Vec::new(),
         };
         let has_slots = matches!(plan.purpose, Purpose::Values | Purpose::Watch);
@@ -40,6 +55,10 @@ impl<'a> Exclusions<'a> {
                     exclusions.by_name.entry(name).or_default()
                 }
                 OperatorKey::Type(op_type) => exclusions.by_type.entry(op_type).or_default(),
+                OperatorKey::UnnamedOfType(op_type) => {
+                    exclusions.unnamed_types.insert(op_type);
+                    continue;
+                }
             };
             match &exclusion.slots {
                 None => excluded.is_whole = true,
@@ -66,6 +85,13 @@ impl<'a> Exclusions<'a> {
     /// Whether the operator is left out.
     pub(super) fn whole(&self, operator: &Operator) -> bool {
         self.about(operator).any(|excluded| excluded.is_whole)
+            || (self.unnamed_types.contains(operator.op_type.as_str()) && !self.names(operator))
+    }
+
+    /// Whether the plan has one of the operator's names.
+    fn names(&self, operator: &Operator) -> bool {
+        let mut own = std::iter::once(&operator.op_name).chain(&operator.original_names);
+        own.any(|name| self.named.contains(name.as_str()))
     }
 
     /// Whether one of the operator's tensors is left out.

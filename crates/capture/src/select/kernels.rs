@@ -17,6 +17,8 @@ pub(super) struct Chosen<'a> {
     selection: Option<&'a KernelSelection>,
     marks: &'a [(String, bool)],
     used: HashSet<usize>,
+    /// Marks that are about a parameter or a constant.
+    used_marks: HashSet<String>,
 }
 
 impl<'a> Chosen<'a> {
@@ -25,6 +27,7 @@ impl<'a> Chosen<'a> {
             selection: rule.kernels.as_ref(),
             marks,
             used: HashSet::new(),
+            used_marks: HashSet::new(),
         }
     }
 
@@ -51,13 +54,42 @@ impl<'a> Chosen<'a> {
         match self.selection {
             None => true,
             Some(KernelSelection::Rules(rules)) => self.note(rule_for_name(rules, name)),
-            Some(KernelSelection::Marked) => last_mark(self.marks, name).unwrap_or(false),
+            Some(KernelSelection::Marked) => {
+                let found = self
+                    .marks
+                    .iter()
+                    .filter(|(target, _)| concerns(target, name));
+                self.used_marks
+                    .extend(found.map(|(target, _)| target.clone()));
+                last_mark(self.marks, name).unwrap_or(false)
+            }
         }
     }
 
     fn note(&mut self, hit: Option<usize>) -> bool {
         self.used.extend(hit);
         hit.is_some()
+    }
+
+    /// Whether the choice is left to marks and nobody has made any.
+    pub(super) fn is_unmarked(&self) -> bool {
+        matches!(self.selection, Some(KernelSelection::Marked)) && self.marks.is_empty()
+    }
+
+    /// The marks that are about nothing in the model. To be asked when parameters have been looked at.
+    pub(super) fn unmatched_marks(&self, operators: &[Arc<Operator>]) -> Vec<String> {
+        if !matches!(self.selection, Some(KernelSelection::Marked)) {
+            return Vec::new();
+        }
+        let is_about = |target: &str| {
+            let mut names = operators.iter().map(|operator| &operator.op_name);
+            self.used_marks.contains(target) || names.any(|name| concerns(target, name))
+        };
+        let targets = self.marks.iter().map(|(target, _)| target);
+        targets
+            .filter(|target| !is_about(target))
+            .cloned()
+            .collect()
     }
 
     /// Texts of the rules that chose nothing.
@@ -76,12 +108,15 @@ impl<'a> Chosen<'a> {
 
 /// What the last mark says that is about the operator or a scope it is in.
 fn last_mark(marks: &[(String, bool)], name: &str) -> Option<bool> {
-    let concerns = |target: &str| {
-        let rest = name.strip_prefix(target.trim_end_matches(SCOPE_END));
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(SCOPE_END))
-    };
-    let last = marks.iter().rev().find(|(target, _)| concerns(target));
+    let mut latest_first = marks.iter().rev();
+    let last = latest_first.find(|(target, _)| concerns(target, name));
     last.map(|(_, is_on)| *is_on)
+}
+
+/// Whether a mark is of this name, or of a scope that it is in.
+fn concerns(target: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(target.trim_end_matches(SCOPE_END));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(SCOPE_END))
 }
 
 /// Whether the operator says so of itself, as nodes of MindSpore's do.

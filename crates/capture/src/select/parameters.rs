@@ -30,7 +30,12 @@ pub(super) fn of<'a>(
     let constants: HashSet<&str> = graph.constants.iter().map(String::as_str).collect();
     let mut n_constants = 0;
     let mut seen = HashSet::new();
-    for name in operators().flat_map(|operator| &operator.inputs) {
+    let read =
+        operators().flat_map(|operator| operator.inputs.iter().map(move |name| (operator, name)));
+    for (operator, name) in read {
+        if graph.is_carried(operator.task_id, name) {
+            continue;
+        }
         // Where the engine counts nodes that hold constants among the operators, these are produced.
         let is_constant = constants.contains(name.as_str());
         let is_produced = !is_constant && produced.contains(name.as_str());
@@ -66,11 +71,13 @@ pub(super) fn of<'a>(
 pub(super) fn read_by(
     operator: &Operator,
     parameters: &BTreeMap<&str, Operator>,
+    graph: GraphView<'_>,
 ) -> Vec<GraphInput> {
     let mut seen = HashSet::new();
     let names = operator.inputs.iter().enumerate();
     names
         .filter(|(_, name)| seen.insert(name.as_str()))
+        .filter(|(_, name)| !graph.is_carried(operator.task_id, name))
         .filter_map(|(position, name)| {
             let record = parameters.get(name.as_str())?;
             let operator = Arc::new(Operator {

@@ -368,3 +368,36 @@ fn an_operator_may_keep_both_sides_whichever_the_plan_asks_for() {
         assert_eq!(kept(1), expected, "{sides:?}");
     }
 }
+
+#[test]
+fn types_are_excluded_unless_the_plan_names_an_operator() {
+    let operators: Vec<_> = ["a", "concat", "b", "other"]
+        .iter()
+        .zip(0..)
+        .map(|(name, i)| operator(i, if i % 2 == 1 { "Concat" } else { "T" }, name, &[]))
+        .collect();
+    let in_range = |begin, end| OperatorSelection {
+        ranges: vec![range(begin, end)],
+        ..OperatorSelection::every()
+    };
+    for (rule, expected) in [
+        (OperatorSelection::every(), &[0, 2][..]),
+        (named(&["a", "concat"]), &[0, 1]),
+        (in_range("a", "b"), &[0, 2]),
+        (in_range("concat", "b"), &[1, 2]),
+        (in_range("other", "other"), &[3]),
+    ] {
+        let plan = Plan {
+            models: ModelSelection::Every(rule),
+            excluded: vec![Exclusion {
+                model: None,
+                operators: OperatorKey::UnnamedOfType("Concat".into()),
+                slots: None,
+            }],
+            ..Plan::everything()
+        };
+        let selected = select(&plan, &model(), &operators, &[]);
+        assert_eq!(sorted(&selected), expected, "{:?}", plan.models);
+        assert_eq!(selected.unmatched, [""; 0]);
+    }
+}

@@ -200,11 +200,13 @@ impl AclSink {
         Ok(refused + Written { whole, ..written })
     }
 
-    fn reduce_to_row(&self, tensor: Observed<'_>, columns: &Columns) {
-        match self.has_step_tables {
-            true => stats_csv::step_table::reduce(tensor),
-            false => stats_csv::reduce(tensor, columns),
+    /// Whether a row needs no more of the tensor than what is in its memo then.
+    fn reduce_to_row(&self, tensor: Observed<'_>, columns: &Columns) -> bool {
+        if self.has_step_tables {
+            stats_csv::step_table::reduce(tensor);
+            return true;
         }
+        stats_csv::reduce(tensor, columns)
     }
 
     fn write_statistics(&self, record: &Record, columns: &Columns) -> Result<Written, SinkError> {
@@ -285,10 +287,7 @@ impl Sink for AclSink {
     fn reduce(&self, tensor: Observed<'_>) -> bool {
         match &self.content {
             Content::Tensors => false,
-            Content::Statistics(columns) => {
-                self.reduce_to_row(tensor, columns);
-                true
-            }
+            Content::Statistics(columns) => self.reduce_to_row(tensor, columns),
             Content::Both(columns) => {
                 self.reduce_to_row(tensor, columns);
                 // Another tensor of the operator may be chosen, and then this one is written as well.
@@ -296,6 +295,18 @@ impl Sink for AclSink {
                 false
             }
         }
+    }
+
+    fn reduce_permuted(&self, tensor: Observed<'_>) -> bool {
+        let Content::Statistics(columns) = &self.content else {
+            return false;
+        };
+        if self.has_step_tables {
+            // Sums run through the elements as they lie in memory.
+            stats_csv::step_table::reduce(tensor);
+            return true;
+        }
+        stats_csv::reduce_permuted(tensor, columns)
     }
 
     fn n_at_once(&self) -> usize {

@@ -14,6 +14,7 @@ mod statistics;
 mod tensors;
 mod whole_graph;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +23,8 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::execution_order::{self, IterationList};
 use opscope_store::file_format::{ms_graph_ir, ms_graph_pb, ms_json};
-use opscope_store::record::{ModelId, Operator, Record, Side};
+use opscope_store::record::graph::Literal;
+use opscope_store::record::{AttributeType, ModelId, Operator, Record, Side};
 use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::{
     CONSTANT, MindSporeTree, PARAMETER, Target, TensorFileName, kernel_args_file_name,
@@ -99,6 +101,9 @@ impl MindSporeSink {
             runtime_names: Mutex::default(),
         };
         sink.files.create_dir(&sink.tree.rank_dir())?;
+        if let Some((dir, short, long)) = sink.tree.long_net_name() {
+            sink.files.map_name(&dir, short, long)?;
+        }
         if sink.options.target.has_metadata() {
             let device = match sink.options.target {
                 Target::Gpu => "GPU",
@@ -269,6 +274,7 @@ impl Sink for MindSporeSink {
     }
 
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        let record = &*without_iterations(record);
         if record.operator.op_type == CONSTANT {
             // Array files in all trees: the document gives constants no other form.
             return match self.has_place_for_constant(record) {
@@ -291,6 +297,7 @@ impl Sink for MindSporeSink {
         if self.options.target.has_ranks() {
             return self.write(record);
         }
+        let record = &*without_iterations(record);
         let written = self.write_overflow_record(record, overflow)?;
         Ok(written + self.write(record)?)
     }
@@ -301,6 +308,7 @@ impl Sink for MindSporeSink {
         if !self.options.target.has_ranks() {
             return self.failures.write_failure(record, failure);
         }
+        let record = &*without_iterations(record);
         let has_inputs = self.options.runtime != RuntimeMode::Values("output");
         let inputs = record.inputs.iter().filter(|_| has_inputs);
         self.write_slots(record, inputs.map(|(i, tensor)| (Side::Input, *i, tensor)))
@@ -392,11 +400,36 @@ impl MindSporeSink {
         if !is_wanted {
             return Ok(Written::default());
         }
-        let name = kernel_args_file_name(&operator.op_name);
+        let name = kernel_args_file_name(&operator.op_type, &operator.op_name);
         let dir = self.step_dir(&record.model, record.step);
-        let text = ms_json::kernel_args(&operator.attributes);
+        let arguments = operator.all_attributes().map(|(name, text, r#type)| {
+            let value = match (Literal::from_text(text, r#type), r#type) {
+                (Literal::Text(text), _) => text,
+                // Python has printed it, and means it so.
+                (_, AttributeType::Python) => text.to_owned(),
+                (value, _) => value.plain_text(),
+            };
+            (name.to_owned(), value)
+        });
+        let text = ms_json::kernel_args(&arguments.collect::<Vec<_>>());
         Ok(self.files.replace_named(&dir, &name, text.as_bytes())?)
     }
+}
+
+/// What a loop runs several times has one name here, and as many times.
+fn without_iterations(record: &Record) -> Cow<'_, Record> {
+    if record.operator.iterations.is_empty() {
+        return Cow::Borrowed(record);
+    }
+    let operator = Operator {
+        op_name: record.operator.name_in_file().to_owned(),
+        iterations: Vec::new(),
+        ..Operator::clone(&record.operator)
+    };
+    Cow::Owned(Record {
+        operator: Arc::new(operator),
+        ..record.clone()
+    })
 }
 
 /// Graphs are numbered from 0 in the order in which they are loaded.

@@ -1,11 +1,19 @@
 //! A sink that reduces each tensor to its statistics.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod spool;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::record::{Operator, Record, Side};
 use opscope_tensor::{DType, Observed, Shape, Stats};
 
+use self::spool::Spool;
 use super::{Sink, SinkError, Written};
+
+pub use spool::{StatsRows, StoredRows};
+
+/// Most rows that are in memory; further ones go to a file without a name.
+const N_ROWS_IN_MEMORY_MAX: usize = 1 << 16;
 
 /// One tensor's row.
 #[derive(Clone, Debug)]
@@ -26,32 +34,59 @@ pub struct StatsRow {
     pub stats: Option<Stats>,
 }
 
-/// Keeps a row for each tensor and no tensor.
-#[derive(Default)]
+/// Keeps a row for each tensor and no tensor. However many steps there are, it holds no more memory than for some
+/// thousands of rows: the others wait in a file without a name, where temporary files are.
 pub struct StatsSink {
-    rows: Mutex<Vec<StatsRow>>,
+    state: Mutex<State>,
+    n_in_memory_max: usize,
 }
 
-impl StatsSink {
-    /// The rows so far, by step, task, name, side and position; the sink is empty afterwards.
-    pub fn take(&self) -> Vec<StatsRow> {
-        let mut rows =
-            std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
-        // Under one task there may be records beside the operator's own.
-        rows.sort_by(|a, b| place(a).cmp(&place(b)));
-        rows
+#[derive(Default)]
+struct State {
+    rows: Vec<StatsRow>,
+    spool: Spool,
+}
+
+impl Default for StatsSink {
+    fn default() -> Self {
+        StatsSink::with_rows_in_memory(N_ROWS_IN_MEMORY_MAX)
     }
 }
 
-fn place(row: &StatsRow) -> (u64, u32, &str, Side, usize) {
-    let operator = &row.operator;
-    (
-        row.step,
-        operator.task_id,
-        &operator.op_name,
-        row.side,
-        row.index,
-    )
+impl StatsSink {
+    /// A sink that holds about so many rows in memory.
+    pub fn with_rows_in_memory(n_max: usize) -> StatsSink {
+        StatsSink {
+            state: Mutex::default(),
+            n_in_memory_max: n_max.max(1),
+        }
+    }
+
+    /// The rows so far; the sink is empty afterwards.
+    pub fn take_rows(&self) -> StatsRows {
+        let State { mut rows, spool } = std::mem::take(&mut *self.lock());
+        spool::sort(&mut rows);
+        StatsRows::new(rows, spool)
+    }
+
+    /// [`StatsSink::take_rows`] as a list.
+    ///
+    /// # Errors
+    /// [`SinkError`] if rows that are in a file cannot be read.
+    pub fn take(&self) -> Result<Vec<StatsRow>, SinkError> {
+        self.take_rows().iter()?.collect()
+    }
+
+    /// Most rows that are in memory now.
+    #[cfg(test)]
+    fn n_in_memory(&self) -> usize {
+        self.lock().rows.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Rows are added whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Sink for StatsSink {
@@ -77,10 +112,18 @@ impl Sink for StatsSink {
                 stats: tensor.stats().ok().copied(),
             })
             .collect();
-        self.rows
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(rows);
+        let mut state = self.lock();
+        if state.rows.len() >= self.n_in_memory_max {
+            let State { rows, spool } = &mut *state;
+            spool::sort(rows);
+            // What cannot be stored stays in memory, and the record is told to have failed.
+            spool.append(rows)?;
+            rows.clear();
+        }
+        state.rows.extend(rows);
         Ok(Written::default())
     }
 }
+
+#[cfg(test)]
+mod tests;

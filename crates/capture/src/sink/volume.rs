@@ -149,6 +149,10 @@ impl Sink for VolumeSink {
         self.next.reduce(tensor)
     }
 
+    fn reduce_permuted(&self, tensor: Observed<'_>) -> bool {
+        self.next.reduce_permuted(tensor)
+    }
+
     fn n_at_once(&self) -> usize {
         self.next.n_at_once()
     }

@@ -553,7 +553,7 @@ fn statistics_are_those_of_the_floats() {
                 tap.end_step();
             },
         );
-        let rows = sink.take();
+        let rows = sink.take().unwrap();
         let row = |name: &str, side| {
             let mut rows = rows.iter();
             let is_it = |row: &&opscope_capture::sink::StatsRow| {

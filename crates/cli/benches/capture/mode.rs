@@ -174,7 +174,7 @@ fn mindspore(dir: &Path, statistics: Option<Vec<Category>>) -> MindSporeSink {
 }
 
 fn check_stats(sink: &StatsSink, records: &[Record]) {
-    let rows = sink.take();
+    let rows = sink.take().unwrap();
     let tensors: Vec<_> = records.iter().flat_map(Record::slots).collect();
     for (row, (side, index, tensor)) in rows.iter().zip(tensors) {
         assert_eq!((row.side, row.index), (side, index));

@@ -109,7 +109,7 @@ impl Subject {
             .collect();
         let rows = Arc::new(StatsSink::default());
         self.captured(rows.clone(), SessionOptions::default(), 1);
-        let rows = rows.take();
+        let rows = rows.take().unwrap();
         assert_eq!(rows.len(), expected.len());
         for row in &rows {
             let tensor = &expected[&(row.operator.task_id, row.side, row.index)];

@@ -3,7 +3,7 @@
 mod check;
 mod explain;
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use opscope_config::dialect::acl::{self, AclConfig};
@@ -13,6 +13,7 @@ use opscope_config::{ConfigError, Environment, Issue, Severity, check_nesting, r
 use serde_json::{Value, json};
 
 use super::mindspore_target::MindSporeTarget;
+use crate::console::{self, line};
 use crate::exit::{Failure, UNREADABLE, USAGE, chain};
 use crate::format;
 
@@ -70,7 +71,7 @@ impl Reading {
     /// Checks a text.
     fn load(&self, dialect: Dialect, text: &str) -> Result<Config, Vec<Issue>> {
         match dialect {
-            Dialect::Acl => match (check_nesting(text), acl::load(text, &self.env)) {
+            Dialect::Acl => match (check_nesting(text), self.load_acl(text)) {
                 (Ok(()), loaded) => loaded.map(|config| Config::Acl(Box::new(config))),
                 (Err(issue), loaded) => {
                     let more = loaded.map_or_else(|issues| issues, |config| config.issues);
@@ -78,13 +79,25 @@ impl Reading {
                 }
             },
             Dialect::MindSpore => {
-                let target = self.target.unwrap_or_default().into();
+                let target = match self.target {
+                    Some(target) => target.into(),
+                    None => mindspore::default_target(&self.env),
+                };
                 let loaded = match self.is_for_run {
                     true => mindspore::load(text, target, &self.env),
                     false => mindspore::check(text, target, &self.env),
                 };
                 loaded.map(|config| Config::MindSpore(Box::new(config)))
             }
+        }
+    }
+}
+
+impl Reading {
+    fn load_acl(&self, text: &str) -> Result<AclConfig, Vec<Issue>> {
+        match self.is_for_run {
+            true => acl::load(text, &self.env),
+            false => acl::check(text, &self.env),
         }
     }
 }
@@ -111,9 +124,9 @@ impl Config {
         }
     }
 
-    fn explain(&self) -> Explanation {
+    fn explain(&self, env: &Environment) -> Explanation {
         match self {
-            Config::Acl(config) => acl::explain(config),
+            Config::Acl(config) => acl::explain(config, env),
             Config::MindSpore(config) => mindspore::explain(config),
         }
     }
@@ -187,19 +200,19 @@ impl Verdict {
 
     /// The issues, one on a line, and a closing line.
     fn print(&self, path: &Path) -> Result<(), Failure> {
-        let mut out = stdout().lock();
+        let mut out = console::out();
         let file = path.display();
         for issue in self.issues() {
-            writeln!(out, "{file}:{issue}")?;
+            line!(out, "{file}:{issue}")?;
         }
         match self {
-            Verdict::Unreadable(error) => writeln!(out, "{file}: error: {}", chain(error))?,
-            Verdict::Refused(..) => writeln!(out, "{file}: refused, {}", self.counts())?,
+            Verdict::Unreadable(error) => line!(out, "{file}: error: {}", chain(error))?,
+            Verdict::Refused(..) => line!(out, "{file}: refused, {}", self.counts())?,
             Verdict::Accepted(config) => {
                 let mode = self.mode().unwrap_or("nothing to dump");
                 let counts = self.counts();
                 let dialect = config.dialect().name();
-                writeln!(out, "{file}: accepted ({dialect}: {mode}), {counts}")?;
+                line!(out, "{file}: accepted ({dialect}: {mode}), {counts}")?;
             }
         }
         Ok(())
@@ -210,11 +223,15 @@ impl Verdict {
             let issues = self.issues().iter();
             issues.filter(|issue| issue.severity == severity).count() as u64
         };
-        let warnings = format::count(n(Severity::Warning), Severity::Warning.name());
-        match n(Severity::Error) {
-            0 => warnings,
-            n => format!("{}, {warnings}", format::count(n, Severity::Error.name())),
+        let count = |severity: Severity| format::count(n(severity), severity.name());
+        let mut counts = vec![count(Severity::Warning)];
+        if n(Severity::Error) > 0 {
+            counts.insert(0, count(Severity::Error));
         }
+        if n(Severity::Note) > 0 {
+            counts.push(count(Severity::Note));
+        }
+        counts.join(", ")
     }
 }
 

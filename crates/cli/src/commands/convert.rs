@@ -1,18 +1,20 @@
 //! `opscope convert`.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use opscope_analysis::convert::{self, OutputKind, Pick, Relayout};
 use opscope_analysis::default_jobs;
+use opscope_store::dump::PassedOver;
 use opscope_store::file_format::zstd;
 use opscope_store::record::Side;
 use opscope_tensor::{Layout, Shape};
 use serde_json::json;
 
 use crate::arguments::{ModeArguments, compression, layout, shape};
-use crate::exit::{Failure, PARTIAL, UNREADABLE, USAGE, chain};
-use crate::{format, progress};
+use crate::console::{self, line, tell};
+use crate::exit::{Failure, PARTIAL, UNREADABLE, USAGE, chain, check_path};
+use crate::{format, passed_over, progress};
 
 /// Convert dump files to numpy arrays and other files
 ///
@@ -106,15 +108,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let options = options(arguments, &paths)?;
     let mut sources = Vec::new();
     let mut failures: Vec<(String, String)> = Vec::new();
+    let mut passed_over = Vec::new();
     for path in &paths {
-        let (found, errors) = convert::sources(path);
-        if found.is_empty() && errors.is_empty() {
-            let message = format!("`{}` holds no dump files", path.display());
-            return Err(Failure::message(UNREADABLE, message));
+        let found = convert::sources(path);
+        if found.sources.is_empty() && found.errors.is_empty() {
+            return Err(Failure::nothing_at(path, &found.passed_over));
         }
-        sources.extend(found);
+        sources.extend(found.sources);
+        passed_over.extend(found.passed_over);
         let path = path.display().to_string();
-        failures.extend(errors.iter().map(|error| (path.clone(), chain(error))));
+        failures.extend(
+            found
+                .errors
+                .iter()
+                .map(|error| (path.clone(), chain(error))),
+        );
     }
     if let Some((a, b)) = convert::collision(&sources) {
         let (a, b) = (a.path.display(), b.path.display());
@@ -128,7 +136,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     bar.finish_and_clear();
     let of_files = report.failures.iter();
     failures.extend(of_files.map(|f| (f.path.display().to_string(), chain(&f.error))));
-    print(arguments, &sources, &report, &failures)?;
+    print(arguments, &sources, &report, &failures, &passed_over)?;
     if failures.is_empty() {
         return Ok(());
     }
@@ -151,10 +159,7 @@ fn paths(given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         }
     }
     for path in &paths {
-        if let Err(error) = std::fs::metadata(path) {
-            let message = format!("cannot read `{}`: {error}", path.display());
-            return Err(Failure::message(UNREADABLE, message));
-        }
+        check_path(path)?;
     }
     Ok(paths)
 }
@@ -188,12 +193,12 @@ fn options(arguments: &Arguments, paths: &[PathBuf]) -> Result<convert::Options,
     })
 }
 
-#[expect(clippy::print_stderr, reason = "failures go to standard error")]
 fn print(
     arguments: &Arguments,
     sources: &[convert::Source],
     report: &convert::Report,
     failures: &[(String, String)],
+    passed_over: &[PassedOver],
 ) -> Result<(), Failure> {
     if arguments.json {
         let failures: Vec<_> = failures
@@ -209,17 +214,18 @@ fn print(
             "buffers": report.n_rest,
             "bytes_read": report.n_bytes_read,
             "bytes_written": report.n_bytes_written,
+            "passed_over": passed_over::to_json(passed_over),
             "failures": failures,
         });
-        writeln!(stdout(), "{result:#}")?;
+        console::print_json(&result)?;
         return Ok(());
     }
     for (path, error) in failures {
         // Errors of a whole file name it themselves.
         if error.contains(path.as_str()) {
-            eprintln!("opscope: {error}");
+            tell!("opscope: {error}");
         } else {
-            eprintln!("opscope: `{path}`: {error}");
+            tell!("opscope: `{path}`: {error}");
         }
     }
     let mut made = vec![format::count(report.n_arrays, "array")];
@@ -229,8 +235,8 @@ fn print(
     ] {
         made.extend((n > 0).then(|| format::count(n, noun)));
     }
-    writeln!(
-        stdout(),
+    line!(
+        console::out(),
         "{} of {} converted to {}, {} in `{}`",
         report.n_converted,
         format::count(sources.len() as u64, "file"),
@@ -238,5 +244,5 @@ fn print(
         format::bytes(report.n_bytes_written),
         arguments.out.display()
     )?;
-    Ok(())
+    passed_over::print(&mut console::out(), passed_over)
 }

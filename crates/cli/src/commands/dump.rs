@@ -3,10 +3,12 @@
 mod compress;
 mod control;
 mod dry_run;
+mod environment;
 mod findings;
 mod graph;
 mod inputs;
 mod mindspore;
+mod near_names;
 mod once;
 mod outputs;
 mod policy;
@@ -16,6 +18,7 @@ mod report;
 mod request;
 mod ring;
 mod run_record;
+mod unmatched;
 mod volume;
 
 use std::path::{Path, PathBuf};
@@ -24,10 +27,8 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use opscope_capture::sink::StatsRow;
-use opscope_capture::{
-    Counters, GraphView, Purpose, Selected, Session, SessionOptions, Summary, Tap,
-};
+use opscope_capture::sink::StatsRows;
+use opscope_capture::{Counters, GraphView, Purpose, Session, SessionOptions, Summary, Tap};
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 use opscope_store::temporary::LeftOvers;
@@ -44,11 +45,12 @@ use self::volume::VolumeArguments;
 pub(crate) use self::control::Steering;
 pub(crate) use self::inputs::InputSource;
 pub(crate) use self::outputs::OutputFiles;
-pub(crate) use self::report::{print, print_json};
+pub(crate) use self::report::{print, print_json, print_outcome_json};
 pub(crate) use self::request::{Request, Sinks};
 pub(crate) use self::run_record::{Recording, model_file};
 use super::mindspore_target::MindSporeTarget;
 use crate::arguments::{ModeArguments, NamedFile, NamedShape, named_file, named_shape};
+use crate::console::tell;
 use crate::engine::{EngineArguments, EngineInUse, GraphArguments};
 use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL};
 use crate::progress;
@@ -89,7 +91,7 @@ pub(crate) struct RunArguments {
     /// it and without `--out`, `--stats` and `--as`, the file that MINDSPORE_DUMP_CONFIG names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats", "narrow"])]
     config: Option<PathBuf>,
-    /// Whose tree a configuration of MindSpore asks for [default: cpu]
+    /// Whose tree a configuration of MindSpore asks for [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
     #[arg(long, value_enum, value_name = "TARGET", conflicts_with_all = ["out", "stats", "narrow", "graph_inputs"])]
     target: Option<MindSporeTarget>,
     /// The number of the device that the dump is said to come from; a configuration of MindSpore may
@@ -203,7 +205,7 @@ pub(crate) struct Outcome {
     pub(crate) has_rules: bool,
     /// What would have been written, if nothing is.
     pub(crate) forecast: Option<Forecast>,
-    pub(crate) stats: Option<Vec<StatsRow>>,
+    pub(crate) stats: Option<StatsRows>,
     pub(crate) ranges: Option<Ranges>,
     /// What was removed of killed runs before this one.
     pub(crate) left_overs: LeftOvers,
@@ -222,10 +224,11 @@ pub(crate) struct Subject {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let request = Request::new(&arguments.run)?;
+    let request = Request::new(&arguments.run)?.for_models();
     let steering = Steering::start(&arguments.run, &request, false)?;
     let engine = arguments.run.engine()?;
-    let model = engine.load(ModelSource::File(&arguments.model))?;
+    let source = ModelSource::File(&arguments.model);
+    let (model, engine) = engine.load(source, request.plan.purpose)?;
     let id = ModelId {
         file_stem: file_stem(&arguments.model),
         graph_name: model.signature().graph_name.clone(),
@@ -276,7 +279,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     outcome.left_overs = recording.left_overs(&sinks);
     let recorded = recording.finish(&sinks, &result);
     if arguments.run.json {
-        print_json(&outcome.to_json())?;
+        print_outcome_json(&outcome)?;
     } else {
         print(&outcome)?;
     }
@@ -311,13 +314,15 @@ pub(crate) fn run_one(
         refused: sinks.refused(),
         failure_dir: sinks
             .failure_dir(&id, captured.n_steps)
-            .filter(|_| captured.summary.counters.n_operators_written > 0),
+            .filter(|_| captured.summary.counters.n_operators_written > 0)
+            .filter(|_| matches!(request.plan.purpose, Purpose::Failures(_)))
+            .or(captured.failure_dir),
         summary: captured.summary,
         ranges: sinks.take_ranges(&arguments.narrow),
         has_rules: !request.tensors.is_empty(),
         forecast: None,
         stats: if let Target::Stats(sink) = &sinks.target {
-            Some(sink.take())
+            Some(sink.take_rows())
         } else {
             None
         },
@@ -406,6 +411,8 @@ struct Captured {
     /// Steps that were begun.
     n_steps: u64,
     result: Result<(), Failure>,
+    /// Where the failing step is that was repeated on the word of the environment.
+    failure_dir: Option<PathBuf>,
 }
 
 fn capture(
@@ -427,13 +434,13 @@ fn capture(
     let graph_inputs = input_names(&**model);
     let id = Arc::new(subject.id.clone());
     let (mut tap, selected) = session.attach_graph(&id, view(&**model, &graph_inputs));
-    warn_unmatched(&selected, &id, &**model, &sinks.target);
+    let graph = subject.engine.graph();
+    unmatched::warn(&tap, (&id, &**model, graph), &sinks.target);
     volume::warn_unused(&request.tensors, &selected, &**model, &id);
-    let stop_flag = session.stop_flag();
-    stop_on_signal(stop_flag.clone());
+    let stop_flag = stop_on_signal(session.stop_flag());
     let listening = arguments.ring.listen_for(&session)?;
     let watch = session.watch();
-    let mut n_steps_begun = 0;
+    let mut n_steps_begun = 0_u64;
     let n_in_step = model.operators().len() as u64;
     let mut told = Told::new(&tap);
     model.prepare(&tap);
@@ -449,7 +456,7 @@ fn capture(
             n_steps_begun += 1;
             tap.begin_step(step);
             if told.tell(&tap, step) {
-                warn_unmatched(tap.selected(), &id, &**model, &sinks.target);
+                unmatched::warn(&tap, (&id, &**model, graph), &sinks.target);
             }
             // Nothing looks at the flag while a step runs without the tap.
             if tap.is_stopped() {
@@ -476,15 +483,19 @@ fn capture(
         (summary, result)
     };
     let (summary, result) = steering.during(&control, || {
-        progress::with_operator_bar("dumping", n_in_step * n_steps, position, run)
+        let n_operators = n_in_step.saturating_mul(n_steps);
+        progress::with_operator_bar("dumping", n_operators, position, run)
     })?;
+    let time = start.elapsed();
     drop(listening);
     warn_of_runs(&mut **model);
+    let failure_dir = sinks.repeat_failure(subject, inputs, n_steps_begun, &result)?;
     Ok(Captured {
         summary,
-        time: start.elapsed(),
+        time,
         n_steps: n_steps_begun,
         result,
+        failure_dir,
     })
 }
 
@@ -493,22 +504,25 @@ fn view<'a>(model: &'a dyn LoadedModel, inputs: &'a [String]) -> GraphView<'a> {
         operators: model.operators(),
         inputs,
         constants: model.constants(),
+        carried: model.carried(),
         types: model.value_types(),
         quantised: model.quantised(),
         ..GraphView::default()
     }
 }
 
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 fn warn_of_runs(model: &mut dyn LoadedModel) {
     for warning in model.take_warnings() {
-        eprintln!("opscope: warning: {warning}");
+        tell!("opscope: warning: {warning}");
     }
 }
 
 /// How many operators were run, counting steps that are not dumped.
 fn position(c: Counters, n_in_step: u64) -> u64 {
-    c.n_operators_seen + c.n_steps.saturating_sub(c.n_steps_active) * n_in_step
+    let n_passed_over = c.n_steps.saturating_sub(c.n_steps_active);
+    n_passed_over
+        .saturating_mul(n_in_step)
+        .saturating_add(c.n_operators_seen)
 }
 
 /// Names of the values that a caller of the model provides.
@@ -539,6 +553,10 @@ fn start(
     arguments.ring.warn_if_none(&plan.steps, n_steps);
     let session = Session::start(plan, sinks.first(), options)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
+    let is_marking = request.is_marking();
+    if !arguments.set_dump.is_empty() && !is_marking {
+        warn_idle_marks();
+    }
     for target in &arguments.set_dump {
         session.set_dump(target, true);
     }
@@ -546,10 +564,10 @@ fn start(
 }
 
 /// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at once.
-fn stop_on_signal(flag: Arc<AtomicBool>) {
+fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
     static CURRENT: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
     static HANDLER: Once = Once::new();
-    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(flag);
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(flag.clone());
     HANDLER.call_once(|| {
         // Without a handler the first signal ends the process.
         let _ = ctrlc::set_handler(|| {
@@ -562,6 +580,7 @@ fn stop_on_signal(flag: Arc<AtomicBool>) {
             }
         });
     });
+    flag
 }
 
 fn at_step(error: EngineError, step: u64) -> Failure {
@@ -572,32 +591,6 @@ fn at_step(error: EngineError, step: u64) -> Failure {
     }
 }
 
-/// Says what the plan names and the model lacks.
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
-fn warn_unmatched(selected: &Selected, id: &ModelId, model: &dyn LoadedModel, target: &Target) {
-    if !selected.is_model_matched && matches!(target, Target::Acl(_)) {
-        eprintln!(
-            "opscope: warning: the configuration selects other models only; this one is `{}` \
-             (graph `{}`)",
-            id.file_stem, id.graph_name
-        );
-    }
-    for text in &selected.unused_rules {
-        eprintln!("opscope: warning: [DataDump] Unused Kernel in json: {text}");
-    }
-    for name in &selected.unmatched {
-        let lower = name.to_lowercase();
-        let alike = model
-            .operators()
-            .iter()
-            .map(|operator| &operator.op_name)
-            .find(|known| {
-                let known = known.to_lowercase();
-                known.contains(&lower) || lower.contains(&known)
-            });
-        let hint = alike
-            .map(|known| format!("; there is `{known}`"))
-            .unwrap_or_default();
-        eprintln!("opscope: warning: the model has no operator `{name}`{hint}");
-    }
+fn warn_idle_marks() {
+    tell!("opscope: warning: `--set-dump` has no effect: `dump_mode` is not 2");
 }

@@ -3,10 +3,9 @@
 use opscope_store::tree::mindspore;
 
 /// What MindSpore runs on.
-#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum MindSporeTarget {
     /// A CPU
-    #[default]
     Cpu,
     /// A GPU
     Gpu,

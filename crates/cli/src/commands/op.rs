@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use opscope_engine::ModelSource;
+use opscope_capture::Purpose;
 use opscope_engine::single_operator::{OperatorError, SingleOperator, read_json};
+use opscope_engine::{GraphKind, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 use serde_json::{Value, json};
 
 use super::dump::{
     self, InputSource, Outcome, Recording, Request, RunArguments, Sinks, Subject, model_file,
 };
+use crate::console::tell;
 use crate::engine::EngineInUse;
 use crate::exit::{Failure, UNREADABLE, USAGE};
 
@@ -53,10 +55,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let operators = read_json(&text).map_err(wrong)?;
     let engine = arguments.run.engine()?;
+    let purpose = request.purpose();
     // Everything is loaded and checked before anything is created.
     let prepared = operators
         .iter()
-        .map(|operator| prepare(operator, &arguments.run, &engine, &wrong))
+        .map(|operator| prepare(operator, &arguments.run, &engine, purpose, &wrong))
         .collect::<Result<Vec<_>, _>>()?;
     let sinks = request.open(&arguments.run)?;
     let subjects = prepared.iter().map(|one| &one.subject);
@@ -111,10 +114,25 @@ fn prepare(
     operator: &SingleOperator,
     arguments: &RunArguments,
     engine: &Arc<EngineInUse>,
+    purpose: Purpose,
     wrong: &impl Fn(OperatorError) -> Failure,
 ) -> Result<Prepared, Failure> {
-    let bytes = operator.to_onnx().map_err(wrong)?;
-    let model = engine.load(ModelSource::Memory(&bytes))?;
+    let prepared = operator.for_engine().map_err(wrong)?;
+    let source = ModelSource::Memory(prepared.bytes());
+    let (model, engine) = engine.load(source, purpose)?;
+    let model: Box<dyn LoadedModel> = match engine.graph() {
+        GraphKind::Original => Box::new(prepared.around(model)),
+        GraphKind::Executed if prepared.is_changed() => {
+            let message = format!(
+                "--graph executed shows operators with axes in the engine's order, and `{}` is described in \
+                 another format",
+                operator.op_name
+            );
+            return Err(Failure::message(USAGE, message));
+        }
+        // What runs is no longer the one operator.
+        GraphKind::Executed => model,
+    };
     let inputs = InputSource::new(arguments, model.signature())?;
     inputs.step(0)?;
     let id = ModelId {
@@ -123,7 +141,7 @@ fn prepare(
     };
     let title = format!("{} `{}`", operator.op_type, operator.op_name);
     let subject = Subject {
-        engine: engine.clone(),
+        engine,
         model,
         id,
         title,
@@ -139,17 +157,15 @@ fn report(ends: &[End], is_json: bool) -> Result<(), Failure> {
             .try_for_each(|(outcome, _)| dump::print(outcome));
     }
     if let [(only, _)] = ends {
-        return dump::print_json(&only.to_json());
+        return dump::print_outcome_json(only);
     }
-    let operators: Vec<Value> = ends.iter().map(|(outcome, _)| outcome.to_json()).collect();
+    let operators = ends.iter().map(|(outcome, _)| outcome.to_json());
+    let operators: Vec<Value> = operators.collect::<Result<_, _>>()?;
     dump::print_json(&json!({ "operators": operators }))
 }
 
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 fn warn_if_nothing(request: &Request) {
     if request.is_nothing() {
-        eprintln!(
-            "opscope: warning: the configuration selects no single operators; `dump_op_switch` is off"
-        );
+        tell!("opscope: warning: the configuration selects no operators outside models");
     }
 }

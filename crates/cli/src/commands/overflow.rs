@@ -1,18 +1,19 @@
 //! `opscope overflow`.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::PathBuf;
 
 use opscope_analysis::convert::{self, OutputKind};
 use opscope_analysis::default_jobs;
-use opscope_analysis::describe::{self, FileDescription};
-use opscope_analysis::overflow::{self, Export, Overflow, Scan};
+use opscope_analysis::describe::{self, TensorDescription};
+use opscope_analysis::overflow::{self, Export, OperatorDump, Overflow, Scan};
 use serde_json::{Value, json};
 
 use super::show::{finding_json, tensor_json, tensor_table, time};
 use crate::arguments::ModeArguments;
-use crate::exit::{FOUND, Failure, PARTIAL, UNREADABLE, USAGE, chain};
-use crate::format;
+use crate::console::{self, line, tell};
+use crate::exit::{FOUND, Failure, PARTIAL, UNREADABLE, USAGE, chain, check_path};
+use crate::{format, passed_over};
 
 /// Digits of a timestamp in microseconds.
 const MICROSECOND_DIGITS: usize = 16;
@@ -20,8 +21,8 @@ const MICROSECOND_DIGITS: usize = 16;
 /// Show which operator overflowed first, and why
 ///
 /// Finds the overflow records below a directory, puts them in order (by step, then by time), and joins
-/// each with the dump of its operator. Ends with 1 if there was an overflow and with 0 if there was
-/// none.
+/// each with the dump of its operator. Ends with 1 if there was an overflow, with 0 if there was none, and with 4 if
+/// none was found and something could not be read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope overflow -d dump/20240102030405
@@ -43,17 +44,25 @@ pub(crate) struct Arguments {
     modes: ModeArguments,
 }
 
-/// An overflow with what is in its operator's dump, or why that cannot be read.
+/// An overflow with what is in its operator's dump.
 struct Shown<'a> {
     overflow: &'a Overflow,
-    operator: Option<Result<FileDescription, String>>,
+    operator: Option<OperatorContent>,
+}
+
+/// What is in the files of an operator.
+#[derive(Default)]
+struct OperatorContent {
+    /// Empty if no file says it.
+    op_name: String,
+    tensors: Vec<TensorDescription>,
+    /// Files that cannot be read, and why.
+    problems: Vec<String>,
+    is_readable: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if let Err(error) = std::fs::metadata(&arguments.dump) {
-        let message = format!("cannot read `{}`: {error}", arguments.dump.display());
-        return Err(Failure::message(UNREADABLE, message));
-    }
+    check_path(&arguments.dump)?;
     let scan = overflow::scan(&arguments.dump, default_jobs());
     let shown: Vec<Shown<'_>> = scan
         .overflows
@@ -76,15 +85,30 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         (false, _) if has_failed => Err(Failure::silent(PARTIAL)),
         (false, _) => Err(Failure::silent(FOUND)),
         (true, true) => Ok(()),
-        (true, false) => Err(Failure::silent(UNREADABLE)),
+        (true, false) if scan.n_read_files == 0 => Err(Failure::silent(UNREADABLE)),
+        (true, false) => Err(Failure::silent(PARTIAL)),
     }
 }
 
 fn look(overflow: &Overflow) -> Shown<'_> {
-    let operator = overflow.operator.as_ref();
-    let operator =
-        operator.map(|operator| describe::file(&operator.path).map_err(|error| chain(&error)));
+    let operator = overflow.operator.as_ref().map(content);
     Shown { overflow, operator }
+}
+
+fn content(operator: &OperatorDump) -> OperatorContent {
+    let mut content = OperatorContent::default();
+    for file in &operator.files {
+        match describe::file(&file.path) {
+            Ok(file) => {
+                let named = file.array_name.map(|name| name.op_name);
+                content.op_name = named.unwrap_or(file.op_name);
+                content.tensors.extend(file.tensors);
+                content.is_readable = true;
+            }
+            Err(error) => content.problems.push(chain(&error)),
+        }
+    }
+    content
 }
 
 fn write(
@@ -106,29 +130,26 @@ fn write(
     overflow::export(&overflows, &options).map_err(|error| Failure::new(USAGE, error))
 }
 
-#[expect(clippy::print_stderr, reason = "unreadable files go to standard error")]
 fn tell_errors(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) {
     for error in &scan.errors {
-        eprintln!("opscope: {}", chain(error));
+        tell!("opscope: {}", chain(error));
     }
-    for error in shown
-        .iter()
-        .filter_map(|shown| shown.operator.as_ref()?.as_ref().err())
-    {
-        eprintln!("opscope: {error}");
+    for operator in shown.iter().filter_map(|shown| shown.operator.as_ref()) {
+        for problem in &operator.problems {
+            tell!("opscope: {problem}");
+        }
     }
     for failure in export.iter().flat_map(|export| &export.report.failures) {
         let path = failure.path.display();
-        eprintln!("opscope: `{path}`: {}", chain(&failure.error));
+        tell!("opscope: `{path}`: {}", chain(&failure.error));
     }
 }
 
 fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) -> Result<(), Failure> {
-    let mut out = stdout().lock();
+    let mut out = console::out();
     if scan.overflows.is_empty() {
-        let files = format::count(scan.n_record_files, "file");
-        writeln!(out, "no overflow ({files} with records)")?;
-        return Ok(());
+        line!(out, "{}", nothing_found(scan))?;
+        return passed_over::print(&mut out, &scan.passed_over);
     }
     let header = [
         "#", "step", "time", "type", "operator", "task", "stream", "unit", "why",
@@ -141,15 +162,30 @@ fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) -> Result<()
     let table = format::table(&header, &right, rows.collect());
     writeln!(out, "{}", table.trim_fmt())?;
     for (i, shown) in shown.iter().enumerate() {
-        if let Some(Ok(file)) = &shown.operator {
-            writeln!(out, "\n#{} {}", i + 1, file.path.display())?;
-            writeln!(out, "{}", tensor_table(&file.tensors).trim_fmt())?;
+        if let (Some(operator), Some(content)) = (&shown.overflow.operator, &shown.operator)
+            && content.is_readable
+        {
+            let more = match operator.files.len() - 1 {
+                0 => String::new(),
+                n => format!(" and {}", format::count(n as u64, "more file")),
+            };
+            let path = operator.files[0].path.display();
+            writeln!(out)?;
+            line!(out, "#{} {path}{more}", i + 1)?;
+            writeln!(out, "{}", tensor_table(&content.tensors).trim_fmt())?;
         }
     }
     let n = scan.overflows.len();
     writeln!(out, "\n{} in all", format::count(n as u64, "overflow"))?;
-    if n > shown.len() {
+    if !scan.errors.is_empty() {
+        let unread = unread(scan);
         writeln!(
+            out,
+            "{unread} could not be read: there may be others, also earlier ones"
+        )?;
+    }
+    if n > shown.len() {
+        line!(
             out,
             "the first {} are shown; `-n {n}` shows all",
             shown.len()
@@ -157,7 +193,7 @@ fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) -> Result<()
     }
     if let Some(export) = export {
         let report = &export.report;
-        writeln!(
+        line!(
             out,
             "{} and {} written beside `{}`",
             format::count(report.n_records, "record"),
@@ -165,7 +201,32 @@ fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) -> Result<()
             export.summary.display()
         )?;
     }
-    Ok(())
+    passed_over::print(&mut out, &scan.passed_over)
+}
+
+/// What may be said where no overflow was found: only of what could be read.
+fn nothing_found(scan: &Scan) -> String {
+    let files = |n: u64| format::count(n, "file");
+    if scan.errors.is_empty() {
+        return format!("no overflow ({} with records)", files(scan.n_record_files));
+    }
+    let unread = unread(scan);
+    match scan.n_read_files {
+        0 => {
+            format!("nothing is known of overflows: {unread} could not be read, and no record was")
+        }
+        n => format!(
+            "no overflow in the {} with records that could be read; {unread} could not be",
+            files(n)
+        ),
+    }
+}
+
+fn unread(scan: &Scan) -> String {
+    format::count_as(
+        scan.errors.len() as u64,
+        ["file or directory", "files or directories"],
+    )
 }
 
 /// A row for each unit of a record.
@@ -176,11 +237,11 @@ fn rows(number: usize, shown: &Shown<'_>) -> Vec<Vec<String>> {
         .operator
         .as_ref()
         .map(|operator| operator.op_type.clone());
-    let op_name = match &shown.operator {
-        Some(Ok(file)) if !file.op_name.is_empty() => file.op_name.clone(),
-        Some(Ok(file)) => file.path.display().to_string(),
-        Some(Err(_)) => "its dump is unreadable".to_owned(),
-        None => "no dump of this task".to_owned(),
+    let op_name = match (&shown.operator, &overflow.operator) {
+        (Some(content), _) if !content.is_readable => "its dump is unreadable".to_owned(),
+        (Some(content), _) if !content.op_name.is_empty() => content.op_name.clone(),
+        (Some(_), Some(operator)) => operator.files[0].path.display().to_string(),
+        _ => "no dump of this task".to_owned(),
     };
     let findings = overflow.findings.iter();
     findings
@@ -217,27 +278,31 @@ fn print_json(
     let result = json!({
         "path": arguments.dump,
         "record_files": scan.n_record_files,
+        "record_files_read": scan.n_read_files,
         "overflows": scan.overflows.len(),
         "shown": shown.iter().map(shown_json).collect::<Vec<_>>(),
         "summary": export.map(|export| &export.summary),
+        "passed_over": passed_over::to_json(&scan.passed_over),
         "errors": scan.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
     });
-    writeln!(stdout(), "{result:#}")?;
+    console::print_json(&result)?;
     Ok(())
 }
 
 fn shown_json(shown: &Shown<'_>) -> Value {
     let overflow = shown.overflow;
     let operator = overflow.operator.as_ref().map(|operator| {
-        let file = shown.operator.as_ref().and_then(|file| file.as_ref().ok());
-        let tensors = file.map(|file| file.tensors.iter().map(tensor_json).collect::<Vec<_>>());
-        let problem = shown.operator.as_ref().and_then(|file| file.as_ref().err());
+        let content = shown.operator.as_ref();
+        let readable = content.filter(|content| content.is_readable);
+        let tensors = readable.map(|content| content.tensors.iter().map(tensor_json));
+        let problems = content.map(|content| content.problems.join("; "));
         json!({
-            "path": operator.path,
+            "path": operator.files[0].path,
+            "paths": operator.files.iter().map(|file| &file.path).collect::<Vec<_>>(),
             "op_type": operator.op_type,
-            "op_name": file.map(|file| &file.op_name),
-            "tensors": tensors,
-            "problem": problem,
+            "op_name": readable.map(|content| &content.op_name),
+            "tensors": tensors.map(Iterator::collect::<Vec<_>>),
+            "problem": problems.filter(|problems| !problems.is_empty()),
         })
     });
     json!({

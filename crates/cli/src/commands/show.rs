@@ -6,7 +6,7 @@ mod mindspore;
 mod runs;
 mod statistics;
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -14,15 +14,16 @@ use opscope_analysis::describe::{self, FileDescription, RecordDescription, Tenso
 use opscope_analysis::mindspore::overview as mindspore_overview;
 use opscope_analysis::overview::{self, Overview};
 use opscope_analysis::{Element, FileKind, default_jobs};
-use opscope_store::file_format::stats_csv;
+use opscope_store::dump::PassedOver;
 use opscope_store::{StoreError, dump, run_file};
 use serde_json::Value;
 
 use json::{file_json, overview_json};
 pub(crate) use json::{finding_json, tensor_json};
 
+use crate::console::{self, line, tell};
 use crate::exit::{Failure, PARTIAL, UNREADABLE, chain};
-use crate::format;
+use crate::{format, passed_over};
 
 /// Show what is in a dump file or in a directory of them
 ///
@@ -71,25 +72,38 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         if overview.n_files > 0 || !overview.errors.is_empty() || tables.is_empty() {
             if !tables.is_empty() {
-                writeln!(stdout())?;
+                writeln!(console::out())?;
             }
             print_overview(&overview)?;
         }
-        runs::print(&mut stdout().lock(), &runs)?;
+        passed_over::print(&mut console::out(), &overview.passed_over)?;
+        runs::print(&mut console::out(), &runs)?;
     }
     let n_shown = overview.n_files + (tables.len() + runs.len()) as u64;
-    verdict(&arguments.path, n_shown, &overview.errors)
+    let Overview {
+        errors,
+        passed_over,
+        ..
+    } = &overview;
+    verdict(&arguments.path, n_shown, errors, passed_over)
 }
 
 fn show_file(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(beside) = opscope_analysis::graph::open(&arguments.path)? {
         return graph::show(&arguments.path, &beside, arguments.json);
     }
-    if let Some(table) = stats_csv::read_file(&arguments.path)? {
-        return statistics::show(&arguments.path, &table, arguments.json);
+    let mut listing = dump::list_file(&arguments.path);
+    if let Some(error) = listing.errors.pop() {
+        return Err(error.into());
     }
-    let (tables, _) =
-        opscope_analysis::statistics::of_listing(&mut dump::list_file(&arguments.path));
+    let is_step_table = !listing.step_tables.is_empty();
+    let (tables, errors) = opscope_analysis::statistics::of_listing(&mut listing);
+    if let Some(error) = errors.into_iter().next() {
+        return Err(error.into());
+    }
+    if let ([table], false) = (&tables[..], is_step_table) {
+        return statistics::show(&arguments.path, &table.table, arguments.json);
+    }
     if !tables.is_empty() {
         let rows = serde_json::json!({ "path": arguments.path, "statistics": statistics::to_json(&tables) });
         return match arguments.json {
@@ -106,12 +120,14 @@ fn show_file(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// What a directory of which `n` things and these errors were shown comes to.
-fn verdict(path: &Path, n: u64, errors: &[StoreError]) -> Result<(), Failure> {
+fn verdict(
+    path: &Path,
+    n: u64,
+    errors: &[StoreError],
+    passed_over: &[PassedOver],
+) -> Result<(), Failure> {
     match (n, errors.is_empty()) {
-        (0, true) => {
-            let message = format!("`{}` holds no dump files", path.display());
-            Err(Failure::message(UNREADABLE, message))
-        }
+        (0, true) => Err(Failure::nothing_at(path, passed_over)),
         (_, true) => Ok(()),
         (0, false) => Err(Failure::silent(UNREADABLE)),
         (_, false) => Err(Failure::silent(PARTIAL)),
@@ -119,7 +135,7 @@ fn verdict(path: &Path, n: u64, errors: &[StoreError]) -> Result<(), Failure> {
 }
 
 fn print_file(file: &FileDescription) -> Result<(), Failure> {
-    let mut out = stdout().lock();
+    let mut out = console::out();
     print_header(&mut out, file)?;
     for record in &file.records {
         print_record(&mut out, record)?;
@@ -132,20 +148,20 @@ fn print_file(file: &FileDescription) -> Result<(), Failure> {
 
 fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Failure> {
     if file.kind != FileKind::DumpData {
-        writeln!(out, "format    {}", file.kind.name())?;
+        line!(out, "format    {}", file.kind.name())?;
     }
     if !file.op_name.is_empty() || file.kind == FileKind::DumpData {
-        writeln!(out, "operator  {}", file.op_name)?;
+        line!(out, "operator  {}", file.op_name)?;
     }
     if let Some(name) = &file.array_name {
         mindspore::print_name(out, name)?;
     }
     if file.kind == FileKind::DumpData {
         let time = time(file.dump_time);
-        writeln!(out, "made      {time} (version {})", file.version)?;
+        line!(out, "made      {time} (version {})", file.version)?;
     }
     let n_bytes = file.n_decompressed.unwrap_or(file.n_bytes);
-    writeln!(
+    line!(
         out,
         "size      {}{} ({} header, {} payload)",
         format::bytes(file.n_bytes),
@@ -156,14 +172,14 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Fail
         format::bytes(n_bytes.saturating_sub(file.n_start))
     )?;
     for (name, value) in &file.attrs {
-        writeln!(out, "attribute {name} = {value}")?;
+        line!(out, "attribute {name} = {value}")?;
     }
     if !file.dfx_message.is_empty() {
-        writeln!(out, "message   {}", file.dfx_message)?;
+        line!(out, "message   {}", file.dfx_message)?;
     }
     for (name, sizes) in [("buffer", &file.buffer_sizes), ("space", &file.space_sizes)] {
         for (i, size) in sizes.iter().enumerate() {
-            writeln!(out, "{name}.{i}  {}", format::bytes(*size))?;
+            line!(out, "{name}.{i}  {}", format::bytes(*size))?;
         }
     }
     Ok(())
@@ -171,13 +187,14 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Fail
 
 /// Every field in the order of the record, then what it means.
 fn print_record(out: &mut impl Write, record: &RecordDescription) -> Result<(), Failure> {
-    writeln!(out, "\n{}  overflow record", record.slot)?;
+    writeln!(out)?;
+    line!(out, "{}  overflow record", record.slot)?;
     print_fields(out, &record.record.to_json(), 1)?;
     if record.findings.is_empty() {
         writeln!(out, "no overflow: every status is 0")?;
     }
     for finding in &record.findings {
-        writeln!(
+        line!(
             out,
             "overflow  {} in task {} of stream {}: {}",
             finding.unit,
@@ -194,11 +211,11 @@ fn print_fields(out: &mut impl Write, value: &Value, depth: usize) -> Result<(),
     for (key, value) in value.as_object().into_iter().flatten() {
         match value {
             Value::Object(_) => {
-                writeln!(out, "{indent}{key}")?;
+                line!(out, "{indent}{key}")?;
                 print_fields(out, value, depth + 1)?;
             }
-            Value::String(text) => writeln!(out, "{indent}{key:<12} {text}")?,
-            other => writeln!(out, "{indent}{key:<12} {other}")?,
+            Value::String(text) => line!(out, "{indent}{key:<12} {text}")?,
+            other => line!(out, "{indent}{key:<12} {other}")?,
         }
     }
     Ok(())
@@ -259,10 +276,9 @@ fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
     ]
 }
 
-#[expect(clippy::print_stderr, reason = "unreadable files go to standard error")]
 fn print_errors(errors: &[StoreError]) {
     for error in errors {
-        eprintln!("opscope: {}", chain(error));
+        tell!("opscope: {}", chain(error));
     }
 }
 
@@ -293,7 +309,7 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
         ]
     };
     let rows = overview.operators.iter().map(row).collect();
-    let mut out = stdout().lock();
+    let mut out = console::out();
     writeln!(out, "{}", format::table(&header, &right, rows).trim_fmt())?;
     writeln!(
         out,
@@ -306,15 +322,19 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
             n => format!("{n} directories"),
         }
     )?;
-    if overview.n_record_files > 0 {
-        let files = format::count(overview.n_record_files, "file");
-        writeln!(out, "{files} with overflow records: see `opscope overflow`")?;
+    print_record_files(&mut out, overview.n_record_files)
+}
+
+fn print_record_files(out: &mut impl Write, n_record_files: u64) -> Result<(), Failure> {
+    if n_record_files > 0 {
+        let files = format::count(n_record_files, "file");
+        line!(out, "{files} with overflow records: see `opscope overflow`")?;
     }
     Ok(())
 }
 
 fn print_json(value: &Value) -> Result<(), Failure> {
-    writeln!(stdout(), "{value:#}")?;
+    console::print_json(value)?;
     Ok(())
 }
 

@@ -15,6 +15,7 @@ mod notes;
 mod object;
 mod raw;
 mod settings;
+mod surroundings;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,7 @@ use crate::{Environment, Issue, Severity};
 
 pub use explain::explain;
 pub use settings::{Level, Scene, Settings};
+pub use surroundings::{failures_in_force, from_environment};
 
 /// What a configuration asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,8 +40,17 @@ pub struct AclConfig {
     pub dump: Option<AclDump>,
     /// What the file's words say; `None` if it has no `dump` object, or an empty one.
     pub settings: Option<Settings>,
-    /// Warnings; no errors.
+    /// Warnings and notes; no errors.
     pub issues: Vec<Issue>,
+}
+
+/// Whose verdict counts where the vendor's checker does not do what its documents say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Judge {
+    /// The checker's, as it was recorded.
+    Checker,
+    /// The documents'.
+    Documents,
 }
 
 /// A dump.
@@ -64,6 +75,8 @@ pub struct AclDump {
 pub enum Mode {
     /// Values of operators.
     Operator,
+    /// Values of operators that run outside models, and of no model.
+    SingleOperators,
     /// Values of operators that others may overwrite.
     Watcher,
     /// Operators that overflow.
@@ -77,6 +90,7 @@ impl Mode {
     pub fn name(self) -> &'static str {
         match self {
             Mode::Operator => "operator",
+            Mode::SingleOperators => "single_operator",
             Mode::Watcher => "watcher",
             Mode::Overflow => "overflow",
             Mode::Failures(FailureDetail::Brief) => "exception_brief",
@@ -111,13 +125,28 @@ const TOP_LEVEL_KEYS: &[&str] = &[
 const DUMP: &str = "dump";
 const REPORT_SCOPE: &str = "err_msg_mode";
 
-/// Checks `text` and lowers it to a plan. Directories are looked up, none is created.
+/// Checks `text` and lowers it to a plan, as the documents say. Directories are looked up, none is
+/// created.
 ///
 /// Nesting is not limited here but for the parser's own sake: see [`crate::check_nesting`].
 ///
 /// # Errors
 /// The issues, if any of them is an error; errors come first, in the vendor's order.
 pub fn load(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
+    judge(text, env, Judge::Documents)
+}
+
+/// [`load`] with the verdict of the vendor's own checker, also in the two places where its documents
+/// say something else: a `dump_list` beside `dump_debug`, and a `dump_path` that is the home directory
+/// itself.
+///
+/// # Errors
+/// As for [`load`].
+pub fn check(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
+    judge(text, env, Judge::Checker)
+}
+
+fn judge(text: &str, env: &Environment, judge: Judge) -> Result<AclConfig, Vec<Issue>> {
     let mut findings = Findings::default();
     if text.is_empty() {
         return Ok(nothing(None, findings, "the file is empty"));
@@ -130,7 +159,7 @@ pub fn load(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
     let Some(dump) = member(members, DUMP) else {
         return Ok(nothing(None, findings, "there is no `dump` object"));
     };
-    match lower(Cursor::dump(&dump.node), env, &mut findings) {
+    match lower(Cursor::dump(&dump.node), (env, judge), &mut findings) {
         Err(Refused) => Err(findings.into_issues()),
         Ok((settings, Some(dump))) => Ok(AclConfig {
             dump: Some(dump),
@@ -139,25 +168,10 @@ pub fn load(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
         }),
         Ok((None, None)) => Ok(nothing(None, findings, "the `dump` object is empty")),
         Ok((settings, None)) => {
-            let why = "`dump_list` names no model and `dump_op_switch` is off";
+            let why = "`dump_list` has no entry and `dump_op_switch` is not on";
             Ok(nothing(settings, findings, why))
         }
     }
-}
-
-/// The dump of failures that variables alone ask for: by `ASCEND_DUMP_SCENE`, or else by
-/// `NPU_COLLECT_PATH`. It is in force from the start of the process, and goes before one that a file
-/// asks for.
-pub fn from_environment(env: &Environment) -> Option<AclDump> {
-    let scene = env.dump_scene.as_deref();
-    if let Some(detail) = scene.and_then(settings::environment_scene) {
-        return Some(lower::failures(
-            detail,
-            dump_path::failure_places(None, env),
-        ));
-    }
-    let place = env.absolute(env.collect_path.as_ref()?);
-    Some(lower::failures(FailureDetail::Normal, vec![place]))
 }
 
 /// Reads `err_msg_mode`: absent, or the text `0` or `1`.
@@ -225,7 +239,11 @@ fn nothing(settings: Option<Settings>, mut findings: Findings, why: &str) -> Acl
 /// What the words say, and the dump that they ask for.
 type Lowered = (Option<Settings>, Option<AclDump>);
 
-fn lower(dump: Cursor<'_>, env: &Environment, findings: &mut Findings) -> Result<Lowered, Refused> {
+fn lower(
+    dump: Cursor<'_>,
+    judged: (&Environment, Judge),
+    findings: &mut Findings,
+) -> Result<Lowered, Refused> {
     if !matches!(dump.value(), Value::Object(_)) {
         let issue = dump.wrong_type("an object", crate::Reason::NotObject);
         return Err(findings.refuse(issue));
@@ -235,7 +253,7 @@ fn lower(dump: Cursor<'_>, env: &Environment, findings: &mut Findings) -> Result
     }
     let raw = Raw::read(dump, findings)?;
     let settings = Settings::read(&raw, findings)?;
-    let dump = dump_of(&raw, &settings, env, findings)?;
+    let dump = dump_of(&raw, &settings, judged, findings)?;
     notes::without_effect(&raw, dump.as_ref(), findings);
     Ok((Some(settings), dump))
 }
@@ -244,18 +262,19 @@ fn lower(dump: Cursor<'_>, env: &Environment, findings: &mut Findings) -> Result
 fn dump_of(
     raw: &Raw<'_>,
     settings: &Settings,
-    env: &Environment,
+    (env, judge): (&Environment, Judge),
     findings: &mut Findings,
 ) -> Result<Option<AclDump>, Refused> {
     checks::scene(raw, settings, findings)?;
     if let Some(Scene::Failures(detail)) = settings.scene {
+        dump_path::note_home(raw.path.as_ref(), env, findings);
         let places = dump_path::failure_places(raw.path.as_ref(), env);
         return Ok(Some(lower::failures(detail, places)));
     }
-    let place = dump_path::check(raw, env, findings)?;
-    checks::debug(raw, settings, findings)?;
+    let place = dump_path::check(raw, env, judge, findings)?;
+    checks::debug(raw, settings, judge, findings)?;
     if settings.is_debug_on {
-        return Ok(Some(lower::overflow(raw, place, findings)));
+        return Ok(Some(lower::overflow(raw, place)));
     }
     let steps = match &raw.step {
         Some(text) => dump_step::read(text, findings)?,

@@ -38,17 +38,17 @@ impl Findings {
         }
     }
 
-    /// Notes an issue.
+    /// Notes an issue of any severity.
     pub(in crate::dialect) fn push(&mut self, issue: Issue) {
         self.issues.push(issue);
     }
 
     /// All of them: errors in the order in which they were found, for they are why the rest was not
-    /// looked at, then warnings in the order of the file.
+    /// looked at, then warnings and notes in the order of the file.
     pub(in crate::dialect) fn into_issues(mut self) -> Vec<Issue> {
         self.issues.sort_by_key(|issue| match issue.severity {
             Severity::Error => (false, 0, 0),
-            Severity::Warning => (true, issue.place.line, issue.place.column),
+            Severity::Warning | Severity::Note => (true, issue.place.line, issue.place.column),
         });
         if let (n @ 1.., Some(last)) = (self.n_left_out, self.issues.last()) {
             let message = format!("{n} further warnings are left out");

@@ -5,6 +5,7 @@
 //! is warned about here.
 
 mod explain;
+mod idle;
 mod iteration;
 mod kernels;
 mod lower;
@@ -15,6 +16,7 @@ mod settings;
 
 use std::path::{Path, PathBuf};
 
+use opscope_capture::sink::DevicePrecision;
 use opscope_capture::{Purpose, Sides, Steps};
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::tree::mindspore::Target;
@@ -67,6 +69,8 @@ pub struct MindSporeDump {
     pub overflow_number: Option<u64>,
     /// The form of tensor files of whole graphs on Ascend; everywhere else they are npy.
     pub file_format: FileFormat,
+    /// How a device computes the statistics; `None` is the host's way.
+    pub device_precision: Option<DevicePrecision>,
     /// Whether tensors are written as the host has them, not as the device has.
     pub trans_flag: bool,
     /// How many of a tensor's first elements are kept; `None` is all.
@@ -188,7 +192,7 @@ fn read(
     env: &Environment,
     is_lenient: bool,
 ) -> Result<MindSporeConfig, Vec<Issue>> {
-    let root = json::parse(text).map_err(|issue| {
+    let (root, after) = json::parse_first(text).map_err(|issue| {
         vec![Issue {
             report: None,
             vendor_text: Some("Parse dump json failed, error:".to_owned()),
@@ -197,13 +201,19 @@ fn read(
     })?;
     let mut findings = Findings::default();
     warn_unknown(&root, &mut findings);
+    if let Some(place) = after {
+        let message = "what follows the first value is passed over, as MindSpore does";
+        findings.warn(Issue::of_file(Severity::Warning, place, message));
+    }
     let reader = Reader {
         backend: Backend::of(target),
+        is_graph: lower::is_graph(target),
         env,
         is_lenient,
     };
     let loaded = reader.read(&root, &mut findings).and_then(|settings| {
         let dump = lower::dump(text, target, &settings, &mut findings)?;
+        idle::warn(&root, target, &settings, &mut findings);
         Ok((settings, dump))
     });
     let issues = findings.into_issues();
@@ -233,6 +243,15 @@ fn warn_unknown(root: &Node, findings: &mut Findings) {
         if let Some(section) = Section::find(root, name) {
             section.warn_unknown(keys, findings);
         }
+    }
+}
+
+/// Whose tree is meant where nothing else says it: the graph engine's if the variable asks for that.
+pub fn default_target(env: &Environment) -> Target {
+    if env.has_ge_dump {
+        Target::GraphEngine
+    } else {
+        Target::Cpu
     }
 }
 

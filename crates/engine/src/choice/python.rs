@@ -5,6 +5,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use opscope_store::regular_file;
+
 use super::library::names_in;
 use super::surroundings::Surroundings;
 
@@ -186,7 +188,7 @@ fn prefix_of_pyenv(python: &Path, around: &Surroundings) -> Option<PathBuf> {
     let chosen = match around.variables.get("PYENV_VERSION") {
         Some(chosen) => chosen.to_str()?.to_owned(),
         None => {
-            let file = fs::File::open(root.join("version")).ok()?;
+            let (file, _) = regular_file::open(&root.join("version")).ok()?;
             let mut text = String::new();
             file.take(PYENV_BYTES_MAX).read_to_string(&mut text).ok()?;
             text

@@ -36,7 +36,7 @@ impl Random {
     ///
     /// # Errors
     /// [`InputError::NoRandom`] for text and other types without numbers, [`InputError::TooLarge`]
-    /// if the bytes do not fit memory.
+    /// and [`InputError::Memory`] if the bytes do not fit memory.
     pub fn tensor(&mut self, value: &ValueInfo, shape: Shape) -> Result<Tensor, InputError> {
         let (name, dtype) = (|| value.name.clone(), value.dtype);
         let no_random = || InputError::NoRandom {
@@ -53,7 +53,7 @@ impl Random {
             }
             Ok(n_bytes) => n_bytes,
         };
-        let mut bytes = Vec::with_capacity(n_bytes);
+        let mut bytes = super::room(&value.name, n_bytes)?;
         match Maker::of(dtype).ok_or_else(no_random)? {
             Maker::Whole(add) => (0..shape.n_elements()).for_each(|_| add(self, &mut bytes)),
             Maker::Codes { codes, n_bits } => {

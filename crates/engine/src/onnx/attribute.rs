@@ -100,7 +100,7 @@ pub(super) fn parse(name: &str, text: &str, r#type: AttributeType) -> Option<Att
                 .collect::<Option<_>>()?,
             ..attribute
         },
-        AttributeType::Other => return None,
+        AttributeType::Python | AttributeType::Other => return None,
     })
 }
 

@@ -27,7 +27,7 @@ const KERNEL: &[&str] = &["Conv", "ConvInteger"];
 
 /// The layout of a tensor at `index` of an operator's inputs or outputs: `NCHW` where ONNX defines
 /// four such axes, `ND` everywhere else.
-pub(super) fn layout_of(op_type: &str, is_output: bool, index: usize, n_axes: usize) -> Layout {
+pub(crate) fn layout_of(op_type: &str, is_output: bool, index: usize, n_axes: usize) -> Layout {
     let is_data = index == 0 && SPATIAL.contains(&op_type);
     let is_kernel = !is_output && index == 1 && KERNEL.contains(&op_type);
     if n_axes == 4 && (is_data || is_kernel) {

@@ -36,6 +36,7 @@ use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
 
+pub(crate) use self::error::is_lack;
 pub(crate) use self::native::disable_telemetry;
 
 use self::executed::{Executed, PrivateDir};
@@ -47,7 +48,7 @@ use self::site::Wanted;
 use self::tapped::{Ended, TappedSession, inputs_of_failed};
 use super::proto::ModelBytes;
 use super::schema::GraphProto;
-use super::{known_types, proto, quantised};
+use super::{defaults, known_types, proto, quantised, random};
 use crate::{
     Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature, input,
 };
@@ -71,6 +72,7 @@ struct OrtModel {
     signature: Signature,
     operators: Vec<Arc<Operator>>,
     constants: Vec<String>,
+    carried: Vec<(u32, String)>,
     value_types: Vec<(String, TensorType)>,
     opsets: Vec<(String, i64)>,
     quantised: Vec<Quantised>,
@@ -79,6 +81,9 @@ struct OrtModel {
     plain: Option<Session>,
     /// Whether runs with taps and without alternate.
     is_plain_needed: bool,
+    /// Whether operators draw random numbers, with which the library goes on from run to run.
+    draws_numbers: bool,
+    has_run: bool,
     /// Runs it with taps.
     tapped: Option<TappedSession>,
     /// What sessions are made of, where it was made for this model. Sessions go first.
@@ -179,8 +184,8 @@ impl OrtModel {
         options: &LoadOptions,
     ) -> Result<OrtModel, EngineError> {
         let Given {
-            model,
-            operators,
+            mut model,
+            mut operators,
             path,
             file,
             files,
@@ -189,12 +194,17 @@ impl OrtModel {
             path: path.to_owned(),
             reason,
         };
+        let draws_numbers = random::pin_seeds(&mut model.proto);
         let proto = &model.proto;
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
         let mut signature = proto::signature(graph).map_err(invalid)?;
         let opsets = proto::opsets(proto);
         let constants = proto::constants(graph);
+        let carried = proto::carried(graph);
+        for operator in &mut operators {
+            defaults::add(Arc::make_mut(operator), &opsets);
+        }
         let value_types = known_types::of(graph, &signature);
         let quantised = quantised::find(graph);
         let origin = Origin {
@@ -226,12 +236,15 @@ impl OrtModel {
             signature,
             operators,
             constants,
+            carried,
             value_types,
             opsets,
             quantised,
             prepared,
             plain: Some(session),
             is_plain_needed: false,
+            draws_numbers,
+            has_run: false,
             tapped: None,
             _files: files,
             is_order_told: false,
@@ -442,6 +455,10 @@ impl LoadedModel for OrtModel {
         &self.constants
     }
 
+    fn carried(&self) -> &[(u32, String)] {
+        &self.carried
+    }
+
     fn value_types(&self) -> &[(String, TensorType)] {
         &self.value_types
     }
@@ -484,6 +501,10 @@ impl LoadedModel for OrtModel {
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         self.check(inputs)?;
+        if std::mem::replace(&mut self.has_run, true) && self.draws_numbers {
+            // Only a new session begins with the seed again.
+            (self.plain, self.tapped) = (None, None);
+        }
         match tap.filter(|tap| tap.is_active()) {
             Some(tap) => self.run_tapped(inputs, tap),
             None => {

@@ -1,6 +1,6 @@
 //! Reading and checking an ONNX file before an engine sees it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 #[cfg(feature = "onnxruntime")]
 use std::sync::Arc;
@@ -171,6 +171,7 @@ pub(super) fn has_data_outside(graph: &GraphProto) -> bool {
 /// The operator record of a node.
 pub(super) fn operator(node: &NodeProto, task_id: u32) -> Operator {
     Operator {
+        call_site: None,
         task_id,
         op_type: node.op_type.clone(),
         op_name: node_name(node),
@@ -183,8 +184,7 @@ pub(super) fn operator(node: &NodeProto, task_id: u32) -> Operator {
             .collect(),
         attribute_types: node.attribute.iter().map(attribute::r#type).collect(),
         domain: node.domain.clone(),
-        original_names: Vec::new(),
-        original_outputs: Vec::new(),
+        ..Operator::default()
     }
 }
 
@@ -207,6 +207,55 @@ pub(super) fn constants(graph: &GraphProto) -> Vec<String> {
         .filter(|node| node.op_type == CONSTANT)
         .flat_map(|node| node.output.clone())
         .collect()
+}
+
+/// Values that a body is given by the node that runs it, such as what a loop carries, by the numbers of the nodes that
+/// read them; sorted.
+pub(super) fn carried(graph: &GraphProto) -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    add_carried(graph, &mut Vec::new(), &mut 0, &mut found);
+    found.sort_unstable();
+    found.dedup();
+    found
+}
+
+/// `scopes` are the graphs around this one: for each name whether it is given to the body.
+fn add_carried<'a>(
+    graph: &'a GraphProto,
+    scopes: &mut Vec<HashMap<&'a str, bool>>,
+    n_nodes: &mut u32,
+    found: &mut Vec<(u32, String)>,
+) {
+    let is_body = !scopes.is_empty();
+    let inputs = graph
+        .input
+        .iter()
+        .map(|input| (input.name.as_str(), is_body));
+    let weights = graph
+        .initializer
+        .iter()
+        .map(|weight| (weight.name.as_str(), false));
+    scopes.push(inputs.chain(weights).collect());
+    for node in &graph.node {
+        let number = *n_nodes;
+        *n_nodes += 1;
+        for name in node.input.iter().filter(|name| !name.is_empty()) {
+            let scope = scopes
+                .iter()
+                .rev()
+                .find_map(|scope| scope.get(name.as_str()));
+            if scope == Some(&true) {
+                found.push((number, name.clone()));
+            }
+        }
+        for body in bodies(node) {
+            add_carried(body, scopes, n_nodes, found);
+        }
+        if let Some(own) = scopes.last_mut() {
+            own.extend(node.output.iter().map(|name| (name.as_str(), false)));
+        }
+    }
+    scopes.pop();
 }
 
 /// The graphs inside a node's attributes, such as the branches of `If`.

@@ -7,14 +7,19 @@
 mod activation;
 mod attention;
 mod bit_shift;
+mod cast;
 mod dropout;
 mod gemm;
 mod graph;
 mod limits;
+mod logarithm;
 mod message;
 mod nodewise;
 mod non_finite;
+mod random;
+mod repeatable;
 mod scan;
+mod shared_cache;
 mod value;
 mod wiring;
 
@@ -25,7 +30,10 @@ use opscope_capture::{Quantised, Tap};
 use opscope_store::record::Operator;
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
+use tract_onnx::model::ParsingContext;
+use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
+use tract_onnx::tract_hir::internal::*;
 
 use self::graph::Graph;
 
@@ -50,6 +58,7 @@ struct TractModel {
     signature: Signature,
     operators: Vec<Arc<Operator>>,
     constants: Vec<String>,
+    carried: Vec<(u32, String)>,
     value_types: Vec<(String, TensorType)>,
     opsets: Vec<(String, i64)>,
     quantised: Vec<Quantised>,
@@ -104,20 +113,23 @@ impl TractModel {
             .ok_or_else(|| invalid("no graph".into()))?;
         let signature = proto::signature(graph_proto).map_err(invalid)?;
         let framework = framework(proto);
-        limits::check(&framework, graph_proto)?;
+        limits::check(&framework, proto, graph_proto)?;
         let dir = path.parent().and_then(Path::to_str).unwrap_or("");
         let own = message::decode(&model.bytes).map_err(invalid)?;
         let parsed = quietly(|| framework.parse(&own, Some(dir)))
-            .map_err(|reason| limits::name_failing_node(graph_proto, invalid(reason)))?;
+            .map_err(|reason| limits::name_failing_node(proto, graph_proto, invalid(reason)))?;
+        drop(own);
         let mut operators = Vec::new();
-        let graph = quietly(|| Graph::new(parsed.model, graph_proto, options, &mut operators))
-            .map_err(invalid)?;
+        let opsets = proto::opsets(proto);
+        let plan = || Graph::new(parsed.model, graph_proto, options, &opsets, &mut operators);
+        let graph = quietly(plan).map_err(invalid)?;
         Ok(TractModel {
-            opsets: proto::opsets(proto),
+            opsets,
             value_types: known_types::of(graph_proto, &signature),
             signature,
             operators,
             constants: proto::constants(graph_proto),
+            carried: proto::carried(graph_proto),
             quantised: quantised::find(graph_proto),
             graph,
         })
@@ -135,6 +147,10 @@ impl LoadedModel for TractModel {
 
     fn constants(&self) -> &[String] {
         &self.constants
+    }
+
+    fn carried(&self) -> &[(u32, String)] {
+        &self.carried
     }
 
     fn value_types(&self) -> &[(String, TensorType)] {
@@ -176,13 +192,29 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     let register = &mut framework.op_register;
     register.insert("Attention", attention::build);
     register.insert("BitShift", bit_shift::build);
+    register.insert("Cast", cast::build);
     register.insert("Celu", activation::celu);
     register.insert("Gemm", gemm::build);
+    register.insert("LogSoftmax", logarithm::log_softmax);
+    register.insert("Softplus", logarithm::softplus);
     register.insert("Swish", activation::swish);
+    for op_type in random::OP_TYPES {
+        register.insert(op_type, random::build);
+    }
     if proto::opset(model) < dropout::OPSET_WITH_BOOL_MASK {
         register.insert("Dropout", dropout::build);
     }
     framework
+}
+
+/// Makes an operator of a node; with it come the outer values that its bodies read.
+type Builder =
+    fn(&ParsingContext<'_>, &NodeProto) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)>;
+
+/// The engine's own builder of an operator.
+fn builder_of_engine(op_type: &str) -> TractResult<Builder> {
+    let builder = onnx().op_register.0.get(op_type).copied();
+    builder.with_context(|| format!("the engine has no operator `{op_type}`"))
 }
 
 /// An error with its causes on one line.

@@ -3,7 +3,9 @@
 //! Only operators with exactly one ONNX counterpart are here; ONNX types pass through unchanged.
 //! Source of names and attributes: the public operator prototypes of the vendor's graph engine.
 
-use opscope_tensor::DType;
+mod window;
+
+use opscope_tensor::{DType, Layout};
 
 use super::onnx::code;
 use super::{Attribute, OperatorError, SingleOperator};
@@ -18,6 +20,12 @@ const RENAMED: &[(&str, &str)] = &[
     ("LogicalNot", "Not"),
     ("Select", "Where"),
     ("SelectV2", "Where"),
+    ("Conv2D", "Conv"),
+    ("Conv3D", "Conv"),
+    ("MaxPoolV3", "MaxPool"),
+    ("AvgPool", "AveragePool"),
+    ("AvgPoolV2", "AveragePool"),
+    ("BiasAdd", "Add"),
 ];
 
 /// Types whose one list or number has another name in ONNX.
@@ -50,15 +58,16 @@ const ASCEND_DTYPES: &[(i64, DType)] = &[
     (27, DType::BF16),
 ];
 
+/// What ONNX calls the type.
+pub(super) fn name_in_onnx(op_type: &str) -> &str {
+    let known = RENAMED.iter().find(|(ascend, _)| *ascend == op_type);
+    known.map_or(op_type, |(_, name)| name)
+}
+
 /// The same operator in ONNX's words.
 pub(super) fn to_onnx_operator(operator: &SingleOperator) -> Result<SingleOperator, OperatorError> {
     let mut onnx = operator.clone();
-    if let Some((_, name)) = RENAMED
-        .iter()
-        .find(|(ascend, _)| *ascend == operator.op_type)
-    {
-        onnx.op_type = (*name).to_owned();
-    }
+    onnx.op_type = name_in_onnx(&operator.op_type).to_owned();
     let renamed = RENAMED_ATTRIBUTE
         .iter()
         .find(|rule| rule.0 == operator.op_type);
@@ -73,7 +82,13 @@ pub(super) fn to_onnx_operator(operator: &SingleOperator) -> Result<SingleOperat
         "Cast" => cast(&mut onnx)?,
         "SoftmaxV2" => softmax(&mut onnx)?,
         "MatMul" | "MatMulV2" | "BatchMatMul" | "BatchMatMulV2" => matrix_product(&mut onnx)?,
-        "Conv2D" => convolution(&mut onnx)?,
+        "Conv2D" | "Conv3D" => window::convolution(&mut onnx, true)?,
+        "Conv" | "ConvTranspose" => window::convolution(&mut onnx, false)?,
+        "MaxPool" | "MaxPoolV3" | "AvgPool" | "AvgPoolV2" | "AveragePool" | "LpPool" => {
+            window::pool(&mut onnx)?;
+        }
+        "BiasAdd" => bias(&mut onnx),
+        "DepthToSpace" | "SpaceToDepth" => depth(&mut onnx)?,
         _ => {}
     }
     Ok(onnx)
@@ -155,37 +170,24 @@ fn matrix_product(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
     Ok(())
 }
 
-/// Strides and dilations come for four axes; the pads are top, bottom, left and right.
-fn convolution(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
-    onnx.op_type = "Conv".into();
-    onnx.inputs.truncate(3);
-    let is_nhwc = onnx.take("data_format") == Some(Attribute::Text("NHWC".into()));
-    if is_nhwc {
-        return Err(onnx.inexpressible("ONNX convolves `NCHW` only, `data_format` is `NHWC`"));
+/// One value for each channel is added; the lowering puts it along the right axis.
+fn bias(onnx: &mut SingleOperator) {
+    onnx.op_type = "Add".into();
+    onnx.inputs.truncate(2);
+}
+
+/// The block goes by another name. The vendor's operator takes images with the channels at the end
+/// unless it is told otherwise, ONNX's those with the channels in front: one of both has to be said.
+fn depth(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
+    let Some(size) = onnx.take("block_size") else {
+        return Ok(());
+    };
+    let image = onnx.inputs.first().and_then(Option::as_ref);
+    if image.is_some_and(|image| image.layout == Layout::Nd) {
+        return Err(onnx.inexpressible(
+            "it is not said which axis has the channels: give input 0 a format, or set `data_format`",
+        ));
     }
-    onnx.take("offset_x");
-    for name in ["strides", "dilations"] {
-        let Some(value) = onnx.take(name) else {
-            continue;
-        };
-        let Attribute::Ints(values) = &value else {
-            return Err(onnx.inexpressible(format!("`{name}` must be a list of numbers")));
-        };
-        let planar = values.get(2..4).unwrap_or(values).to_vec();
-        onnx.attributes
-            .push((name.to_owned(), Attribute::Ints(planar)));
-    }
-    match onnx.take("pads") {
-        None => {}
-        Some(Attribute::Ints(pads)) if pads.len() == 4 => {
-            let sorted = vec![pads[0], pads[2], pads[1], pads[3]];
-            onnx.attributes
-                .push(("pads".into(), Attribute::Ints(sorted)));
-        }
-        Some(_) => return Err(onnx.inexpressible("`pads` must be four numbers")),
-    }
-    if let Some(groups) = onnx.take("groups") {
-        onnx.attributes.push(("group".into(), groups));
-    }
+    onnx.attributes.push(("blocksize".into(), size));
     Ok(())
 }

@@ -12,7 +12,9 @@
 //!
 //! `docs/single-operator.md` lists every key. Keys that concern devices only are passed over.
 
-use opscope_tensor::{DType, Shape, Tensor};
+use std::collections::{HashMap, HashSet};
+
+use opscope_tensor::{DType, Layout, Shape, Tensor};
 use serde_json::{Map, Value};
 
 use super::{Attribute, OPSET_DEFAULT, Operand, OperatorError, SingleOperator};
@@ -47,13 +49,33 @@ pub fn read_json(text: &str) -> Result<Vec<SingleOperator>, OperatorError> {
             "",
             format!("{} operators, at most {N_OPERATORS_MAX}", items.len()),
         )),
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .map(|(i, item)| operator(item, &format!("/{i}")))
-            .collect(),
-        item => Ok(vec![operator(item, "")?]),
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            let operators = items.map(|(i, item)| operator(item, &format!("/{i}")));
+            Ok(named(operators.collect::<Result<_, _>>()?))
+        }
+        item => Ok(named(vec![operator(item, "")?])),
     }
+}
+
+/// Names the operators that have none: by their type and how many of it were named so before, leaving
+/// out names that are given.
+fn named(mut operators: Vec<SingleOperator>) -> Vec<SingleOperator> {
+    let names = operators.iter().map(|operator| operator.op_name.clone());
+    let given: HashSet<String> = names.collect();
+    let mut counts: HashMap<String, u64> = HashMap::new();
+    for operator in operators.iter_mut().filter(|one| one.op_name.is_empty()) {
+        let count = counts.entry(operator.op_type.clone()).or_default();
+        loop {
+            let name = super::numbered_name(&operator.op_type, *count);
+            *count += 1;
+            if !given.contains(&name) {
+                operator.op_name = name;
+                break;
+            }
+        }
+    }
+    operators
 }
 
 fn operator(value: &Value, at: &str) -> Result<SingleOperator, OperatorError> {
@@ -69,7 +91,7 @@ fn operator(value: &Value, at: &str) -> Result<SingleOperator, OperatorError> {
     }
     let op_name = match object.get("name") {
         Some(name) => as_text(name, &format!("{at}/name"))?,
-        None => op_type,
+        None => "",
     };
     let opset = match object.get("opset") {
         Some(value) => value
@@ -96,6 +118,8 @@ fn operator(value: &Value, at: &str) -> Result<SingleOperator, OperatorError> {
             dtype,
             dims: None,
             constant: None,
+            layout: Layout::Nd,
+            origin_layout: None,
         }));
     }
     Ok(SingleOperator {
@@ -181,7 +205,36 @@ fn operand(value: &Value, name: &str, at: &str) -> Result<Option<Operand>, Opera
         dtype,
         dims,
         constant,
+        layout: layout(object, "format", at)?.unwrap_or_default(),
+        origin_layout: layout(object, "origin_format", at)?,
     }))
+}
+
+/// A layout by the vendor's name, in either case; `None` where the key is absent or says that it is not
+/// known.
+fn layout(
+    object: &Map<String, Value>,
+    key: &str,
+    at: &str,
+) -> Result<Option<Layout>, OperatorError> {
+    let Some(value) = object.get(key) else {
+        return Ok(None);
+    };
+    let at = format!("{at}/{key}");
+    let text = as_text(value, &at)?.to_ascii_uppercase();
+    let name = text
+        .trim_start_matches("ACL_")
+        .trim_start_matches("FORMAT_");
+    if matches!(name, "" | "UNDEFINED") {
+        return Ok(None);
+    }
+    let known = Layout::ALL
+        .iter()
+        .find(|known| known.name().eq_ignore_ascii_case(name));
+    known.copied().map(Some).ok_or_else(|| {
+        let reason = format!("found `{text}`, expected a format such as ND, NCHW, NHWC or HWCN");
+        error(&at, reason)
+    })
 }
 
 fn dims(value: &Value, at: &str) -> Result<Vec<Dim>, OperatorError> {

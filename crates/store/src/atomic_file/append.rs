@@ -1,14 +1,14 @@
 //! Lines at the end of a file that other processes may append to as well.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use rustix::fs::OFlags;
-
 use super::Creator;
+use super::directories::split;
+use super::size_limit::without_signal;
 use crate::StoreError;
 
 impl Creator {
@@ -58,7 +58,7 @@ impl Creator {
                 header => self.create_file(path, &[header.as_bytes()]),
             }?;
         }
-        let mut file = open(path).map_err(StoreError::io("open", path))?;
+        let mut file = self.open_to_append(path)?;
         let mut is_broken = false;
         if !self.directories.knows(path) {
             is_broken = !ends_with_a_line(&mut file).map_err(StoreError::io("read", path))?;
@@ -74,7 +74,12 @@ impl Creator {
     }
 
     fn create_empty(&self, path: &Path) -> Result<bool, StoreError> {
-        match super::new_file(path, self.modes.file) {
+        let (dir, name) = split(path);
+        let created = self
+            .directories
+            .open(dir)
+            .and_then(|dir| dir.target(name).create(self.modes.file));
+        match created {
             Ok(file) => {
                 self.modes.settle_file(&file);
                 Ok(true)
@@ -82,6 +87,14 @@ impl Creator {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
             Err(error) => Err(StoreError::io("open", path)(error)),
         }
+    }
+
+    /// Opens a regular file for appending.
+    fn open_to_append(&self, path: &Path) -> Result<File, StoreError> {
+        let (dir, name) = split(path);
+        let dir = self.directories.open(dir);
+        dir.and_then(|dir| dir.target(name).open_to_append())
+            .map_err(StoreError::io("open", path))
     }
 }
 
@@ -113,26 +126,11 @@ impl Table {
     }
 }
 
-/// Opens a regular file for appending; a link that somebody planted is not followed, and nothing waits
-/// for the other end of a pipe.
-fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .append(true)
-        .custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
-        .open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::other("it is no file")),
-    }
-}
-
 /// Appends with one call. A file grows page by page meanwhile: the lock says so to a process that asks
 /// whether the last line is whole. It does without where the file system has no locks.
 fn write(file: &mut File, text: &str) -> io::Result<()> {
     let is_locked = file.lock_shared().is_ok();
-    let written = file.write_all(text.as_bytes());
+    let written = without_signal(|| file.write_all(text.as_bytes()));
     if is_locked {
         file.unlock()?;
     }

@@ -1,13 +1,14 @@
 //! Creating directories, and being sure of those that are there.
 
 use std::collections::HashSet;
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Modes;
+use super::target::{Directory, LINK_REASON};
 use crate::StoreError;
 use crate::temporary::{self, LeftOvers};
 
@@ -22,6 +23,8 @@ pub(super) struct Directories {
     root: Option<PathBuf>,
     is_cleaning: bool,
     known: Mutex<HashSet<PathBuf>>,
+    /// The root without links in its path, once it is there.
+    real_root: Mutex<Option<PathBuf>>,
     left_overs: Mutex<LeftOvers>,
 }
 
@@ -46,6 +49,40 @@ impl Directories {
     /// Remembers that `path` is there, and how.
     pub(super) fn note(&self, path: &Path) {
         lock(&self.known).insert(path.to_owned());
+    }
+
+    /// Opens a directory that is there. Inside a dump no link leads to it, also if somebody has put one in its place.
+    pub(super) fn open(&self, dir: &Path) -> io::Result<Directory> {
+        let below = self.root.as_ref().and_then(|root| {
+            let below = dir.strip_prefix(root).ok()?;
+            let mut components = below.components();
+            let is_plain = components.all(|component| matches!(component, Component::Normal(_)));
+            is_plain.then_some((root, below))
+        });
+        match below {
+            None => Ok(Directory::At(dir.to_owned())),
+            Some((root, below)) => Directory::open(&self.real_root(root)?, below),
+        }
+    }
+
+    fn real_root(&self, root: &Path) -> io::Result<PathBuf> {
+        let mut known = lock(&self.real_root);
+        if let Some(real) = &*known {
+            return Ok(real.clone());
+        }
+        let real = root.canonicalize()?;
+        *known = Some(real.clone());
+        Ok(real)
+    }
+
+    /// Creates one directory; it has `modes` whatever the umask is.
+    pub(super) fn make(&self, dir: &Path, modes: Modes) -> io::Result<()> {
+        let (parent, name) = split(dir);
+        let parent = self.open(parent)?;
+        let target = parent.target(name);
+        target.create_dir(modes.dir)?;
+        modes.settle_dir(|| target.open_dir());
+        Ok(())
     }
 
     pub(super) fn create(&self, dir: &Path, modes: Modes) -> Result<(), StoreError> {
@@ -101,7 +138,7 @@ impl Directories {
             if self.knows(&path) {
                 continue;
             }
-            match make(&path, modes) {
+            match self.make(&path, modes) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     check_is_directory(&path)?;
@@ -123,10 +160,16 @@ impl Directories {
     }
 }
 
-/// Creates one directory; it has `modes` whatever the umask is.
-pub(super) fn make(dir: &Path, modes: Modes) -> io::Result<()> {
+/// Directory and name of a path.
+pub(super) fn split(path: &Path) -> (&Path, &Path) {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    (dir, path.file_name().map_or(path, Path::new))
+}
+
+/// Creates one directory, whatever links lead to it.
+fn make(dir: &Path, modes: Modes) -> io::Result<()> {
     DirBuilder::new().mode(modes.dir).create(dir)?;
-    modes.settle_dir(dir);
+    modes.settle_dir(|| File::open(dir));
     Ok(())
 }
 
@@ -161,7 +204,7 @@ fn check_is_directory(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     let reason = match metadata.is_symlink() {
-        true => "there is a symbolic link, which is not followed inside a dump",
+        true => LINK_REASON,
         false => "there is a file",
     };
     Err(StoreError::io(CREATE, path)(io::Error::other(reason)))

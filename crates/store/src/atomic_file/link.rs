@@ -1,12 +1,12 @@
 //! Further names for finished files.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::Creator;
-use crate::StoreError;
+use super::directories::split;
+use super::{Creator, temporary_name};
+use crate::{StoreError, regular_file};
 
 /// Bytes that are compared at once.
 const COMPARE_BYTES: usize = 256 << 10;
@@ -47,7 +47,8 @@ impl Creator {
             Sharing::Shared(linked) => Ok(Some(linked)),
             Sharing::Taken => Ok(None),
             Sharing::Refused => {
-                let mut source = File::open(existing).map_err(StoreError::io("open", existing))?;
+                let opened = regular_file::open_in_dump(existing);
+                let (mut source, _) = opened.map_err(StoreError::io("open", existing))?;
                 let is_new = self.create_with(new, |file| io::copy(&mut source, file).map(drop))?;
                 Ok(is_new.then_some(Linked::Copy))
             }
@@ -96,13 +97,22 @@ impl Creator {
             let result = pretence.link_replacing(existing, new);
             return result.map_err(StoreError::io("link", new));
         }
-        let temporary = self.temporary_in(new.parent().unwrap_or(Path::new(".")));
-        if !matches!(self.share_file(existing, &temporary)?, Sharing::Shared(_)) {
+        let (dir, name) = split(new);
+        let temporary = temporary_name();
+        if !matches!(
+            self.share_file(existing, &dir.join(&temporary))?,
+            Sharing::Shared(_)
+        ) {
             return Ok(false);
         }
-        let result = std::fs::rename(&temporary, new);
+        let dir = self
+            .directories
+            .open(dir)
+            .map_err(StoreError::io("link", new))?;
+        let temporary = dir.target(&temporary);
+        let result = temporary.rename_to(dir.target(name));
         // It is still there if the rename failed, or if both names were the same file's before.
-        let _ = std::fs::remove_file(&temporary);
+        let _ = temporary.remove();
         result.map_err(StoreError::io("link", new))?;
         Ok(true)
     }
@@ -111,11 +121,14 @@ impl Creator {
         if self.n_links_max < u64::MAX && existing.metadata()?.nlink() >= self.n_links_max {
             return Err(rustix::io::Errno::MLINK.into());
         }
-        std::fs::hard_link(existing, new)
+        let ((from_dir, from_name), (to_dir, to_name)) = (split(existing), split(new));
+        let from_dir = self.directories.open(from_dir)?;
+        let to_dir = self.directories.open(to_dir)?;
+        from_dir.target(from_name).link_to(to_dir.target(to_name))
     }
 
     fn reflink(&self, existing: &Path, new: &Path) -> Result<Sharing, StoreError> {
-        let Ok(source) = File::open(existing) else {
+        let Ok((source, _)) = regular_file::open_in_dump(existing) else {
             return Ok(Sharing::Refused);
         };
         let mut is_refused = false;
@@ -185,9 +198,9 @@ impl Stamp {
 /// # Errors
 /// The operating system's.
 pub fn file_holds(path: &Path, parts: &[&[u8]]) -> io::Result<bool> {
-    let mut file = File::open(path)?;
+    let (mut file, metadata) = regular_file::open_in_dump(path)?;
     let n_bytes: u64 = parts.iter().map(|part| part.len() as u64).sum();
-    if file.metadata()?.len() != n_bytes {
+    if metadata.len() != n_bytes {
         return Ok(false);
     }
     let mut buffer = vec![0; COMPARE_BYTES.min(usize::try_from(n_bytes).unwrap_or(COMPARE_BYTES))];

@@ -2,6 +2,8 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use std::fs::OpenOptions;
+
 use super::*;
 
 #[test]
@@ -341,6 +343,59 @@ fn bits_are_those_that_were_asked_for() {
             ] {
                 assert_eq!(mode(&dir.join(below)), bits, "{below} under {umask}");
             }
+        }
+    }
+}
+
+/// Somebody puts a link in place of a directory of the dump, after it was created and used.
+#[test]
+fn a_directory_that_becomes_a_link_is_not_followed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (root, elsewhere) = (dir.path().join("dump"), dir.path().join("elsewhere"));
+    for swapped in ["a", "a/b"] {
+        for is_shared in [false, true] {
+            let _ = std::fs::remove_dir_all(&root);
+            let _ = std::fs::remove_dir_all(&elsewhere);
+            std::fs::create_dir_all(elsewhere.join("b")).unwrap();
+            let creator = match is_shared {
+                false => Creator::in_dump(&root, Modes::default()),
+                true => Creator::in_shared_dump(&root, Modes::default()),
+            };
+            let leaf = root.join("a/b");
+            let first = leaf.join("first");
+            assert!(creator.create_file(&first, &[b"x"]).unwrap());
+            creator
+                .append(&leaf.join("table.csv"), "h\n", "1\n")
+                .unwrap();
+            let place = root.join(swapped);
+            std::fs::rename(&place, dir.path().join(format!("moved-{is_shared}"))).unwrap();
+            let target = if swapped == "a" {
+                elsewhere.clone()
+            } else {
+                elsewhere.join("b")
+            };
+            std::os::unix::fs::symlink(target, &place).unwrap();
+            let errors = [
+                creator.create_file(&leaf.join("second"), &[b"x"]).map(drop),
+                creator
+                    .create_file(&leaf.join("c/third"), &[b"x"])
+                    .map(drop),
+                creator.replace_file(&leaf.join("fourth"), &[b"x"]),
+                creator.append_line(&leaf.join("lines"), "x\n"),
+                creator
+                    .append(&leaf.join("table.csv"), "h\n", "2\n")
+                    .map(drop),
+                creator.link_file(&first, &leaf.join("fifth")).map(drop),
+                creator.create_new_dir(&leaf.join("d")).map(drop),
+                creator.rename_new(&first, &leaf.join("sixth")).map(drop),
+            ];
+            for (i, result) in errors.into_iter().enumerate() {
+                assert!(result.is_err(), "{swapped} {i}");
+            }
+            let there = std::fs::read_dir(elsewhere.join("b")).unwrap().count();
+            assert_eq!(there, 0, "{swapped}");
+            let _ = std::fs::remove_dir_all(dir.path().join(format!("moved-{is_shared}")));
+            std::fs::remove_file(&place).unwrap();
         }
     }
 }

@@ -2,31 +2,20 @@
 //!
 //! Whatever ends the process, nothing is left of them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, OFlags, linkat};
 use rustix::io::Errno;
 
+use super::target::{Directory, Target};
+
 /// A new file in `dir` that has no name; `None` where there are none.
-pub(super) fn open(dir: &Path, mode: u32) -> io::Result<Option<File>> {
-    let flags = i32::try_from(OFlags::TMPFILE.bits()).unwrap_or(0);
-    // It can be read too: where it cannot be given a name, it is copied.
-    let opened = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(flags)
-        .mode(mode)
-        .open(dir);
-    match opened {
+pub(super) fn open(dir: &Directory, mode: u32) -> io::Result<Option<File>> {
+    match dir.open_unnamed(mode) {
         Ok(file) => Ok(Some(file)),
-        Err(error) => match Errno::from_io_error(&error) {
-            Some(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
-            _ => Err(error),
-        },
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -40,12 +29,12 @@ pub(super) enum Naming {
 }
 
 /// Gives `file` its name.
-pub(super) fn name(file: &File, path: &Path) -> io::Result<Naming> {
-    let result = match linkat(file, "", CWD, path, AtFlags::EMPTY_PATH) {
+pub(super) fn name(file: &File, target: Target<'_>) -> io::Result<Naming> {
+    let result = match target.name_file(file) {
         // Older kernels want a privilege for this, and a detour otherwise.
         Err(Errno::NOENT | Errno::INVAL | Errno::PERM) => {
             let detour = format!("/proc/self/fd/{}", file.as_raw_fd());
-            linkat(CWD, detour, CWD, path, AtFlags::SYMLINK_FOLLOW)
+            target.name_by_detour(&detour)
         }
         other => other,
     };

@@ -9,18 +9,21 @@ mod beside;
 mod names;
 mod records;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::{Entry, Listing};
+use super::{Entry, Listing, PassReason, PassedOver, read_mapping};
 use crate::StoreError;
-use crate::file_format::npy_zst;
 use crate::file_format::statistic_csv::Table;
+use crate::file_format::{npy_zst, op_debug};
 use crate::record::Side;
 use crate::record::graph::Graph;
 use crate::tree::acl::DumpFileName;
 use crate::tree::mindspore::{
     self as tree, Place, STATISTIC_FILE_NAME, TensorFileName, is_acl_configuration,
 };
+
+pub use beside::open_named;
 
 /// A dump and what lies beside its tensors.
 #[derive(Debug, Default)]
@@ -38,8 +41,12 @@ pub struct MindSporeDump {
     pub iterations: Vec<Order<u64>>,
     /// Statistics.
     pub tables: Vec<StatisticTable>,
-    /// Other files.
-    pub others: Vec<PathBuf>,
+    /// Files of statistics that the runtime below wrote, and tables of whole steps, as in [`Listing`].
+    pub runtime_tables: Vec<Entry>,
+    /// Tables of whole steps.
+    pub step_tables: Vec<Entry>,
+    /// What is not read as a part of the dump.
+    pub passed_over: Vec<PassedOver>,
     /// What could not be read.
     pub errors: Vec<StoreError>,
 }
@@ -64,10 +71,49 @@ pub struct TensorFile {
 pub enum FileName {
     /// An array of one tensor.
     Array(TensorFileName),
-    /// A dump file of the runtime, with all tensors of an operator.
+    /// A dump file of the runtime, with all tensors of an operator, or an overflow record.
     Dump(DumpFileName),
     /// Nothing: an array whose real name is lost.
     Unknown,
+    /// Nothing, not even that it is a part of the dump: a file that may hold anything.
+    Foreign,
+}
+
+/// What a file is, by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileRole {
+    /// Statistics of tensors.
+    Statistics,
+    /// A graph, or a list of its operators or iterations.
+    Graph,
+    /// What may hold tensors, or an overflow record.
+    Tensors(FileName),
+    /// Nothing that is read.
+    PassedOver(PassReason),
+}
+
+impl FileRole {
+    /// The role of a file in a dump of MindSpore's.
+    pub fn of_entry(entry: &Entry) -> FileRole {
+        let name = entry.real_name.as_str();
+        if name == STATISTIC_FILE_NAME {
+            FileRole::Statistics
+        } else if tree::graph_id_of(name).is_some() {
+            FileRole::Graph
+        } else if let Some(array) = TensorFileName::parse(name) {
+            FileRole::Tensors(FileName::Array(array))
+        } else if let Some(name) = entry.name.clone() {
+            FileRole::Tensors(FileName::Dump(name))
+        } else if npy_zst::split_name(name).is_some() {
+            FileRole::Tensors(FileName::Unknown)
+        } else if is_acl_configuration(name) {
+            FileRole::PassedOver(PassReason::Configuration)
+        } else if tree::is_kernel_args(name) && !op_debug::is_record_name(name) {
+            FileRole::PassedOver(PassReason::KernelArguments)
+        } else {
+            FileRole::Tensors(FileName::Foreign)
+        }
+    }
 }
 
 /// A graph of a rank.
@@ -170,11 +216,15 @@ impl MindSporeDump {
         }
         let mut dump = MindSporeDump {
             errors: listing.errors,
+            runtime_tables: listing.tables,
+            step_tables: listing.step_tables,
+            passed_over: listing.passed_over,
             ..MindSporeDump::default()
         };
         for entry in listing.entries {
             dump.sort_in(entry);
         }
+        dump.name_nets();
         dump.drop_second_graphs();
         dump.records = records::records(&dump);
         Ok(dump)
@@ -185,20 +235,36 @@ impl MindSporeDump {
         MindSporeDump::from_listing(super::list(dir)).ok()
     }
 
+    /// Puts the real names of networks in the place of those that stand for them.
+    fn name_nets(&mut self) {
+        let mut mappings: HashMap<PathBuf, HashMap<String, String>> = HashMap::new();
+        let files = self.files.iter_mut().map(|f| (&f.path, &mut f.place));
+        let tables = self.tables.iter_mut().map(|t| (&t.path, &mut t.place));
+        for (path, place) in files.chain(tables) {
+            let is_number = |name: &&mut String| name.bytes().all(|byte| byte.is_ascii_digit());
+            let name = place.net_name.as_mut().filter(is_number);
+            // Above the file are the iteration, the graph and the network.
+            let above = path.ancestors().nth(4);
+            if let (Some(name), Some(above)) = (name, above) {
+                let mapping = mappings
+                    .entry(above.to_owned())
+                    .or_insert_with(|| read_mapping(above));
+                if let Some(real) = mapping.get(name.as_str()) {
+                    name.clone_from(real);
+                }
+            }
+        }
+    }
+
     fn sort_in(&mut self, entry: Entry) {
-        let name = entry.real_name.as_str();
-        if name == STATISTIC_FILE_NAME {
-            self.read_table(&entry);
-        } else if tree::graph_id_of(name).is_some() {
-            self.read_beside(entry);
-        } else if let Some(array) = TensorFileName::parse(name) {
-            self.add_file(entry, FileName::Array(array));
-        } else if let Some(name) = entry.name.clone() {
-            self.add_file(entry, FileName::Dump(name));
-        } else if npy_zst::split_name(name).is_some() {
-            self.add_file(entry, FileName::Unknown);
-        } else {
-            self.others.push(entry.path);
+        match FileRole::of_entry(&entry) {
+            FileRole::Statistics => self.read_table(&entry),
+            FileRole::Graph => self.read_beside(entry),
+            FileRole::Tensors(name) => self.add_file(entry, name),
+            FileRole::PassedOver(reason) => {
+                let path = entry.path;
+                self.passed_over.push(PassedOver { path, reason });
+            }
         }
     }
 
@@ -217,13 +283,6 @@ impl MindSporeDump {
         let is_wanted = |g: &&RankGraph| (g.rank, g.graph_id) == (rank, graph_id);
         self.graphs.iter().find(is_wanted).map(|g| &g.graph)
     }
-}
-
-/// Whether a file of a dump of MindSpore's holds tensors, by its name.
-pub fn holds_tensors(entry: &Entry) -> bool {
-    let is_dump = entry.name.is_some() || TensorFileName::parse(&entry.real_name).is_some();
-    let is_array = npy_zst::split_name(&entry.real_name).is_some();
-    (is_dump || is_array) && tree::graph_id_of(&entry.real_name).is_none()
 }
 
 /// Whether a file's name is one that only MindSpore gives.

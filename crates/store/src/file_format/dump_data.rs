@@ -17,7 +17,7 @@ pub use file::{
 pub use header::{
     Attribute, BufferEntry, DimRange, DumpHeader, OriginalOp, SpaceEntry, TensorEntry,
 };
-pub use op_debug_file::op_debug_file;
+pub use op_debug_file::{RECORD_OP_NAME, op_debug_file};
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "DumpData";

@@ -4,6 +4,7 @@
 //! what older versions write; what is not understood is kept as text or passed over.
 //! `docs/formats/mindspore.md` gives the grammar. Source: files of real runs.
 
+mod attribute;
 mod read;
 mod scan;
 mod values;

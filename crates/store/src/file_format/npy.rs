@@ -9,12 +9,11 @@ mod header;
 mod items;
 mod mindspore;
 mod narrow;
+mod read;
 #[cfg(test)]
 mod tests;
 mod texts;
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use opscope_tensor::{DType, Shape, Tensor};
@@ -26,12 +25,13 @@ pub use texts::{TEXT_BYTES_MAX, TextArrayError, text_array};
 
 use crate::{FormatError, StoreError};
 
+pub use read::read_header;
+pub(crate) use read::{StreamError, StreamLength, header as stream_header, read_array};
+
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "npy";
 /// Longest header that is read; numpy's own default limit is 10,000.
 pub const HEADER_BYTES_MAX: usize = 1 << 20;
-/// Most bytes that are set aside before any of them has been read.
-const RESERVE_BYTES_MAX: usize = 16 << 20;
 
 /// The dtype's code in an npy header, or `None` where numpy has no such type.
 ///
@@ -73,10 +73,7 @@ pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
 /// # Errors
 /// As for [`read_file`], and if an item is more than such an element. An array of another dtype is none.
 pub fn read_file_as(path: &Path, wanted: Option<DType>) -> Result<Tensor, StoreError> {
-    let file = File::open(path).map_err(StoreError::io("open", path))?;
-    let n_bytes = file.metadata().map_err(StoreError::io("read", path))?.len();
-    let bytes = read_at_most(file, n_bytes).map_err(StoreError::io("read", path))?;
-    from_bytes_as(bytes, wanted).map_err(StoreError::corrupt(FORMAT_NAME, path))
+    read::read_file(path, wanted)
 }
 
 /// Reads an array from a file's bytes.
@@ -130,16 +127,6 @@ pub fn from_bytes_as(mut bytes: Vec<u8>, wanted: Option<DType>) -> Result<Tensor
     }
     Tensor::from_vec(dtype, header.shape, bytes)
         .map_err(|error| FormatError::new(n_header as u64, "the array's bytes", error.to_string()))
-}
-
-/// Reads at most `n_bytes` bytes. No more memory is taken than bytes arrive, whatever `n_bytes` says.
-pub(crate) fn read_at_most(reader: impl Read, n_bytes: u64) -> std::io::Result<Vec<u8>> {
-    let reserve = usize::try_from(n_bytes)
-        .unwrap_or(usize::MAX)
-        .min(RESERVE_BYTES_MAX);
-    let mut bytes = Vec::with_capacity(reserve);
-    reader.take(n_bytes).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn swap_bytes(bytes: &mut [u8], width: usize) {

@@ -4,6 +4,7 @@
 //! its header gives say how much memory reading may take, so that a small file cannot ask for any
 //! amount. `docs/formats/npy.md` describes both.
 
+use std::io::Read;
 use std::path::Path;
 
 use opscope_tensor::{DType, Tensor};
@@ -11,7 +12,7 @@ use opscope_tensor::{DType, Tensor};
 use super::npy::{self, HEADER_BYTES_MAX, NpyHeader};
 use super::zstd;
 use crate::file_bytes::FileBytes;
-use crate::{FormatError, StoreError};
+use crate::{FormatError, StoreError, regular_file};
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "npy.zst";
@@ -89,6 +90,30 @@ fn start(decoder: &mut zstd::Decoder<'_>) -> Result<(NpyHeader, usize), FormatEr
     })
 }
 
+fn is_compressed_file(path: &Path) -> Result<bool, StoreError> {
+    let (file, _) = regular_file::open(path).map_err(StoreError::io("open", path))?;
+    let mut start = Vec::new();
+    let read = file.take(zstd::MAGIC.len() as u64).read_to_end(&mut start);
+    read.map_err(StoreError::io("read", path))?;
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(is_compressed(&file_name, &start))
+}
+
+/// The header of an array file, compressed or not.
+///
+/// # Errors
+/// As for [`npy::read_file`] and [`decode`], as far as the header goes.
+pub fn read_header(path: &Path) -> Result<NpyHeader, StoreError> {
+    if !is_compressed_file(path)? {
+        return npy::read_header(path);
+    }
+    let bytes = FileBytes::open(path).map_err(StoreError::io("open", path))?;
+    zstd::Decoder::new(bytes.as_ref())
+        .and_then(|mut decoder| start(&mut decoder))
+        .map(|(header, _)| header)
+        .map_err(StoreError::corrupt(FORMAT_NAME, path))
+}
+
 /// Reads an array file, compressed or not.
 ///
 /// # Errors
@@ -102,12 +127,10 @@ pub fn read_file(path: &Path) -> Result<Tensor, StoreError> {
 /// # Errors
 /// As for [`npy::read_file_as`] and [`decode`].
 pub fn read_file_as(path: &Path, wanted: Option<DType>) -> Result<Tensor, StoreError> {
-    let bytes = FileBytes::open(path).map_err(StoreError::io("open", path))?;
-    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-    if !is_compressed(&file_name, bytes.as_ref()) {
-        drop(bytes);
+    if !is_compressed_file(path)? {
         return npy::read_file_as(path, wanted);
     }
+    let bytes = FileBytes::open(path).map_err(StoreError::io("open", path))?;
     decode(bytes.as_ref())
         .and_then(|content| npy::from_bytes_as(content, wanted))
         .map_err(StoreError::corrupt(FORMAT_NAME, path))

@@ -1,38 +1,83 @@
 //! numpy's archive of named arrays: a zip file of npy files.
+//!
+//! Arrays are read one by one when they are asked for, as many bytes as their headers promise. What an archive says of
+//! itself is checked first: a few kilobytes can claim to be any amount.
 
-use std::io::{Cursor, Read, Seek};
-use std::path::Path;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read, Seek};
+use std::path::{Path, PathBuf};
 
 use opscope_tensor::{DType, Tensor};
 use zip::ZipArchive;
+use zip::read::ZipFile;
 use zip::result::ZipError;
 
-use super::npy;
-use crate::{FormatError, StoreError};
+use super::npy::{self, NpyHeader, StreamError, StreamLength};
+use crate::{FormatError, StoreError, regular_file};
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "npz";
+/// Most arrays of an archive.
+pub const N_MEMBERS_MAX: usize = 1 << 16;
+/// Most bytes that one packed byte can stand for.
+const EXPANSION_MAX: u64 = 1032;
+
+/// An archive that is open.
+pub struct Archive {
+    path: PathBuf,
+    members: Members<BufReader<File>>,
+}
+
+impl Archive {
+    /// Opens an archive and looks at the list of its arrays.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no zip file, has more than
+    /// [`N_MEMBERS_MAX`] arrays, two of one name, or two that share bytes.
+    pub fn open(path: &Path) -> Result<Archive, StoreError> {
+        let (file, _) = regular_file::open(path).map_err(StoreError::io("open", path))?;
+        let members = Members::new(BufReader::new(file));
+        Ok(Archive {
+            path: path.to_owned(),
+            members: members.map_err(StoreError::corrupt(FORMAT_NAME, path))?,
+        })
+    }
+
+    /// Names of the arrays, in archive order, without `.npy`.
+    pub fn names(&self) -> &[String] {
+        &self.members.names
+    }
+
+    /// The header of an array.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] if there is none of this name, or it has no header.
+    pub fn header(&mut self, name: &str) -> Result<NpyHeader, StoreError> {
+        let header = self.members.header(name);
+        header.map_err(StoreError::corrupt(FORMAT_NAME, &self.path))
+    }
+
+    /// Reads an array; `wanted` is the dtype that it may have in disguise.
+    ///
+    /// # Errors
+    /// [`StoreError::Corrupt`] as for [`npy::read_file_as`]. Arrays that are encrypted, or packed in other ways than
+    /// numpy's, are refused.
+    pub fn read(&mut self, name: &str, wanted: Option<DType>) -> Result<Tensor, StoreError> {
+        let tensor = self.members.read(name, wanted);
+        tensor.map_err(StoreError::corrupt(FORMAT_NAME, &self.path))
+    }
+}
 
 /// Reads every array of an archive, in archive order, under its name without `.npy`.
 ///
 /// # Errors
-/// [`StoreError::Io`] if it cannot be read, [`StoreError::Corrupt`] if it is no zip file or a member
-/// is no array. Members that are encrypted, or packed in other ways than numpy's, are refused.
+/// As for [`Archive::open`] and [`Archive::read`].
 pub fn read_file(path: &Path) -> Result<Vec<(String, Tensor)>, StoreError> {
-    read_file_as(path, |_| None)
-}
-
-/// [`read_file`] with the dtypes that the arrays of each name may have in disguise.
-///
-/// # Errors
-/// As for [`read_file`] and [`npy::read_file_as`].
-pub fn read_file_as(
-    path: &Path,
-    wanted: impl Fn(&str) -> Option<DType>,
-) -> Result<Vec<(String, Tensor)>, StoreError> {
-    let file = std::fs::File::open(path).map_err(StoreError::io("open", path))?;
-    let reader = std::io::BufReader::new(file);
-    read(reader, wanted).map_err(StoreError::corrupt(FORMAT_NAME, path))
+    let mut archive = Archive::open(path)?;
+    let names = archive.names().to_vec();
+    let read = |name: String| Ok((name.clone(), archive.read(&name, None)?));
+    names.into_iter().map(read).collect()
 }
 
 /// Reads every array of an archive in memory.
@@ -40,38 +85,96 @@ pub fn read_file_as(
 /// # Errors
 /// [`FormatError`] as described at [`read_file`].
 pub fn from_bytes(bytes: &[u8]) -> Result<Vec<(String, Tensor)>, FormatError> {
-    read(Cursor::new(bytes), |_| None)
+    let mut members = Members::new(Cursor::new(bytes))?;
+    let names = members.names.clone();
+    let read = |name: String| Ok((name.clone(), members.read(&name, None)?));
+    names.into_iter().map(read).collect()
 }
 
-fn read(
-    reader: impl Read + Seek,
-    wanted: impl Fn(&str) -> Option<DType>,
-) -> Result<Vec<(String, Tensor)>, FormatError> {
-    let mut archive = ZipArchive::new(reader).map_err(|error| not_a_zip(0, &error))?;
-    let mut arrays = Vec::new();
-    for i in 0..archive.len() {
-        let mut member = archive.by_index(i).map_err(|error| not_a_zip(0, &error))?;
-        let start = member.data_start().unwrap_or(0);
-        let name = member
-            .name()
-            .map_err(|error| not_a_zip(start, &error))?
-            .into_owned();
-        let name = name.strip_suffix(".npy").unwrap_or(&name).to_owned();
-        let size = member.size();
-        let bytes = npy::read_at_most(&mut member, size).map_err(|error| {
-            FormatError::new(
-                start,
-                format!("{size} packed bytes of array `{name}`"),
-                error.to_string(),
-            )
-        })?;
-        let tensor = npy::from_bytes_as(bytes, wanted(&name)).map_err(|error| {
-            let found = format!("{} (in array `{name}`)", error.found);
-            FormatError { found, ..error }.shifted(start)
-        })?;
-        arrays.push((name, tensor));
+/// The arrays of a zip file.
+struct Members<R> {
+    zip: ZipArchive<R>,
+    names: Vec<String>,
+    by_name: HashMap<String, usize>,
+}
+
+impl<R: Read + Seek> Members<R> {
+    fn new(reader: R) -> Result<Members<R>, FormatError> {
+        let mut zip = ZipArchive::new(reader).map_err(|error| not_a_zip(0, &error))?;
+        let list_start = zip.central_directory_start();
+        let wrong = |expected: &str, found: String| FormatError::new(list_start, expected, found);
+        if zip.len() > N_MEMBERS_MAX {
+            let expected = format!("at most {N_MEMBERS_MAX} arrays");
+            return Err(wrong(&expected, zip.len().to_string()));
+        }
+        let mut names: Vec<String> = Vec::with_capacity(zip.len());
+        for name in zip.file_names() {
+            let name = name.map_err(|error| not_a_zip(list_start, &error))?;
+            names.push(name.strip_suffix(".npy").unwrap_or(&name).to_owned());
+        }
+        let indices = names.iter().cloned().zip(0..);
+        let by_name: HashMap<String, usize> = indices.collect();
+        if zip.has_duplicate_names() || by_name.len() < names.len() {
+            let found = "two arrays of one name".to_owned();
+            return Err(wrong("a name of its own for each array", found));
+        }
+        let overlap = zip.has_overlapping_files();
+        if overlap.map_err(|error| not_a_zip(list_start, &error))? {
+            let found = "arrays that share bytes, or reach into the list".to_owned();
+            return Err(wrong("bytes of its own for each array", found));
+        }
+        Ok(Members {
+            zip,
+            names,
+            by_name,
+        })
     }
-    Ok(arrays)
+
+    fn header(&mut self, name: &str) -> Result<NpyHeader, FormatError> {
+        self.with_member(name, |member, _| {
+            let (header, _) = npy::stream_header(member, &mut Vec::new())?;
+            Ok(header)
+        })
+    }
+
+    fn read(&mut self, name: &str, wanted: Option<DType>) -> Result<Tensor, FormatError> {
+        self.with_member(name, |member, length| {
+            npy::read_array(member, length, wanted)
+        })
+    }
+
+    fn with_member<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&mut ZipFile<'_, R>, StreamLength) -> Result<T, StreamError>,
+    ) -> Result<T, FormatError> {
+        let Some(&index) = self.by_name.get(name) else {
+            let start = self.zip.central_directory_start();
+            let found = self.names.join("`, `");
+            return Err(FormatError::new(
+                start,
+                format!("an array `{name}`"),
+                format!("`{found}`"),
+            ));
+        };
+        let member = self.zip.by_index(index);
+        let mut member = member.map_err(|error| not_a_zip(0, &error))?;
+        let start = member.data_start().unwrap_or(0);
+        let length = StreamLength {
+            n_bytes: member.size(),
+            n_bytes_max: member.compressed_size().saturating_mul(EXPANSION_MAX),
+        };
+        read(&mut member, length).map_err(|error| match error {
+            StreamError::Io(error) => {
+                let expected = format!("{} packed bytes of array `{name}`", length.n_bytes);
+                FormatError::new(start, expected, error.to_string())
+            }
+            StreamError::Format(error) => {
+                let found = format!("{} (in array `{name}`)", error.found);
+                FormatError { found, ..error }.shifted(start)
+            }
+        })
+    }
 }
 
 fn not_a_zip(offset: u64, error: &ZipError) -> FormatError {
@@ -79,34 +182,4 @@ fn not_a_zip(offset: u64, error: &ZipError) -> FormatError {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::io::Write;
-
-    use opscope_tensor::Shape;
-    use zip::ZipWriter;
-    use zip::write::SimpleFileOptions;
-
-    use super::*;
-
-    #[test]
-    fn arrays_come_under_their_names() {
-        let shape = Shape::new([2]).unwrap();
-        let mut array = npy::encode_header(DType::U8, &shape).unwrap();
-        array.extend([7, 8]);
-        let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
-        for name in ["b.npy", "a/b.npy", "plain"] {
-            archive
-                .start_file(name, SimpleFileOptions::default())
-                .unwrap();
-            archive.write_all(&array).unwrap();
-        }
-        let bytes = archive.finish().unwrap().into_inner();
-        let arrays = from_bytes(&bytes).unwrap();
-        let names: Vec<_> = arrays.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["b", "a/b", "plain"]);
-        assert_eq!(arrays[1].1.bytes(), [7, 8]);
-        for n in 0..bytes.len() {
-            assert!(from_bytes(&bytes[..n]).is_err(), "{n}");
-        }
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@
 mod accelerator;
 mod blocks;
 mod data;
+mod json;
 mod status;
 
 use serde_json::{Value, json};
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 pub use accelerator::{ACC_TYPE_OFFSET, AccType, AcceleratorRecord};
 pub use blocks::{AiCore, BlockRecord, TaskInfo};
 pub use data::{Accelerator, CoreData, CpuData, SdmaData};
+pub use json::{JSON_BYTES_MAX, JSON_SUFFIX, from_json};
 pub use status::{StatusCause, causes};
 
 use crate::FormatError;
@@ -85,6 +87,11 @@ pub fn is_record_name(file_name: &str) -> bool {
     file_name
         .get(..FILE_NAME_PREFIX.len())
         .is_some_and(|prefix| prefix.eq_ignore_ascii_case(FILE_NAME_PREFIX))
+}
+
+/// Whether a file of this name holds a record in JSON.
+pub fn is_json_record_name(file_name: &str) -> bool {
+    is_record_name(file_name) && file_name.ends_with(JSON_SUFFIX)
 }
 
 /// Whether the bytes begin as a record of the second layout does.

@@ -105,6 +105,8 @@ pub struct RunRecord {
     pub first_error: Option<String>,
     /// The first tensor with NaN or an infinity.
     pub first_non_finite: Option<NonFiniteFinding>,
+    /// Infinities that somebody wants, such as those of a mask.
+    pub deliberate_infinities: Option<DeliberateFinding>,
     /// The first operator whose arithmetic overflowed.
     pub first_overflow: Option<OverflowFinding>,
     /// What the run removed of killed ones before it.
@@ -171,20 +173,42 @@ pub struct ModelFile {
 pub struct NonFiniteFinding {
     /// Execution of the model.
     pub step: u64,
+    /// The graph.
+    pub graph: String,
     /// Position of the operator in the model.
     pub task_id: u32,
     /// The operator's type.
     pub op_type: String,
     /// The operator's name.
     pub op_name: String,
+    /// The module that the operator belongs to; empty where nobody knows.
+    pub module: String,
+    /// File, line and function of the call; empty where nobody knows.
+    pub source: String,
     /// Such as `output.0`.
     pub slot: String,
+    /// The first such element in row-major order.
+    pub element: Option<u64>,
+    /// That element: `NaN`, `Inf` or `-Inf`.
+    pub value: String,
+    /// How it got there: `computed`, `given`, `constant` or `unknown`.
+    pub origin: String,
     /// How many NaN.
     pub nan: u64,
     /// How many positive infinities.
     pub pos_inf: u64,
     /// How many negative infinities.
     pub neg_inf: u64,
+}
+
+/// Infinities that somebody wants.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeliberateFinding {
+    /// Operator executions that made them up, read them or passed them on.
+    pub n_operators: u64,
+    /// The first of these.
+    pub first: Option<NonFiniteFinding>,
 }
 
 /// The first operator whose arithmetic overflowed.
@@ -266,10 +290,11 @@ fn bounded(mut record: RunRecord) -> RunRecord {
     record.engine_library.iter_mut().for_each(cut);
     record.engine_providers.truncate(N_PROVIDERS_MAX);
     record.engine_providers.iter_mut().for_each(cut);
-    if let Some(first) = &mut record.first_non_finite {
-        cut(&mut first.op_type);
-        cut(&mut first.op_name);
-    }
+    record.first_non_finite.iter_mut().for_each(cut_finding);
+    let deliberate = record.deliberate_infinities.iter_mut();
+    deliberate
+        .filter_map(|found| found.first.as_mut())
+        .for_each(cut_finding);
     if let Some(first) = &mut record.first_overflow {
         cut(&mut first.op_type);
         cut(&mut first.op_name);
@@ -280,6 +305,17 @@ fn bounded(mut record: RunRecord) -> RunRecord {
         configuration.text = configuration.text.take().filter(|text| !is_long(text));
     }
     record
+}
+
+fn cut_finding(found: &mut NonFiniteFinding) {
+    let texts = [
+        &mut found.graph,
+        &mut found.op_type,
+        &mut found.op_name,
+        &mut found.module,
+        &mut found.source,
+    ];
+    texts.into_iter().for_each(cut);
 }
 
 fn cut(text: &mut String) {

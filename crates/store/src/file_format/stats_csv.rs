@@ -17,10 +17,10 @@ use opscope_tensor::{Observed, Tensor};
 
 use crate::record::{Record, Side};
 
-use self::cells::Cells;
+use self::cells::{Cells, ElementOrder};
 use self::number::general;
 
-pub use self::parse::{FORMAT_NAME, Table, parse, read_file};
+pub use self::parse::{FORMAT_NAME, Table, may_be_table, parse, read_file, read_if_table};
 pub use self::subject::Subject;
 
 /// What every header line begins with.
@@ -97,12 +97,25 @@ pub fn encode(record: &Record, columns: &Columns) -> String {
     text
 }
 
-/// Computes what a row of the table says about the elements of `tensor` and leaves it in the tensor's
-/// memo, so that [`encode`] does without them.
-pub fn reduce(tensor: Observed<'_>, columns: &Columns) {
+/// Computes what a row of the table says about the elements of `tensor`, if one look at them tells it, and
+/// leaves it in the tensor's memo; [`encode`] does without the elements then.
+///
+/// Returns `false` for a long tensor whose average can only be had element after element: that takes
+/// many times as long as everything else, and [`encode`] does it where no model waits.
+pub fn reduce(tensor: Observed<'_>, columns: &Columns) -> bool {
+    reduce_in(tensor, columns, ElementOrder::RowMajor)
+}
+
+/// [`reduce`] of elements that lie side by side in another order than row-major, the first one first.
+/// Returns `false` where the row depends on their order; the memo is of no use then.
+pub fn reduce_permuted(tensor: Observed<'_>, columns: &Columns) -> bool {
+    reduce_in(tensor, columns, ElementOrder::Permuted)
+}
+
+fn reduce_in(tensor: Observed<'_>, columns: &Columns, order: ElementOrder) -> bool {
     match columns {
-        Columns::Plain => drop(cells::plain(tensor)),
-        Columns::Chosen(_) => drop(cells::any(tensor)),
+        Columns::Plain => cells::reduce_plain(tensor, order),
+        Columns::Chosen(_) => cells::reduce_any(tensor, order),
     }
 }
 

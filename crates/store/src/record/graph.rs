@@ -3,7 +3,33 @@
 //! Neutral where it can be: nodes, edges, types, attributes and where in the source a node comes from.
 //! Positions are indices into the lists of [`Graph`].
 
+mod completion;
+mod literal;
+
+pub use literal::decimals;
+
 use opscope_tensor::DType;
+
+/// The value that stands for none.
+pub const NONE: &str = "None";
+/// Stands in a shape for any number of extents.
+pub const ANY_RANK: i64 = -2;
+/// Types of nodes that compute nothing by themselves: they hold values together, order them, or run graphs.
+const NO_KERNELS: [&str; 13] = [
+    "Load",
+    "Depend",
+    "MakeTuple",
+    "TupleGetItem",
+    "UpdateState",
+    "Return",
+    "Partial",
+    "Switch",
+    "SwitchLayer",
+    "If",
+    "Loop",
+    "Scan",
+    "Constant",
+];
 
 /// One graph.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -257,6 +283,11 @@ impl Graph {
 }
 
 impl GraphNode {
+    /// Whether it is an operator that computes, by its type.
+    pub fn is_kernel(&self) -> bool {
+        !NO_KERNELS.contains(&self.op_type.as_str())
+    }
+
     /// The name without its last part.
     pub fn scope(&self) -> &str {
         self.full_name

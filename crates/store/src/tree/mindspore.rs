@@ -99,6 +99,8 @@ pub struct MindSporeTree {
     target: Target,
     rank: u32,
     net_name: String,
+    /// Without what the file system asks for.
+    long_net_name: String,
 }
 
 /// What a directory of a tree with steps is made of.
@@ -126,6 +128,7 @@ impl MindSporeTree {
             target,
             rank,
             net_name: directory_name(net_name),
+            long_net_name: clean_name(net_name),
         }
     }
 
@@ -140,6 +143,21 @@ impl MindSporeTree {
             true => self.path.join(format!("{RANK_PREFIX}{}", self.rank)),
             false => self.path.clone(),
         }
+    }
+
+    /// Where the network's name does not fit into a directory's: the directory that says whose name it is, the
+    /// name that is used, and the real one.
+    pub fn long_net_name(&self) -> Option<(PathBuf, &str, &str)> {
+        let is_long = self.target.has_ranks() && self.net_name != self.long_net_name;
+        let names = (self.rank_dir(), &*self.net_name, &*self.long_net_name);
+        (is_long && !self.long_net_name.is_empty()).then_some(names)
+    }
+
+    /// The same for the name of the model that a whole graph comes from.
+    pub fn long_model_name(&self, run: &GraphRun<'_>) -> Option<(PathBuf, String, String)> {
+        let (short, long) = (directory_name(run.model_name), clean_name(run.model_name));
+        let above = self.model_dir(run).ancestors().nth(2).map(Path::to_owned)?;
+        (short != long && !long.is_empty()).then_some((above, short, long))
     }
 
     /// Where a graph's tensors of one iteration go.
@@ -223,19 +241,18 @@ pub fn clean_name(name: &str) -> String {
         .collect()
 }
 
-/// Name of an operator's arguments file, `{type}.{name}.json`: the type is the last part of the full
-/// name without its number, and only `.` and `/` are replaced in the name.
-pub fn kernel_args_file_name(full_name: &str) -> String {
-    let replaced = |c: char| matches!(c, '.' | '/') || c.is_control();
-    let name: String = full_name
-        .chars()
-        .map(|c| if replaced(c) { '_' } else { c })
-        .collect();
-    let short: String = short_name(full_name)
-        .chars()
-        .map(|c| if c.is_control() { '_' } else { c })
-        .collect();
-    format!("{short}.{name}.json")
+/// Name of an operator's arguments file, `{type}.{name}.json`, in which only `.` and `/` are replaced.
+pub fn kernel_args_file_name(op_type: &str, full_name: &str) -> String {
+    let is_replaced = |c: char| matches!(c, '.' | '/') || c.is_control();
+    let cleaned = |text: &str| text.replace(is_replaced, "_");
+    format!("{}.{}.json", cleaned(op_type), cleaned(full_name))
+}
+
+/// Whether a file's name is that of an operator's arguments.
+pub fn is_kernel_args(file_name: &str) -> bool {
+    let stem = file_name.strip_suffix(".json").unwrap_or_default();
+    let parts: Vec<&str> = stem.split('.').collect();
+    matches!(parts[..], [short, name] if !short.is_empty() && !name.is_empty())
 }
 
 /// The last part of a full name without its number: `Conv2D` of `Default/conv-Conv2d/Conv2D-op0`.

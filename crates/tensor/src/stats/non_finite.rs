@@ -76,6 +76,79 @@ pub fn has_non_finite(tensor: TensorView<'_>) -> bool {
     first_non_finite(tensor).is_some()
 }
 
+/// Where a tensor's first NaN and its first infinity are, counted through its elements in row-major order.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct NonFinitePlaces {
+    /// The first element that is NaN.
+    pub nan: Option<usize>,
+    /// The first one that is infinite, and its value.
+    pub infinity: Option<(usize, f64)>,
+}
+
+/// Finds the first NaN and the first infinity of `tensor`, of which [`non_finite`] has found `counts`.
+///
+/// A complex element has either if one of its parts has. Stops as soon as everything is found.
+pub fn non_finite_places(tensor: TensorView<'_>, counts: NonFinite) -> NonFinitePlaces {
+    let n_parts = match tensor.dtype {
+        DType::C32 | DType::C64 | DType::C128 => 2,
+        _ => 1,
+    };
+    let Some(first) = first_non_finite(tensor) else {
+        return NonFinitePlaces::default();
+    };
+    let from = first * n_parts;
+    let mut places = match tensor.dtype {
+        DType::F32 | DType::C64 => places_of::<F32>(tensor.bytes, from, counts),
+        DType::F64 | DType::C128 => places_of::<F64>(tensor.bytes, from, counts),
+        DType::F16 | DType::C32 => places_of::<F16>(tensor.bytes, from, counts),
+        DType::BF16 => places_of::<BF16>(tensor.bytes, from, counts),
+        dtype => match code_values(dtype) {
+            Some(values) => {
+                let codes = tensor.bytes.iter().take(tensor.shape.n_elements());
+                let values = codes.map(|&code| (values.value)(code));
+                places_among(values.enumerate().skip(from), counts)
+            }
+            None => NonFinitePlaces::default(),
+        },
+    };
+    places.nan = places.nan.map(|part| part / n_parts);
+    places.infinity = places.infinity.map(|(part, value)| (part / n_parts, value));
+    places
+}
+
+fn places_of<F: Float>(bytes: &[u8], from: usize, counts: NonFinite) -> NonFinitePlaces {
+    let elements = bytes.chunks_exact(F::WIDTH).enumerate().skip(from);
+    let values = elements.map(|(i, element)| {
+        let bits = F::Bits::read(element);
+        let magnitude = bits.magnitude();
+        let value = match () {
+            () if magnitude > F::INFINITY => f64::NAN,
+            () if magnitude < F::INFINITY => 0.0,
+            () if bits == F::INFINITY => f64::INFINITY,
+            () => f64::NEG_INFINITY,
+        };
+        (i, value)
+    });
+    places_among(values, counts)
+}
+
+fn places_among(values: impl Iterator<Item = (usize, f64)>, counts: NonFinite) -> NonFinitePlaces {
+    let has_infinity = counts.n_pos_inf > 0 || counts.n_neg_inf > 0;
+    let mut places = NonFinitePlaces::default();
+    for (i, value) in values {
+        if value.is_nan() {
+            places.nan.get_or_insert(i);
+        } else if value.is_infinite() {
+            places.infinity.get_or_insert((i, value));
+        }
+        let has_nan = places.nan.is_some() || counts.n_nan == 0;
+        if has_nan && (places.infinity.is_some() || !has_infinity) {
+            break;
+        }
+    }
+    places
+}
+
 fn of_codes(values: &CodeValues, n_elements: usize, bytes: &[u8]) -> NonFinite {
     let mut total = NonFinite::default();
     let counts = codes::count(values, n_elements, bytes);
@@ -168,6 +241,60 @@ impl<F: Float> Task for First<'_, F> {
 mod tests {
     use super::*;
     use crate::{Layout, Shape};
+
+    fn places(dtype: DType, dims: &[usize], bytes: &[u8]) -> (Option<usize>, Option<(usize, f64)>) {
+        let shape = Shape::new(dims.to_vec()).unwrap();
+        let view = TensorView {
+            dtype,
+            shape: &shape,
+            layout: Layout::Nd,
+            bytes,
+        };
+        let found = non_finite_places(view, non_finite(view));
+        (found.nan, found.infinity)
+    }
+
+    #[test]
+    fn places_of_the_first_nan_and_the_first_infinity() {
+        let (nan, inf) = (f32::NAN, f32::INFINITY);
+        let mut long = vec![0.0; 5000];
+        (long[3000], long[4999]) = (-inf, nan);
+        for (values, expected) in [
+            (vec![1.0, 2.0], (None, None)),
+            (
+                vec![-inf, -inf, nan, 1.0],
+                (Some(2), Some((0, f64::NEG_INFINITY))),
+            ),
+            (
+                vec![nan, 1.0, inf, -inf],
+                (Some(0), Some((2, f64::INFINITY))),
+            ),
+            (long, (Some(4999), Some((3000, f64::NEG_INFINITY)))),
+            (Vec::new(), (None, None)),
+        ] {
+            let bytes: Vec<u8> = values.iter().flat_map(|v: &f32| v.to_le_bytes()).collect();
+            assert_eq!(places(DType::F32, &[values.len()], &bytes), expected);
+            let bytes: Vec<u8> = (values.iter())
+                .flat_map(|&v| f64::from(v).to_le_bytes())
+                .collect();
+            assert_eq!(places(DType::F64, &[values.len()], &bytes), expected);
+        }
+        // Two parts make one element.
+        let parts: Vec<u8> = [1.0, 2.0, 3.0, inf]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
+        assert_eq!(
+            places(DType::C64, &[2], &parts),
+            (None, Some((1, f64::INFINITY)))
+        );
+        let halves = [0x3c00_u16, 0xfc00, 0x7e00].map(u16::to_le_bytes).concat();
+        assert_eq!(
+            places(DType::F16, &[3], &halves),
+            (Some(2), Some((1, f64::NEG_INFINITY)))
+        );
+        assert_eq!(places(DType::I32, &[1], &[255; 4]), (None, None));
+    }
 
     fn of(dtype: DType, bytes: &[u8]) -> NonFinite {
         let width = dtype.bytes().unwrap();

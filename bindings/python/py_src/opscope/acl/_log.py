@@ -6,6 +6,8 @@ import os
 import sys
 from datetime import datetime
 
+from .._visible import visible
+
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 # Errors only, as the vendor's library does.
 LEVEL_DEFAULT = 3
@@ -28,7 +30,8 @@ def app_log(log_level: int, log_str: str) -> None:
     caller = sys._getframe(1)
     place = f"[{caller.f_code.co_filename}:{caller.f_lineno}] {caller.f_code.co_name}"
     if log is not None:
-        print(f"[{level}] APP({os.getpid()},{program}):{time} {place}: {log_str}", file=log)
+        line = f"[{level}] APP({os.getpid()},{program}):{time} {place}: {log_str}"
+        print(visible(line, keep="\n\t"), file=log)
 
 
 def _lowest_level() -> int:

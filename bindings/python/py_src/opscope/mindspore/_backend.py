@@ -7,13 +7,16 @@ from typing import Any
 
 # The variable that names a configuration.
 CONFIG_VARIABLE = "MINDSPORE_DUMP_CONFIG"
+# The variable that leaves dumps to the graph engine if it is `1`.
+GE_VARIABLE = "ENABLE_MS_GE_DUMP"
 
 
-def backend(config: str | os.PathLike | None = None, target: str = "cpu", **options: Any) -> Any:
+def backend(config: str | os.PathLike | None = None, target: str | None = None, **options: Any) -> Any:
     """A backend that dumps what a configuration of MindSpore asks for, in the tree of `target`.
 
     `config` is a file, or the text of one; without it, it is the file that `MINDSPORE_DUMP_CONFIG` names, and where
-    that is unset or empty, nothing is dumped. `target` is `cpu`, `gpu`, `ascend-o0`, `ascend-o1`, `ascend-o2` or `ge`.
+    that is unset or empty, nothing is dumped. `target` is `cpu`, `gpu`, `ascend-o0`, `ascend-o1`, `ascend-o2` or `ge`;
+    without it, it is `ge` where `ENABLE_MS_GE_DUMP` is `1`, and else `cpu`.
     Further options are those of `opscope.torch.backend`. As in MindSpore, what is wrong with a configuration is a
     `RuntimeError`.
     """
@@ -26,6 +29,8 @@ def backend(config: str | os.PathLike | None = None, target: str = "cpu", **opti
     found = os.environ.get(CONFIG_VARIABLE) if config is None else config
     if not found:
         return opscope_torch.backend(**{**options, "enabled": False})
+    if target is None:
+        target = "ge" if os.environ.get(GE_VARIABLE) == "1" else "cpu"
     try:
         if config is None:
             check_mindspore_file(os.fspath(found))

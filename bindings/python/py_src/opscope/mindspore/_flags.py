@@ -15,10 +15,13 @@ class Flags:
     modules: dict[int, bool] = field(default_factory=dict)
     # Operators by what torch prints of them: with the overload, or for all of them.
     operators: dict[str, bool] = field(default_factory=dict)
+    # What was switched on as a whole: its type, and the addresses of all that is in it.
+    roots: list[tuple[str, frozenset[int]]] = field(default_factory=list)
 
 
 _modules: dict[int, tuple[weakref.ref, bool]] = {}
 _operators: dict[str, bool] = {}
+_roots: list[tuple[weakref.ref, frozenset[int]]] = []
 
 
 def set_dump(target: Any, enabled: bool = True) -> None:
@@ -46,6 +49,9 @@ def set_dump(target: Any, enabled: bool = True) -> None:
         return
     for module in target.modules():
         _flag(module, enabled)
+    if enabled:
+        _roots[:] = [(reference, inside) for reference, inside in _roots if reference() is not None]
+        _roots.append((weakref.ref(target), frozenset(id(module) for module in target.modules())))
 
 
 def _flag(module: Any, enabled: bool) -> None:
@@ -63,4 +69,5 @@ def _flag(module: Any, enabled: bool) -> None:
 def snapshot() -> Flags:
     """What is switched on or off now."""
     modules = {number: enabled for number, (reference, enabled) in list(_modules.items()) if reference() is not None}
-    return Flags(modules, dict(_operators))
+    roots = [(type(root).__name__, inside) for reference, inside in _roots if (root := reference()) is not None]
+    return Flags(modules, dict(_operators), roots)

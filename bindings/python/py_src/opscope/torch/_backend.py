@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import itertools
-import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -15,16 +14,19 @@ from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
+from .. import _visible
 from . import (
     _captured,
     _dump,
     _eager,
     _failure_graph,
+    _fork,
     _graph,
     _graph_json,
     _mindspore,
     _model_names,
     _names,
+    _options,
     _origin,
     _origins,
     _plan,
@@ -37,11 +39,11 @@ from . import (
 )
 from ._plan import Config, DumpPlan
 
-_log = logging.getLogger("opscope.torch")
+_log = _visible.logger()
 # Graphs are numbered through the process, forward and backward ones alike.
 _graph_numbers = itertools.count(1)
 _backends: list[Backend] = []
-_named: dict[tuple, Backend] = {}
+_named: dict[tuple, tuple[Backend, dict]] = {}
 _lock = threading.Lock()
 # Whether a program asked for the backend by its name, and torch has never called it since.
 _is_asked_for = False
@@ -63,6 +65,7 @@ class Backend:
 
     def __init__(self, plan: Any, config: Config) -> None:
         _plan.check(plan)
+        _plan.check_config(config)
         self.plan = plan
         # A file that is in order may ask for nothing.
         self.is_enabled = bool(plan.enabled) and _plan.is_asked_for(plan)
@@ -72,9 +75,11 @@ class Backend:
         self.layers = _names.Layers(plan.layers)
         watch = getattr(plan, "watch", ())
         self.watch_layers = _names.Layers((watch,) if isinstance(watch, str) else watch)
+        self._watchable: set[str] = set()
         self.dump = _dump.Dump(plan, config, is_enabled=self.is_enabled)
         self.stage: str | None = getattr(plan, "stage", None) if self.is_enabled else None
         self.captured = _captured.Captured(self.dump.path)
+        self.marks = _mindspore.Marks()
 
     def __call__(self, gm: GraphModule, example_inputs: Any, **kwargs: Any) -> Callable[..., Any]:
         """Compiles one graph of `torch.compile`."""
@@ -127,12 +132,17 @@ class Backend:
     ) -> Callable[[list], Any]:
         """Compiles a graph that has its number."""
         # Only now it is certain which of the processes this is.
-        if not self.is_enabled or not _ranks.is_chosen(getattr(self.plan, "ranks", None)):
+        if not self.is_enabled or self.dump.is_left or not _ranks.is_chosen(getattr(self.plan, "ranks", None)):
             return _runner.untapped(gm)
         if self.stage is not None:
             return self.captured.compiled(gm)
+        try:
+            self.dump.begin()
+        except _dump.Unwritable:
+            # The model runs on without its dump, and the program was told why.
+            return _runner.untapped(gm)
         known = known or Known()
-        described = _graph.describe(gm, phase, exposure, known.origins, f"graph_{number}")
+        described = _graph.describe(gm, phase, known.origins, f"graph_{number}")
         if known.model_names is not None:
             described.name(known.model_names.names(gm, phase))
         if self.is_mindspore:
@@ -157,9 +167,11 @@ class Backend:
     ) -> Callable[[list], Any]:
         _origin.note_arguments(origin, gm, phase)
         renamed = _mindspore.rename(described, phase, origin)
-        beside = (_mindspore.constants(described), _mindspore.types(described))
+        beside = (_mindspore.constants(described), _mindspore.types(described), _mindspore.carried(described))
         graph = self.dump.attach(f"graph_{number}", number, renamed, *beside)
         self.dump.note_rules(graph.unused_rules)
+        if graph.is_marking:
+            self.marks.see(described, origin)
         return _runner.Runner(gm, described, graph, lambda: None).run
 
     def describe_graph(self, described: _graph.Described, name: str, phase: str) -> None:
@@ -184,6 +196,18 @@ class Backend:
             hint = f"; near to it: {', '.join(nearest)}" if nearest else ""
             _log.warning("graph_%d has no operator or module `%s`%s", number, token, hint)
 
+    def note_watched(self, described: _graph.Described, arguments: Iterable[str]) -> None:
+        """Remembers what can be watched, to suggest some of it for a name that nothing has."""
+        for operator in described.operators:
+            self._watchable.update((*operator.names, operator.module))
+        self._watchable.update(arguments)
+
+    def _tell_unwatched(self) -> None:
+        for token in self.watch_layers.tokens:
+            if self._watchable and token not in self.watch_layers.found and token != _watch_graph.ALL:
+                _dump.warn(f"nothing that ran is called {token}{_names.hint(token, self._watchable)}")
+        self._watchable.clear()
+
     def counters(self) -> dict | None:
         """The counts so far; `None` if nothing was compiled yet."""
         return self.dump.counters()
@@ -193,8 +217,12 @@ class Backend:
         with _lock:
             if self in _backends:
                 _backends.remove(self)
-            for key in [key for key, backend in _named.items() if backend is self]:
+            for key in [key for key, (backend, _) in _named.items() if backend is self]:
                 del _named[key]
+        self._tell_unwatched()
+        complaints, self.marks = self.marks.complaints(), _mindspore.Marks()
+        for complaint in complaints:
+            _log.warning("%s", complaint)
         return {**self.dump.finish(self.n_graphs), **self.captured.report()}
 
 
@@ -236,8 +264,11 @@ def backend(
     operators, in a list or parted by blanks. `ranks`, in the form of `steps`, are the processes that write. Further
     options are the other fields of `DumpPlan` and `Config`.
     """
+    _options.path("path", path)
+    _options.names("layers", layers)
     names = tuple(layers.split() if isinstance(layers, str) else layers)
     if "watch" in options:
+        _options.names("watch", options["watch"] or ())
         watch = options["watch"] or ()
         options["watch"] = tuple(watch.split() if isinstance(watch, str) else watch)
     of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
@@ -257,14 +288,27 @@ def backend(
 def named(options: dict) -> Backend:
     """The backend that `torch.compile(backend="opscope", options=…)` means: one for all graphs of equal options."""
     note_called()
-    key = tuple(sorted((name, repr(value)) for name, value in options.items()))
+    key = tuple(sorted((name, _identity(value)) for name, value in options.items()))
     with _lock:
-        found = _named.get(key)
-    if found is None:
-        found = backend(**options)
-        with _lock:
-            _named[key] = found
+        known = _named.get(key)
+    if known is not None:
+        return known[0]
+    found = backend(**options)
+    with _lock:
+        # With the options, so that nothing else gets the address of one.
+        _named[key] = (found, options)
     return found
+
+
+def _identity(value: Any) -> str:
+    """A text that equal options have, and different ones do not; of objects which one it is."""
+    if value is None or type(value) in (bool, int, float, str):
+        return repr(value)
+    if type(value) in (list, tuple):
+        return f"[{', '.join(map(_identity, value))}]"
+    if isinstance(value, os.PathLike):
+        return repr(os.fspath(value))
+    return f"{type(value).__name__} at {id(value)}"
 
 
 def note_asked_for() -> None:
@@ -294,6 +338,22 @@ def finish() -> list[dict]:
     with _lock:
         open_ones = list(_backends)
     return [one.finish() for one in open_ones] + _eager.finish()
+
+
+class _Process:
+    """What this process has begun."""
+
+    def leave_fork(self) -> None:
+        """A fork has begun nothing."""
+        global _lock, _is_asked_for
+        _lock = threading.Lock()
+        _is_asked_for = False
+        _backends.clear()
+        _named.clear()
+
+
+_process = _Process()
+_fork.follow(_process)
 
 
 def _finish_at_exit() -> None:

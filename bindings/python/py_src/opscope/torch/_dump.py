@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -12,18 +11,27 @@ from typing import Any
 
 import torch
 
+from .. import _visible
 from .._native.capture import Eager, Graph, Session, Watch
+from .._warning import warn as warn_outside
 from .._world import rank_name, world
-from . import _forms, _ranks
+from . import _fork, _forms, _names, _ranks
 from ._findings import Findings
 from ._graph import Described
 from ._plan import Config, acl_json_text, mindspore_text, purpose
 
-log = logging.getLogger("opscope.torch")
+# Names that are remembered to be suggested.
+_N_KNOWN_MAX = 10_000
+
+log = _visible.logger()
 _NOTHING_COMPILED = (
     "opscope.torch: no graph was captured, so nothing was dumped. Either the model was not run, or torch.compile ran "
     "it without compiling it (TORCH_LOGS=dynamo says why)."
 )
+
+
+class Unwritable(Exception):
+    """The dump cannot be written. The program was told, once, and goes on without it."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +72,22 @@ class Dump:
         # Descriptions of graphs that are written if anything else is.
         self._descriptions: dict[str, str] = {}
         self._report: dict | None = None
+        # Names of operators, to suggest some for a name that nothing has.
+        self._known: set[str] = set()
         self._lock = threading.Lock()
         self._pid = os.getpid()
+        # Whether this is a fork of the process that it belongs to.
+        self.is_left = False
+        # Why it cannot be written.
+        self._refusal: OSError | None = None
+        _fork.follow(self)
         # `None` before the first graph.
         self.unused_rules: list[str] | None = None
 
     def attach(self, name: str, load: int, described: Described, *beside: Any) -> Graph:
         """Lets a graph take part. What is known beside its operators is for graph files only."""
+        if len(self._known) < _N_KNOWN_MAX:
+            self._known.update(operator.op_name for operator in described.operators)
         of_graph = (described.operators, described.values, described.bodies, described.device)
         return self._begun().attach(name, load, *of_graph, *beside)
 
@@ -84,7 +101,7 @@ class Dump:
         return self._begun().watch(name, load, operators, values, state, self.config.watch_bytes_max)
 
     def begin(self) -> None:
-        """Begins the dump, if nothing did before. Raises `OSError` where it cannot be written."""
+        """Begins the dump, if nothing did before. Raises `Unwritable` where it cannot be written."""
         self._begun()
 
     @property
@@ -124,8 +141,15 @@ class Dump:
         except OSError as error:
             log.warning("the description of %s could not be written: %s", name, error)
 
+    def leave_fork(self) -> None:
+        """In a fork nothing is dumped; the parent's dump goes on."""
+        self._lock = threading.Lock()
+        self.is_left = True
+
     def counters(self) -> dict | None:
         """The counts so far."""
+        if self.is_left:
+            return None
         if self._report is not None:
             return self._report
         return None if self._session is None else self._session.counters()
@@ -134,8 +158,15 @@ class Dump:
         with self._lock:
             if self._report is not None:
                 raise RuntimeError("the dump of this backend is finished: a model that is compiled now needs another")
+            if self._refusal is not None:
+                raise Unwritable
             if self._session is None:
-                self._session = self._new_session()
+                try:
+                    self._session = self._new_session()
+                except OSError as error:
+                    self._refusal = error
+                    warn_outside(f"opscope.torch: nothing is dumped, the model runs without it: {error}", RuntimeWarning)
+                    raise Unwritable from error
                 log.info("dumping into %s", self._session.root)
             return self._session
 
@@ -169,23 +200,35 @@ class Dump:
 
     def finish(self, n_graphs: int, counts: dict | None = None) -> dict:
         """Writes the rest; says what came of it, loudly if that is nothing. `counts` go before the core's."""
+        if os.getpid() != self._pid:
+            # A fork has the objects, and nothing of what writes.
+            return {}
         with self._lock:
             if self._report is not None:
                 return self._report
-            if os.getpid() != self._pid:
-                # A fork has the objects, and nothing of what writes.
-                return {}
             found = None if self._session is None else self._session.finish()
             root = None if self._session is None else self._session.root
             self._report = {"n_graphs": n_graphs, "root": None, **(found or {}), **(counts or {})}
             self._report["root"] = None if root is None else str(root)
+            if self._refusal is not None:
+                self._report["first_error"] = str(self._refusal)
+                self._report["errno"] = self._refusal.errno
             if self._session is not None:
                 self._end(self._session, self._report)
+        if self._session is not None and not self.is_left:
+            self._tell_missing(*self._session.missing())
         for rule in self.unused_rules or ():
             log.warning("[DataDump] Unused Kernel in json: %s", rule)
         if self.is_enabled:
             self._complain(self._report)
         return self._report
+
+    def _tell_missing(self, models: list[str], operators: list[str], there: list[str]) -> None:
+        """Tells of names in a configuration file that nothing had."""
+        for name in models:
+            warn(f"the configuration names a model `{name}`, and there was none{_names.hint(name, there)}")
+        for name in operators:
+            warn(f"the configuration names an operator `{name}`, and there was none{_names.hint(name, self._known)}")
 
     def _end(self, session: Session, report: dict) -> None:
         """Adds what was found, and writes what is told of it beside the dump."""
@@ -205,7 +248,10 @@ class Dump:
 
     def _complain(self, report: dict) -> None:
         text = None
-        if self.has_graphs and report["n_graphs"] == 0:
+        if self._refusal is not None:
+            # It was told when the model ran.
+            pass
+        elif self.has_graphs and report["n_graphs"] == 0:
             text = self.words.nothing
         elif report.get("first_error"):
             text = f"opscope.torch: the dump is not complete: {report['first_error']}"
@@ -217,13 +263,10 @@ class Dump:
             if n == 0:
                 text = "opscope.torch: nothing was dumped: no graph that was executed has anything that is selected"
         if text is not None:
-            warnings.warn(text, RuntimeWarning, stacklevel=4)
+            warnings.warn(_visible.visible(text), RuntimeWarning, stacklevel=4)
         if report.get("n_overwrites"):
-            warnings.warn(
-                f"opscope.torch: watched values were overwritten:\n{report['overwrite_table']}",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+            text = f"opscope.torch: watched values were overwritten:\n{report['overwrite_table']}"
+            warnings.warn(_visible.visible(text, keep="\n"), RuntimeWarning, stacklevel=4)
         if unseen := report.get("unseen"):
             reasons = ", ".join(f"{n} for {reason}" for reason, n in unseen.items())
             log.warning("values that could not be looked at: %s", reasons)
@@ -231,7 +274,7 @@ class Dump:
 
 def warn(text: str) -> None:
     """Tells the program something about its dump."""
-    warnings.warn(f"opscope.torch: {text}", RuntimeWarning, stacklevel=3)
+    warnings.warn(_visible.visible(f"opscope.torch: {text}"), RuntimeWarning, stacklevel=3)
 
 
 def warn_of_nothing() -> None:

@@ -10,16 +10,18 @@ from dataclasses import fields
 from typing import Any
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
+from .._argument import reason, shown
 from .._native.capture import Call, Eager, Step, acl_json_purpose
-from . import _dump, _kinds, _names, _place, _plan
+from . import _dump, _elsewhere, _fork, _kinds, _names, _options, _place, _plan
 from ._hooks import Hook, Hooks, OperatorCall
 from ._plan import Config, DumpPlan
 
 _current_node = torch._C._current_autograd_node
 _next_sequence_nr = torch._C._autograd._get_sequence_nr
 _n_modes = torch._C._len_torch_dispatch_stack
+_innermost_mode = _get_current_dispatch_mode
 _frame = sys._getframe
 
 LAYOUTS = ("steps", "single")
@@ -53,18 +55,24 @@ class EagerDump(TorchDispatchMode):
     ) -> None:
         super().__init__()
         _plan.check(plan)
-        if layout is not None and layout not in LAYOUTS:
-            raise ValueError(f"layout `{layout}` is none of {', '.join(LAYOUTS)}")
+        _plan.check_config(config)
+        _options.boolean("trace", is_traced)
+        hooks = tuple(hooks)
+        for hook in hooks:
+            if not isinstance(hook, Hook):
+                raise TypeError(f"hooks: objects of opscope.torch.Hook are expected, got a {type(hook).__name__}")
+        _options.word("layout", layout, (None, *LAYOUTS))
         text = _plan.acl_json_text(plan)
         self.plan = plan
         self.is_enabled = bool(plan.enabled) and (text is None or _plan.check_acl_json(text))
         # The number of the step that is under way, or that comes next.
         self.number = 0
         self._dump = _dump.Dump(plan, config, is_enabled=self.is_enabled, words=_WORDS)
-        self._hooks = Hooks(tuple(hooks))
+        self._hooks = Hooks(hooks)
         self._is_single = None if layout is None else layout == "single"
         self._choice = _Choice(plan.layers) if plan.layers else None
-        self._place = _place.Place(self._name_values if is_traced else None)
+        self._elsewhere = _elsewhere.Elsewhere()
+        self._place = _place.Place(self._name_values if is_traced else None, self._elsewhere)
         self._line = _place.Lines().of if is_traced else _no_line
         self._native: Eager | None = None
         self._step: Step | None = None
@@ -73,9 +81,11 @@ class EagerDump(TorchDispatchMode):
         # How many other modes there were when this one was entered.
         self._n_modes = 0
         self._is_finished = False
+        self._is_told = False
         # Steps that have ended, and those of them that were dumped.
         self._n_steps = 0
         self._n_steps_active = 0
+        _fork.follow(self)
 
     def attach(self, hook: Hook) -> Hook:
         """Lets a hook see every operator from the next step on, or from the beginning; gives it back."""
@@ -102,11 +112,12 @@ class EagerDump(TorchDispatchMode):
         self._is_entered = False
         try:
             if self._has_begun:
-                self._end_step(None if error is None else f"{type(error).__name__}: {error}")
+                self._end_step(None if error is None else reason(error))
                 self._n_steps += 1
                 self.number += 1
             self._step = None
         finally:
+            self._elsewhere.end()
             self._place.leave()
             if self._is_pushed:
                 self._is_pushed = False
@@ -114,14 +125,23 @@ class EagerDump(TorchDispatchMode):
 
     def step(self, number: int | None = None) -> None:
         """Says that a step is over. The next one has the next number, or this one."""
-        if number is not None and number < 0:
-            raise ValueError(f"step {number}: steps are 0 or more")
+        _options.whole("number", number, 0, is_optional=True)
         self._end_step(None)
         self._n_steps += 1
         self.number = self.number + 1 if number is None else number
         self._place.forget()
         if self._is_entered and self._is_wanted:
             self._begin_step()
+
+    def leave_fork(self) -> None:
+        """In a fork, such as a worker of a `DataLoader`, operators run as without the context."""
+        self._step = self._native = None
+        self._is_finished = True
+        self._hooks.attached.clear()
+        self._place.leave()
+        if self._is_pushed and _innermost_mode() is self:
+            self._is_pushed = False
+            super().__exit__(None, None, None)
 
     def counters(self) -> dict | None:
         """The counts so far; `None` before the first step."""
@@ -141,6 +161,10 @@ class EagerDump(TorchDispatchMode):
                 _open.remove(self)
         steps = {"n_steps": self._n_steps, "n_steps_active": self._n_steps_active, "n_graphs": int(self._n_steps > 0)}
         report = self._dump.finish(self._n_steps, steps)
+        n_elsewhere = report["n_operators_elsewhere"] = self._elsewhere.n_operators
+        if n_elsewhere and not self._is_told:
+            self._is_told = True
+            _dump.log.warning("%d operators ran in other threads, which eager mode does not see", n_elsewhere)
         report["n_hook_faults"] = self._hooks.n_faults
         report["first_hook_fault"] = self._hooks.first_fault
         return report
@@ -158,7 +182,12 @@ class EagerDump(TorchDispatchMode):
     def _begin_step(self) -> None:
         if self._native is None and not self._is_finished:
             choose = None if self._choice is None else self._choice.choose
-            self._native = self._dump.attach_eager(_kinds.describe, choose, self._is_single)
+            try:
+                self._native = self._dump.attach_eager(_kinds.describe, choose, self._is_single)
+            except _dump.Unwritable:
+                # The program runs on without its dump, and was told why.
+                self._is_finished = True
+                return
         if self._native is not None:
             self._step = self._native.begin_step(self.number, bool(self._hooks.attached))
         self._follow()
@@ -173,8 +202,10 @@ class EagerDump(TorchDispatchMode):
         """Is called by torch only in steps that are dumped, unless another mode was entered in between."""
         wanted = self._step is not None
         if wanted:
+            self._elsewhere.begin()
             self._place.enter()
         else:
+            self._elsewhere.end()
             self._place.leave()
         if wanted == self._is_pushed or _n_modes() != self._n_modes + self._is_pushed:
             return
@@ -215,7 +246,7 @@ class EagerDump(TorchDispatchMode):
             result = func(*args, **kwargs)
         except BaseException as error:
             if call is not None:
-                step.failed(call, f"{type(error).__name__}: {error}")
+                step.failed(call, reason(error))
             raise
         if call is not None:
             step.after(call, result)
@@ -230,7 +261,7 @@ class EagerDump(TorchDispatchMode):
         try:
             seen.result = func(*args, **kwargs)
         except BaseException as error:
-            step.failed(call, f"{type(error).__name__}: {error}")
+            step.failed(call, reason(error))
             self._hooks.failed(seen, error)
             raise
         step.after(call, seen.result)
@@ -303,6 +334,7 @@ def eager(
         raise ValueError(f"there is no option `{unknown[0]}`; there are {', '.join(known)}")
     config = Config(**{name: value for name, value in options.items() if name in of_config})
     if isinstance(path, (str, os.PathLike)):
+        _options.names("layers", layers)
         plan: Any = DumpPlan(
             path=os.fspath(path),
             steps=_plan.parse_numbers(steps, "steps"),
@@ -311,6 +343,8 @@ def eager(
         )
     elif steps is not None or layers or set(options) & of_plan:
         raise ValueError("a plan says everything itself: steps, layers and other options belong into it")
+    elif not hasattr(path, "acl_json"):
+        raise TypeError(f"path: a path or a DumpPlan is expected, got {shown(path)} ({type(path).__name__})")
     else:
         plan = path
     _check(plan)
@@ -334,6 +368,19 @@ def _check(plan: Any) -> None:
         )
 
 
+class _Process:
+    """What this process has begun."""
+
+    def leave_fork(self) -> None:
+        """A fork has begun nothing."""
+        global _lock
+        _lock = threading.Lock()
+        _open.clear()
+        _elsewhere.leave_fork()
+
+
+_process = _Process()
+_fork.follow(_process)
 
 
 def finish() -> list[dict]:

@@ -9,15 +9,14 @@ from typing import Any
 
 import torch
 
-# Longest text of an argument, and most lines of a stack.
-_ARGUMENT_CHARACTERS_MAX = 2000
+from .._argument import reason, shown
+
+__all__ = ["add_note", "notes", "reason", "tensors"]
+
+# Most tensors of a list that are described, and most lines of a stack.
+_N_ITEMS_MAX = 64
 _N_FRAMES_MAX = 60
 _HERE = os.path.dirname(os.path.abspath(__file__))
-
-
-def reason(error: BaseException) -> str:
-    """The error in words."""
-    return f"{type(error).__name__}: {error}"
 
 
 def notes(target: Any, args: Iterable[Any], kwargs: dict[str, Any], error: BaseException, *, source: str) -> str:
@@ -74,14 +73,10 @@ def _text(given: Any) -> str:
     if isinstance(given, torch.Tensor):
         kind = type(given).__name__
         return f"{kind} {str(given.dtype).removeprefix('torch.')} {list(given.shape)} {given.device}"
-    if isinstance(given, (tuple, list)):
-        return "[" + ", ".join(_text(one) for one in given) + "]"
-    try:
-        text = repr(given)
-    except Exception as error:  # noqa: BLE001
-        return f"{type(given).__name__}, whose repr fails: {type(error).__name__}"
-    is_long = len(text) > _ARGUMENT_CHARACTERS_MAX
-    return text[:_ARGUMENT_CHARACTERS_MAX] + " …" if is_long else text
+    if isinstance(given, (tuple, list)) and any(isinstance(one, torch.Tensor) for one in given):
+        more = [] if len(given) <= _N_ITEMS_MAX else [f"... {len(given)} in all"]
+        return "[" + ", ".join([*map(_text, given[:_N_ITEMS_MAX]), *more]) + "]"
+    return shown(given)
 
 
 def _stack(error: BaseException) -> list[str]:

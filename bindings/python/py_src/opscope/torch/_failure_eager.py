@@ -8,7 +8,7 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import _calls, _dump, _failure, _names
+from . import _calls, _dump, _failure, _fork, _names
 from ._graph import Described, Operator, Value
 from ._plan import Config, DumpPlan
 from ._storage import OPERATOR
@@ -69,11 +69,20 @@ class catch(TorchDispatchMode):  # noqa: N801
         self._dump = _dump.Dump(plan, Config(), is_enabled=True, has_graphs=False)
         self._failures = Failures(self._dump)
         self._n_operators = 0
+        self._is_idle = False
         self.report: dict = {}
+        _fork.follow(self)
+
+    def leave_fork(self) -> None:
+        """In a fork errors are the program's alone."""
+        self._is_idle = True
 
     def __enter__(self) -> Any:
         # An unusable place is found before anything runs.
-        self._dump.begin()
+        try:
+            self._dump.begin()
+        except _dump.Unwritable:
+            self._is_idle = True
         return super().__enter__()
 
     def __exit__(self, *error: Any) -> None:
@@ -82,6 +91,8 @@ class catch(TorchDispatchMode):  # noqa: N801
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self._is_idle:
+            return func(*args, **kwargs)
         number, self._n_operators = self._n_operators, self._n_operators + 1
         try:
             return func(*args, **kwargs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import logging
 import os
 import threading
 from collections import Counter
@@ -12,10 +11,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.fx.immutable_collections import immutable_list
 
+from .. import _visible
+from .._argument import text
 from .._native.capture import FileWriter
 
-_log = logging.getLogger("opscope.torch")
+_log = _visible.logger()
+# What numpy makes arrays of by itself.
+_ARRAYS = (bool, int, float, complex, str, np.ndarray)
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 # Types with eight bits that numpy does not have; older releases of torch lack some of them.
 _FLOAT8 = frozenset(
@@ -31,6 +35,7 @@ class Files:
     def __init__(self, root: str) -> None:
         self._writer = FileWriter(root, list(_PLAIN))
         self._lock = threading.Lock()
+        self._pid = os.getpid()
         self.n_files = 0
         # Values that no file has, by reason.
         self.left_out: Counter[str] = Counter()
@@ -53,6 +58,9 @@ class Files:
         return {"n_files": self.n_files, "left_out": dict(self.left_out), "first_error": self.first_error}
 
     def _try(self, path: str, save: Any, value: Any) -> None:
+        if os.getpid() != self._pid:
+            # A fork would write over the parent's files.
+            return
         try:
             reason = save(path, value)
         except Exception as error:  # The model goes on whatever happens to its dump.
@@ -108,11 +116,20 @@ class Files:
 
 def as_array(value: Any) -> np.ndarray:
     """Numbers, texts and lists of them as an array; anything else as its text."""
+    if not _is_plain(value):
+        # Numpy would run code of the value's own.
+        return np.array(text(value))
     try:
         found = np.array(value)
     except Exception:  # Of a list that numpy cannot make an array of.
-        return np.array(str(value))
-    return np.array(str(value)) if found.dtype.hasobject else found
+        return np.array(text(value))
+    return np.array(text(value)) if found.dtype.hasobject else found
+
+
+def _is_plain(value: Any) -> bool:
+    if type(value) in (list, tuple, torch.Size, immutable_list):
+        return all(map(_is_plain, value))
+    return type(value) in _ARRAYS or isinstance(value, np.generic)
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from .._argument import reason
+
 # Most changes that are kept; all are counted.
 _N_OVERWRITES_MAX = 1000
 # Most rows of the table.
@@ -34,7 +36,7 @@ class Findings:
     def note_fault(self, error: BaseException) -> None:
         """Remembers the first thing that went wrong in the watch itself."""
         if self.first_fault is None:
-            self.first_fault = f"a watch failed: {type(error).__name__}: {error}"
+            self.first_fault = f"a watch failed: {reason(error)}"
 
     def report(self) -> dict:
         """For the report of a dump."""

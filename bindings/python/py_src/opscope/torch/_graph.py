@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from .._argument import text as argument_text
 from . import _bodies, _names, _printing, _results, _storage
 from ._origins import Origins
 
@@ -55,6 +56,8 @@ class Operator:
     is_selected: bool
     # Whether its record has both sides, whichever the plan asks for.
     has_both_sides: bool = False
+    # Arguments that it has without being given them, as Python prints them.
+    default_attributes: list[tuple[str, str]] = field(default_factory=list)
     node: Node | None = None
     # What it can be asked for by.
     names: list[str] = field(default_factory=list)
@@ -111,13 +114,12 @@ class Described:
 def describe(
     gm: GraphModule,
     phase: str,
-    exposure: _storage.Exposure,
     origins: Origins | None = None,
     name: str = "",
 ) -> Described:
     """Numbers the graph's values and lists its operators, in order; those of a body right after what holds it."""
     described = Described()
-    _Describer(gm, described, phase, _storage.Storages(gm, phase, exposure), origins or Origins(), name)
+    _Describer(gm, described, phase, _storage.Storages(gm), origins or Origins(), name)
     described.device = _device(described.values)
     return described
 
@@ -202,7 +204,7 @@ class _Describer:
         loop = (_bodies.is_loop(node), _bodies.n_dry_runs(node))
         bodies.append(Body(task_id, [], self.body, *loop, reason, gm, source))
         # Nobody says what a body does with its arguments, and its results are those of the operator around it.
-        storages = _storage.Storages(gm, "body", _storage.Exposure())
+        storages = _storage.Storages(gm)
         _Describer(gm, self.described, self.phase, storages, self.origins, self.graph, number)
 
     def _name_results(self, node: Node) -> None:
@@ -318,7 +320,7 @@ class _Describer:
         attributes = [(name, text) for name, text in known.items() if text]
         for name, argument in [*((str(i), arg) for i, arg in enumerate(node.args)), *node.kwargs.items()]:
             if not _has_node(argument) and argument is not None:
-                attributes.append((f"argument.{name}", str(argument)[:_ARGUMENT_CHARACTERS_MAX]))
+                attributes.append((f"argument.{name}", argument_text(argument)[:_ARGUMENT_CHARACTERS_MAX]))
         return attributes
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .._argument import reason
+
 
 @dataclass
 class OperatorCall:
@@ -87,4 +89,4 @@ class Hooks:
 
     def _note(self, hook: Hook, error: Exception) -> None:
         self.n_faults += 1
-        self.first_fault = self.first_fault or f"{type(hook).__name__}: {type(error).__name__}: {error}"
+        self.first_fault = self.first_fault or f"{type(hook).__name__}: {reason(error)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import re
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import torch
 
+from ..mindspore._flags import Flags
 from . import _names
 from ._graph import Described, Operator, Value
 from ._origin import Origin, argument
@@ -66,8 +68,25 @@ def _operators(described: Described, phase: str, origin: Origin) -> list[Operato
         if (is_marked := _flag(one, origin)) is not None:
             attributes.append((MARK, "true" if is_marked else "false"))
         attributes.append(("node", one.op_name))
-        operators.append(replace(one, op_type=kind, op_name=f"{path}-op{n}", attributes=attributes))
+        named = {"op_type": kind, "op_name": f"{path}-op{n}", "attributes": attributes}
+        operators.append(replace(one, **named, default_attributes=_defaults(one)))
     return operators
+
+
+def _defaults(one: Operator) -> list[tuple[str, str]]:
+    """Arguments of the operator's schema that the graph leaves out, called as those that it gives."""
+    schema = getattr(one.node.target, "_schema", None) if one.node is not None else None
+    if schema is None:
+        return []
+    given = len(one.node.args)
+    found = []
+    for position, argument in enumerate(schema.arguments):
+        is_given = position < given or argument.name in one.node.kwargs
+        if is_given or not argument.has_default_value():
+            continue
+        name = argument.name if argument.kwarg_only else str(position)
+        found.append((f"argument.{name}", repr(argument.default_value)))
+    return found
 
 
 def _kind(one: Operator) -> str:
@@ -110,7 +129,8 @@ def _flag(one: Operator, origin: Origin) -> bool | None:
 
 
 def _argument(value: Value, origin: Origin) -> int | None:
-    is_argument = value.node is not None and value.node.op == "placeholder"
+    # What a body is given has names of the body's own.
+    is_argument = value.node is not None and value.node.op == "placeholder" and value.body is None
     return argument(origin, value.node) if is_argument else None
 
 
@@ -139,6 +159,47 @@ def constants(described: Described) -> list[int]:
     """Values that are written into the graph."""
     values = enumerate(described.values)
     return [number for number, value in values if value.node is not None and value.node.op == "get_attr"]
+
+
+class Marks:
+    """What `set_dump` has marked, and whether any graph has it."""
+
+    def __init__(self) -> None:
+        self._modules: set[int] = set()
+        self._operators: set[str] = set()
+        self._flags: Flags | None = None
+
+    def see(self, described: Described, origin: Origin) -> None:
+        """Notes what a graph has whose operators are chosen by marks."""
+        self._flags = origin.flags
+        self._modules.add(id(origin.root))
+        for one in described.operators:
+            target = _names.target_name(one.node.target) if one.node is not None else one.op_type
+            self._operators |= {target, target.rsplit(".", 1)[0]}
+            self._modules |= {number for key in _stack(one) if (number := origin.module_number(key)) is not None}
+
+    def complaints(self) -> Iterator[str]:
+        """What is marked and no graph has, with what is near to it."""
+        if self._flags is None:
+            return
+        operators = [name for name, is_on in self._flags.operators.items() if is_on]
+        if not operators and not self._flags.roots:
+            yield "`dump_mode` 2 dumps what `set_dump` marks, and nothing is marked"
+        for name in operators:
+            if name not in self._operators:
+                near = difflib.get_close_matches(name, sorted(self._operators), 3)
+                hint = f"; near to it: {', '.join(near)}" if near else ""
+                yield f"set_dump: no graph has the operator {name}{hint}"
+        for kind, inside in self._flags.roots:
+            if not inside & self._modules:
+                yield f"set_dump: no graph has anything of the module of the type {kind}"
+
+
+def carried(described: Described) -> list[int]:
+    """Values that a body is given by the operator that runs it."""
+    values = enumerate(described.values)
+    is_given = [(number, value.body is not None and value.node is not None) for number, value in values]
+    return [number for number, found in is_given if found and described.values[number].node.op == "placeholder"]
 
 
 def types(described: Described) -> list[tuple[int, str, list[int]]]:

@@ -16,6 +16,8 @@ _PARAMETER = re.compile(rf"(?:{_MEMBER.pattern})*\._(?:parameters|buffers)\[(?:'
 _TENSORS = re.compile(r"\._(?:parameters|buffers)\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _LOCAL = re.compile(r"^L\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.*)$')
+# Names that are listed where none is near.
+_N_SUGGESTIONS_OF_ALL = 8
 _N_SUGGESTIONS = 3
 # Ways of torch to say batch norm, and its backward pass.
 _BATCH_NORMS = {
@@ -181,6 +183,17 @@ class Layers:
         known = sorted({*(name for own in names for name in own), *filter(None, modules)})
         missing = [token for token in self.tokens if token not in self._found]
         return [(token, difflib.get_close_matches(token, known, _N_SUGGESTIONS, 0.4)) for token in missing]
+
+
+def hint(token: str, known: Iterable[str]) -> str:
+    """What is to be said of a name that nothing has: those near to it, or some of those that there are."""
+    names = sorted(filter(None, known))
+    if near := difflib.get_close_matches(token, names, _N_SUGGESTIONS, 0.4):
+        return f"; near to it: {', '.join(near)}"
+    if not names:
+        return ""
+    more = ", …" if len(names) > _N_SUGGESTIONS_OF_ALL else ""
+    return f"; there are {', '.join(names[:_N_SUGGESTIONS_OF_ALL])}{more}"
 
 
 def _is_below(module: str, prefix: str) -> bool:

@@ -13,6 +13,8 @@ import torch
 from torch.nn.modules import module as _module
 from torch.optim import optimizer as _optimizer
 
+from ._elsewhere import Elsewhere
+
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
 # Frames that are gone through for a line of the program, at most.
@@ -66,8 +68,9 @@ class _OfThread(threading.local):
 class Place:
     """Follows modules and optimizers while it is entered."""
 
-    def __init__(self, on_root: Callable[[Any], None] | None) -> None:
+    def __init__(self, on_root: Callable[[Any], None] | None, elsewhere: Elsewhere | None = None) -> None:
         """`on_root` is called once with each outermost module; without it no module is followed."""
+        self._elsewhere = elsewhere
         self.of_thread = _OfThread()
         self._on_root = on_root
         self._roots: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -109,6 +112,8 @@ class Place:
         # Compiled code has its modules inside; a trace of it finds nothing here.
         if torch.compiler.is_compiling():
             return
+        if self._elsewhere is not None:
+            self._elsewhere.begin_module()
         here = self.of_thread
         modules = here.modules
         if modules:
@@ -126,6 +131,8 @@ class Place:
     def _end_module(self, module: Any, _args: Any, _result: Any) -> None:
         if torch.compiler.is_compiling():
             return
+        if self._elsewhere is not None:
+            self._elsewhere.end_module()
         here = self.of_thread
         modules = here.modules
         if any(known is module for known, _ in modules):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .. import _visible
 from .._native.capture import check_acl_json, check_mindspore_json, read_configuration
+from .._argument import shown
 from .._plan import STEP_MAX, DumpPlan, StepRange
+from . import _options
 
-__all__ = ["Config", "DumpPlan", "acl_json_text", "check", "check_acl_json", "mindspore_text", "parse_numbers"]
+__all__ = ["Config", "DumpPlan", "acl_json_text", "check", "check_acl_json", "check_config", "mindspore_text", "parse_numbers"]
 
-_log = logging.getLogger("opscope.torch")
+_log = _visible.logger()
 MODES = ("input", "output", "all")
 DATA = ("tensor", "stats", "table")
 STAGES = ("original", "optimized")
@@ -46,19 +48,37 @@ def parse_numbers(given: int | str | Iterable | None, what: str) -> tuple[StepRa
     >>> parse_numbers([1, (3, 4)], "steps")
     (StepRange(first=1, last=1), StepRange(first=3, last=4))
     """
-    if given is None or given == "":
+    if given is None or (isinstance(given, str) and given == ""):
         return None
-    if isinstance(given, int):
-        given = [given]
     if isinstance(given, str):
         given = [_item(item, given, what) for item in given.split("|")]
+    elif _is_number(given):
+        given = [given]
+    elif not isinstance(given, Iterable):
+        raise _no_numbers(given, what)
     ranges = []
     for item in given:
-        first, last = (item, item) if isinstance(item, int) else item
+        if _is_number(item):
+            first = last = item
+        elif isinstance(item, (tuple, list)) and len(item) == 2 and all(map(_is_number, item)):
+            first, last = item
+        else:
+            raise _no_numbers(item, what)
         if not 0 <= first <= last:
             raise ValueError(f"{what} {first} to {last}: the first must be 0 or more and not behind the last")
         ranges.append(StepRange(min(first, STEP_MAX), min(last, STEP_MAX)))
     return tuple(ranges)
+
+
+def _is_number(given: Any) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool)
+
+
+def _no_numbers(given: Any, what: str) -> TypeError:
+    return TypeError(
+        f"{what}: a number, a text such as `0|5-8`, or numbers and pairs of them are expected, got {shown(given)} "
+        f"({type(given).__name__})"
+    )
 
 
 def _item(item: str, text: str, what: str) -> tuple[int, int]:
@@ -110,8 +130,7 @@ def purpose(plan: Any) -> str:
 
 def _check_purpose(plan: Any) -> None:
     exception = getattr(plan, "exception", None)
-    if exception not in (None, False, True, *EXCEPTION):
-        raise ValueError(f"exception `{exception}` is none of True, {', '.join(EXCEPTION)}")
+    _options.word("exception", exception, (None, False, True, *EXCEPTION))
     asked = [name for name in ("watch", "exception") if getattr(plan, name, None)]
     if len(asked) > 1:
         raise ValueError("watch and exception are dumps of their own: one backend makes one of them")
@@ -121,10 +140,17 @@ def _check_purpose(plan: Any) -> None:
 
 def check(plan: Any) -> None:
     """Raises what is wrong with a plan, whichever class it is of."""
-    if plan.mode not in MODES:
-        raise ValueError(f"mode `{plan.mode}` is none of {', '.join(MODES)}")
-    if plan.data not in DATA:
-        raise ValueError(f"data `{plan.data}` is none of {', '.join(DATA)}")
+    _options.word("mode", plan.mode, MODES)
+    _options.word("data", plan.data, DATA)
+    for name in ("enabled", "quant_dumpable"):
+        _options.boolean(name, getattr(plan, name, False))
+    _options.names("layers", plan.layers)
+    _options.names("watch", getattr(plan, "watch", ()))
+    for name in ("steps", "ranks"):
+        _options.ranges(name, getattr(plan, name, None))
+    _options.whole("device", getattr(plan, "device", 0), 0)
+    _options.whole("rank", getattr(plan, "rank", None), 0, is_optional=True)
+    _options.path("path", plan.path)
     _check_purpose(plan)
     if not os.fspath(plan.path):
         raise ValueError("the path of the dump is empty")
@@ -135,5 +161,15 @@ def check(plan: Any) -> None:
     if (text := mindspore_text(plan)) is not None:
         check_mindspore_json(text, plan.target, plan.device)
     stage = getattr(plan, "stage", None)
-    if stage is not None and stage not in STAGES:
-        raise ValueError(f"stage `{stage}` is none of {', '.join(STAGES)}")
+    _options.word("stage", stage, (None, *STAGES))
+
+
+def check_config(config: Config) -> None:
+    """Raises what is wrong with how a plan is to be carried out."""
+    _options.whole("queue_bytes_max", config.queue_bytes_max, 1, is_optional=True)
+    _options.whole("n_writers", config.n_writers, 1, is_optional=True)
+    _options.whole("watch_bytes_max", config.watch_bytes_max, 1)
+    _options.boolean("keep_inference_input_mutations", config.keep_inference_input_mutations)
+    _options.mapping("decompositions", config.decompositions)
+    if not isinstance(config.model_id, str) and config.model_id != 1:
+        raise TypeError(f"model_id: `graph` or 1 is expected, got {shown(config.model_id)}")

@@ -13,6 +13,8 @@ import numpy as np
 import torch
 from torch.fx import GraphModule
 
+from .._visible import visible
+
 _library = torch.library.Library("opscope", "FRAGMENT")
 # `order` has for each thing to print `t` for the next tensor, `n` for the next number and `s` for the next text.
 _library.define(
@@ -33,7 +35,8 @@ def _print(
 ) -> None:
     each = {"t": iter(tensors), "n": iter(numbers), "s": iter(texts)}
     words = [_text(next(each[kind]), summarize_size, tensor_detail) for kind in order]
-    print(" ".join(words), flush=True)
+    # A text may have lines and columns of the program's own.
+    print(visible(" ".join(words), keep="\n\t"), flush=True)
 
 
 def _save(tensor: torch.Tensor, path: str) -> None:

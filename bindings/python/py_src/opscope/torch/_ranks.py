@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -10,9 +9,10 @@ from datetime import datetime
 
 import torch
 
+from .. import _visible
 from .._world import is_initialised, world
 
-_log = logging.getLogger("opscope.torch")
+_log = _visible.logger()
 _FORMAT = "%Y%m%d%H%M%S"
 # How many seconds the name of a dump may lie ahead of the clock, if other dumps have the names before.
 _N_NAMES_MAX = 3600

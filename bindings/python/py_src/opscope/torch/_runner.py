@@ -8,8 +8,9 @@ from typing import Any
 
 from torch.fx import GraphModule
 
+from .._argument import reason
 from .._native.capture import Graph
-from . import _bodies, _taps
+from . import _bodies, _options, _taps
 from ._graph import Described
 
 _step: int | None = None
@@ -18,8 +19,7 @@ _step: int | None = None
 def set_step(step: int | None) -> None:
     """The step of every graph from now on; `None` lets each count its own executions."""
     global _step
-    if step is not None and step < 0:
-        raise ValueError(f"step {step}: steps are 0 or more")
+    _options.whole("step", step, 0, is_optional=True)
     _step = step
 
 
@@ -79,7 +79,7 @@ class Runner:
         try:
             result = (self._tapped or self._build())(arguments)
         except BaseException as error:
-            run.fail(f"{type(error).__name__}: {error}")
+            run.fail(reason(error))
             raise
         finally:
             if self._has_bodies:

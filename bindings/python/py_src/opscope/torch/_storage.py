@@ -4,13 +4,20 @@ AOT autograd makes graphs functional: what an operator gives is not written to w
 
 * it shares memory with what the caller knows: arguments and results of the graph, which the caller may write to
   once the graph has run;
-* or an operator in the graph writes to that memory all the same, as the last ones do that update buffers.
+* or an operator in the graph writes to that memory all the same, as the last ones do that update buffers;
+* or somebody else can get at the tensor and take its memory away (`untyped_storage().resize_(0)`, `set_`,
+  `tensor.data = …`): the program, for what it gives, what it is given, and what is saved for the backward graph, which
+  hooks of autograd and `grad_fn.saved_tensors` hand out; and operators that are not torch's own, which may keep a tensor
+  that they were called with.
+
+Only what none of these is true of is `held`: written later from where it lies. Everything else is copied at once.
 
 Values that share memory have examples that share memory, which is how this is found out.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,60 +25,43 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from . import _names
+
+# Namespaces whose operators keep nothing that they are called with.
+_KEEPING_NOTHING = ("aten.", "prims.", "prim.", "inductor_prims.")
+
 HELD = "held"
 RUN = "run"
 OPERATOR = "operator"
 
-_SAVED = "SavedForBackwardsAOTOutput"
-
 
 class Exposure:
-    """Memory that the caller of a forward graph knows, for the backward graph that is compiled later."""
+    """What a forward graph and its backward graph have in common."""
 
     def __init__(self) -> None:
-        self.storages: set[int] | None = None
         # What the arguments of the forward graph are called in the program.
         self.sources: list[str] = []
-        # Numbers of storages are addresses: nothing else gets them while these are there.
-        self._kept: list[Any] = []
-
-    def learn(self, storages: set[int], examples: list[Any]) -> None:
-        """Remembers what the forward graph's caller knows."""
-        self.storages = set(storages)
-        self._kept = examples
 
 
 class Storages:
     """Which values of one graph share memory with what."""
 
-    def __init__(self, gm: GraphModule, phase: str, exposure: Exposure) -> None:
+    def __init__(self, gm: GraphModule) -> None:
         self.written: set[int] = set()
         self.exposed: set[int] = set()
-        examples: list[Any] = []
         for node in gm.graph.nodes:
             example = node.meta.get("val")
-            if node.op == "placeholder":
-                self.exposed |= set(self._known_to_caller(example, phase, exposure, node.name))
-                examples.append(example)
-            elif node.op == "get_attr":
+            if node.op in ("placeholder", "get_attr"):
                 self.exposed |= set(_numbers(example))
+            elif node.op == "output":
+                for result in node.all_input_nodes:
+                    self.exposed |= set(_numbers(result.meta.get("val")))
             elif node.op == "call_function":
                 for argument in _written_arguments(node):
                     self.written |= set(_numbers(argument.meta.get("val")))
-            elif node.op == "output":
-                for result in _exposed_results(node):
-                    self.exposed |= set(_numbers(result.meta.get("val")))
-                    examples.append(result.meta.get("val"))
-        if phase == "forward":
-            exposure.learn(self.exposed, examples)
-
-    @staticmethod
-    def _known_to_caller(example: Any, phase: str, exposure: Exposure, name: str) -> Iterator[int]:
-        """Of an argument; what a forward graph has saved only its backward graph knows."""
-        is_saved = phase == "backward" and exposure.storages is not None and not name.startswith("tangents")
-        for number in _numbers(example):
-            if not is_saved or number in (exposure.storages or ()):
-                yield number
+                if not _is_letting_go(node.target):
+                    for known in (node, *node.all_input_nodes):
+                        self.exposed |= set(_numbers(known.meta.get("val")))
 
     def stability(self, example: torch.Tensor | None) -> str:
         """`held`, `run` or `operator`; the last one if nothing is known."""
@@ -110,13 +100,6 @@ def _written_arguments(node: Node) -> list[Node]:
     return written
 
 
-def _exposed_results(node: Node) -> Iterator[Node]:
-    """Results of a graph that its caller hands on: not those that are saved for the backward graph."""
-    results = node.args[0]
-    results = list(results) if isinstance(results, (tuple, list)) else [results]
-    descriptions = node.meta.get("desc")
-    if not isinstance(descriptions, (tuple, list)) or len(descriptions) != len(results):
-        descriptions = [None] * len(results)
-    for result, description in zip(results, descriptions):
-        if isinstance(result, Node) and type(description).__name__ != _SAVED:
-            yield result
+def _is_letting_go(target: Any) -> bool:
+    """Whether an operator keeps nothing that it was called with."""
+    return target is operator.getitem or _names.target_name(target).startswith(_KEEPING_NOTHING)

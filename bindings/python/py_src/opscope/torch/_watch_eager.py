@@ -9,12 +9,14 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from . import _calls, _dump, _names, _watch
+from . import _calls, _dump, _fork, _names, _watch
 from ._graph import Described
 from ._plan import Config, DumpPlan
 from ._watch import Seen, Watcher, Write
 
 _ALL = "all"
+# Names that are remembered to be suggested.
+_N_KNOWN_MAX = 10_000
 _UNINITIALISED = ("aten.empty", "aten.new_empty")
 # Their results are there later, without an operator.
 _COLLECTIVES = ("_c10d_functional.", "c10d_functional.", "c10d.")
@@ -60,10 +62,24 @@ class watch(TorchDispatchMode):  # noqa: N801
         # What the program named itself stays until the end, whoever else lets go of it.
         self._held: list[torch.Tensor] = []
         self._missing: set[str] = set(tokens) - {_ALL}
+        # Names of operators and modules that ran, for a name that nothing had.
+        self._known: set[str] = set()
         self.report: dict = {}
+        _fork.follow(self)
+
+    def leave_fork(self) -> None:
+        """In a fork nothing is watched."""
+        self._is_broken = True
+        self._watcher = None
+        self._modules.end()
 
     def __enter__(self) -> Any:
-        native = self._dump.watch("eager", 1, Described(), _watch.storage_state)
+        try:
+            native = self._dump.watch("eager", 1, Described(), _watch.storage_state)
+        except _dump.Unwritable:
+            # The program runs on unwatched, and was told why.
+            self._is_broken = True
+            return super().__enter__()
         self._watcher = Watcher(native, self._dump.findings, graph="eager", is_scene=False)
         self._is_broken = not self._watcher.begin(self._step)
         self._last = Seen("", "the beginning", _watch.ARGUMENT_TASK, _calls.source())
@@ -79,8 +95,8 @@ class watch(TorchDispatchMode):  # noqa: N801
         self._guarded(lambda: self._watcher.end() if self._watcher is not None else None)
         self._held.clear()
         self.report = self._dump.finish(0)
-        if self._missing:
-            _dump.warn(f"nothing that ran is called {', '.join(sorted(self._missing))}")
+        for token in sorted(self._missing if self.report else ()):
+            _dump.warn(f"nothing that ran is called {token}{_names.hint(token, self._known)}")
 
     def note(self, name: str, tensor: torch.Tensor) -> None:
         """Watches a tensor of the program's own from now on."""
@@ -92,6 +108,7 @@ class watch(TorchDispatchMode):  # noqa: N801
         if self._model is None or self._watcher is None:
             return
         for name, tensor in [*self._model.named_parameters(), *self._model.named_buffers()]:
+            self._known.add(name)
             if self._is_all or name in self._missing:
                 self._missing.discard(name)
                 seen = Seen(_watch.ARGUMENT_TYPE, name, _watch.ARGUMENT_TASK)
@@ -99,6 +116,8 @@ class watch(TorchDispatchMode):  # noqa: N801
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self._is_broken:
+            return func(*args, **kwargs)
         seen = self._seen(func)
         self._guarded(lambda: self._between(seen))
         result = func(*args, **kwargs)
@@ -147,6 +166,8 @@ class watch(TorchDispatchMode):  # noqa: N801
         base = _names.base_name(target)
         alias = _names.alias_base(base) + seen.op_name[len(base) :]
         names, module = [seen.op_name, alias, target, base], self._modules.current
+        if self._missing and len(self._known) < _N_KNOWN_MAX:
+            self._known.update((*names, module))
         (is_chosen,) = self._layers.choose([names], [module])
         if is_chosen and self._missing:
             self._missing -= self._layers.found

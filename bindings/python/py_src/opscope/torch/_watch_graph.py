@@ -37,6 +37,7 @@ def watched(
         roles, chosen = native.roles, set()
     else:
         roles, chosen = _roles(backend.watch_layers, described, arguments)
+        backend.note_watched(described, arguments.values())
     watcher = Watcher(native, backend.dump.findings, graph=name, is_scene=is_scene)
 
     def write_description() -> None:

@@ -41,6 +41,8 @@ class Engine(Backend):
         self, gm: GraphModule, phase: str, exposure: Any, example_inputs: Any, number: int, known: Any = None
     ) -> Callable[[list], Any]:
         """What is asked for first counts: a summary without compilation, the dump of the FX graph, the rest."""
+        if self.dump.is_left:
+            return _runner.untapped(gm)
         name = _layout.graph_name(number)
         debug = self.options.debug
         self.summaries.write(gm)

@@ -10,6 +10,7 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import _get_qualified_name
 
+from opscope._argument import text as argument_text
 from opscope.torch._names import target_name
 from opscope.torchair._fx_names import Symbols, annotation, graph_modules, source_comment
 
@@ -70,7 +71,7 @@ def _annotated(argument: Any, symbols: Symbols) -> str:
         return f"{argument.name}: {annotation(argument, symbols)}"
     if isinstance(argument, (tuple, list)):
         return f"[{', '.join(_annotated(part, symbols) for part in argument)}]"
-    return str(argument)
+    return argument_text(argument)
 
 
 def _code(node: Node) -> str:
@@ -92,4 +93,4 @@ def _argument(argument: Any) -> str:
         return f"[{', '.join(_argument(part) for part in argument)}]"
     if isinstance(argument, slice):
         return f"slice({_argument(argument.start)}, {_argument(argument.stop)}, {_argument(argument.step)})"
-    return repr(argument) if isinstance(argument, _WRITTEN_AS_THEY_ARE) else repr(str(argument))
+    return repr(argument) if isinstance(argument, _WRITTEN_AS_THEY_ARE) else repr(argument_text(argument))

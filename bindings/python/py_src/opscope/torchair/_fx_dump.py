@@ -52,7 +52,6 @@ class FxDump:
     def _opened(self, name: str, step: int) -> tuple[str, Files]:
         with self._lock:
             if self._files is None:
-                _check_directory(self.path)
                 self._files = Files(self.path)
         return _layout.fx_directory(self.path, world(), name, step), self._files
 
@@ -114,14 +113,3 @@ def _has_tensor(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return any(_has_tensor(part) for part in value)
     return isinstance(value, torch.Tensor)
-
-
-def _check_directory(path: str) -> None:
-    """Raises for a path that cannot become a directory because a file is in its way."""
-    while not os.path.lexists(path):
-        above = os.path.dirname(path)
-        if above == path:
-            return
-        path = above
-    if not os.path.isdir(path):
-        raise NotADirectoryError(f"debug.data_dump.path: `{path}` is not a directory")

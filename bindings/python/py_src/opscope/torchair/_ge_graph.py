@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
+from opscope._argument import text as argument_text
 from opscope.torch._names import alias_base, base_name, module_path, target_name
 from opscope.torchair._fx_names import Symbols, graph_modules
 
@@ -160,7 +161,7 @@ class _Converter:
         }
         for name, argument in [*((str(i), arg) for i, arg in enumerate(node.args)), *node.kwargs.items()]:
             if argument is not None and not _nodes(argument):
-                known[f"argument.{name}"] = str(argument)
+                known[f"argument.{name}"] = argument_text(argument)
         return {
             name: value if isinstance(value, int) else str(value)[:_CHARACTERS_MAX]
             for name, value in known.items()

@@ -21,12 +21,16 @@ _OF_CAPTURED = ("data_dump_stage",)
 def lower(config: CompilerConfig) -> DumpPlan:
     """What the dump options of a configuration ask for.
 
-    Raises `ValueError` for options that exclude each other and for a wrong configuration file, `OSError` for a
-    directory or file that went away or cannot be used. Warns of options that have no effect.
+    Raises `ValueError` for a wrong configuration file, `OSError` for a file that cannot be read. Warns of options that have no effect.
     """
     options = config.dump_config
     if options.dump_config_path.raw is not None:
-        return _of_file(options)
+        if not options.enable_dump:
+            return _of_file(options)
+        warn(
+            f"dump_config_path (`{os.fspath(options.dump_config_path.raw)}`) without effect: enable_dump is set as "
+            "well, so the other options of dump_config say what is dumped"
+        )
     if not options.enable_dump:
         _warn_of_idle(options, (*_OF_BOTH, *_OF_GRAPH_MODE, *_OF_CAPTURED), "enable_dump is False: nothing is dumped")
         return DumpPlan(enabled=False)
@@ -50,13 +54,8 @@ def lower(config: CompilerConfig) -> DumpPlan:
 
 def _of_file(options: DataDumpConfig) -> DumpPlan:
     path = os.fspath(options.dump_config_path.raw)
-    others = _set(options, ("enable_dump", *_OF_BOTH, *_OF_GRAPH_MODE, *_OF_CAPTURED))
-    if others:
-        raise ValueError(
-            f"dump_config_path (`{path}`) is set together with {', '.join(others)}: in TorchAir one of the two "
-            "silently takes the place of the other. Either say in the file what is dumped, and set no other option "
-            "of dump_config, not even enable_dump; or do not set dump_config_path"
-        )
+    others = (*_OF_BOTH, *_OF_GRAPH_MODE, *_OF_CAPTURED)
+    _warn_of_idle(options, others, f"dump_config_path (`{path}`) says what is dumped, and enable_dump is False")
     file = _acl_json.load(path)
     return DumpPlan(enabled=file.kind is not None, acl_json=file)
 
@@ -74,5 +73,3 @@ def _warn_of_idle(options: DataDumpConfig, names: Iterable[str], why: str) -> No
 def _check_directory(path: str) -> None:
     if not os.path.isdir(path):
         raise FileNotFoundError(f"dump_path: `{path}` is not found or is not a file directory")
-    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        raise PermissionError(f"dump_path: `{path}` cannot be read and written")

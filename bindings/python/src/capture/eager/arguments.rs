@@ -1,12 +1,25 @@
 //! What an operator is called with: tensors in order, and the rest as text.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{
+    PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PySlice, PyString, PyTuple, PyType,
+};
 
 use super::kind::Kind;
 
 /// Longest text of an argument that is kept.
 const CHARACTERS_MAX: usize = 200;
+/// Longest list that is written out.
+const N_ITEMS_MAX: usize = 64;
+/// Torch's own types of small things, which it writes itself.
+const WORDS_OF_TORCH: [&str; 6] = [
+    "dtype",
+    "device",
+    "layout",
+    "memory_format",
+    "qscheme",
+    "Size",
+];
 /// Lists in lists beyond this are not gone into.
 const N_LEVELS_MAX: usize = 16;
 
@@ -17,7 +30,7 @@ pub(super) struct Arguments<'py> {
     pub(super) tensors: Vec<Bound<'py, PyAny>>,
     /// Which of them the operator writes to.
     pub(super) written: Vec<usize>,
-    /// Arguments that are no tensors, by position or name.
+    /// Arguments that are no tensors: `argument.` with position or name, and a text.
     pub(super) texts: Vec<(String, String)>,
 }
 
@@ -58,7 +71,8 @@ impl<'py> Arguments<'py> {
             self.written.extend(n_before..n);
         }
         if n == n_before && !argument.is_none() {
-            self.texts.push((name(), text(argument)?));
+            self.texts
+                .push((format!("argument.{}", name()), text(argument)));
         }
         Ok(())
     }
@@ -110,33 +124,88 @@ pub(super) fn flatten<'py>(
     Ok(())
 }
 
-/// Python's text of an argument, by a short way for numbers.
-fn text(argument: &Bound<'_, PyAny>) -> PyResult<String> {
-    if let Some(number) = short(argument) {
-        return Ok(number);
+/// The text of an argument that is a scalar, a text, or a list of few of these; the name of its type for anything
+/// else. Code of the argument's own never runs: it may take as long as it likes, or do something else besides.
+fn text(argument: &Bound<'_, PyAny>) -> String {
+    if let Some(text) = scalar(argument) {
+        return text;
     }
-    if let Ok(list) = argument.cast::<PyList>() {
-        let numbers: Option<Vec<String>> = list.iter().map(|item| short(&item)).collect();
-        if let Some(numbers) = numbers {
-            let text = format!("[{}]", numbers.join(", "));
-            return Ok(text.chars().take(CHARACTERS_MAX).collect());
-        }
+    let (open, close) = match () {
+        () if argument.is_exact_instance_of::<PyList>() => ("[", "]"),
+        () if argument.is_exact_instance_of::<PyTuple>() => ("(", ")"),
+        () => return kind_of(argument),
+    };
+    let n_items = argument.len().unwrap_or(usize::MAX);
+    if n_items > N_ITEMS_MAX {
+        return format!("{} of {n_items}", kind_of(argument));
     }
-    let text = argument.str()?;
-    Ok(text
-        .to_string_lossy()
-        .chars()
-        .take(CHARACTERS_MAX)
-        .collect())
+    let items = argument.try_iter().into_iter().flatten().flatten();
+    let items: Vec<String> = items
+        .map(|item| scalar(&item).unwrap_or_else(|| kind_of(&item)))
+        .collect();
+    let text = format!("{open}{}{close}", items.join(", "));
+    cut(&text)
 }
 
-fn short(argument: &Bound<'_, PyAny>) -> Option<String> {
+/// Of numbers, texts, and torch's words for dtypes, devices and the like; `None` of anything else.
+fn scalar(argument: &Bound<'_, PyAny>) -> Option<String> {
+    if argument.is_none() {
+        return Some("None".to_owned());
+    }
     if argument.is_exact_instance_of::<PyBool>() {
         let is_true = argument.is_truthy().ok()?;
         return Some(if is_true { "True" } else { "False" }.to_owned());
     }
-    if argument.is_exact_instance_of::<PyInt>() {
-        return argument.extract::<i64>().ok().map(|n| n.to_string());
+    if let Ok(number) = argument.cast_exact::<PyInt>() {
+        // Python makes text of long numbers in quadratic time.
+        let found = number.extract::<i64>().map(|n| n.to_string());
+        return Some(found.unwrap_or_else(|_| "int of more than 64 bits".to_owned()));
     }
-    None
+    if let Ok(text) = argument.cast_exact::<PyString>() {
+        return Some(cut(&start_of(text)));
+    }
+    let is_plain = argument.is_exact_instance_of::<PyFloat>()
+        || argument.is_exact_instance_of::<PyComplex>()
+        || is_word_of_torch(argument);
+    is_plain
+        .then(|| argument.str().ok())
+        .flatten()
+        .map(|text| cut(&text.to_string_lossy()))
+}
+
+/// The first characters, without a copy of the rest.
+fn start_of(text: &Bound<'_, PyString>) -> String {
+    let is_long = text.len().is_ok_and(|n| n > CHARACTERS_MAX);
+    if !is_long {
+        return text.to_string_lossy().into_owned();
+    }
+    let start = text
+        .as_any()
+        .get_item(PySlice::new(text.py(), 0, CHARACTERS_MAX as isize, 1));
+    start
+        .and_then(|start| {
+            Ok(start
+                .cast_into::<PyString>()?
+                .to_string_lossy()
+                .into_owned())
+        })
+        .unwrap_or_default()
+}
+
+fn is_word_of_torch(argument: &Bound<'_, PyAny>) -> bool {
+    let kind = argument.get_type();
+    let is_of_torch = kind.module().is_ok_and(|module| module == "torch");
+    is_of_torch
+        && kind
+            .name()
+            .is_ok_and(|name| WORDS_OF_TORCH.iter().any(|word| name == *word))
+}
+
+fn kind_of(argument: &Bound<'_, PyAny>) -> String {
+    let name = argument.get_type().name();
+    name.map_or_else(|_| "object".to_owned(), |name| cut(&name.to_string_lossy()))
+}
+
+fn cut(text: &str) -> String {
+    text.chars().take(CHARACTERS_MAX).collect()
 }

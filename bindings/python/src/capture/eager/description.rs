@@ -38,11 +38,11 @@ fn operator_json(operator: &Operator, details: &Details, step: u64) -> Value {
         "inputs": operator.inputs,
         "outputs": outputs,
         "is_selected": details.is_selected,
-        "attributes": attributes(details, step),
+        "attributes": attributes(operator, details, step),
     })
 }
 
-fn attributes(details: &Details, step: u64) -> Map<String, Value> {
+fn attributes(operator: &Operator, details: &Details, step: u64) -> Map<String, Value> {
     let origin = &details.origin;
     let seq_nr = origin.seq_nr.map_or(String::new(), |n| n.to_string());
     // Names hold within a step.
@@ -61,8 +61,8 @@ fn attributes(details: &Details, step: u64) -> Map<String, Value> {
     let mut attributes: Map<String, Value> = known
         .map(|(name, text)| (name.to_owned(), text.into()))
         .collect();
-    for (name, text) in &details.texts {
-        attributes.insert(format!("argument.{name}"), text.as_str().into());
+    for (name, text) in &operator.attributes {
+        attributes.insert(name.clone(), text.as_str().into());
     }
     attributes
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use opscope_capture::{Probe, Tap};
-use opscope_store::record::Operator;
+use opscope_store::record::{CallSite, Operator};
 use opscope_tensor::Tensor;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -19,8 +19,10 @@ use super::look::Looked;
 use super::names::Names;
 use super::values::{Content, Name, Pin};
 use super::{Inner, description, links::Link, lock};
+use crate::capture::reason::Reason;
 use crate::capture::session::Session;
 use crate::capture::shared::tidy;
+use crate::capture::shown::Shown;
 use crate::capture::take::detached;
 
 /// Results in lists in lists are not gone into further.
@@ -55,7 +57,6 @@ pub(super) struct Noted {
 pub(super) struct Details {
     pub(super) kind: Arc<Kind>,
     pub(super) origin: Origin,
-    pub(super) texts: Vec<(String, String)>,
     pub(super) is_selected: bool,
 }
 
@@ -197,6 +198,9 @@ impl Step {
 impl Step {
     /// Keeps whatever goes wrong inside.
     fn guard<T>(&self, work: impl FnOnce(&Step) -> PyResult<T>) -> Option<T> {
+        if self.inner.shared.is_past() {
+            return None;
+        }
         match catch_unwind(AssertUnwindSafe(|| work(self))) {
             Ok(Ok(value)) => return Some(value),
             Ok(Err(error)) => self.inner.shared.note_fault(|| error.to_string()),
@@ -229,11 +233,10 @@ impl Step {
         let is_selected =
             self.tap.is_active() && inner.chooser.is_chosen(py, names, &origin.module)?;
         let is_read = is_selected && inner.chooser.wants_inputs();
-        let inputs = found
-            .tensors
-            .iter()
-            .map(|tensor| self.input(tensor, is_read));
-        let inputs: Vec<Input> = inputs.collect::<PyResult<_>>()?;
+        let mut inputs = Vec::with_capacity(found.tensors.len());
+        for tensor in &found.tensors {
+            self.add_input(&mut inputs, tensor, is_read)?;
+        }
         let written = found.written.iter();
         Ok(Some(Call::new(Begun {
             written: written
@@ -285,25 +288,62 @@ impl Step {
         origin
     }
 
-    fn input(&self, object: &Bound<'_, PyAny>, is_read: bool) -> PyResult<Input> {
-        let inner = &self.inner;
-        let looked = match inner.look(object) {
-            Ok(looked) => looked,
+    /// Adds an input; several of a tensor that is made of several, such as a sparse one.
+    fn add_input(
+        &self,
+        inputs: &mut Vec<Input>,
+        object: &Bound<'_, PyAny>,
+        is_read: bool,
+    ) -> PyResult<()> {
+        match self.inner.look(object) {
+            Ok(looked) => inputs.push(self.input(&looked, is_read)?),
             Err(reason) => {
-                if is_read {
-                    inner.shared.note_unseen(&reason);
-                }
-                return Ok(Input {
-                    name: self.argument(),
-                    tensor: None,
+                let name = self.argument();
+                let parts = self.parts(object, reason, is_read, &name);
+                inputs.extend(parts.into_iter().map(|(name, tensor)| Input {
+                    name,
+                    tensor,
                     memory: None,
-                });
+                }));
             }
-        };
+        }
+        Ok(())
+    }
+
+    /// Tensors that stand for one that has no memory in rows, each with a name; none without elements to show.
+    fn parts(
+        &self,
+        object: &Bound<'_, PyAny>,
+        reason: Reason,
+        is_read: bool,
+        name: &Arc<str>,
+    ) -> Vec<(Arc<str>, Option<Tensor>)> {
+        let shown = is_read.then(|| {
+            self.inner
+                .shared
+                .show_parts(object, reason, Some(&self.tap))
+        });
+        match shown {
+            Some(Ok(Shown::Whole(tensor))) => vec![(name.clone(), Some(tensor))],
+            Some(Ok(Shown::Parts(parts))) => {
+                let parts = parts.into_iter();
+                let named = |(part, tensor)| (format!("{name}.{part}").into(), Some(tensor));
+                parts.map(named).collect()
+            }
+            Some(Err(reason)) => {
+                self.inner.shared.note_unseen(&reason);
+                vec![(name.clone(), None)]
+            }
+            None => vec![(name.clone(), None)],
+        }
+    }
+
+    fn input(&self, looked: &Looked<'_>, is_read: bool) -> PyResult<Input> {
+        let inner = &self.inner;
         let Some(found) = &looked.found else {
             return Ok(Input {
                 name: self.argument(),
-                tensor: if is_read { self.read(&looked).0 } else { None },
+                tensor: if is_read { self.read(looked).0 } else { None },
                 memory: None,
             });
         };
@@ -311,11 +351,11 @@ impl Step {
         let name = self.name(name);
         let (mut tensor, mut fresh) = (None, Content::None);
         if is_read {
-            tensor = inner.again(&looked, &content);
+            tensor = inner.again(looked, &content);
             if let Content::Unseen(reason) = &content {
                 inner.shared.note_unseen(reason);
             } else if tensor.is_none() {
-                (tensor, fresh) = self.read(&looked);
+                (tensor, fresh) = self.read(looked);
             }
         }
         let pin = inner.pin(&looked.subject, found.storage)?;
@@ -413,34 +453,57 @@ impl Step {
             }
         }
         let is_list = is_list || results.len() > 1;
-        let outputs = results.iter().enumerate().map(|(i, part)| {
+        let mut outputs = Vec::with_capacity(results.len());
+        for (i, part) in results.iter().enumerate() {
             let Some(part) = part else {
-                return Ok(Output {
+                outputs.push(Output {
                     name: "".into(),
                     tensor: None,
                 });
+                continue;
             };
             let name = match is_list {
                 true => format!("{}.{i}", begun.op_name).into(),
                 false => begun.op_name.clone(),
             };
-            self.output(begun, part, name)
-        });
-        outputs.collect()
+            self.add_output(&mut outputs, begun, part, name)?;
+        }
+        Ok(outputs)
     }
 
-    fn output(&self, begun: &Begun, object: &Bound<'_, PyAny>, name: Arc<str>) -> PyResult<Output> {
+    /// Adds an output; several of a tensor that is made of several.
+    fn add_output(
+        &self,
+        outputs: &mut Vec<Output>,
+        begun: &Begun,
+        object: &Bound<'_, PyAny>,
+        name: Arc<str>,
+    ) -> PyResult<()> {
+        match self.inner.look(object) {
+            Ok(looked) => outputs.push(self.output(begun, object, looked, name)?),
+            Err(found) => {
+                let is_read = begun.is_selected && self.inner.chooser.wants_outputs();
+                if let (Some(reason), true) = (&begun.kind.reason, is_read) {
+                    self.inner.shared.note_unseen(reason);
+                }
+                let is_read = is_read && begun.kind.reason.is_none();
+                let parts = self.parts(object, found, is_read, &name);
+                let parts = parts.into_iter();
+                outputs.extend(parts.map(|(name, tensor)| Output { name, tensor }));
+            }
+        }
+        Ok(())
+    }
+
+    fn output(
+        &self,
+        begun: &Begun,
+        object: &Bound<'_, PyAny>,
+        mut looked: Looked<'_>,
+        name: Arc<str>,
+    ) -> PyResult<Output> {
         let inner = &self.inner;
         let is_read = begun.is_selected && inner.chooser.wants_outputs();
-        let mut looked = match inner.look(object) {
-            Ok(looked) => looked,
-            Err(reason) => {
-                if is_read {
-                    inner.shared.note_unseen(&reason);
-                }
-                return Ok(Output { name, tensor: None });
-            }
-        };
         let is_written = begun.written.iter().any(|written| written.is(object));
         if let Some(found) = &mut looked.found {
             // Torch lets a view count the writes of what it views only once the operator is over.
@@ -550,12 +613,16 @@ fn described(begun: Begun, outputs: &[Output]) -> (Arc<Operator>, Details, Vec<I
             .iter()
             .map(|output| output.name.to_string())
             .collect(),
+        attributes: begun.texts,
+        call_site: Some(CallSite {
+            module: begun.origin.module.clone(),
+            source: begun.origin.source.clone(),
+        }),
         ..Operator::default()
     };
     let details = Details {
         kind: begun.kind,
         origin: begun.origin,
-        texts: begun.texts,
         is_selected: begun.is_selected,
     };
     (Arc::new(operator), details, inputs)

@@ -25,28 +25,25 @@ pub(super) struct Firsts {
 
 pub(super) fn of(comparison: &Comparison, flow: &Flow) -> Firsts {
     let order = order_of(&comparison.operators);
-    let search = Search { comparison, flow };
-    let first = |level: Level, rank: Option<Option<u32>>| {
-        let operators = order.iter().map(|&i| &comparison.operators[i]);
-        let mut operators = operators.filter(|op| rank.is_none_or(|rank| place_of(op).0 == rank));
+    let search = Search::new(comparison, flow);
+    let first = |level: Level, order: &[usize]| {
+        let mut operators = order.iter().map(|&i| &comparison.operators[i]);
         operators.find_map(|operator| search.in_operator(operator, level))
     };
-    let mut ranks: Vec<Option<u32>> = comparison
-        .operators
-        .iter()
-        .map(|operator| place_of(operator).0)
-        .collect();
-    ranks.sort_unstable();
-    ranks.dedup();
+    let mut ranks: BTreeMap<Option<u32>, Vec<usize>> = BTreeMap::new();
+    for &i in &order {
+        let (rank, _) = place_of(&comparison.operators[i]);
+        ranks.entry(rank).or_default().push(i);
+    }
     let by_rank = if ranks.len() > 1 {
-        let firsts = ranks.iter().map(|rank| first(Level::Warn, Some(*rank)));
+        let firsts = ranks.values().map(|order| first(Level::Warn, order));
         firsts.flatten().collect()
     } else {
         Vec::new()
     };
     Firsts {
-        divergence: first(Level::Warn, None),
-        failure: first(Level::Fail, None),
+        divergence: first(Level::Warn, &order),
+        failure: first(Level::Fail, &order),
         by_rank,
         order,
     }
@@ -68,9 +65,43 @@ fn order_of(operators: &[OperatorResult]) -> Vec<usize> {
 struct Search<'a> {
     comparison: &'a Comparison,
     flow: &'a Flow,
+    /// Of each place, the operators of which an output could not be compared, in order.
+    hidden: HashMap<Place, Vec<&'a OperatorResult>>,
+    /// Of each place, the operators without a partner that ran before another, in the order of the list.
+    unmatched: HashMap<Place, Vec<(usize, &'a Skip)>>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(comparison: &'a Comparison, flow: &'a Flow) -> Search<'a> {
+        let mut search = Search {
+            comparison,
+            flow,
+            hidden: HashMap::new(),
+            unmatched: HashMap::new(),
+        };
+        for operator in &comparison.operators {
+            if operator.slots.iter().any(is_hidden_output) {
+                let hidden = search.hidden.entry(place_of(operator)).or_default();
+                hidden.push(operator);
+            }
+        }
+        for skip in &comparison.skips {
+            let operator = skip.operator.as_ref().filter(|_| skip.slot.is_none());
+            if let (Some(name), Some(before)) = (operator, skip.before) {
+                let unmatched = search.unmatched.entry((name.rank, name.step)).or_default();
+                unmatched.push((before, skip));
+            }
+        }
+        search
+    }
+
+    /// Operators of its place before one, of which an output could not be compared.
+    fn hidden_before(&self, operator: &OperatorResult) -> &[&'a OperatorResult] {
+        let hidden = self.hidden.get(&place_of(operator));
+        let hidden = hidden.map_or(&[][..], |hidden| hidden);
+        &hidden[..hidden.partition_point(|other| other.index < operator.index)]
+    }
+
     /// The first slot of an operator that reaches a level, inputs first.
     fn in_operator(&self, operator: &OperatorResult, level: Level) -> Option<Divergence> {
         let reaches = |k: usize| is_apart(&operator.slots[k]) && operator.slots[k].level >= level;
@@ -151,32 +182,28 @@ impl Search<'_> {
 
     /// Whether something that was not compared ran before and may have made a slot.
     fn is_gap_before(&self, operator: &OperatorResult, slot: &SlotResult) -> bool {
-        let place = place_of(operator);
         let may_be = |other: &SlotResult| {
             let dims = &other.golden.shape;
             is_hidden_output(other) && (dims.is_empty() || *dims == slot.golden.shape)
         };
-        let before = &self.comparison.operators[..operator.index];
-        let mut before = before.iter().filter(|other| place_of(other) == place);
+        let mut before = self.hidden_before(operator).iter();
         self.unmatched(operator).next().is_some()
             || before.any(|other| other.slots.iter().any(may_be))
     }
 
     /// Operators without a partner in the same place, up to this one, with how many of the list are between.
-    fn unmatched(&self, operator: &OperatorResult) -> impl Iterator<Item = (usize, &Skip)> {
-        let (place, index) = (place_of(operator), operator.index);
-        let skips = self.comparison.skips.iter();
-        skips.filter_map(move |skip| {
-            let name = skip.operator.as_ref().filter(|_| skip.slot.is_none())?;
-            let before = skip.before.filter(|&before| before <= index)?;
-            ((name.rank, name.step) == place).then_some((index - before, skip))
-        })
+    fn unmatched(&self, operator: &OperatorResult) -> impl Iterator<Item = (usize, &'a Skip)> {
+        let index = operator.index;
+        let skips = self.unmatched.get(&place_of(operator));
+        let skips = skips.into_iter().flatten();
+        skips
+            .filter(move |(before, _)| *before <= index)
+            .map(move |&(before, skip)| (index - before, skip))
     }
 
     /// The nearest operators before this one that were not compared, or of which an output was not; only those
     /// right before it, if asked.
     fn nearest(&self, operator: &OperatorResult, is_adjacent: bool) -> Vec<Suspect> {
-        let place = place_of(operator);
         let without = self.unmatched(operator).filter_map(|(gap, skip)| {
             let operator = skip.operator.clone()?;
             let (side, reason) = (skip.side.clone(), skip.reason.clone());
@@ -189,17 +216,11 @@ impl Search<'_> {
                 },
             ))
         });
-        let before = &self.comparison.operators[..operator.index];
-        let hidden = before
-            .iter()
-            .filter(|other| place_of(other) == place)
-            .filter_map(|other| {
-                other.slots.iter().find(|slot| is_hidden_output(slot))?;
-                Some((
-                    2 * (operator.index - other.index) - 1,
-                    suspect_of(other, "damaged")?,
-                ))
-            });
+        let hidden = self.hidden_before(operator).iter();
+        let hidden = hidden.filter_map(|other| {
+            let gap = 2 * (operator.index - other.index) - 1;
+            Some((gap, suspect_of(other, "damaged")?))
+        });
         let mut found: Vec<(usize, Suspect)> = without.chain(hidden).collect();
         // The sort is stable: of equal ones the later in the list ran later.
         found.reverse();

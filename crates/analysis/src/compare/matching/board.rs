@@ -1,9 +1,10 @@
 //! Who has a partner, and what lies between those that have.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::op_type::{OpType, Types};
 use super::places::Scope;
+use super::reason::joined;
 use super::slots::{self, Group};
 use super::{How, Matching, Reason, RunPair, Unmatched};
 use crate::compare::side::{Run, RunPlace, Side};
@@ -20,6 +21,8 @@ pub(super) struct Board<'a> {
     positions: [Vec<usize>; 2],
     types: [Vec<OpType>; 2],
     states: [Vec<State>; 2],
+    /// Of each pair, the last position of its executions on each side.
+    ends: Vec<[usize; 2]>,
     /// The two likest operators of those that are about equally like two.
     doubts: HashMap<(usize, usize), (String, String)>,
 }
@@ -70,6 +73,7 @@ impl<'a> Board<'a> {
             pairs: Vec::new(),
             types: sides.map(|side| side.runs.iter().map(|run| types.of(run)).collect()),
             states: sides.map(|side| vec![State::Free; side.runs.len()]),
+            ends: Vec::new(),
             sides,
             names,
             keys,
@@ -109,10 +113,10 @@ impl<'a> Board<'a> {
         runs.sort_by_key(|&run| self.positions[side][run]);
     }
 
-    /// Which pair it is in.
-    pub(super) fn pair_of(&self, side: usize, run: usize) -> Option<&RunPair> {
+    /// The last positions of the pair that it is in.
+    fn ends_of(&self, side: usize, run: usize) -> Option<[usize; 2]> {
         match self.states[side][run] {
-            State::Paired(pair) => self.pairs.get(pair),
+            State::Paired(pair) => self.ends.get(pair).copied(),
             _ => None,
         }
     }
@@ -142,14 +146,13 @@ impl<'a> Board<'a> {
     pub(super) fn pair_group(&mut self, group: &Group<'_>, how: How) {
         let pair = slots::of_group(self.sides, group, how);
         let inside = [0, 1].map(|i| {
-            let others: Vec<&str> = group.runs[1 - i]
-                .iter()
-                .map(|&run| self.run(1 - i, run).op_name.as_str())
-                .collect();
-            Reason::InsideFusion(others.join("+"))
+            let others = group.runs[1 - i].iter();
+            let names = others.map(|&run| self.run(1 - i, run).op_name.as_str());
+            Reason::InsideFusion(joined(names))
         });
         for (i, reason) in inside.into_iter().enumerate() {
             let kept = if i == 0 { &pair.target } else { &pair.golden };
+            let kept: HashSet<usize> = kept.iter().copied().collect();
             let lost: Vec<usize> = group.runs[i]
                 .iter()
                 .copied()
@@ -163,6 +166,12 @@ impl<'a> Board<'a> {
     }
 
     pub(super) fn add(&mut self, pair: RunPair) {
+        let last = |side: usize, runs: &[usize]| {
+            let positions = runs.iter().map(|&run| self.position(side, run));
+            positions.max().unwrap_or_default()
+        };
+        self.ends
+            .push([last(0, &pair.target), last(1, &pair.golden)]);
         for (i, runs) in [&pair.target, &pair.golden].into_iter().enumerate() {
             for &run in runs {
                 self.states[i][run] = State::Paired(self.pairs.len());
@@ -197,11 +206,7 @@ impl<'a> Board<'a> {
         let mut anchors: Vec<[usize; 2]> = Vec::new();
         for &run in scope.runs[0].iter().filter(|_| scope.is_ordered) {
             let position = self.position(0, run);
-            let last =
-                |side, runs: &[usize]| runs.iter().map(|&run| self.position(side, run)).max();
-            let ends = self
-                .pair_of(0, run)
-                .and_then(|pair| Some([last(0, &pair.target)?, last(1, &pair.golden)?]));
+            let ends = self.ends_of(0, run);
             anchors.extend(ends.filter(|ends| ends[0] == position));
         }
         let anchors = longest_rise(&anchors);

@@ -3,7 +3,7 @@
 mod guess;
 mod rules;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::How;
 use super::board::Board;
@@ -17,39 +17,52 @@ pub use rules::{FusedOperator, FusionRules, FusionRulesError};
 /// What the compiler says of each side.
 type Rules<'a> = [Option<&'a FusionRules>; 2];
 
-/// Names of the operators that a run was made of, as file names have them; empty where nothing says so.
-fn originals(board: &Board<'_>, rules: Rules<'_>, side: usize, run: usize) -> Vec<String> {
+/// Names of the operators that a run was made of; empty where nothing says so.
+fn stated_originals<'b>(
+    board: &Board<'b>,
+    rules: Rules<'b>,
+    side: usize,
+    run: usize,
+) -> impl Iterator<Item = &'b String> {
     let rule = rules[side].and_then(|rules| rules.get(board.name(side, run)));
     let names = match rule {
         Some(rule) => &rule.originals,
         None => &board.run(side, run).original_names,
     };
-    let mut seen: Vec<String> = Vec::new();
-    for name in names.iter().filter(|name| !name.is_empty()) {
-        let name = file_name(name);
-        if !seen.contains(&name) {
-            seen.push(name);
-        }
-    }
-    seen
+    names.iter().filter(|name| !name.is_empty())
 }
 
-/// Which operator made an output of a fused one, by the rules and else by the dump.
-fn origin(
+/// The same names as file names have them, each once.
+fn originals(board: &Board<'_>, rules: Rules<'_>, side: usize, run: usize) -> Vec<String> {
+    let mut seen = HashSet::new();
+    stated_originals(board, rules, side, run)
+        .map(|name| file_name(name))
+        .filter(|name| seen.insert(name.clone()))
+        .collect()
+}
+
+/// Which operators made the outputs of a fused one, by the rules and else by the dump.
+fn origins(
     board: &Board<'_>,
     rules: Rules<'_>,
     side: usize,
     run: usize,
-    index: u32,
-) -> Option<(String, u32)> {
+) -> HashMap<(usize, u32), (String, u32)> {
     let rule = rules[side].and_then(|rules| rules.get(board.name(side, run)));
-    let by_rule = rule.and_then(|rule| rule.outputs.get(usize::try_from(index).ok()?)?.clone());
-    by_rule.or_else(|| {
-        let slot = board
-            .run(side, run)
-            .slot(opscope_store::record::Side::Output, index)?;
-        slot.original.clone()
-    })
+    let mut known = HashMap::new();
+    let mut seen = HashSet::new();
+    let slots = board.run(side, run).slots.iter();
+    for slot in slots.filter(|slot| slot.side == opscope_store::record::Side::Output) {
+        // Of several outputs of one position the first counts.
+        if !seen.insert(slot.index) {
+            continue;
+        }
+        let position = usize::try_from(slot.index).ok();
+        let by_rule = rule.and_then(|rule| rule.outputs.get(position?)?.clone());
+        let origin = by_rule.or_else(|| slot.original.clone());
+        known.extend(origin.map(|origin| ((run, slot.index), origin)));
+    }
+    known
 }
 
 /// Pairs operators with those that they are said to be made of.
@@ -86,6 +99,7 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
             // A fused operator may have the name of its first part, and say what its last one was.
             if let [run] = runs[..]
                 && let Some(&namesake) = of_key.get(&(board.name(side, run).to_owned(), repeat))
+                && board.is_free(other, namesake)
                 && members.first().is_some_and(|&first| {
                     board.position(other, namesake) < board.position(other, first)
                 })
@@ -137,13 +151,13 @@ fn is_kept(
         .get(&(name.to_owned(), repeat))
         .filter(|twin| !runs.contains(twin));
     twin.is_some_and(|&twin| {
-        let names = originals(board, rules, side, twin);
+        let mut names = stated_originals(board, rules, side, twin);
         let [t, g] = if side == 0 {
             [twin, member]
         } else {
             [member, twin]
         };
-        names.iter().all(|original| original == name) && !board.types_clash(t, g)
+        names.all(|original| file_name(original) == name) && !board.types_clash(t, g)
     })
 }
 
@@ -180,14 +194,10 @@ fn pair(
     members: Vec<usize>,
     is_end_shared: bool,
 ) {
-    let mut known: HashMap<(usize, u32), (String, u32)> = HashMap::new();
-    for &run in &fused {
-        for slot in &board.run(side, run).slots {
-            if let Some(origin) = origin(board, rules, side, run, slot.index) {
-                known.insert((run, slot.index), origin);
-            }
-        }
-    }
+    let known: HashMap<(usize, u32), (String, u32)> = fused
+        .iter()
+        .flat_map(|&run| origins(board, rules, side, run))
+        .collect();
     let origins = |of: usize, run: usize, index: u32| {
         let origin = known.get(&(run, index)).filter(|_| of == side)?;
         Some(origin.clone())

@@ -37,6 +37,9 @@ const VIEWS: [&str; 14] = [
     "data",
 ];
 
+/// The words for types are shorter, whatever marks stand in them.
+const N_WORD_BYTES_MAX: usize = 64;
+
 /// Namespaces that stand before a type.
 const NAMESPACES: [&str; 12] = [
     "ai.onnx.ml::",
@@ -107,7 +110,8 @@ impl Types {
         let ends = word
             .match_indices(['_', '-'])
             .map(|(at, mark)| &word[at + mark.len()..]);
-        for end in std::iter::once(word).chain(ends) {
+        let ends = std::iter::once(word).chain(ends);
+        for end in ends.filter(|end| end.len() <= N_WORD_BYTES_MAX) {
             let found = self.of_word(end);
             if found.is_known {
                 return OpType::new(&found.name, false);

@@ -3,6 +3,8 @@
 mod groups;
 mod layouts;
 
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
 use opscope_store::record::Side as SlotSide;
 
 use super::{How, MissingSlot, RunPair, SlotPair, SlotRef};
@@ -59,58 +61,78 @@ pub(super) fn one_to_one(
     how: How,
     given: &[[Position; 2]],
 ) -> RunPair {
-    let slots = [0, 1].map(|i| &sides[i].runs[runs[i]].slots);
+    let slots = [0, 1].map(|i| &sides[i].runs[runs[i]].slots[..]);
     let mut is_used = slots.map(|slots| vec![false; slots.len()]);
     let mut found: Vec<Two> = Vec::new();
-    let is_given = |i: usize, slot: &Slot| {
-        let mut all = given.iter();
-        all.any(|pair| pair[i] == (slot.side, slot.index))
-    };
-    for &[t, g] in given {
-        let find = |i: usize, (side, index): Position| {
-            let mut all = slots[i].iter();
-            all.position(|slot| (slot.side, slot.index) == (side, index))
-        };
-        if let (Some(t), Some(g)) = (find(0, t), find(1, g)) {
-            add(&mut found, &mut is_used, runs, [t, g]);
+    if !given.is_empty() {
+        let all = slots.map(|slots| at_positions(slots, |_| true));
+        let first = |i: usize, at: Position| all[i].get(&at)?.front().copied();
+        for &[t, g] in given {
+            if let (Some(t), Some(g)) = (first(0, t), first(1, g)) {
+                add(&mut found, &mut is_used, runs, [t, g]);
+            }
         }
     }
+    let given = [0, 1].map(|i| given.iter().map(|pair| pair[i]).collect::<BTreeSet<_>>());
+    let is_open = |i: usize, slot: &Slot| {
+        !given[i].contains(&(slot.side, slot.index)) && !is_made_up(sides, i, slot)
+    };
+    let mut open = at_positions(slots[1], |g| !is_used[1][g] && is_open(1, &slots[1][g]));
     for (t, slot) in slots[0].iter().enumerate() {
-        if is_used[0][t] || is_given(0, slot) || is_made_up(sides, 0, slot) {
+        if is_used[0][t] || !is_open(0, slot) {
             continue;
         }
-        let is_it = |&(g, other): &(usize, &Slot)| {
-            !is_used[1][g]
-                && !is_given(1, other)
-                && !is_made_up(sides, 1, other)
-                && (other.side, other.index) == (slot.side, slot.index)
-        };
-        if let Some((g, _)) = slots[1].iter().enumerate().find(is_it) {
+        let partners = open.get_mut(&(slot.side, slot.index));
+        if let Some(g) = partners.and_then(VecDeque::pop_front) {
             add(&mut found, &mut is_used, runs, [t, g]);
         }
     }
     found.sort_unstable();
-    let mut pair = RunPair {
+    RunPair {
         target: vec![runs[0]],
         golden: vec![runs[1]],
         how,
         slots: found.into_iter().map(|two| described(sides, two)).collect(),
-        missing: Vec::new(),
-    };
+        missing: without_partner(sides, runs, &is_used),
+    }
+}
+
+/// Slots by their position, of equal positions in order; only those that are wanted, by their place among all.
+fn at_positions(
+    slots: &[Slot],
+    is_wanted: impl Fn(usize) -> bool,
+) -> BTreeMap<Position, VecDeque<usize>> {
+    let mut found: BTreeMap<Position, VecDeque<usize>> = BTreeMap::new();
+    for (i, slot) in slots.iter().enumerate().filter(|(i, _)| is_wanted(*i)) {
+        let at = found.entry((slot.side, slot.index)).or_default();
+        at.push_back(i);
+    }
+    found
+}
+
+/// The slots of two partners that are in no pair.
+fn without_partner(
+    sides: [&Side; 2],
+    runs: [usize; 2],
+    is_used: &[Vec<bool>; 2],
+) -> Vec<MissingSlot> {
+    let slots = [0, 1].map(|i| &sides[i].runs[runs[i]].slots[..]);
+    let made_up = [0, 1].map(|i| {
+        let all = slots[i].iter();
+        let made_up = all.filter(|slot| is_made_up(sides, i, slot));
+        made_up
+            .map(|slot| (slot.side, slot.index))
+            .collect::<BTreeSet<Position>>()
+    });
+    let mut all = Vec::new();
     for i in [0, 1] {
         let left = slots[i].iter().zip(&is_used[i]).filter(|(_, used)| !**used);
-        let others = |slot: &Slot| {
-            let mut others = slots[1 - i].iter();
-            others.any(|other| {
-                (other.side, other.index) == (slot.side, slot.index)
-                    && is_made_up(sides, 1 - i, other)
-            })
+        let is_inner = |slot: &Slot| {
+            is_made_up(sides, i, slot) || made_up[1 - i].contains(&(slot.side, slot.index))
         };
-        let is_inner = |slot: &Slot| is_made_up(sides, i, slot) || others(slot);
-        pair.missing
-            .extend(left.map(|(slot, _)| missing(i, runs[i], slot, is_inner(slot))));
+        all.extend(left.map(|(slot, _)| missing(i, runs[i], slot, is_inner(slot))));
     }
-    pair
+    all
 }
 
 fn add(found: &mut Vec<Two>, is_used: &mut [Vec<bool>; 2], runs: [usize; 2], [t, g]: [usize; 2]) {

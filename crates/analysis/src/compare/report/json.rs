@@ -2,15 +2,17 @@
 //!
 //! Both hold everything, and are read again to give verdicts anew.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
+use opscope_store::regular_file;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::compare::result::{Comparison, Config, OperatorResult, Skip, Summary, VERSION};
+use crate::compare::result::{
+    Comparison, Config, OperatorResult, PassedOverFile, Skip, Summary, VERSION,
+};
 
 /// Longest line and document that are read, in bytes.
 const N_BYTES_MAX: u64 = 4 << 30;
@@ -26,6 +28,7 @@ enum Line<'a> {
     },
     Comparison(&'a OperatorResult),
     Skip(&'a Skip),
+    PassedOver(&'a PassedOverFile),
     Summary(&'a Summary),
 }
 
@@ -66,7 +69,9 @@ pub(super) fn write_lines(comparison: &Comparison, out: &mut dyn Write) -> io::R
     };
     let operators = comparison.operators.iter().map(Line::Comparison);
     let skips = comparison.skips.iter().map(Line::Skip);
+    let passed_over = comparison.passed_over.iter().map(Line::PassedOver);
     let lines = std::iter::once(config).chain(operators).chain(skips);
+    let lines = lines.chain(passed_over);
     for line in lines.chain([Line::Summary(&comparison.summary)]) {
         serde_json::to_writer(&mut *out, &line)?;
         writeln!(out)?;
@@ -79,11 +84,7 @@ pub(super) fn write_lines(comparison: &Comparison, out: &mut dyn Write) -> io::R
 /// # Errors
 /// [`ReadError`].
 pub fn read(path: &Path) -> Result<Comparison, ReadError> {
-    let file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_dir() {
-        return Err(io::Error::from(io::ErrorKind::IsADirectory).into());
-    }
+    let (file, metadata) = regular_file::open(path)?;
     if metadata.len() > N_BYTES_MAX {
         return Err(ReadError::TooLarge(metadata.len()));
     }
@@ -167,6 +168,10 @@ fn records(first: &str, from: impl BufRead) -> Result<Comparison, ReadError> {
             "skip" => {
                 let skip = serde_json::from_value(value).map_err(invalid)?;
                 comparison.skips.push(skip);
+            }
+            "passed_over" => {
+                let file = serde_json::from_value(value).map_err(invalid)?;
+                comparison.passed_over.push(file);
             }
             "summary" => comparison.summary = serde_json::from_value(value).map_err(invalid)?,
             other => {

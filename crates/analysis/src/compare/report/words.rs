@@ -1,11 +1,15 @@
 //! Verdicts, causes and numbers in words.
 
+use opscope_store::visible::visible;
+
 use crate::compare::result::{
     Cause, Comparison, Level, NonFiniteRole, OperatorName, OperatorResult, RuleHit, Skip,
     SlotResult,
 };
 use crate::compare::verdict::is_output_slot;
 
+/// The reason of skips that are the files' fault.
+const DAMAGED: &str = "damaged";
 /// Numbers of a verdict's line.
 const N_WORST: usize = 2;
 
@@ -26,7 +30,17 @@ pub fn verdict(comparison: &Comparison) -> String {
     });
     let Some((cause, operator, slot)) = found else {
         let [n, ..] = summary.slots;
-        return format!("{level}: all {n} compared slots agree");
+        let all = format!("{level}: all {n} compared slots agree");
+        return match comparison
+            .skips
+            .iter()
+            .filter(|skip| skip.reason == DAMAGED)
+            .count()
+        {
+            0 => all,
+            1 => format!("{all}; 1 more thing could not be read"),
+            n => format!("{all}; {n} more things could not be read"),
+        };
     };
     let at = format!("{} {}", of_operator(operator), slot.slot);
     let numbers = worst_numbers(slot).join(", ");
@@ -242,21 +256,9 @@ pub fn skip(skip: &Skip) -> String {
     format!("{}:{what} {}: {}", skip.side, skip.reason, skip.message)
 }
 
-/// A text from a dump for a line: without control characters, which terminals might obey.
+/// A text from a dump for a line of a terminal.
 pub fn plain(text: &str) -> String {
-    let is_odd = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let mut all = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_odd(c) {
-            all.extend(c.escape_unicode());
-        } else {
-            all.push(c);
-        }
-    }
-    all
+    visible(text).into_owned()
 }
 
 #[cfg(test)]

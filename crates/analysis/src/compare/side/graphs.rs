@@ -5,7 +5,7 @@
 
 mod wiring;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
@@ -39,7 +39,29 @@ pub struct Graphs {
 struct Described {
     path: PathBuf,
     graph: GraphFile,
-    by_name: HashMap<(String, String), Vec<usize>>,
+    /// The graph's name, as file names have it.
+    clean_name: String,
+    /// Whether an engine made the graph of another one.
+    is_made: bool,
+    by_name: HashMap<OperatorKey, Namesakes>,
+}
+
+/// Type and name of an operator, as file names have them.
+type OperatorKey = (String, String);
+
+/// The operators of a graph with one type and name.
+#[derive(Debug)]
+struct Namesakes {
+    first: usize,
+    n: usize,
+    by_task: BTreeMap<u32, usize>,
+}
+
+/// The descriptions in one directory.
+#[derive(Default)]
+struct FilesOfDir {
+    /// Which of the files have an operator.
+    by_name: HashMap<OperatorKey, Vec<usize>>,
 }
 
 impl Graphs {
@@ -47,23 +69,28 @@ impl Graphs {
     pub(super) fn of(side: &mut Side, mindspore: &[RankGraph]) -> Graphs {
         let mut graphs = Graphs::default();
         let mut problems = Vec::new();
-        let mut of_dir: HashMap<PathBuf, Vec<usize>> = HashMap::new();
-        let mut of_graphs_dir: HashMap<PathBuf, Vec<usize>> = HashMap::new();
+        let mut dirs: Vec<FilesOfDir> = vec![FilesOfDir::default()];
+        let mut of_dir: HashMap<PathBuf, usize> = HashMap::new();
+        let mut of_graphs_dir: HashMap<PathBuf, usize> = HashMap::new();
         for run in &side.runs {
             let path = run.slots.first().map(|slot| slot.path.as_path());
             let dir = path.and_then(Path::parent).unwrap_or(Path::new("."));
-            let files = match of_dir.get(dir) {
-                Some(files) => files,
+            let found = match of_dir.get(dir) {
+                Some(found) => *found,
                 None => {
-                    let found = nearest(dir).map_or_else(Vec::new, |place| {
+                    let found = nearest(dir).map_or(0, |place| {
                         let known = of_graphs_dir.entry(place.clone());
-                        let read = || graphs.read(&place, &mut problems);
-                        known.or_insert_with(read).clone()
+                        *known.or_insert_with(|| {
+                            let files = graphs.read(&place, &mut problems);
+                            dirs.push(graphs.indexed(&files));
+                            dirs.len() - 1
+                        })
                     });
-                    of_dir.entry(dir.to_owned()).or_insert(found)
+                    of_dir.insert(dir.to_owned(), found);
+                    found
                 }
             };
-            let found = graphs.find(files, run);
+            let found = graphs.find(&dirs[found], run);
             graphs.of_run.push(found);
         }
         side.problems.extend(problems);
@@ -104,18 +131,29 @@ impl Graphs {
         read
     }
 
+    fn indexed(&self, files: &[usize]) -> FilesOfDir {
+        let mut of_dir = FilesOfDir::default();
+        for &file in files {
+            for key in self.files[file].by_name.keys() {
+                let known = of_dir.by_name.entry(key.clone());
+                known.or_default().push(file);
+            }
+        }
+        of_dir
+    }
+
     /// The operator that a run is of: the only one, or the one of the graph that is named after the model.
-    fn find(&self, files: &[usize], run: &Run) -> Option<(usize, usize)> {
+    fn find(&self, dir: &FilesOfDir, run: &Run) -> Option<(usize, usize)> {
         let key = (clean_name(&run.op_type), clean_name(&run.op_name));
         let operator_in = |&file: &usize| {
-            let described = self.files.get(file)?;
-            let found = described.by_name.get(&key)?;
-            let has_task = |&&i: &&usize| Some(described.graph.operators[i].task_id) == run.task_id;
-            match &found[..] {
-                [only] => Some((file, *only)),
-                several => Some((file, *several.iter().find(has_task)?)),
-            }
+            let found = self.files.get(file)?.by_name.get(&key)?;
+            let operator = match found.n {
+                1 => found.first,
+                _ => *found.by_task.get(&run.task_id?)?,
+            };
+            Some((file, operator))
         };
+        let files = dir.by_name.get(&key)?;
         let found: Vec<(usize, usize)> = files.iter().filter_map(operator_in).collect();
         if let [only] = found[..] {
             return Some(only);
@@ -123,9 +161,8 @@ impl Graphs {
         let numbered = run.place.model_id.map(|id| format!("graph_{id}"));
         let names = [run.place.model.clone(), numbered];
         names.into_iter().flatten().find_map(|name| {
-            let is_it = |(file, _): &&(usize, usize)| {
-                clean_name(&self.files[*file].graph.name) == clean_name(&name)
-            };
+            let name = clean_name(&name);
+            let is_it = |(file, _): &&(usize, usize)| self.files[*file].clean_name == name;
             found.iter().find(is_it).copied()
         })
     }
@@ -140,14 +177,15 @@ impl Side {
     /// Takes names of values from descriptions of ONNX models.
     pub(super) fn name_values(&mut self) {
         let files = &self.described.files;
-        let as_they_are = files.iter().map(|file| &file.graph);
-        let as_they_are = as_they_are.filter(|graph| !graph.opsets.is_empty() && !is_made(graph));
+        let as_they_are = files.iter().filter(|file| !file.is_made);
+        let as_they_are = as_they_are.map(|file| &file.graph);
+        let as_they_are = as_they_are.filter(|graph| !graph.opsets.is_empty());
         self.value_names = as_they_are.flat_map(names).collect();
         for (index, run) in self.runs.iter_mut().enumerate() {
             let Some((file, operator)) = self.described.of_run(index) else {
                 continue;
             };
-            if !is_made(&self.described.files[file].graph) {
+            if !self.described.files[file].is_made {
                 continue;
             }
             for (side, values) in [
@@ -178,13 +216,21 @@ impl Side {
 
 impl Described {
     fn new(path: PathBuf, graph: GraphFile) -> Described {
-        let mut by_name: HashMap<_, Vec<usize>> = HashMap::new();
+        let mut by_name: HashMap<OperatorKey, Namesakes> = HashMap::new();
         for (i, operator) in graph.operators.iter().enumerate() {
             let key = (clean_name(&operator.op_type), clean_name(&operator.op_name));
-            by_name.entry(key).or_default().push(i);
+            let namesakes = by_name.entry(key).or_insert_with(|| Namesakes {
+                first: i,
+                n: 0,
+                by_task: BTreeMap::new(),
+            });
+            namesakes.n += 1;
+            namesakes.by_task.entry(operator.task_id).or_insert(i);
         }
         Described {
             path,
+            clean_name: clean_name(&graph.name),
+            is_made: is_made(&graph),
             graph,
             by_name,
         }

@@ -7,16 +7,17 @@ use std::sync::Arc;
 use opscope_store::file_format::dump_data::{
     TensorEntry, dtype_code, dtype_from_code, layout_code,
 };
-use opscope_store::file_format::npy::{self, NpyHeader};
+use opscope_store::file_format::npy;
 use opscope_store::record::Side;
-use opscope_tensor::{DType, Layout, Tensor as ArrayFile};
+use opscope_tensor::{DType, Layout};
 use serde_json::Value;
 
 use super::super::array::{Array, count};
 use super::super::dtype;
 use super::super::failure::Code;
 use super::super::log;
-use super::super::source::{self, Source, SourceTensor};
+use super::super::numpy::{self, LoadFailure};
+use super::super::source::{self, Source, SourceTensor, packed};
 use super::stop::Stop;
 
 /// What a file holds.
@@ -154,20 +155,19 @@ fn array_dump(path: &Path) -> Result<Dump, Stop> {
         ));
         Stop::bare(Code::InvalidDumpData)
     };
-    let bytes = std::fs::read(path).map_err(|error| unreadable(error.to_string()))?;
-    if bytes.is_empty() {
-        return Err(unreadable("It is empty.".to_owned()));
-    }
-    let (header, _) = NpyHeader::decode(&bytes).map_err(|error| unreadable(error.to_string()))?;
-    if matches!(header.dtype, DType::String | DType::F8E5M2) {
-        let message = format!("Elements of type {} are not supported.", header.dtype);
-        return Err(unreadable(message));
-    }
-    if header.is_big_endian && header.dtype.bytes() != Some(1) {
-        let message = format!("The dtype({}) does not support.", header.dtype);
+    let loaded = numpy::load(path).map_err(|error| match error {
+        LoadFailure::Refused(reason) => unreadable(reason),
+        LoadFailure::OtherType(reason, _) => Stop::coded(
+            Code::DataType,
+            format!("The dtype({reason}) does not support."),
+        ),
+        LoadFailure::Exception(reason) => Stop::Fatal(reason),
+    })?;
+    let array = loaded.tensor;
+    if loaded.is_big_endian || npy::descr(array.dtype()).is_none() {
+        let message = format!("The dtype({}) does not support.", array.dtype());
         return Err(Stop::coded(Code::DataType, message));
     }
-    let array = npy::from_bytes(bytes).map_err(|error| unreadable(error.to_string()))?;
     let dims: Vec<u64> = array.shape().dims().iter().map(|&d| d as u64).collect();
     let entry = TensorEntry {
         data_type: dtype_code(array.dtype()).unwrap_or(u32::MAX),
@@ -188,24 +188,6 @@ fn array_dump(path: &Path) -> Result<Dump, Stop> {
         outputs: vec![tensor],
         is_complete: true,
     })
-}
-
-fn packed(array: &ArrayFile) -> Vec<u8> {
-    let width = match array.dtype() {
-        DType::C64 => 4,
-        DType::C128 => 8,
-        DType::Bool => return array.bytes().iter().map(|&b| u8::from(b != 0)).collect(),
-        _ => return array.bytes().to_vec(),
-    };
-    let is_zero = |part: &[u8]| {
-        // Zero of either sign.
-        part.split_last()
-            .is_none_or(|(last, rest)| last & 0x7f == 0 && rest.iter().all(|b| *b == 0))
-    };
-    let elements = array.bytes().chunks_exact(2 * width);
-    elements
-        .map(|element| u8::from(!element.chunks_exact(width).all(is_zero)))
-        .collect()
 }
 
 fn source_tensor<'a>(entry: &'a TensorEntry, bytes: &'a [u8]) -> SourceTensor<'a> {

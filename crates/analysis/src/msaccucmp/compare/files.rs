@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use opscope_store::file_format::npy;
-use opscope_tensor::Tensor;
+use opscope_store::regular_file;
 
 use super::super::array::Array;
 use super::super::failure::Code;
 use super::super::log;
+use super::super::numpy::{self, LoadFailure};
 use super::super::output::Output;
 use super::super::paths::{self, Kind};
 use super::algorithms::{Algorithms, Results};
@@ -48,7 +49,7 @@ pub(super) fn run(
         golden_file: &golden.display().to_string(),
         is_scalar: is_scalar(&my_array.dims),
     };
-    let results = algorithms.compare(my_array.values, golden_array.values, &about, None)?;
+    let results = algorithms.compare(my_array.values?, golden_array.values?, &about, None)?;
     show(algorithms, &results);
     let Some(output) = output else {
         return Ok(());
@@ -82,7 +83,8 @@ fn show(algorithms: &Algorithms, results: &Results) {
 
 /// The elements of a file and their shape.
 struct FileArray {
-    values: Values,
+    /// Or why there are none that could be compared.
+    values: Result<Values, Stop>,
     dims: Vec<usize>,
 }
 
@@ -94,17 +96,35 @@ fn read(path: &Path) -> Result<FileArray, Stop> {
         ));
         Stop::bare(Code::InvalidDumpData)
     };
-    let bytes = std::fs::read(path).map_err(|error| invalid(error.to_string()))?;
-    if bytes.is_empty() {
-        return Err(invalid("It is empty.".to_owned()));
-    }
     if path.to_string_lossy().ends_with(TEXT_SUFFIX) {
+        let n_bytes = regular_file::check(path).map_or(0, |metadata| metadata.len());
+        let bytes =
+            regular_file::read(path, n_bytes).map_err(|error| invalid(error.to_string()))?;
+        if bytes.is_empty() {
+            return Err(invalid("It is empty.".to_owned()));
+        }
         let text = String::from_utf8(bytes).map_err(|error| invalid(error.to_string()))?;
         let (values, dims) = parse_text(&text).ok_or_else(|| invalid("It is no table.".into()))?;
         let values = Values::Floats(values.into_iter().map(|value| value as f32).collect());
-        return Ok(FileArray { values, dims });
+        return Ok(FileArray {
+            values: Ok(values),
+            dims,
+        });
     }
-    let array: Tensor = npy::from_bytes(bytes).map_err(|error| invalid(error.to_string()))?;
+    let array = match numpy::load(path) {
+        Ok(loaded) => loaded.tensor,
+        // The shapes are looked at first.
+        Err(LoadFailure::OtherType(reason, Some(dims))) => {
+            return Ok(FileArray {
+                values: Err(Stop::Fatal(reason)),
+                dims,
+            });
+        }
+        Err(LoadFailure::Refused(reason) | LoadFailure::OtherType(reason, None)) => {
+            return Err(invalid(reason));
+        }
+        Err(LoadFailure::Exception(reason)) => return Err(Stop::Fatal(reason)),
+    };
     let dims = array.shape().dims().to_vec();
     if npy::descr(array.dtype()).is_none() {
         let message = format!(
@@ -115,7 +135,7 @@ fn read(path: &Path) -> Result<FileArray, Stop> {
     }
     let flat = Array::flat(array.dtype(), array.bytes().into());
     Ok(FileArray {
-        values: Values::of(&flat),
+        values: Ok(Values::of(&flat)),
         dims,
     })
 }

@@ -2,10 +2,14 @@
 
 use std::path::Path;
 
+use opscope_store::regular_file;
 use serde_json::Value;
 
 use super::super::failure::{Code, Failure};
 use crate::overflow::summary::Part;
+
+/// Largest file that is read.
+const RECORD_BYTES_MAX: u64 = 1 << 30;
 
 /// Accelerators that records name.
 const ACC_TYPES: [&str; 4] = ["AIC", "AIV", "AICPU", "SDMA"];
@@ -31,7 +35,8 @@ impl Record {
     /// # Errors
     /// A failure with the reference's code if it is no record, or records no overflow.
     pub(super) fn read(path: &Path) -> Result<Record, Failure> {
-        let bytes = std::fs::read(path).map_err(|error| Failure::unexpected(error.to_string()))?;
+        let bytes = regular_file::read(path, RECORD_BYTES_MAX);
+        let bytes = bytes.map_err(|error| Failure::unexpected(error.to_string()))?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|error| {
             let message = format!("Failed to read '{}'. {error}", path.display());
             Failure::new(Code::Json, message)

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
+use opscope_store::dump::read_mapping;
 use opscope_store::file_format::{mapping_csv, zstd};
 use opscope_store::temporary::LeftOvers;
 use opscope_store::tree::mindspore::Digits;
@@ -99,6 +100,16 @@ impl Files {
                 self.replace(&dir.join(short), bytes)
             }
         }
+    }
+
+    /// Says in `mapping.csv` in `dir` what a directory is really called, unless it says so already.
+    pub(super) fn map_name(&self, dir: &Path, short: &str, long: &str) -> Result<(), StoreError> {
+        let is_known = |known: &String| known == long;
+        if !read_mapping(dir).get(short).is_some_and(is_known) {
+            let line = mapping_csv::line(short, long);
+            self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
+        }
+        Ok(())
     }
 
     /// Forgets tensors that are no longer there.

@@ -8,9 +8,9 @@ use opscope_store::record::graph::{
     Attribute, AttributeGroup, DeviceTensor, Graph, GraphNode, GraphParameter, GraphResult, Input,
     KernelView, Literal, TensorType, ValueType,
 };
-use opscope_store::record::{Operator, Record, Side};
+use opscope_store::record::{AttributeType, Operator, Record, Side};
 use opscope_store::tree::mindspore::DEFAULT_LAYOUT;
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::Tensor;
 
 use super::graph_id;
 
@@ -70,6 +70,8 @@ pub(super) struct GraphMaker {
     operators: Vec<Arc<Operator>>,
     inputs: Vec<String>,
     constants: HashSet<String>,
+    /// What bodies are given by the operators that run them.
+    carried: HashSet<String>,
 }
 
 impl GraphMaker {
@@ -79,6 +81,7 @@ impl GraphMaker {
             operators: graph.operators.to_vec(),
             inputs: graph.inputs.to_vec(),
             constants: graph.constants.iter().cloned().collect(),
+            carried: graph.carried.iter().map(|(_, name)| name.clone()).collect(),
         }
     }
 
@@ -140,7 +143,9 @@ impl GraphMaker {
 
     fn parameter(&self, values: &Values, name: &str) -> GraphParameter {
         let known = values.get(self.id, name);
-        let is_weight = !self.inputs.iter().any(|input| input == name);
+        let is_carried = self.carried.contains(name);
+        let is_input = self.inputs.iter().any(|input| input == name);
+        let is_weight = !is_input && !is_carried;
         let value = match known {
             Some(tensor) if is_weight => ValueType::Reference {
                 tensor: tensor.clone(),
@@ -154,7 +159,7 @@ impl GraphMaker {
             name: name.to_owned(),
             listed_name: None,
             value,
-            input_shape: known.filter(|_| !is_weight).map(|t| t.shape.clone()),
+            input_shape: known.filter(|_| is_input).map(|t| t.shape.clone()),
             has_default: is_weight,
             device: known.map(device),
             is_weight,
@@ -209,7 +214,7 @@ impl GraphMaker {
                 .collect(),
             output,
             kernel,
-            attributes: operator.attributes.iter().map(attribute).collect(),
+            attributes: attributes(operator),
             source: Vec::new(),
         }
     }
@@ -228,16 +233,15 @@ fn tuple(graph: &Graph, results: Vec<Input>) -> GraphNode {
     }
 }
 
-fn attribute((name, value): &(String, String)) -> Attribute {
-    let value = match value.parse::<i64>() {
-        Ok(number) => Literal::Int(Some(DType::I64), number.into()),
-        Err(_) => Literal::Text(value.clone()),
-    };
-    Attribute {
+/// Attributes that the model gives; those that it leaves at their defaults are not among them.
+fn attributes(operator: &Operator) -> Vec<Attribute> {
+    let own = operator.all_attributes().take(operator.attributes.len());
+    let attribute = |(name, text, r#type): (&str, &str, AttributeType)| Attribute {
         group: AttributeGroup::Operator,
-        name: name.clone(),
-        value,
-    }
+        name: name.to_owned(),
+        value: Literal::from_text(text, r#type),
+    };
+    own.map(attribute).collect()
 }
 
 fn value_type(known: Option<&TensorType>) -> ValueType {

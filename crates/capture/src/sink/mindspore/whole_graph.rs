@@ -119,6 +119,10 @@ impl MindSporeSink {
         model: &ModelId,
         step: u64,
     ) -> Result<Written, SinkError> {
+        let run = self.graph_run(model, step);
+        if let Some((dir, short, long)) = self.tree.long_model_name(&run) {
+            self.files.map_name(&dir, &short, &long)?;
+        }
         // The file was counted when it was first written.
         self.write_runtime_file(model, Some(self.iteration(step)))
             .map(|_| Written::default())

@@ -2,11 +2,19 @@
 
 use std::env::var_os;
 use std::ffi::OsStr;
-use std::io::{IsTerminal, stdout};
 
 use opscope_analysis::compare::result::Level;
 
+use crate::console;
+
+const GREEN: &str = "\x1b[32m";
+const YELLOW: &str = "\x1b[33m";
+const RED: &str = "\x1b[1;31m";
+const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
+
+/// All that a comparison sends to a terminal beside text.
+pub(super) const SEQUENCES: &[&str] = &[GREEN, YELLOW, RED, DIM, RESET];
 
 /// Whether standard output takes colours: `NO_COLOR` forbids them, `CLICOLOR_FORCE` forces them, else a terminal
 /// that can show them has them.
@@ -23,7 +31,7 @@ pub(super) fn is_wanted() -> bool {
     }
     let is_refused = get("CLICOLOR").is_some_and(|value| is_zero(&value));
     let is_dumb = get("TERM").is_none_or(|term| term == "dumb");
-    stdout().is_terminal() && !is_refused && !is_dumb
+    console::is_terminal() && !is_refused && !is_dumb
 }
 
 /// A text in the colour of a level.
@@ -32,10 +40,10 @@ pub(super) fn painted(text: &str, level: Level, is_coloured: bool) -> String {
         return text.to_owned();
     }
     let code = match level {
-        Level::Pass => "\x1b[32m",
-        Level::Warn => "\x1b[33m",
-        Level::Fail => "\x1b[1;31m",
-        Level::Skip => "\x1b[2m",
+        Level::Pass => GREEN,
+        Level::Warn => YELLOW,
+        Level::Fail => RED,
+        Level::Skip => DIM,
     };
     format!("{code}{text}{RESET}")
 }

@@ -1,11 +1,12 @@
 //! Where results are written.
 
-use std::io::{BufWriter, Write, stdout};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::report::{self, Format, ReportError};
 use opscope_analysis::compare::result::Comparison;
 
+use crate::console;
 use crate::exit::{Failure, USAGE};
 
 /// Standard output, as a file's name.
@@ -91,7 +92,7 @@ impl ReportArguments {
     pub(super) fn write(&self, comparison: &Comparison) -> Result<(), Failure> {
         for (path, format) in self.all() {
             if path == Path::new(STDOUT) {
-                let mut out = BufWriter::new(stdout().lock());
+                let mut out = BufWriter::new(console::json_out());
                 report::write(comparison, format, &mut out)?;
                 out.flush()?;
                 continue;

@@ -1,12 +1,13 @@
 //! A comparison for people: the verdict first.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write, stdout};
+use std::io::{self, Write};
 
 use opscope_analysis::compare::report::{chain, words};
 use opscope_analysis::compare::result::{Comparison, Level, OperatorResult, Skip};
 
 use super::colour::{self, painted};
+use crate::console;
 use crate::format;
 
 /// A name is not cut to less than this.
@@ -32,16 +33,17 @@ const RIGHT: [&str; 6] = ["#", "inputs", "outputs", "added", "cosine", "max abs"
 const NAME_COLUMN: usize = 2;
 
 pub(super) fn print(comparison: &Comparison, top: usize) -> io::Result<()> {
-    let mut out = stdout().lock();
-    let width = out
-        .is_terminal()
+    let is_coloured = colour::is_wanted();
+    let own = if is_coloured { colour::SEQUENCES } else { &[] };
+    let mut out = console::coloured(own);
+    let width = console::is_terminal()
         .then(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
         .flatten();
     let page = Page {
         comparison,
         top,
         width,
-        is_coloured: colour::is_wanted(),
+        is_coloured,
     };
     out.write_all(page.text().as_bytes())?;
     out.flush()

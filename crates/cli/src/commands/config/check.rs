@@ -1,6 +1,5 @@
 //! `opscope config check`.
 
-use std::io::{Write, stdout};
 use std::path::PathBuf;
 
 use opscope_config::Environment;
@@ -8,13 +7,14 @@ use serde_json::Value;
 
 use super::{MindSporeTarget, Reading, Verdict};
 use crate::commands::environment;
+use crate::console;
 use crate::exit::Failure;
 
 /// Say whether AscendCL or MindSpore would accept a configuration, and what in it has no effect
 ///
 /// Whose file it is shows in its keys. Every finding is printed with file, line, column, the code
-/// under which AscendCL reports it, and what is allowed. Directories are looked up, nothing is created and nothing is run. `$HOME` and `~`
-/// in `dump_path` are taken literally, as AscendCL does; only `opscope dump` expands them.
+/// under which AscendCL reports it, and what is allowed. Directories are looked up, nothing is created and nothing is run. `$HOME/` and
+/// `~/` at the beginning of `dump_path` are the user's directory, with a note: AscendCL takes them literally.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 all accepted, 2 one is refused, 3 one cannot be read.
@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     /// Configuration files
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// For files of MindSpore: what it runs on [default: cpu]
+    /// For files of MindSpore: what it runs on [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
     #[arg(long, value_enum)]
     target: Option<MindSporeTarget>,
     /// For files of MindSpore: the number of the device
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let reading = Reading {
         env: Environment {
             device_id: arguments.device,
-            ..environment()?.with_literal_home()
+            ..environment()?
         },
         target: arguments.target,
         is_for_run: false,
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
             1 => objects.remove(0),
             _ => Value::Array(objects),
         };
-        writeln!(stdout(), "{value:#}")?;
+        console::print_json(&value)?;
     }
     code.map_or(Ok(()), |code| Err(Failure::silent(code)))
 }

@@ -1,6 +1,6 @@
 //! `opscope config explain`.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use opscope_config::dialect::Explanation;
@@ -9,13 +9,14 @@ use serde_json::{Value, json};
 
 use super::{MindSporeTarget, Reading, Verdict};
 use crate::commands::environment;
+use crate::console::{self, line};
 use crate::exit::Failure;
 
 /// Say in plain words what a configuration dumps, and where to
 ///
 /// Which models and operators, which sides, which executions, in what form and under which names; then
 /// what in it has no effect. The configuration is read as `opscope dump` reads it, with `$HOME` and
-/// `~` expanded.
+/// `~` expanded, and with what ASCEND_DUMP_SCENE and NPU_COLLECT_PATH ask for.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 explained, 2 the file is refused, 3 it cannot be read.
@@ -27,7 +28,7 @@ Examples:
 pub(super) struct Arguments {
     /// The configuration file
     file: PathBuf,
-    /// For a file of MindSpore: what it runs on [default: cpu]
+    /// For a file of MindSpore: what it runs on [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
     #[arg(long, value_enum)]
     target: Option<MindSporeTarget>,
     /// For a file of MindSpore: the number of the device
@@ -50,12 +51,12 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let verdict = Verdict::of(path, &reading);
     let explanation = match &verdict {
-        Verdict::Accepted(config) => Some(config.explain()),
+        Verdict::Accepted(config) => Some(config.explain(&reading.env)),
         Verdict::Refused(..) | Verdict::Unreadable(_) => None,
     };
     if arguments.json {
         let value = explained_json(verdict.json(path), explanation.as_ref());
-        writeln!(stdout(), "{value:#}")?;
+        console::print_json(&value)?;
     } else if let Some(explanation) = &explanation {
         print(path, explanation, verdict.issues())?;
     } else {
@@ -74,8 +75,8 @@ fn explained_json(mut value: Value, explanation: Option<&Explanation>) -> Value 
 }
 
 fn print(path: &Path, explanation: &Explanation, issues: &[Issue]) -> Result<(), Failure> {
-    let mut out = stdout().lock();
-    writeln!(out, "{}", explanation.summary)?;
+    let mut out = console::out();
+    line!(out, "{}", explanation.summary)?;
     let rows = &explanation.rows;
     if !rows.is_empty() {
         writeln!(out)?;
@@ -86,14 +87,14 @@ fn print(path: &Path, explanation: &Explanation, issues: &[Issue]) -> Result<(),
     for (subject, text) in rows {
         // A subject with several lines is named once.
         let shown = if *subject == last { "" } else { subject };
-        writeln!(out, "{shown:width$}  {text}")?;
+        line!(out, "{shown:width$}  {text}")?;
         last = subject;
     }
     if !issues.is_empty() {
         writeln!(out, "\nTo be noted:")?;
     }
     for issue in issues {
-        writeln!(out, "  {}:{issue}", path.display())?;
+        line!(out, "  {}:{issue}", path.display())?;
     }
     Ok(())
 }

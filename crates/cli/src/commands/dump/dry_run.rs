@@ -10,6 +10,7 @@ use opscope_store::atomic_file::{Creator, Pretended};
 use opscope_store::{Space, space};
 
 use super::RunArguments;
+use crate::console::tell;
 use crate::exit::chain;
 use crate::format;
 
@@ -136,9 +137,8 @@ impl Forecast {
     }
 }
 
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 fn warn(message: &str) {
-    eprintln!("opscope: warning: {message}");
+    tell!("opscope: warning: {message}");
 }
 
 #[cfg(test)]

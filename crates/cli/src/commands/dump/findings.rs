@@ -7,6 +7,7 @@ use opscope_store::file_format::op_debug::causes;
 use serde_json::{Map, Value, json};
 
 use super::Outcome;
+use crate::console::line;
 use crate::exit::Failure;
 use crate::format;
 
@@ -23,24 +24,27 @@ impl Outcome {
                 let first = self.summary.first_overflow.as_ref();
                 let first =
                     first.map_or_else(String::new, |f| format!("; the first: {}", overflow(f)));
-                writeln!(
+                line!(
                     out,
                     "overflows         {}{first}",
                     format::count(n, "operator")
                 )?;
             }
-            Purpose::Failures(_) => match &self.failure_dir {
-                Some(dir) => writeln!(out, "failed operator   {}", dir.display())?,
-                None => writeln!(out, "failed operator   none")?,
-            },
+            Purpose::Failures(_) if self.failure_dir.is_none() => {
+                writeln!(out, "failed operator   none")?;
+            }
+            Purpose::Failures(_) => {}
             Purpose::Watch => self.print_overwrites(out)?,
+        }
+        if let Some(dir) = &self.failure_dir {
+            line!(out, "failed operator   {}", dir.display())?;
         }
         Ok(())
     }
 
     fn print_overwrites(&self, out: &mut impl Write) -> Result<(), Failure> {
         let n = self.summary.n_overwrites;
-        writeln!(
+        line!(
             out,
             "overwritten       {}",
             format::count(n, "watched value")
@@ -92,9 +96,7 @@ impl Outcome {
                 let first = self.summary.first_overflow.as_ref().map(overflow_json);
                 members.insert("first_overflow".into(), first.into());
             }
-            Purpose::Failures(_) => {
-                members.insert("failure_dir".into(), json!(self.failure_dir));
-            }
+            Purpose::Failures(_) => {}
             Purpose::Watch => {
                 members.insert("n_overwrites".into(), self.summary.n_overwrites.into());
                 let list = self.summary.overwrites.iter().map(overwrite_json).collect();
@@ -102,6 +104,15 @@ impl Outcome {
             }
         }
         members
+    }
+}
+
+impl Outcome {
+    /// The member that says where failed operators are, if that is what the run is about or there are any.
+    pub(super) fn failure_json(&self) -> Option<(String, Value)> {
+        let is_asked_for = matches!(self.purpose, Purpose::Failures(_));
+        let is_told = is_asked_for || self.failure_dir.is_some();
+        is_told.then(|| ("failure_dir".to_owned(), json!(self.failure_dir)))
     }
 }
 

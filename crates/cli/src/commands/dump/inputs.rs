@@ -1,16 +1,23 @@
 //! Where a model's inputs come from.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use opscope_engine::input::{Random, arrange, find, resolve_shape, unknown};
+use opscope_engine::input::{Random, arrange, check_shape, find, resolve_shape, unknown};
 use opscope_engine::{InputError, Signature, ValueInfo};
+use opscope_store::check_memory;
+use opscope_store::file_format::npy::{self, NpyHeader};
 use opscope_store::file_format::{npy_zst, npz};
+use opscope_store::regular_file;
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::RunArguments;
 use crate::exit::{Failure, UNREADABLE, USAGE};
+
+/// Bytes beyond those of its input up to which a raw file is read, to say how many it has.
+const RAW_BYTES_MORE: u64 = 1 << 20;
 
 type Named = BTreeMap<String, Tensor>;
 
@@ -101,6 +108,11 @@ impl InputSource {
     /// The sets in an archive or directory.
     fn sets_of(&self, path: &Path) -> Result<Vec<InputSet>, Failure> {
         if !path.is_dir() {
+            if is_array(path) || has_suffix(path, "bin") {
+                let message = format!("`{}` is a single array, not an archive", path.display());
+                let hint = "one input is given with `--input NAME=FILE`";
+                return Err(Failure::message(USAGE, message).with_hint(hint));
+            }
             return Ok(vec![InputSet::Archive(path.to_owned())]);
         }
         let entries = entries(path)?;
@@ -152,33 +164,29 @@ impl InputSource {
     }
 
     fn read_archive(&self, path: &Path) -> Result<Named, Failure> {
-        let arrays = npz::read_file_as(path, |name| self.declared(name))?;
+        let mut archive = npz::Archive::open(path)?;
+        let names = archive.names().to_vec();
         // Archives of recorded samples hold inputs as `in.NAME` beside expected outputs.
-        let is_sample = arrays
+        let is_sample = names
             .iter()
-            .any(|(name, _)| find(&self.signature, name).is_none() && name.starts_with("in."));
-        let input_name = |name: String| match is_sample {
-            true => name.strip_prefix("in.").map(str::to_owned),
-            false => Some(name),
-        };
-        Ok(arrays
-            .into_iter()
-            .filter_map(|(name, tensor)| Some((input_name(name)?, tensor)))
-            .collect())
-    }
-
-    /// The dtype that the model declares for an array of an archive, which may be one that numpy lacks.
-    fn declared(&self, name: &str) -> Option<DType> {
-        let of = |values: &[ValueInfo], name: &str| {
-            let value = values.iter().find(|value| value.name == name)?;
-            Some(value.dtype)
-        };
-        let Signature {
-            inputs, outputs, ..
-        } = &self.signature;
-        of(inputs, name)
-            .or_else(|| of(inputs, name.strip_prefix("in.")?))
-            .or_else(|| of(outputs, name.strip_prefix("out.")?))
+            .any(|name| find(&self.signature, name).is_none() && name.starts_with("in."));
+        let mut given = Named::new();
+        for array in names {
+            let name = match is_sample {
+                true => array.strip_prefix("in."),
+                false => Some(array.as_str()),
+            };
+            let Some(name) = name else {
+                continue;
+            };
+            // The extents are looked at before the elements: a small archive can promise any amount of them.
+            let value = find(&self.signature, name);
+            let value = value.ok_or_else(|| unknown(&self.signature, name))?;
+            check_header(value, &archive.header(&array)?)?;
+            let tensor = archive.read(&array, Some(value.dtype))?;
+            given.insert(name.to_owned(), tensor);
+        }
+        Ok(given)
     }
 
     fn read(&self, name: &str, path: &Path) -> Result<Tensor, Failure> {
@@ -188,36 +196,61 @@ impl InputSource {
             return read_raw(value, wanted, path);
         }
         if !is_array(path) {
-            let path = path.display();
-            let message = format!("`{path}` is neither a `.npy` nor a `.bin` file");
-            let hint = "a compressed array is a `.npy.zst` file";
+            let message = format!("`{}` is neither a `.npy` nor a `.bin` file", path.display());
+            let hint = match has_suffix(path, "npz") || path.is_dir() {
+                true => "all inputs in an archive or a directory are for `--inputs`",
+                false => "a compressed array is a `.npy.zst` file",
+            };
             return Err(Failure::message(USAGE, message).with_hint(hint));
         }
-        let tensor = npy_zst::read_file_as(path, Some(value.dtype))?;
-        match wanted {
-            Some(wanted) if wanted != tensor.shape() => {
-                let message = format!(
-                    "`--shape` asks for {wanted} of input `{name}`, `{}` holds {}",
-                    path.display(),
-                    tensor.shape()
-                );
-                Err(Failure::message(USAGE, message))
-            }
-            _ => Ok(tensor),
+        let header = npy_zst::read_header(path)?;
+        if let Some(wanted) = wanted.filter(|wanted| **wanted != header.shape) {
+            let message = format!(
+                "`--shape` asks for {wanted} of input `{name}`, `{}` holds {}",
+                path.display(),
+                header.shape
+            );
+            return Err(Failure::message(USAGE, message));
         }
+        check_header(value, &header)?;
+        Ok(npy_zst::read_file_as(path, Some(value.dtype))?)
     }
+}
+
+/// Whether an array is what the model declares, before its elements are read. A dtype that numpy lacks is told from the
+/// elements alone.
+fn check_header(value: &ValueInfo, header: &NpyHeader) -> Result<(), InputError> {
+    let is_known = npy::descr(value.dtype).is_some() && header.dtype != DType::Undefined;
+    if is_known && header.dtype != value.dtype {
+        return Err(InputError::Dtype {
+            name: value.name.clone(),
+            expected: value.dtype,
+            found: header.dtype,
+        });
+    }
+    check_shape(value, &header.shape)
 }
 
 /// Raw elements; their shape comes from the option or from the model.
 fn read_raw(value: &ValueInfo, wanted: Option<&Shape>, path: &Path) -> Result<Tensor, Failure> {
     let shape = resolve_shape(value, wanted)?;
-    let bytes = std::fs::read(path).map_err(|error| {
-        Failure::new(
-            UNREADABLE,
-            anyhow!(error).context(format!("cannot read `{}`", path.display())),
-        )
-    })?;
-    let name = value.name.clone();
+    let n_bytes = shape.n_bytes(value.dtype).unwrap_or(usize::MAX) as u64;
+    let unreadable = |error: io::Error| {
+        let error = anyhow!(error).context(format!("cannot read `{}`", path.display()));
+        Failure::new(UNREADABLE, error)
+    };
+    let n_found = regular_file::check(path).map_err(unreadable)?.len();
+    let (name, dtype) = (value.name.clone(), value.dtype);
+    // A file that is a little longer is told of by its tensor.
+    if n_found > n_bytes.saturating_add(RAW_BYTES_MORE) {
+        let message = format!(
+            "input `{name}`: expected {n_bytes} bytes of {dtype} {shape}, `{}` has {n_found}",
+            path.display()
+        );
+        return Err(Failure::message(USAGE, message));
+    }
+    check_memory(n_found).map_err(unreadable)?;
+    let bytes = regular_file::read(path, n_found).map_err(unreadable)?;
     Tensor::from_vec(value.dtype, shape, bytes)
         .map_err(|source| InputError::Size { name, source }.into())
 }

@@ -3,6 +3,8 @@
 use clap::ValueEnum;
 use opscope_capture::sink::{Dedup, MindSporeOptions};
 
+use crate::console::tell;
+
 /// Which tensors share a file.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Files")]
@@ -32,13 +34,12 @@ impl OnceArguments {
     }
 
     /// Says so if the form of the dump leaves nothing to share.
-    #[expect(clippy::print_stderr, reason = "warnings go to standard error")]
     pub(super) fn warn_without_effect(&self, mindspore: Option<&MindSporeOptions>) {
         let has_tensor_files = mindspore.is_some_and(|options| {
             options.has_tensors && (!options.is_bin || options.target.has_ranks())
         });
         if self.dedup == Some(DedupChoice::Content) && !has_tensor_files {
-            eprintln!(
+            tell!(
                 "opscope: warning: `--dedup content` has no effect on a dump in which no tensor is \
                  a file of its own"
             );

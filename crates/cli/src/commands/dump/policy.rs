@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use opscope_capture::{Counters, FailurePolicy, SessionOptions, Summary, WhenBehind};
 use serde_json::{Map, Value};
 
+use crate::console::line;
 use crate::exit::{Failure, INTERRUPTED, PARTIAL};
 use crate::format;
 
@@ -132,21 +133,26 @@ pub(super) fn check(summary: Summary) -> Result<(), Failure> {
         };
         return partial(format!("{n} dropped{skipped}: the writers were behind"));
     }
-    let n = c.n_dropped - c.dropped.n_limit;
-    if n > 0 {
-        let n = format::count(n, "tensor");
-        return partial(format!(
-            "{n} could not be dumped: the engine has no bytes for them"
-        ));
+    let others = [
+        ("not_shown", c.dropped.n_not_shown),
+        ("operator_failed", c.dropped.n_operator_failed),
+        ("ended", c.dropped.n_ended),
+    ];
+    match others.into_iter().find(|(_, n)| *n > 0) {
+        Some((reason, n)) => {
+            let n = format::count(n, "tensor");
+            let reason = in_words(reason);
+            partial(format!("{n} could not be dumped: {reason}"))
+        }
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// The lines about what was selected and not written.
 pub(super) fn print_losses(out: &mut impl Write, c: &Counters) -> io::Result<()> {
     for (reason, n) in c.dropped.by_reason() {
         if n > 0 {
-            writeln!(
+            line!(
                 out,
                 "dropped           {}: {}",
                 format::count(n, "tensor"),
@@ -156,7 +162,7 @@ pub(super) fn print_losses(out: &mut impl Write, c: &Counters) -> io::Result<()>
     }
     if c.n_operators_skipped > 0 {
         let n = format::count(c.n_operators_skipped, "operator");
-        writeln!(out, "not looked at     {n}")?;
+        line!(out, "not looked at     {n}")?;
     }
     Ok(())
 }

@@ -2,11 +2,12 @@
 
 use opscope_capture::{Plan, Purpose};
 
+use crate::console::tell;
+
 /// `plan` with what `--quant-dumpable` asks for, if it was given; says so if that has no effect.
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 pub(super) fn apply(quant_dumpable: bool, plan: Plan) -> Plan {
     if quant_dumpable && plan.purpose != Purpose::Values {
-        eprintln!(
+        tell!(
             "opscope: warning: `--quant-dumpable` has no effect on a dump that keeps only operators that \
              overflow, fail or are watched"
         );

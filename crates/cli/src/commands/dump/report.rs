@@ -1,32 +1,41 @@
 //! What `opscope dump` tells at the end.
 
-use std::io::{Write, stdout};
+use std::io::{BufWriter, Write};
 
+use anyhow::anyhow;
 use opscope_analysis::Element;
-use opscope_capture::FirstNonFinite;
-use opscope_capture::sink::StatsRow;
+use opscope_capture::sink::{StatsRow, StatsRows};
+use opscope_capture::{Counters, DeliberateInfinities, FirstNonFinite, NonFiniteOrigin, SinkError};
 use opscope_store::temporary::LeftOvers;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
+use serde_json::{Map, Value, json};
 
 use super::{Outcome, policy};
-use crate::exit::Failure;
+use crate::console::{self, line};
+use crate::exit::{Failure, PARTIAL};
 use crate::format;
+
+/// The member of the JSON object that has the rows.
+const STATS: &str = "stats";
+/// Rows that are laid out at once.
+const N_ROWS_AT_ONCE: usize = 4096;
 
 /// The closing table.
 pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
     if let Some(forecast) = &outcome.forecast {
         return forecast.print(outcome);
     }
-    let mut out = stdout().lock();
+    let mut out = console::out();
     if let Some(rows) = &outcome.stats {
-        writeln!(out, "{}\n", stats_table(rows))?;
+        print_stats(&mut out, rows)?;
     }
     if let Some(ranges) = &outcome.ranges {
         ranges.print_table(&mut out)?;
     }
     let c = &outcome.summary.counters;
     let steps = format::count(outcome.n_steps, "step");
-    writeln!(
+    line!(
         out,
         "{:<18}{} ({}, {steps})",
         if outcome.model.load.is_some() {
@@ -38,38 +47,48 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         outcome.engine.name()
     )?;
     if c.n_steps_active < c.n_steps {
-        writeln!(out, "steps dumped      {}", c.n_steps_active)?;
+        line!(out, "steps dumped      {}", c.n_steps_active)?;
     }
-    writeln!(out, "operators seen    {}", c.n_operators_seen)?;
-    writeln!(out, "operators dumped  {}", c.n_operators_written)?;
-    writeln!(
+    line!(out, "operators seen    {}", c.n_operators_seen)?;
+    line!(out, "operators dumped  {}", c.n_operators_written)?;
+    line!(
         out,
         "tensors           {} offered, {} selected, {} written, {} dropped, {} failed",
-        c.n_offered, c.n_selected, c.n_written, c.n_dropped, c.n_failed
+        c.n_offered,
+        c.n_selected,
+        c.n_written,
+        c.n_dropped,
+        c.n_failed
     )?;
     policy::print_losses(&mut out, c)?;
     print_amount(&mut out, outcome)?;
-    writeln!(out, "time per step     {}", times(outcome))?;
+    line!(out, "time per step     {}", times(outcome))?;
     let first = outcome.summary.first_non_finite.as_ref();
-    writeln!(
+    line!(
         out,
         "first NaN or Inf  {}",
-        first.map_or_else(|| "none".into(), non_finite)
+        first.map_or_else(|| none_found(outcome), non_finite)
     )?;
+    let wanted = &outcome.summary.deliberate_infinities;
+    if wanted.n_operators > 0 {
+        writeln!(out, "wanted Inf        {}", deliberate(wanted))?;
+    }
     if let Some(ranges) = &outcome.ranges {
         ranges.print_summary(&mut out)?;
     }
     outcome.print_findings(&mut out)?;
     outcome.print_ring(&mut out)?;
     for (reason, n) in &outcome.refused {
-        writeln!(
-            out,
-            "left out          {}: {reason}",
-            format::count(*n, "tensor")
-        )?;
+        let tensors = format::count(*n, "tensor");
+        line!(out, "left out          {tensors}: {reason}")?;
     }
+    print_place(&mut out, outcome)
+}
+
+/// Where the dump is.
+fn print_place(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> {
     if let Some(dir) = &outcome.tree_dir {
-        writeln!(out, "dump              {}", dir.display())?;
+        line!(out, "dump              {}", dir.display())?;
     } else if let (Some(first), Some(last)) = (outcome.dump_dirs.first(), outcome.dump_dirs.last())
     {
         let dir = if first == last {
@@ -77,7 +96,7 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         } else {
             first.parent().unwrap_or(first)
         };
-        writeln!(out, "dump              {}", dir.display())?;
+        line!(out, "dump              {}", dir.display())?;
     }
     Ok(())
 }
@@ -87,15 +106,15 @@ fn print_amount(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> 
     let c = &outcome.summary.counters;
     if outcome.has_rules {
         let (n, n_written) = (c.n_whole, c.n_written);
-        writeln!(out, "whole tensors     {n} of {n_written}")?;
+        line!(out, "whole tensors     {n} of {n_written}")?;
     }
     let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
     if c.n_files > 0 || !writes_nothing {
         let n_files = format::count(c.n_files, "file");
         let n_bytes = format::bytes(c.n_bytes_written);
         match c.n_linked {
-            0 => writeln!(out, "bytes             {n_bytes} in {n_files}")?,
-            n => writeln!(
+            0 => line!(out, "bytes             {n_bytes} in {n_files}")?,
+            n => line!(
                 out,
                 "bytes             asked {}, wrote {n_bytes}; {n} of {n_files} are links",
                 format::bytes(c.n_bytes_asked())
@@ -107,13 +126,73 @@ fn print_amount(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> 
 
 /// Prints one JSON object.
 pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
-    writeln!(stdout(), "{result:#}")?;
+    console::print_json(result)?;
     Ok(())
+}
+
+/// Prints the JSON object of an outcome without having all of it in memory.
+pub(crate) fn print_outcome_json(outcome: &Outcome) -> Result<(), Failure> {
+    // Whole pieces of text reach the console, few at a time.
+    let mut out = BufWriter::new(console::json_out());
+    let Value::Object(members) = outcome.to_json_without_stats() else {
+        return Err(Failure::new(PARTIAL, anyhow!("the result is no object")));
+    };
+    let rows = outcome.stats.as_ref();
+    let whole = WithStats { members, rows };
+    serde_json::to_writer_pretty(&mut out, &whole)
+        .map_err(|error| Failure::new(PARTIAL, anyhow!(error)))?;
+    writeln!(out)?;
+    out.flush()?;
+    Ok(())
+}
+
+/// An object whose member `stats` is written row by row.
+struct WithStats<'a> {
+    members: Map<String, Value>,
+    rows: Option<&'a StatsRows>,
+}
+
+impl Serialize for WithStats<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for (name, member) in &self.members {
+            match self.rows.filter(|_| name == STATS) {
+                Some(rows) => map.serialize_entry(name, &StatsList(rows))?,
+                None => map.serialize_entry(name, member)?,
+            }
+        }
+        map.end()
+    }
+}
+
+/// The list of rows.
+struct StatsList<'a>(&'a StatsRows);
+
+impl Serialize for StatsList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for row in self.0.iter().map_err(S::Error::custom)? {
+            let row = row.map_err(S::Error::custom)?;
+            list.serialize_element(&stats_json(&row))?;
+        }
+        list.end()
+    }
 }
 
 impl Outcome {
     /// The same as a JSON object.
-    pub(crate) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Result<Value, Failure> {
+        let mut result = self.to_json_without_stats();
+        if let Some(rows) = &self.stats {
+            let list = StatsList(rows);
+            result[STATS] = serde_json::to_value(list)
+                .map_err(|error| Failure::new(PARTIAL, anyhow!(error)))?;
+        }
+        Ok(result)
+    }
+
+    /// The same with nothing in the place of statistics.
+    fn to_json_without_stats(&self) -> Value {
         if let Some(forecast) = &self.forecast {
             let mut result = forecast.to_json(self);
             if let Some(object) = result.as_object_mut() {
@@ -133,15 +212,7 @@ impl Outcome {
             "steps_dumped": c.n_steps_active,
             "operators_seen": c.n_operators_seen,
             "operators_dumped": c.n_operators_written,
-            "records": {
-                "offered": c.n_offered,
-                "selected": c.n_selected,
-                "written": c.n_written,
-                "whole": c.n_whole,
-                "dropped": c.n_dropped,
-                "dropped_by": policy::reasons_json(c),
-                "failed": c.n_failed,
-            },
+            "records": records_json(c),
             "operators_skipped": c.n_operators_skipped,
             "ended_by_failure": self.summary.is_ended_by_failure,
             "files": c.n_files,
@@ -151,7 +222,11 @@ impl Outcome {
             "bytes_written": c.n_bytes_written,
             "seconds": self.time.as_secs_f64(),
             "seconds_per_step_without_dump": self.baseline.map(|time| time.as_secs_f64()),
-            "first_non_finite": self.summary.first_non_finite.as_ref().map(non_finite_json),
+            "first_non_finite": self.summary.first_non_finite.as_ref().map(FirstNonFinite::to_finding),
+            "deliberate_infinities": {
+                "operators": self.summary.deliberate_infinities.n_operators,
+                "first": self.summary.deliberate_infinities.first.as_ref().map(FirstNonFinite::to_finding),
+            },
             "dump_dirs": self.dump_dirs,
         });
         if let Some(object) = result.as_object_mut() {
@@ -165,8 +240,8 @@ impl Outcome {
                 object.insert("left_out".into(), refused.collect());
                 object.insert("refused".into(), c.n_refused.into());
             }
-            if let Some(rows) = &self.stats {
-                object.insert("stats".into(), rows.iter().map(stats_json).collect());
+            if self.stats.is_some() {
+                object.insert(STATS.into(), Value::Null);
             }
             if let Some(ranges) = &self.ranges {
                 object.insert("ranges".into(), ranges.to_json());
@@ -180,11 +255,24 @@ impl Outcome {
                 });
                 object.insert("left_overs".into(), left_overs);
             }
-            object.extend(self.finding_json());
+            object.extend(self.finding_json().into_iter().chain(self.failure_json()));
             object.extend(self.ring_json());
         }
         result
     }
+}
+
+/// How many tensors there were, and what became of them.
+fn records_json(c: &Counters) -> Value {
+    json!({
+        "offered": c.n_offered,
+        "selected": c.n_selected,
+        "written": c.n_written,
+        "whole": c.n_whole,
+        "dropped": c.n_dropped,
+        "dropped_by": policy::reasons_json(c),
+        "failed": c.n_failed,
+    })
 }
 
 fn times(outcome: &Outcome) -> String {
@@ -201,64 +289,129 @@ fn times(outcome: &Outcome) -> String {
     )
 }
 
+/// That no tensor with NaN or an infinity was found, in what was looked at.
+fn none_found(outcome: &Outcome) -> String {
+    let c = &outcome.summary.counters;
+    if c.n_written + c.n_refused == 0 {
+        "not looked for, as no tensor was kept".to_owned()
+    } else if c.n_dropped + c.n_failed > 0 {
+        "none in the tensors that were kept".to_owned()
+    } else {
+        "none".to_owned()
+    }
+}
+
 fn non_finite(first: &FirstNonFinite) -> String {
     let FirstNonFinite {
         step,
+        graph,
         op_type,
         op_name,
         side,
         index,
+        element,
         counts,
+        origin,
         ..
     } = first;
-    let slot = format!("{}.{index}", side.name());
-    format!(
-        "{op_type} `{op_name}` {slot}, step {step}: {} NaN, {} +Inf, {} -Inf",
+    let mut text = format!("{op_type} `{op_name}` {}.{index}", side.name());
+    if let Some(element) = element {
+        text += &format!("[{element}] = {}", first.to_finding().value);
+    }
+    text += &format!(", step {step}");
+    if !graph.is_empty() {
+        text += &format!(", graph `{graph}`");
+    }
+    text += &format!(
+        ": {} NaN, {} +Inf, {} -Inf",
         counts.n_nan, counts.n_pos_inf, counts.n_neg_inf
-    )
+    );
+    for (what, place) in [
+        ("in", &first.call_site.module),
+        ("at", &first.call_site.source),
+    ] {
+        if !place.is_empty() {
+            text += &format!(", {what} {place}");
+        }
+    }
+    text + match origin {
+        NonFiniteOrigin::Computed => "",
+        NonFiniteOrigin::Given => "; an input or a constant that it reads has it",
+        NonFiniteOrigin::Constant => "; it is a constant, or the operator fills it in",
+        NonFiniteOrigin::Unknown => {
+            "; whether it was computed here cannot be said of what is dumped"
+        }
+    }
 }
 
-fn non_finite_json(first: &FirstNonFinite) -> Value {
-    json!({
-        "step": first.step,
-        "task_id": first.task_id,
-        "op_type": first.op_type,
-        "op_name": first.op_name,
-        "slot": format!("{}.{}", first.side.name(), first.index),
-        "nan": first.counts.n_nan,
-        "pos_inf": first.counts.n_pos_inf,
-        "neg_inf": first.counts.n_neg_inf,
-    })
+fn deliberate(found: &DeliberateInfinities) -> String {
+    let n = format::count(found.n_operators, "operator");
+    let first = found.first.as_ref().map(|first| {
+        let FirstNonFinite {
+            op_type,
+            op_name,
+            step,
+            ..
+        } = first;
+        format!(", first {op_type} `{op_name}`, step {step}")
+    });
+    format!("in {n} as masks or constants{}", first.unwrap_or_default())
 }
 
-fn stats_table(rows: &[StatsRow]) -> String {
-    let header = [
+/// Prints the table of statistics in pieces: however many rows there are, few of them are in memory.
+fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), Failure> {
+    const HEADER: [&str; 13] = [
         "step", "task", "type", "operator", "slot", "dtype", "shape", "min", "max", "mean", "l2",
         "nan", "inf",
     ];
-    let right = ["step", "task", "min", "max", "mean", "l2", "nan", "inf"];
-    let rows = rows.iter().map(|row| {
-        let mut cells = vec![
-            row.step.to_string(),
-            row.operator.task_id.to_string(),
-            row.operator.op_type.clone(),
-            row.operator.op_name.clone(),
-            format!("{}.{}", row.side.name(), row.index),
-            row.dtype.to_string(),
-            format::shape(row.shape.dims()),
-        ];
-        match &row.stats {
-            Some(s) => {
-                let floats = [s.min, s.max, s.mean, s.l2];
-                cells.extend(floats.map(|value| Element::Float(value).to_string()));
-                cells.push(s.n_nan.to_string());
-                cells.push((s.n_pos_inf + s.n_neg_inf).to_string());
-            }
-            None => cells.extend(std::iter::repeat_n("-".to_owned(), 6)),
+    const RIGHT: [&str; 8] = ["step", "task", "min", "max", "mean", "l2", "nan", "inf"];
+    let mut table = format::TableInPieces::new(&HEADER, &RIGHT);
+    in_pieces(rows, |piece| {
+        table.widen(piece);
+        Ok(())
+    })?;
+    in_pieces(rows, |piece| Ok(writeln!(out, "{}", table.piece(piece))?))?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// Calls a function with the cells of some rows after the other; once if there are none.
+fn in_pieces(
+    rows: &StatsRows,
+    mut each: impl FnMut(Vec<Vec<String>>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let unreadable = |error: SinkError| Failure::new(PARTIAL, anyhow!(error));
+    let mut rows = rows.iter().map_err(unreadable)?.peekable();
+    loop {
+        let piece = rows.by_ref().take(N_ROWS_AT_ONCE);
+        let piece = piece.map(|row| row.map(|row| cells(&row)));
+        each(piece.collect::<Result<_, _>>().map_err(unreadable)?)?;
+        if rows.peek().is_none() {
+            return Ok(());
         }
-        cells
-    });
-    format::table(&header, &right, rows.collect()).trim_fmt()
+    }
+}
+
+fn cells(row: &StatsRow) -> Vec<String> {
+    let mut cells = vec![
+        row.step.to_string(),
+        row.operator.task_id.to_string(),
+        row.operator.op_type.clone(),
+        row.operator.op_name.clone(),
+        format!("{}.{}", row.side.name(), row.index),
+        row.dtype.to_string(),
+        format::shape(row.shape.dims()),
+    ];
+    match &row.stats {
+        Some(s) => {
+            let floats = [s.min, s.max, s.mean, s.l2];
+            cells.extend(floats.map(|value| Element::Float(value).to_string()));
+            cells.push(s.n_nan.to_string());
+            cells.push((s.n_pos_inf + s.n_neg_inf).to_string());
+        }
+        None => cells.extend(std::iter::repeat_n("-".to_owned(), 6)),
+    }
+    cells
 }
 
 fn stats_json(row: &StatsRow) -> Value {

@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use opscope_capture::sink::{
-    AclSink, Content, MindSporeOptions, MindSporeSink, RangeSink, Sink, StatsSink,
+    AclSink, Content, MindSporeOptions, MindSporeSink, NoSink, RangeSink, Sink, StatsSink,
 };
-use opscope_capture::{ModelSelection, OperatorSelection, Plan, Purpose, Steps, TensorRules};
+use opscope_capture::{
+    KernelSelection, ModelSelection, OperatorSelection, Plan, Purpose, Steps, TensorRules,
+};
 use opscope_config::dialect::{Dialect, acl, detect, mindspore};
 use opscope_config::{Environment, Issue, Severity};
 use opscope_store::StoreError;
@@ -17,9 +19,11 @@ use opscope_store::tree::acl::OVERWRITES_FILE;
 
 use super::RunArguments;
 use super::dry_run::DryRun;
+use super::environment::{self, FailureDump};
 use super::mindspore::{Dump, check_file_name, configuration_of_environment};
 use super::quantising;
 use super::range::{NarrowFloat, Ranges};
+use crate::console::tell;
 use crate::exit::{Failure, USAGE};
 
 /// How many seconds after now are tried as names of a dump's directory.
@@ -40,6 +44,8 @@ pub(crate) struct Request {
     mindspore: Option<MindSporeOptions>,
     /// The file that says so, if there is one.
     pub(super) configuration: Option<PathBuf>,
+    /// What the environment asks for of operators that fail, where the rest is about something else.
+    failures: Option<acl::AclDump>,
 }
 
 /// What a configuration asks for.
@@ -92,15 +98,24 @@ pub(crate) struct Sinks {
     /// Counts what would be written, if nothing is.
     pub(super) dry_run: Option<DryRun>,
     ranges: Option<Arc<RangeSink>>,
+    /// Where a failing step goes that nothing else keeps.
+    pub(super) failures: Option<FailureDump>,
 }
 
 impl Request {
     /// Reads the configuration, or takes the options' word.
     pub(crate) fn new(arguments: &RunArguments) -> Result<Request, Failure> {
+        let env = crate::commands::environment()?;
         let nothing = Request::nothing(arguments);
         let has_other = arguments.out.is_some() || arguments.stats || !arguments.narrow.is_empty();
         let of_environment = configuration_of_environment().filter(|_| !has_other);
         let Some(path) = arguments.config.as_ref().or(of_environment.as_ref()) else {
+            if !has_other && acl::from_environment(&env).is_some() {
+                let followed = environment::follow(None, &env);
+                arguments.ring.prepare(true)?;
+                arguments.compress.apply(None)?;
+                return Ok(Request::of(Configured::Acl(followed.dump), arguments));
+            }
             if !has_other {
                 let message = "nothing to do: no configuration and no place to dump to";
                 let hint = "give `--out DIR`, `--config FILE`, `--stats` or `--as DTYPE`";
@@ -112,13 +127,21 @@ impl Request {
             return Ok(Request {
                 plan: quantising::apply(arguments.quant_dumpable, Plan::everything()),
                 has_single_operators: true,
-                places: arguments.out.iter().cloned().collect(),
+                places: arguments.out.iter().map(|out| env.expanded(out)).collect(),
+                failures: environment::follow(None, &env).dump,
                 ..nothing
             });
         };
         arguments.volume.check(true)?;
         arguments.ring.prepare(true)?;
-        let mut configured = read(path, arguments)?;
+        let configured = read(path, arguments)?;
+        let (mut configured, failures) = match configured {
+            Configured::Acl(dump) => {
+                let followed = environment::follow(dump, &env);
+                (Configured::Acl(followed.dump), followed.beside)
+            }
+            other => (other, environment::follow(None, &env).dump),
+        };
         match &mut configured {
             Configured::Acl(_) => arguments.compress.apply(None)?,
             Configured::MindSpore(Some(dump)) => {
@@ -133,8 +156,20 @@ impl Request {
         };
         Ok(Request {
             configuration,
+            failures,
             ..Request::of(configured, arguments)
         })
+    }
+
+    /// The same for a model: what is about operators outside models alone keeps nothing of it, and opens
+    /// no directory.
+    pub(super) fn for_models(self) -> Request {
+        let is_about_models = !self.has_single_operators || !self.is_nothing();
+        let places = self.places;
+        Request {
+            places: places.into_iter().filter(|_| is_about_models).collect(),
+            ..self
+        }
     }
 
     /// What a configuration asks for that was read elsewhere.
@@ -183,6 +218,7 @@ impl Request {
             places: Vec::new(),
             mindspore: None,
             configuration: None,
+            failures: None,
         }
     }
 
@@ -263,6 +299,20 @@ impl Request {
         Request { plan, ..self }
     }
 
+    /// What makes a selected operator worth keeping.
+    pub(crate) fn purpose(&self) -> Purpose {
+        self.plan.purpose
+    }
+
+    /// Whether operators are chosen by marks.
+    pub(super) fn is_marking(&self) -> bool {
+        let kernels = match &self.plan.models {
+            ModelSelection::Every(operators) => operators.kernels.as_ref(),
+            ModelSelection::None | ModelSelection::Named(_) => None,
+        };
+        kernels == Some(&KernelSelection::Marked)
+    }
+
     /// Whether nothing will be kept whatever runs.
     pub(crate) fn is_nothing(&self) -> bool {
         self.plan.models == ModelSelection::None
@@ -286,7 +336,8 @@ impl Request {
                 .map_err(|error| Failure::new(USAGE, error))?
                 .with_tensors_where(self.tensors.clone());
             let target = Target::MindSpore(Arc::new(sink));
-            return Ok(Sinks::new(target, creator, arguments, &[]));
+            let sinks = Sinks::new(target, creator, arguments, &[]);
+            return Ok(self.with_failures(sinks, arguments));
         }
         let mut creator = Arc::new(Creator::new(modes));
         let target = match &self.places[..] {
@@ -302,7 +353,14 @@ impl Request {
                 Target::Acl(Arc::new(sink))
             }
         };
-        Ok(Sinks::new(target, creator, arguments, &arguments.narrow))
+        let sinks = Sinks::new(target, creator, arguments, &arguments.narrow);
+        Ok(self.with_failures(sinks, arguments))
+    }
+
+    fn with_failures(&self, sinks: Sinks, arguments: &RunArguments) -> Sinks {
+        let wanted = self.failures.as_ref().filter(|_| !arguments.volume.dry_run);
+        let failures = wanted.and_then(|dump| FailureDump::new(dump, arguments.modes.modes()));
+        Sinks { failures, ..sinks }
     }
 
     /// A sink at the first place that is usable. Where files may never come, no directory is made for
@@ -359,9 +417,7 @@ impl Sinks {
                 Target::MindSpore(sink) => sink.tree().rank_dir(),
                 Target::Stats(_) | Target::Nothing => PathBuf::from("."),
             };
-            let next = next
-                .clone()
-                .unwrap_or_else(|| Arc::new(StatsSink::default()));
+            let next = next.clone().unwrap_or_else(|| Arc::new(NoSink));
             DryRun::new(creator.clone(), next, place)
         });
         let next = match &dry_run {
@@ -374,6 +430,7 @@ impl Sinks {
             creator,
             dry_run,
             ranges,
+            failures: None,
         }
     }
 
@@ -392,7 +449,7 @@ impl Sinks {
             (None, Target::Acl(sink)) => sink.clone(),
             (None, Target::MindSpore(sink)) => sink.clone(),
             (None, Target::Stats(sink)) => sink.clone(),
-            (None, Target::Nothing) => Arc::new(StatsSink::default()),
+            (None, Target::Nothing) => Arc::new(NoSink),
         }
     }
 
@@ -477,7 +534,10 @@ fn interpret(
         ..crate::commands::environment()?
     };
     if is_mindspore || detect(text) == Dialect::MindSpore {
-        let target = arguments.target.unwrap_or_default().into();
+        let target = match arguments.target {
+            Some(target) => target.into(),
+            None => mindspore::default_target(&env),
+        };
         let config = mindspore::load(text, target, &env).map_err(refused)?;
         tell(path, &source.placed(config.issues.clone()));
         let time = times().next().unwrap_or_default();
@@ -508,10 +568,9 @@ pub(super) fn refused(path: &Path, issues: &[Issue]) -> Failure {
     Failure::message(USAGE, message)
 }
 
-#[expect(clippy::print_stderr, reason = "issues go to standard error")]
 fn tell(path: &Path, issues: &[Issue]) {
     for issue in issues {
-        eprintln!("{}:{issue}", path.display());
+        tell!("{}:{issue}", path.display());
     }
 }
 

@@ -19,11 +19,16 @@ use super::Outcome;
 use super::findings::cause_names;
 use super::request::Target;
 use crate::arguments::{Ranges, step_ranges};
+use crate::console::{line, tell};
 use crate::exit::{Failure, PARTIAL, USAGE};
 use crate::format;
+use crate::signals::UnusedSignal;
 
 /// Most triggers that the table names.
 const N_TRIGGERS_SHOWN: usize = 10;
+
+/// Most steps of a run that are looked through for one that is chosen.
+const N_STEPS_CHECKED: u64 = 1 << 20;
 
 /// Which steps to dump, and for how long.
 #[derive(clap::Args)]
@@ -79,7 +84,7 @@ impl TriggerWord {
 }
 
 impl RingArguments {
-    /// Looks whether there will be anything to remove. From here on the signal does not end the process.
+    /// Looks whether there will be anything to remove.
     pub(super) fn prepare(&self, has_files: bool) -> Result<(), Failure> {
         if self.keep_last.is_none() {
             return Ok(());
@@ -88,7 +93,7 @@ impl RingArguments {
             let message = "`--keep-last` needs a dump to keep steps of";
             return Err(Failure::message(USAGE, message).with_hint("give `--out` or `--config`"));
         }
-        self.listen(Arc::default()).map(drop)
+        Ok(())
     }
 
     /// The steps that are chosen here.
@@ -101,12 +106,14 @@ impl RingArguments {
     }
 
     /// Says so if `steps`, which a choice made here is part of, leaves nothing of a run.
-    #[expect(clippy::print_stderr, reason = "warnings go to standard error")]
     pub(super) fn warn_if_none(&self, steps: &Steps, n_steps: u64) {
         let is_choice = self.every.is_some() || self.iterations.is_some();
-        if is_choice && !(0..n_steps).any(|step| steps.contains(step)) {
+        let mut first_ones = 0..n_steps.min(N_STEPS_CHECKED);
+        let may_be_later =
+            n_steps > N_STEPS_CHECKED && !steps.ranges().is_some_and(<[_]>::is_empty);
+        if is_choice && !first_ones.any(|step| steps.contains(step)) && !may_be_later {
             let n = format::count(n_steps, "step");
-            eprintln!("opscope: warning: nothing is dumped: the run has {n}, none of them chosen");
+            tell!("opscope: warning: nothing is dumped: the run has {n}, none of them chosen");
         }
     }
 
@@ -122,30 +129,37 @@ impl RingArguments {
     }
 
     /// Lets the signal keep the last steps of `session` until the result is dropped.
-    pub(super) fn listen_for(&self, session: &Session) -> Result<Option<Listening>, Failure> {
-        session
-            .ring_flag()
-            .map_or(Ok(None), |flag| self.listen(flag))
+    pub(super) fn listen_for(&self, session: &Session) -> Result<Listening, Failure> {
+        match session.ring_flag() {
+            Some(flag) if self.trigger.contains(&TriggerWord::Signal) => self.listen(flag),
+            _ => Ok(Listening {
+                id: None,
+                _in_vain: Some(UnusedSignal::watch()),
+            }),
+        }
     }
 
-    fn listen(&self, flag: Arc<AtomicBool>) -> Result<Option<Listening>, Failure> {
-        if !self.trigger.contains(&TriggerWord::Signal) {
-            return Ok(None);
-        }
+    fn listen(&self, flag: Arc<AtomicBool>) -> Result<Listening, Failure> {
         let id = signal_hook::flag::register(SIGUSR2, flag).map_err(|error| {
             Failure::new(PARTIAL, anyhow!(error).context("cannot listen for SIGUSR2"))
         })?;
-        Ok(Some(Listening(id)))
+        Ok(Listening {
+            id: Some(id),
+            _in_vain: None,
+        })
     }
 }
 
-/// A flag that a signal sets.
-pub(super) struct Listening(SigId);
+/// What the signal does meanwhile: it sets a flag, or brings a word about it at the end.
+pub(super) struct Listening {
+    id: Option<SigId>,
+    _in_vain: Option<UnusedSignal>,
+}
 
 impl Drop for Listening {
     /// The signal goes on being ignored.
     fn drop(&mut self) {
-        signal_hook::low_level::unregister(self.0);
+        self.id.map(signal_hook::low_level::unregister);
     }
 }
 
@@ -179,18 +193,18 @@ impl Outcome {
             [] => "none".to_owned(),
             ranges => ranges.join(", "),
         };
-        writeln!(out, "steps kept        {ranges}")?;
+        line!(out, "steps kept        {ranges}")?;
         for triggered in report.triggers.iter().take(N_TRIGGERS_SHOWN) {
-            writeln!(out, "trigger           {}", trigger_text(triggered))?;
+            line!(out, "trigger           {}", trigger_text(triggered))?;
         }
         let n_shown = report.triggers.len().min(N_TRIGGERS_SHOWN) as u64;
         match report.n_triggers.saturating_sub(n_shown) {
             0 if n_shown == 0 => writeln!(out, "trigger           none")?,
             0 => {}
-            n_more => writeln!(out, "trigger           {n_more} more")?,
+            n_more => line!(out, "trigger           {n_more} more")?,
         }
         let c = &self.summary.counters;
-        writeln!(
+        line!(
             out,
             "removed           {}: {} in {}",
             format::count(report.n_steps_removed, "step"),
@@ -199,7 +213,7 @@ impl Outcome {
         )?;
         if report.n_files_left > 0 {
             let n = format::count(report.n_files_left, "file");
-            writeln!(
+            line!(
                 out,
                 "not removed       {n} that somebody has changed or removed"
             )?;

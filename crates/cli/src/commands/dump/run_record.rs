@@ -17,6 +17,7 @@ use opscope_tensor::digest::{hex, xxh3_128};
 
 use super::request::Target;
 use super::{Outcome, Request, RunArguments, Sinks};
+use crate::console::tell;
 use crate::engine::EngineInUse;
 use crate::exit::{Failure, INTERRUPTED, PARTIAL, chain};
 use crate::format;
@@ -210,27 +211,22 @@ fn configuration(path: &Path) -> ConfigurationFile {
     }
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "what was done on the side goes to standard error"
-)]
 fn tell(left_overs: LeftOvers) {
     if left_overs.n_files > 0 {
-        eprintln!(
+        tell!(
             "opscope: removed {} ({}) that killed runs had left unfinished",
             format::count(left_overs.n_files, "file"),
             format::bytes(left_overs.n_bytes)
         );
     }
     if left_overs.n_kept > 0 {
-        eprintln!(
+        tell!(
             "opscope: left {} alone that a process on another machine, or in another container, had begun",
             format::count(left_overs.n_kept, "unfinished file"),
         );
     }
 }
 
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 fn warn(error: &StoreError) {
-    eprintln!("opscope: warning: {}", chain(error));
+    tell!("opscope: warning: {}", chain(error));
 }

@@ -7,6 +7,7 @@ use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::ModelId;
 
+use crate::console::tell;
 use crate::exit::{Failure, USAGE};
 
 /// How much is written.
@@ -119,7 +120,6 @@ impl VolumeArguments {
 
 /// Says which rules name what the plan does not select, or the model lacks. Of operators that run on
 /// their own a rule may well mean the others.
-#[expect(clippy::print_stderr, reason = "warnings go to standard error")]
 pub(super) fn warn_unused(
     rules: &TensorRules,
     selected: &Selected,
@@ -130,6 +130,6 @@ pub(super) fn warn_unused(
         return;
     }
     for rule in rules.unused(selected, model.operators()) {
-        eprintln!("opscope: warning: `--tensors {rule}` matches nothing that is selected");
+        tell!("opscope: warning: `--tensors {rule}` matches nothing that is selected");
     }
 }

@@ -1,6 +1,6 @@
 //! What replaying tells.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use opscope_analysis::compare::replay::{Blame, Replayed};
@@ -10,6 +10,7 @@ use opscope_store::atomic_file::{Creator, Modes};
 use serde_json::{Value, json};
 
 use super::Refused;
+use crate::console::{self, tell};
 use crate::exit::{Failure, PARTIAL};
 use crate::format;
 
@@ -22,7 +23,7 @@ pub(super) fn print(
     refused: &[Refused],
     has_golden: bool,
 ) -> Result<(), Failure> {
-    let mut out = stdout().lock();
+    let mut out = console::out();
     match replayed {
         [] => {}
         [only] => writeln!(out, "{}", of_one(only))?,
@@ -32,15 +33,11 @@ pub(super) fn print(
     Ok(())
 }
 
-#[expect(
-    clippy::print_stderr,
-    reason = "what could not be done goes to standard error"
-)]
 fn tell(refused: &[Refused]) {
     for one in refused {
         let (op_type, place) = (&one.operator.op_type, place(&one.operator));
         let (name, text) = (&one.operator.op_name, &one.refusal.text);
-        eprintln!("opscope: `{name}` ({op_type}{place}) cannot be run again: {text}");
+        tell!("opscope: `{name}` ({op_type}{place}) cannot be run again: {text}");
     }
 }
 
@@ -64,11 +61,22 @@ fn of_one(one: &Replayed) -> String {
         op_type, op_name, ..
     } = &one.operator;
     let mut lines = vec![
-        format!("{}: {}", verdict_word(one.level), sentence(one)),
-        format!("`{op_name}` ({op_type}{})", place(&one.operator)),
+        console::shown(format_args!(
+            "{}: {}",
+            verdict_word(one.level),
+            sentence(one)
+        )),
+        console::shown(format_args!(
+            "`{op_name}` ({op_type}{})",
+            place(&one.operator)
+        )),
         table.to_string(),
     ];
-    lines.extend(one.notes.iter().map(|note| format!("note: {note}")));
+    lines.extend(
+        one.notes
+            .iter()
+            .map(|note| console::shown(format_args!("note: {note}"))),
+    );
     lines.join("\n")
 }
 

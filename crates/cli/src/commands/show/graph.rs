@@ -1,16 +1,25 @@
 //! Graphs and statistics that lie beside the tensors of a dump.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use opscope_analysis::graph::{Beside, type_text};
+use opscope_store::file_format::ms_graph_pb;
+use opscope_store::file_format::number_text::general;
 use opscope_store::file_format::statistic_csv::Table;
-use opscope_store::record::graph::{Graph, GraphNode, Input, Literal, ValueType};
+use opscope_store::record::graph::{
+    Attribute, AttributeGroup, Graph, GraphNode, Input, Literal, ValueType,
+};
 use serde_json::{Value, json};
 
 use super::print_json;
+use crate::console::{self, line, tell};
 use crate::exit::{Failure, PARTIAL};
 use crate::format;
+
+/// What a constant tensor is called where nothing of it is said.
+const A_CONSTANT: &str = "a constant";
+const TENSOR: &str = "Tensor";
 
 pub(super) fn show(path: &Path, beside: &Beside, is_json: bool) -> Result<(), Failure> {
     match (beside, is_json) {
@@ -28,15 +37,15 @@ pub(super) fn show(path: &Path, beside: &Beside, is_json: bool) -> Result<(), Fa
 }
 
 fn print_graph(graph: &Graph) -> Result<(), Failure> {
-    let mut out = stdout().lock();
-    writeln!(out, "graph     {} (number {})", graph.name, graph.id)?;
+    let mut out = console::out();
+    line!(out, "graph     {} (number {})", graph.name, graph.id)?;
     for parameter in &graph.parameters {
         let kind = if parameter.is_weight {
             "weight"
         } else {
             "input"
         };
-        writeln!(
+        line!(
             out,
             "{kind:<9} {}  {}",
             parameter.name,
@@ -44,17 +53,18 @@ fn print_graph(graph: &Graph) -> Result<(), Failure> {
         )?;
     }
     for node in &graph.nodes {
-        writeln!(out, "\n{}  {}", node.op_type, node.full_name)?;
+        writeln!(out)?;
+        line!(out, "{}  {}", node.op_type, node.full_name)?;
         for (i, input) in node.inputs.iter().enumerate() {
             let value = graph.type_of(input).unwrap_or_default();
             let name = input_text(graph, input);
-            writeln!(out, "  input.{i}   {}  from {name}", type_text(&value))?;
+            line!(out, "  input.{i}   {}  from {name}", type_text(&value))?;
         }
         for (i, output) in outputs(&node.output).iter().enumerate() {
-            writeln!(out, "  output.{i}  {}", type_text(output))?;
+            line!(out, "  output.{i}  {}", type_text(output))?;
         }
         for line in node.source.iter().flat_map(|source| &source.lines) {
-            writeln!(out, "  source    {line}")?;
+            line!(out, "  source    {line}")?;
         }
     }
     let (nodes, parameters) = (graph.nodes.len() as u64, graph.parameters.len() as u64);
@@ -96,20 +106,27 @@ fn literal_text(value: &Literal) -> String {
     match value {
         Literal::Bool(value) => value.to_string(),
         Literal::Int(_, value) => value.to_string(),
-        Literal::Float(_, value) => value.to_string(),
+        Literal::Float(_, value) => general(*value),
         Literal::Text(text) | Literal::Name(text) | Literal::Monad(text) => text.clone(),
         Literal::Tuple(values) => format!("({})", list(values)),
         Literal::List(values) => format!("[{}]", list(values)),
-        Literal::Tensor(_, elements) if elements.is_empty() => "a constant".to_owned(),
+        Literal::Tensor(_, elements) if elements.is_empty() => A_CONSTANT.to_owned(),
         Literal::Tensor(_, elements) => format!("constant {}", elements.trim()),
     }
 }
 
 fn graph_json(path: &Path, graph: &Graph) -> Value {
+    // The message has no place for some of it.
+    let is_text = path
+        .extension()
+        .is_none_or(|end| end != ms_graph_pb::EXTENSION);
     let parameters = graph.parameters.iter().map(|parameter| {
         let mut object = type_json(&parameter.value);
         object["name"] = parameter.name.clone().into();
-        object["is_weight"] = parameter.is_weight.into();
+        object["is_weight"] = match is_text {
+            true => parameter.is_weight.into(),
+            false => Value::Null,
+        };
         object
     });
     json!({
@@ -117,15 +134,28 @@ fn graph_json(path: &Path, graph: &Graph) -> Value {
         "name": graph.name,
         "graph_id": graph.id,
         "parameters": parameters.collect::<Vec<_>>(),
-        "operators": graph.nodes.iter().map(|node| node_json(graph, node)).collect::<Vec<_>>(),
+        "operators": graph.nodes.iter().map(|node| node_json(graph, node, is_text)).collect::<Vec<_>>(),
         "outputs": graph.outputs.iter().map(|o| graph.input_name(o)).collect::<Vec<_>>(),
     })
 }
 
-fn node_json(graph: &Graph, node: &GraphNode) -> Value {
+fn node_json(graph: &Graph, node: &GraphNode, is_text: bool) -> Value {
     let inputs = node.inputs.iter().map(|input| {
-        let mut object = type_json(&graph.type_of(input).unwrap_or_default());
-        object["from"] = input_text(graph, input).into();
+        let constant = match input {
+            Input::Constant(index) => graph.constants.get(*index).map(|constant| &constant.value),
+            _ => None,
+        };
+        let tensor = constant.filter(|value| matches!(value, Literal::Tensor(..)));
+        // Of a constant tensor only the text says more than that it is one, so that goes into a place of its own.
+        let mut object = match tensor {
+            Some(_) => json!({"type": TENSOR, "from": A_CONSTANT}),
+            None => {
+                let mut object = type_json(&graph.type_of(input).unwrap_or_default());
+                object["from"] = input_text(graph, input).into();
+                object
+            }
+        };
+        object["constant"] = tensor.map_or(Value::Null, constant_json);
         object["kind"] = match input {
             Input::Node(_) => "operator",
             Input::Parameter(_) => "parameter",
@@ -135,16 +165,11 @@ fn node_json(graph: &Graph, node: &GraphNode) -> Value {
         .into();
         object
     });
-    let attributes: serde_json::Map<_, _> = node
-        .attributes
-        .iter()
-        .map(|attribute| {
-            (
-                attribute.name.clone(),
-                literal_text(&attribute.value).into(),
-            )
-        })
-        .collect();
+    let attributes = |group| -> serde_json::Map<String, Value> {
+        let of_group = node.attributes.iter().filter(|a| a.group == group);
+        let pair = |a: &Attribute| (a.name.clone(), literal_text(&a.value).into());
+        of_group.map(pair).collect()
+    };
     let source = node.source.iter().flat_map(|source| &source.lines);
     json!({
         "op_type": node.op_type,
@@ -152,14 +177,30 @@ fn node_json(graph: &Graph, node: &GraphNode) -> Value {
         "scope": node.scope(),
         "inputs": inputs.collect::<Vec<_>>(),
         "outputs": outputs(&node.output).iter().map(type_json).collect::<Vec<_>>(),
-        "is_kernel": node.kernel.is_some(),
-        "attributes": attributes,
+        "is_kernel": node.is_kernel(),
+        "attributes": attributes(AttributeGroup::Operator),
+        "node_attributes": is_text.then(|| attributes(AttributeGroup::Node)),
+        "origin_attributes": is_text.then(|| attributes(AttributeGroup::Origin)),
         "source": source.collect::<Vec<_>>(),
     })
 }
 
+/// What the text says of a constant tensor; the message says nothing.
+fn constant_json(value: &Literal) -> Value {
+    match value {
+        Literal::Tensor(Some(tensor), elements) => {
+            let elements = (!elements.is_empty()).then(|| elements.trim());
+            json!({"dtype": tensor.dtype.name(), "shape": tensor.shape, "elements": elements})
+        }
+        _ => Value::Null,
+    }
+}
+
 fn type_json(value: &ValueType) -> Value {
     match value.tensor() {
+        Some(tensor) if tensor.is_of_any_rank() => {
+            json!({"dtype": tensor.dtype.name(), "shape": null})
+        }
         Some(tensor) => json!({"dtype": tensor.dtype.name(), "shape": tensor.shape}),
         None => json!({"type": type_text(value)}),
     }
@@ -184,7 +225,7 @@ fn print_table(path: &Path, table: &Table) -> Result<(), Failure> {
     let rows = rows.collect();
     let mut right = header[5..].to_vec();
     right.retain(|column| !matches!(*column, "MD5" | "SHA1"));
-    let mut out = stdout().lock();
+    let mut out = console::out();
     writeln!(out, "{}", format::table(&header, &right, rows).trim_fmt())?;
     let n = format::count(table.rows.len() as u64, "row");
     writeln!(out, "\n{n}")?;
@@ -192,10 +233,9 @@ fn print_table(path: &Path, table: &Table) -> Result<(), Failure> {
     Ok(())
 }
 
-#[expect(clippy::print_stderr, reason = "damage goes to standard error")]
 fn print_damage(path: &Path, table: &Table) {
     for error in &table.errors {
-        eprintln!("opscope: `{}`: {error}", path.display());
+        tell!("opscope: `{}`: {error}", path.display());
     }
 }
 

@@ -118,6 +118,7 @@ pub(super) fn overview_json(path: &Path, overview: &Overview) -> Value {
         "overflow_record_files": overview.n_record_files,
         "bytes": overview.n_bytes,
         "directories": overview.dirs,
+        "passed_over": crate::passed_over::to_json(&overview.passed_over),
         "operators": overview.operators.iter().map(operator).collect::<Vec<_>>(),
         "errors": overview.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
     })

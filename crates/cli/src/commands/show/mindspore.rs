@@ -1,6 +1,6 @@
 //! What MindSpore dumped.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use opscope_analysis::mindspore::{MindSporeOverview, RecordOverview, TensorOverview};
@@ -9,9 +9,12 @@ use opscope_store::run_file::FoundRun;
 use opscope_store::tree::mindspore::TensorFileName;
 use serde_json::{Value, json};
 
-use super::{print_errors, print_json, runs, tensor_json, time, verdict};
+use super::{
+    print_errors, print_json, print_record_files, runs, statistics, tensor_json, time, verdict,
+};
+use crate::console::{self, line};
 use crate::exit::{Failure, chain};
-use crate::format;
+use crate::{format, passed_over};
 
 pub(super) fn show(
     path: &Path,
@@ -21,15 +24,25 @@ pub(super) fn show(
 ) -> Result<(), Failure> {
     if is_json {
         let mut result = overview_json(path, overview);
+        if !overview.tables.is_empty() {
+            result["runtime_statistics"] = statistics::to_json(&overview.tables);
+        }
         result["runs"] = runs::to_json(runs);
         print_json(&result)?;
     } else {
         print_errors(&overview.errors);
         print_overview(overview)?;
-        runs::print(&mut stdout().lock(), runs)?;
+        if !overview.tables.is_empty() {
+            writeln!(console::out())?;
+            statistics::print(&overview.tables)?;
+        }
+        let mut out = console::out();
+        print_record_files(&mut out, overview.n_record_files)?;
+        passed_over::print(&mut out, &overview.passed_over)?;
+        runs::print(&mut out, runs)?;
     }
-    let n = overview.records.len() + overview.graphs.len();
-    verdict(path, n as u64, &overview.errors)
+    let n = overview.records.len() + overview.graphs.len() + overview.tables.len();
+    verdict(path, n as u64, &overview.errors, &overview.passed_over)
 }
 
 /// What a file's name says.
@@ -39,11 +52,11 @@ pub(super) fn print_name(out: &mut impl Write, name: &TensorFileName) -> Result<
     } else {
         "operator "
     };
-    writeln!(out, "{what} {}  ({})", name.op_name, name.op_type)?;
-    writeln!(out, "task      {}, stream {}", name.task_id, name.stream_id)?;
-    writeln!(out, "written   {}", time(name.timestamp))?;
+    line!(out, "{what} {}  ({})", name.op_name, name.op_type)?;
+    line!(out, "task      {}, stream {}", name.task_id, name.stream_id)?;
+    line!(out, "written   {}", time(name.timestamp))?;
     let dtype = name.dtype.as_deref().unwrap_or("not said");
-    writeln!(out, "layout    {}, dtype {dtype}", name.layout)?;
+    line!(out, "layout    {}, dtype {dtype}", name.layout)?;
     Ok(())
 }
 
@@ -62,7 +75,7 @@ pub(super) fn name_json(name: &TensorFileName) -> Value {
 }
 
 fn print_overview(overview: &MindSporeOverview) -> Result<(), Failure> {
-    let mut out = stdout().lock();
+    let mut out = console::out();
     let mut header = vec![
         "step", "graph", "type", "operator", "slot", "dtype", "shape", "bytes",
     ];
@@ -111,7 +124,7 @@ fn print_overview(overview: &MindSporeOverview) -> Result<(), Failure> {
     counts.push(format::count(overview.n_files, "file"));
     counts.push(format::bytes(overview.n_bytes));
     counts.push(format::count(overview.graphs.len() as u64, "graph"));
-    writeln!(out, "{}", counts.join(", "))?;
+    line!(out, "{}", counts.join(", "))?;
     Ok(())
 }
 
@@ -187,6 +200,8 @@ fn overview_json(path: &Path, overview: &MindSporeOverview) -> Value {
         "bytes": overview.n_bytes,
         "statistics_rows": overview.n_rows,
         "ranks": overview.ranks,
+        "overflow_record_files": overview.n_record_files,
+        "passed_over": passed_over::to_json(&overview.passed_over),
         "operator_executions": count(RunKind::Operator),
         "parameters": count(RunKind::Parameter),
         "constants": count(RunKind::Constant),

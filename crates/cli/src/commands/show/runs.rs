@@ -6,6 +6,7 @@ use opscope_store::file_format::run_json::{RunRecord, RunState};
 use opscope_store::run_file::{FoundRun, RunEnd};
 use serde_json::{Value, json};
 
+use crate::console::line;
 use crate::exit::Failure;
 use crate::format;
 
@@ -16,8 +17,13 @@ pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), Failu
         let end = match run.end {
             RunEnd::Ended => format!("{} {}", record.state.name(), ended(run)),
             RunEnd::AtWork => "still running".to_owned(),
-            RunEnd::CutOff => format!(
+            RunEnd::CutOff if always_ends(record) => format!(
                 "CUT OFF: process {} is gone and never wrote that it ended",
+                record.process.pid
+            ),
+            RunEnd::CutOff => format!(
+                "without an end: process {} is gone; it was killed, or it ended without switching the \
+                 dump off",
                 record.process.pid
             ),
             RunEnd::Unknown if record.state == RunState::Running => format!(
@@ -26,23 +32,29 @@ pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), Failu
             ),
             RunEnd::Unknown => "in a state that this version does not know".to_owned(),
         };
-        writeln!(
+        line!(
             out,
             "run       began {}, {}",
             record.started,
             end.trim_end()
         )?;
         if run.end == RunEnd::Ended {
-            writeln!(out, "          {}", counts(run))?;
+            line!(out, "          {}", counts(run))?;
         }
         if let Some(engine) = engine(record) {
-            writeln!(out, "          {engine}")?;
+            line!(out, "          {engine}")?;
         }
         if let Some(error) = &record.first_error {
-            writeln!(out, "          first error: {error}")?;
+            line!(out, "          first error: {error}")?;
         }
     }
     Ok(())
+}
+
+/// Whether the run was a command of ours, which writes its end unless it is killed. Programs may end and
+/// leave that out.
+fn always_ends(record: &RunRecord) -> bool {
+    ["dump", "op"].contains(&record.command.as_str())
 }
 
 /// What ran the models; records of older versions may not say it.
@@ -72,7 +84,12 @@ fn ended(run: &FoundRun) -> &str {
 }
 
 fn counts(run: &FoundRun) -> String {
-    let n = |name: &str| run.record.counters.get(name).copied().unwrap_or(0);
+    let n = |name: &str| match run.record.counters.get(name) {
+        Some(n) => *n,
+        // Versions before this one left the sum out.
+        None if name == "n_dropped" => n_missing(run),
+        None => 0,
+    };
     let mut parts = vec![
         format::count(run.record.n_steps, "step"),
         format!("{} written", format::count(n("n_written"), "tensor")),
@@ -92,6 +109,15 @@ fn counts(run: &FoundRun) -> String {
     parts.join(", ")
 }
 
+/// Selected tensors of which nothing else is known.
+fn n_missing(run: &FoundRun) -> u64 {
+    let n = |name: &str| run.record.counters.get(name).copied().unwrap_or(0);
+    let known = ["n_written", "n_refused", "n_failed"].map(n);
+    known
+        .iter()
+        .fold(n("n_selected"), |left, n| left.saturating_sub(*n))
+}
+
 pub(super) fn to_json(runs: &[FoundRun]) -> Value {
     runs.iter()
         .map(|run| {
@@ -99,8 +125,8 @@ pub(super) fn to_json(runs: &[FoundRun]) -> Value {
                 "path": run.path,
                 "is_cut_off": match run.end {
                     RunEnd::Ended | RunEnd::AtWork => Some(false),
-                    RunEnd::CutOff => Some(true),
-                    RunEnd::Unknown => None,
+                    RunEnd::CutOff if always_ends(&run.record) => Some(true),
+                    RunEnd::CutOff | RunEnd::Unknown => None,
                 },
                 "record": run.record,
             })

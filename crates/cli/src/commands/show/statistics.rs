@@ -1,12 +1,13 @@
 //! Statistics files of AscendCL data dump.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 use std::path::Path;
 
 use opscope_analysis::statistics::OperatorStatistics;
 use opscope_store::file_format::stats_csv::Table;
 use serde_json::{Map, Value, json};
 
+use crate::console::{self, line};
 use crate::exit::Failure;
 use crate::format;
 
@@ -17,13 +18,13 @@ pub(super) fn show(path: &Path, table: &Table, is_json: bool) -> Result<(), Fail
     }
     let header: Vec<&str> = table.columns.iter().map(String::as_str).collect();
     let text = format::table(&header, &numeric(&header), table.rows.clone()).trim_fmt();
-    writeln!(stdout(), "{text}")?;
+    writeln!(console::out(), "{text}")?;
     Ok(())
 }
 
 /// All files of a directory, one table for each set of columns.
 pub(super) fn print(all: &[OperatorStatistics]) -> Result<(), Failure> {
-    let mut out = stdout().lock();
+    let mut out = console::out();
     let mut rest = all;
     while let Some(first) = rest.first() {
         let n = rest
@@ -42,7 +43,7 @@ pub(super) fn print(all: &[OperatorStatistics]) -> Result<(), Failure> {
         rest = others;
     }
     let n = format::count(all.len() as u64, "file");
-    writeln!(out, "statistics of {n}")?;
+    line!(out, "statistics of {n}")?;
     Ok(())
 }
 
@@ -50,9 +51,9 @@ pub(super) fn to_json(all: &[OperatorStatistics]) -> Value {
     let one = |one: &OperatorStatistics| {
         json!({
             "step": one.step,
-            "task_id": one.name.task_id,
-            "op_type": one.name.op_type,
-            "op_name": one.name.op_name,
+            "task_id": one.name.as_ref().map(|name| name.task_id),
+            "op_type": one.name.as_ref().map(|name| &name.op_type),
+            "op_name": one.name.as_ref().map_or(&one.file_name, |name| &name.op_name),
             "rows": rows_json(&one.table),
         })
     };
@@ -64,13 +65,20 @@ fn rows(one: &OperatorStatistics) -> impl Iterator<Item = Vec<String>> + '_ {
         .step
         .map_or_else(|| "-".to_owned(), |step| step.to_string());
     one.table.rows.iter().map(move |cells| {
-        let name = &one.name;
-        let start = [
-            step.clone(),
-            name.task_id.to_string(),
-            name.op_type.clone(),
-            name.op_name.clone(),
-        ];
+        let start = match &one.name {
+            Some(name) => [
+                step.clone(),
+                name.task_id.to_string(),
+                name.op_type.clone(),
+                name.op_name.clone(),
+            ],
+            None => [
+                step.clone(),
+                "-".to_owned(),
+                String::new(),
+                one.file_name.clone(),
+            ],
+        };
         start.into_iter().chain(cells.iter().cloned()).collect()
     })
 }

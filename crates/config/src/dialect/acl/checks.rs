@@ -1,8 +1,10 @@
 //! Rules between settings, in the order in which the vendor's checker looks.
 
+use super::Judge;
 use super::object::{Cursor, Findings, Refused};
 use super::raw::{Entry, Excluded, List, Raw, Text};
 use super::settings::{Level, Scene, Settings};
+use crate::Issue;
 use crate::report::Reason;
 
 /// Longest blacklist.
@@ -30,13 +32,32 @@ pub(super) fn scene(
 }
 
 /// What goes not together with `dump_debug`.
+///
+/// The documents call a dump of models beside it an error. The vendor's checker accepts it, and a second
+/// one inside its library then drops the overflows of models without a word.
 pub(super) fn debug(
     raw: &Raw<'_>,
     settings: &Settings,
+    judge: Judge,
     findings: &mut Findings,
 ) -> Result<(), Refused> {
+    let debug = ("dump_debug", "on");
     let is_conflict = settings.is_debug_on && settings.is_op_switch_on;
-    conflict_with(is_conflict, &raw.op_switch, ("dump_debug", "on"), findings)
+    conflict_with(is_conflict, &raw.op_switch, debug, findings)?;
+    let list = raw.list.as_ref().filter(|list| !list.is_empty());
+    let Some(list) = list.filter(|_| settings.is_debug_on) else {
+        return Ok(());
+    };
+    let hint = Some("leave `dump_list` out".to_owned());
+    if judge == Judge::Documents {
+        let issue = list.at.conflict(None, true, debug);
+        return Err(findings.refuse(Issue { hint, ..issue }));
+    }
+    let message = "AscendCL accepts this beside `dump_debug` and then dumps no overflow of a model; its \
+                   documents call it an error, and Opscope refuses to dump with it";
+    let issue = list.at.warning(message);
+    findings.warn(Issue { hint, ..issue });
+    Ok(())
 }
 
 /// The entries of `dump_list`.

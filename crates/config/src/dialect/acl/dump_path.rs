@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
+use super::Judge;
 use super::object::{Findings, Refused, shown};
 use super::raw::{Raw, Text};
 use crate::environment::home_prefix;
 use crate::report::Reason;
-use crate::{Environment, Severity};
+use crate::{Environment, Issue, Severity};
 
 /// Longest value, in bytes.
 const BYTES_MAX: usize = 512;
@@ -19,6 +20,7 @@ const CHARACTERS: &str = "-=[];\\,./!@#$%^&*()_+{}:?";
 pub(super) fn check(
     raw: &Raw<'_>,
     env: &Environment,
+    judge: Judge,
     findings: &mut Findings,
 ) -> Result<PathBuf, Refused> {
     let expected = "a directory that exists";
@@ -46,7 +48,17 @@ pub(super) fn check(
         }
         return Ok(below_current_dir(path, env));
     }
-    existing(text, env, findings)
+    existing(text, env, judge, findings)
+}
+
+/// Tells what `$HOME` or `~` stands for where nothing of the path is checked.
+pub(super) fn note_home(raw: Option<&Text<'_>>, env: &Environment, findings: &mut Findings) {
+    if let Some(text) = raw
+        && after_address(text.value).is_none()
+        && let Some(path) = env.expand_home(text.value)
+    {
+        findings.warn(home_note(text, &path));
+    }
 }
 
 /// Where dumps of operators that fail go, the first choice first. Nothing is checked: the first place
@@ -77,6 +89,7 @@ pub(super) fn failure_places(raw: Option<&Text<'_>>, env: &Environment) -> Vec<P
 fn existing(
     text: &Text<'_>,
     env: &Environment,
+    judge: Judge,
     findings: &mut Findings,
 ) -> Result<PathBuf, Refused> {
     let value = text.value;
@@ -88,12 +101,19 @@ fn existing(
         let message = "nothing stands after the colon";
         issues.push(at.unusable(value, Reason::PathInvalid, message));
     }
-    let expanded = env.expand_home(value);
+    // The checker is on record for the two words alone, and for no path below them.
+    let is_on_record = judge == Judge::Checker && home_prefix(value) == Some("");
+    let expanded = env.expand_home(value).filter(|_| !is_on_record);
     let path = expanded.clone().unwrap_or_else(|| env.absolute(value));
     let mut refusal = |reason, message: String| {
         let mut issue = at.unusable(value, reason, message);
         if expanded.is_none() && home_prefix(value).is_some() {
-            let hint = "AscendCL takes `$HOME` and `~` literally: write the directory out";
+            let hint = if is_on_record {
+                "AscendCL takes `$HOME` and `~` literally; name a directory below them, such as \
+                 `$HOME/output`, or write the directory out"
+            } else {
+                "the variable `HOME` is not set: write the directory out"
+            };
             issue.hint = Some(hint.to_owned());
         }
         issues.push(issue);
@@ -125,7 +145,7 @@ fn existing(
     }
     match real {
         Ok(real) if is_accepted => {
-            warn(text, expanded.is_some(), findings);
+            warn(text, expanded.as_deref(), findings);
             Ok(real)
         }
         _ => Err(Refused),
@@ -133,11 +153,9 @@ fn existing(
 }
 
 /// What is accepted and surprises elsewhere.
-fn warn(text: &Text<'_>, is_expanded: bool, findings: &mut Findings) {
-    if is_expanded {
-        let message = "AscendCL takes `$HOME` and `~` literally and would look for a directory of \
-                       that name";
-        findings.warn(text.at.warning(message));
+fn warn(text: &Text<'_>, expanded: Option<&Path>, findings: &mut Findings) {
+    if let Some(path) = expanded {
+        findings.warn(home_note(text, path));
     } else if !has_allowed_characters(text.value) {
         let message = format!(
             "AscendCL accepts this path and then dumps no model, because of characters other than \
@@ -145,6 +163,14 @@ fn warn(text: &Text<'_>, is_expanded: bool, findings: &mut Findings) {
         );
         findings.warn(text.at.warning(message));
     }
+}
+
+fn home_note(text: &Text<'_>, path: &Path) -> Issue {
+    let path = shown(&path.display().to_string());
+    text.at.note(format!(
+        "this is `{path}`, as in the documents; AscendCL takes `$HOME` and `~` literally and would look \
+         for a directory of that name"
+    ))
 }
 
 /// What follows an IPv4 address and a colon, if `value` has that form.

@@ -11,34 +11,66 @@ use opscope_store::tree::acl::{FAILURE_DIR, MODEL_FILE, SINGLE_FILE};
 
 use super::object::shown;
 use super::settings::column_word;
+use super::surroundings::{asking_variable, failures_in_force};
 use super::{AclConfig, AclDump, Mode};
+use crate::Environment;
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 
-/// Says what would be dumped, of what, in which form and where to. What has no effect is among the
-/// configuration's issues.
-pub fn explain(config: &AclConfig) -> Explanation {
-    let Some(dump) = &config.dump else {
+/// Says what would be dumped in a process with these surroundings, of what, in which form and where to.
+/// What has no effect is among the configuration's issues.
+pub fn explain(config: &AclConfig, env: &Environment) -> Explanation {
+    let of_file = config.dump.as_ref();
+    let of_variable = asking_variable(env).map(|(variable, _)| variable);
+    let failures = failures_in_force(of_file, env);
+    // Only one dump of failures is in force in a process: the first that can be written.
+    let is_failures = of_file.is_none_or(|dump| matches!(dump.mode, Mode::Failures(_)));
+    let Some(dump) = of_file.filter(|_| !is_failures).or(failures.first()) else {
         return Explanation {
             summary: "Nothing is dumped.".to_owned(),
             rows: Vec::new(),
         };
     };
     let mut rows = Vec::new();
+    if let Some(variable) = of_variable.filter(|_| is_failures) {
+        rows.push((
+            "asked for by",
+            format!("`{variable}`, which goes before the file"),
+        ));
+    }
     selection(dump, &mut rows);
     left_out(&dump.plan.excluded, &mut rows);
     rows.push(("sides", sides(dump).to_owned()));
-    rows.push(("steps", steps(dump.plan.steps.ranges())));
+    if dump.mode != Mode::SingleOperators {
+        rows.push(("steps", steps(dump.plan.steps.ranges())));
+    }
     rows.push(("form", form(dump)));
     places(dump, &mut rows);
+    if let (Some(variable), Some(failures)) = (of_variable, failures.first())
+        && !is_failures
+    {
+        let text = format!("dumped too, because of `{variable}`");
+        rows.push(("operators that fail", text));
+        places(failures, &mut rows);
+    }
     Explanation {
-        summary: summary(dump.mode).to_owned(),
+        summary: summary(dump).to_owned(),
         rows,
     }
 }
 
-fn summary(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Operator => "What operators read and write is dumped.",
+fn summary(dump: &AclDump) -> &'static str {
+    if dump.plan.models == ModelSelection::None && !dump.has_single_operators {
+        return "Nothing is dumped.";
+    }
+    match dump.mode {
+        Mode::Operator => match dump.plan.sides {
+            Sides::Inputs => "What operators read is dumped.",
+            Sides::Outputs => "What operators write is dumped.",
+            Sides::Both => "What operators read and write is dumped.",
+        },
+        Mode::SingleOperators => {
+            "Operators that run outside models are dumped, and nothing of models."
+        }
         Mode::Watcher => {
             "Outputs of watched operators are dumped when they are produced, and again after other \
              operators, to show which of these overwrites them."
@@ -78,8 +110,10 @@ fn selection(dump: &AclDump, rows: &mut Vec<(&'static str, String)>) {
             }
         }
     }
-    if matches!(dump.mode, Mode::Operator) {
-        let text = if dump.has_single_operators {
+    if matches!(dump.mode, Mode::Operator | Mode::SingleOperators) {
+        let text = if dump.mode == Mode::SingleOperators {
+            "dumped"
+        } else if dump.has_single_operators {
             "dumped too"
         } else {
             "not dumped"
@@ -110,10 +144,15 @@ fn operators(purpose: Purpose, rule: &OperatorSelection, rows: &mut Vec<(&'stati
 
 fn left_out(excluded: &[Exclusion], rows: &mut Vec<(&'static str, String)>) {
     let mut whole = Vec::new();
+    let mut unnamed = Vec::new();
     for exclusion in excluded {
         let operators = match &exclusion.operators {
             OperatorKey::Name(name) => format!("operator `{}`", shown(name)),
             OperatorKey::Type(name) => format!("operators of type `{}`", shown(name)),
+            OperatorKey::UnnamedOfType(name) => {
+                unnamed.push(format!("`{}`", shown(name)));
+                continue;
+            }
         };
         let of_model = match &exclusion.model {
             Some(model) => format!(" of model `{}`", shown(model)),
@@ -132,15 +171,21 @@ fn left_out(excluded: &[Exclusion], rows: &mut Vec<(&'static str, String)>) {
     if !whole.is_empty() {
         rows.push(("left out", list(&whole)));
     }
+    if !unnamed.is_empty() {
+        let text = format!(
+            "operators of types {} that are not named here",
+            list(&unnamed)
+        );
+        rows.push(("left out", text));
+    }
 }
 
 fn sides(dump: &AclDump) -> &'static str {
     match (dump.mode, dump.plan.sides) {
-        (Mode::Overflow | Mode::Failures(_), _) | (Mode::Operator, Sides::Both) => {
-            "inputs and outputs"
-        }
-        (Mode::Watcher, _) | (Mode::Operator, Sides::Outputs) => "outputs",
-        (Mode::Operator, Sides::Inputs) => "inputs",
+        (Mode::Overflow | Mode::Failures(_), _)
+        | (Mode::Operator | Mode::SingleOperators, Sides::Both) => "inputs and outputs",
+        (Mode::Watcher, _) | (Mode::Operator | Mode::SingleOperators, Sides::Outputs) => "outputs",
+        (Mode::Operator | Mode::SingleOperators, Sides::Inputs) => "inputs",
     }
 }
 

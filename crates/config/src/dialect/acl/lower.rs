@@ -20,6 +20,20 @@ use super::{AclDump, Mode};
 /// Operators that a device never executes as such, and that leave no file for that reason: those
 /// that run other graphs, and constants.
 const NEVER_DUMPED: [&str; 4] = ["If", "Loop", "Scan", "Constant"];
+/// Operators that a device turns into places in memory, so that they leave no file unless somebody asks
+/// for them by name: under ONNX's names and under the vendor's.
+const DATA_FLOW: [&str; 10] = [
+    "Concat",
+    "ConcatD",
+    "ConcatV2",
+    "ConcatV2D",
+    "ConcatFromSequence",
+    "Split",
+    "SplitD",
+    "SplitV",
+    "SplitVD",
+    "SplitToSequence",
+];
 
 /// A dump of failing operators. Nothing is left out: what fails is worth a file whatever it is.
 pub(super) fn failures(detail: FailureDetail, places: Vec<PathBuf>) -> AclDump {
@@ -37,18 +51,11 @@ pub(super) fn failures(detail: FailureDetail, places: Vec<PathBuf>) -> AclDump {
 
 /// A dump of overflowing operators.
 ///
-/// The vendor accepts a `dump_list` beside it, and then finds no overflow.
-pub(super) fn overflow(raw: &Raw<'_>, place: PathBuf, findings: &mut Findings) -> AclDump {
+/// The vendor's checker accepts a `dump_list` beside it; no overflow of a model is found then.
+pub(super) fn overflow(raw: &Raw<'_>, place: PathBuf) -> AclDump {
     let models = match raw.list.as_ref().filter(|list| !list.is_empty()) {
         None => ModelSelection::Every(OperatorSelection::every()),
-        Some(list) => {
-            let message = "with `dump_debug` on and a `dump_list`, overflows of models are not \
-                           dumped, as AscendCL does it";
-            let mut issue = list.at.warning(message);
-            issue.hint = Some("leave `dump_list` out".to_owned());
-            findings.warn(issue);
-            ModelSelection::None
-        }
+        Some(_) => ModelSelection::None,
     };
     AclDump {
         mode: Mode::Overflow,
@@ -75,7 +82,7 @@ pub(super) fn values(
     let is_watcher = settings.scene == Some(Scene::Watcher);
     let list = raw.list.as_ref().filter(|list| !list.is_empty());
     if list.is_none() && !settings.is_op_switch_on && !is_watcher {
-        return None;
+        return single_operators(raw, settings, place, findings);
     }
     let entries = usable_entries(list, findings);
     let mut models = match list {
@@ -106,7 +113,12 @@ pub(super) fn values(
                 Purpose::Values
             },
             models,
-            excluded: excluded.into_iter().chain(never_dumped()).collect(),
+            excluded: excluded
+                .into_iter()
+                .chain(never_dumped())
+                // After any operator a watched value may have changed.
+                .chain(data_flow().filter(|_| !is_watcher))
+                .collect(),
             sides: if is_watcher {
                 Sides::Outputs
             } else {
@@ -122,6 +134,31 @@ pub(super) fn values(
         },
         content: content(settings),
         has_single_operators: settings.is_op_switch_on,
+        places: vec![place],
+    })
+}
+
+/// A dump of operators outside models, which the documents ask for by an empty `dump_list` without any
+/// word about `dump_op_switch`; the vendor's checker accepts that, and its library dumps nothing.
+fn single_operators(
+    raw: &Raw<'_>,
+    settings: &Settings,
+    place: PathBuf,
+    findings: &mut Findings,
+) -> Option<AclDump> {
+    let list = raw.list.as_ref().filter(|_| raw.op_switch.is_none())?;
+    let message = "operators that run outside models are dumped, as the documents say of an empty list \
+                   without `dump_op_switch`; AscendCL dumps nothing";
+    findings.warn(list.at.note(message));
+    Some(AclDump {
+        mode: Mode::SingleOperators,
+        plan: Plan {
+            models: ModelSelection::None,
+            sides: settings.sides,
+            ..Plan::nothing()
+        },
+        content: content(settings),
+        has_single_operators: true,
         places: vec![place],
     })
 }
@@ -145,6 +182,14 @@ fn never_dumped() -> impl Iterator<Item = Exclusion> {
     NEVER_DUMPED.iter().map(|op_type| Exclusion {
         model: None,
         operators: OperatorKey::Type((*op_type).to_owned()),
+        slots: None,
+    })
+}
+
+fn data_flow() -> impl Iterator<Item = Exclusion> {
+    DATA_FLOW.iter().map(|op_type| Exclusion {
+        model: None,
+        operators: OperatorKey::UnnamedOfType((*op_type).to_owned()),
         slots: None,
     })
 }

@@ -20,7 +20,7 @@ pub(super) fn without_effect(raw: &Raw<'_>, dump: Option<&AclDump>, findings: &m
             warn_all(raw, when, findings);
         }
         Some(Mode::Overflow) => warn_all(raw, "with `dump_debug` on", findings),
-        Some(Mode::Operator | Mode::Watcher) | None => {}
+        Some(Mode::Operator | Mode::SingleOperators | Mode::Watcher) | None => {}
     }
 }
 

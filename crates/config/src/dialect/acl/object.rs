@@ -72,6 +72,11 @@ impl<'a> Cursor<'a> {
         self.issue(Severity::Warning, message.into())
     }
 
+    /// What is worth knowing about this value, and no cause for worry.
+    pub(super) fn note(&self, message: impl Into<String>) -> Issue {
+        self.issue(Severity::Note, message.into())
+    }
+
     /// A warning about the member called `name`, at its name.
     pub(super) fn member_warning(&self, member: &Member, message: &str) -> Issue {
         let (pointer, item) = self.paths_of(&member.name);

@@ -37,14 +37,32 @@ fn every() -> ModelSelection {
     ModelSelection::Every(OperatorSelection::every())
 }
 
-/// What is left out of every plan for operators of models.
+/// What is left out of every plan for values of models.
 fn never_dumped() -> Vec<Exclusion> {
-    let exclusion = |op_type: &str| Exclusion {
+    let exclusion = |operators: OperatorKey| Exclusion {
         model: None,
-        operators: OperatorKey::Type(op_type.to_owned()),
+        operators,
         slots: None,
     };
-    ["If", "Loop", "Scan", "Constant"].map(exclusion).to_vec()
+    let never = ["If", "Loop", "Scan", "Constant"].map(|name| OperatorKey::Type(name.into()));
+    let unless_named = [
+        "Concat",
+        "ConcatD",
+        "ConcatV2",
+        "ConcatV2D",
+        "ConcatFromSequence",
+        "Split",
+        "SplitD",
+        "SplitV",
+        "SplitVD",
+        "SplitToSequence",
+    ];
+    let unless_named = unless_named.map(|name| OperatorKey::UnnamedOfType(name.into()));
+    never
+        .into_iter()
+        .chain(unless_named)
+        .map(exclusion)
+        .collect()
 }
 
 #[test]
@@ -202,12 +220,72 @@ fn overflows() {
         (dump.mode, dump.plan.purpose, dump.plan.models),
         (Mode::Overflow, Purpose::Overflow, every())
     );
-    let config = loaded(r#""dump_debug": "on", "dump_list": [{}], "dump_data": "stats""#);
-    let dump = config.dump.unwrap();
-    assert_eq!(dump.plan.models, ModelSelection::None);
-    assert_eq!(dump.content, Content::Tensors);
-    let pointers: Vec<&str> = config.issues.iter().map(|i| i.pointer.as_str()).collect();
-    assert_eq!(pointers, ["/dump/dump_list", "/dump/dump_data"]);
+    let config = loaded(r#""dump_debug": "on", "dump_data": "stats""#);
+    assert_eq!(config.dump.unwrap().content, Content::Tensors);
+    assert_eq!(config.issues[0].pointer, "/dump/dump_data");
+}
+
+/// The documents call a dump of models beside one of overflows an error; the vendor's checker is on record
+/// for accepting it.
+#[test]
+fn overflows_and_models() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = Environment {
+        current_dir: dir.path().to_owned(),
+        ..Environment::default()
+    };
+    for list in [r#"[{}]"#, r#"[{"model_name": "a"}, {"layer": []}]"#] {
+        let text =
+            format!(r#"{{"dump": {{"dump_path": ".", "dump_debug": "on", "dump_list": {list}}}}}"#);
+        let issues = load(&text, &env).unwrap_err();
+        assert_eq!(
+            issues[0].to_string(),
+            "1:62: error EP0005 at `/dump/dump_list`: `dump_list` cannot be set when `dump_debug` is \
+             `on` (leave `dump_list` out)"
+        );
+        let config = check(&text, &env).unwrap();
+        assert_eq!(config.dump.unwrap().plan.models, ModelSelection::None);
+        let issue = &config.issues[0];
+        assert_eq!((issue.severity, issue.code()), (Severity::Warning, None));
+        assert!(issue.message.contains("Opscope refuses"), "{issue}");
+    }
+}
+
+/// The third example of the document about offline models.
+#[test]
+fn an_empty_list_without_a_switch_is_about_single_operators() {
+    let config = loaded(r#""dump_list": [], "dump_data": "tensor""#);
+    let issue = &config.issues[0];
+    assert_eq!(
+        (issue.severity, issue.pointer.as_str()),
+        (Severity::Note, "/dump/dump_list")
+    );
+    assert_eq!(config.issues.len(), 1);
+    let dump = config.dump.clone().unwrap();
+    assert_eq!(
+        (dump.mode, dump.has_single_operators),
+        (Mode::SingleOperators, true)
+    );
+    assert_eq!(
+        (dump.plan.models, dump.plan.sides),
+        (ModelSelection::None, Sides::Outputs)
+    );
+    let explanation = explain(&config, &Environment::default());
+    let subjects: Vec<&str> = explanation
+        .rows
+        .iter()
+        .map(|(subject, _)| *subject)
+        .collect();
+    assert_eq!(
+        subjects,
+        [
+            "models",
+            "operators outside models",
+            "sides",
+            "form",
+            "files"
+        ]
+    );
 }
 
 #[test]
@@ -241,7 +319,18 @@ fn failures_go_to_the_first_place_that_can_be_used() {
         assert_eq!(dump.plan.purpose, Purpose::Failures(detail));
         let places: Vec<_> = dump.places.iter().map(|p| p.to_str().unwrap()).collect();
         assert_eq!(places, ["/work", third, "/cwd"], "{text}");
-        assert!(config.issues[0].message.contains("no effect"));
+        let has_home = path.starts_with('~');
+        let notes = config
+            .issues
+            .iter()
+            .filter(|i| i.severity == Severity::Note);
+        assert_eq!(notes.count(), usize::from(has_home), "{:?}", config.issues);
+        assert!(
+            config
+                .issues
+                .iter()
+                .any(|i| i.message.contains("no effect"))
+        );
     }
 }
 
@@ -395,8 +484,36 @@ fn home() {
         config.dump.unwrap().places,
         [dir.path().canonicalize().unwrap()]
     );
-    assert!(config.issues[0].message.contains("literally"));
-    env = env.with_literal_home();
+    let issue = &config.issues[0];
+    assert!(issue.message.contains("literally"), "{issue}");
+    assert_eq!((issue.severity, issue.code()), (Severity::Note, None));
+    // The vendor's checker is on record for the word alone.
+    let issue = &check(text, &env).unwrap_err()[0];
+    assert_eq!(issue.code(), Some("EP0003"));
+    assert!(
+        issue.to_string().contains("such as `$HOME/output`"),
+        "{issue}"
+    );
+    for path in ["$HOME/output", "~/output", "$HOME/", "~/"] {
+        let text = text.replace("$HOME", path);
+        let verdict = |loaded: Result<AclConfig, Vec<Issue>>| loaded.is_ok();
+        let is_there = !path.ends_with("output");
+        assert_eq!(verdict(load(&text, &env)), is_there, "{path}");
+        assert_eq!(verdict(check(&text, &env)), is_there, "{path}");
+    }
+    std::fs::create_dir(dir.path().join("output")).unwrap();
+    for path in ["$HOME/output", "~/output"] {
+        let text = text.replace("$HOME", path);
+        for loaded in [load(&text, &env), check(&text, &env)] {
+            let config = loaded.unwrap();
+            assert_eq!(
+                config.dump.unwrap().places[0].file_name().unwrap(),
+                "output"
+            );
+            assert_eq!(config.issues[0].severity, Severity::Note);
+        }
+    }
+    env.home = None;
     let issue = &load(text, &env).unwrap_err()[0];
     assert_eq!(issue.code(), Some("EP0003"));
     assert!(issue.to_string().contains("write the directory out"));
@@ -454,7 +571,7 @@ fn explanations() {
             "dump_stats": ["L2norm", "Max", "Max"], "dump_list": [{"model_name": "net",
             "layer": ["conv"], "opname_blacklist": [{"name": "conv", "pos": ["input1"]}]}]"#,
     );
-    let explanation = explain(&config);
+    let explanation = explain(&config, &Environment::default());
     let rows: Vec<String> = explanation
         .rows
         .iter()
@@ -466,6 +583,9 @@ fn explanations() {
         "left out: input.1 of operator `conv` of model `net`",
         "left out: operators of type `If`, operators of type `Loop`, operators of type `Scan`, \
          operators of type `Constant`",
+        "left out: operators of types `Concat`, `ConcatD`, `ConcatV2`, `ConcatV2D`, \
+         `ConcatFromSequence`, `Split`, `SplitD`, `SplitV`, `SplitVD`, `SplitToSequence` that are not \
+         named here",
         "sides: inputs and outputs",
         "steps: executions 1, 3 to 4 (they count from 0)",
         "form: statistics, one CSV file for each operator: the number of elements and Max, L2norm",
@@ -480,5 +600,42 @@ fn explanations() {
         rows.last().unwrap().ends_with(".{timestamp}.csv"),
         "{rows:?}"
     );
-    assert_eq!(explain(&loaded(r#""dump_list": []"#)).rows, []);
+    let nothing = loaded(r#""dump_list": [], "dump_op_switch": "off""#);
+    assert_eq!(explain(&nothing, &Environment::default()).rows, []);
+}
+
+#[test]
+fn explanations_follow_the_environment() {
+    let env = Environment {
+        current_dir: "/cwd".into(),
+        collect_path: Some("/collect".into()),
+        ..Environment::default()
+    };
+    let told = |members: &str| {
+        let explanation = explain(&loaded(members), &env);
+        let rows = explanation
+            .rows
+            .iter()
+            .map(|(subject, text)| format!("{subject}: {text}"));
+        rows.collect::<Vec<_>>().join("\n")
+    };
+    let of_failures = "files: /collect/extra-info/data-dump";
+    for (members, expected) in [
+        (
+            r#""dump_list": [{}]"#,
+            "operators that fail: dumped too, because of `NPU_COLLECT_PATH`",
+        ),
+        (
+            r#""dump_scene": "lite_exception""#,
+            "asked for by: `NPU_COLLECT_PATH`, which goes before",
+        ),
+        (
+            r#""dump_op_switch": "off""#,
+            "asked for by: `NPU_COLLECT_PATH`, which goes before",
+        ),
+    ] {
+        let told = told(members);
+        assert!(told.contains(expected), "{told}");
+        assert!(told.contains(of_failures), "{told}");
+    }
 }

@@ -1,5 +1,6 @@
 //! A configuration in plain words.
 
+use opscope_capture::sink::DevicePrecision;
 use opscope_capture::{Purpose, Sides};
 use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, Category};
 use opscope_store::tree::mindspore::Target;
@@ -130,8 +131,9 @@ fn form(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
         let names: Vec<String> = names.map(str::to_owned).collect();
         let n = COMMON_COLUMNS.len();
         let text = format!(
-            "statistics in `statistic.csv`: {n} columns and {}",
-            list(&names)
+            "statistics in `statistic.csv`: {n} columns and {}{}",
+            list(&names),
+            by_device(dump)
         );
         rows.push(("form", text));
     }
@@ -140,6 +142,16 @@ fn form(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
             "form",
             "arguments of operators, one JSON file each".to_owned(),
         ));
+    }
+}
+
+fn by_device(dump: &MindSporeDump) -> &'static str {
+    match dump.device_precision {
+        None => "",
+        Some(DevicePrecision::High) => ", as a device computes them, means and norms in float32",
+        Some(DevicePrecision::Low) => {
+            ", as a device computes them, all in the types of the tensors"
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! From settings to a dump.
 
+use opscope_capture::sink::DevicePrecision;
 use opscope_capture::{FailureDetail, Purpose, Sides};
 use opscope_store::tree::mindspore::Target;
 
@@ -47,9 +48,10 @@ pub(super) fn dump(
         },
         overflow_number: is_limited.then(|| settings.overflow_number.into()),
         file_format: match is_graph && !saved.has_statistics() {
-            true => settings.file_format,
+            true => settings.graph_file_format,
             false => FileFormat::Npy,
         },
+        device_precision: device_precision(target, settings),
         trans_flag: settings.trans_flag || Backend::of(target) != Backend::Ascend,
         n_samples: is_sampled.then(|| settings.sample_num.into()),
         saves_kernel_args: settings.saves_kernel_args
@@ -60,7 +62,19 @@ pub(super) fn dump(
     }))
 }
 
-fn is_graph(target: Target) -> bool {
+/// Devices compute statistics kernel by kernel only, and only where statistics are all that is saved.
+fn device_precision(target: Target, settings: &Settings) -> Option<DevicePrecision> {
+    let precision = if settings.is_stat_precise {
+        DevicePrecision::High
+    } else {
+        DevicePrecision::Low
+    };
+    let is_on_device = settings.is_stat_on_device && target == Target::AscendKernels;
+    is_on_device.then_some(precision)
+}
+
+/// Whether whole graphs are dumped.
+pub(super) fn is_graph(target: Target) -> bool {
     matches!(target, Target::AscendGraph | Target::GraphEngine)
 }
 

@@ -1,6 +1,6 @@
 //! From a dump that is asked for to a plan, and to what the sink of MindSpore's trees is told.
 
-use opscope_capture::sink::{Dedup, DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
+use opscope_capture::sink::{Dedup, MindSporeOptions, MindSporeSink, RuntimeMode};
 use opscope_capture::{
     KernelRule, KernelSelection, ModelSelection, OperatorSelection, PatternError, Plan, Purpose,
     Sides,
@@ -31,13 +31,8 @@ impl Request {
         modes: Modes,
         time: String,
     ) -> Result<Option<Request>, PatternError> {
-        let MindSporeConfig { dump, settings, .. } = config;
-        let Some(dump) = dump else {
+        let Some(dump) = config.dump else {
             return Ok(None);
-        };
-        let precision = match settings.is_stat_precise {
-            true => DevicePrecision::High,
-            false => DevicePrecision::Low,
         };
         let plan = plan(&dump)?;
         let options = MindSporeOptions {
@@ -48,7 +43,7 @@ impl Request {
             first_iteration: dump.initial_iteration,
             has_tensors: dump.saved.tensors,
             statistics: dump.saved.statistics,
-            device_statistics: settings.is_stat_on_device.then_some(precision),
+            device_statistics: dump.device_precision,
             n_samples: dump.n_samples,
             has_host_layout: dump.trans_flag,
             is_bin: dump.file_format == FileFormat::Bin,

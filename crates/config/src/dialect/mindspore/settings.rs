@@ -58,6 +58,8 @@ pub struct Settings {
     pub op_debug_mode: u32,
     /// `file_format`.
     pub file_format: FileFormat,
+    /// The same for dumps of whole graphs here, for which it counts beside `e2e_dump_settings` too.
+    pub graph_file_format: FileFormat,
     /// `overflow_number`; 0 is no limit.
     pub overflow_number: u32,
     /// `saved_data`.
@@ -90,6 +92,8 @@ pub(super) enum Backend {
 /// Whose answers are given, and to what else.
 pub(super) struct Reader<'a> {
     pub(super) backend: Backend,
+    /// Whether whole graphs are to be dumped, whatever MindSpore would make of the file.
+    pub(super) is_graph: bool,
     pub(super) env: &'a Environment,
     /// Whether `dump_mode` 2 is taken on every target.
     pub(super) is_lenient: bool,
@@ -162,6 +166,7 @@ impl Settings {
             devices: Vec::new(),
             op_debug_mode: 0,
             file_format: FileFormat::Bin,
+            graph_file_format: FileFormat::Bin,
             overflow_number: 0,
             saved_data: SavedData::Tensor,
             initial_iteration: 0,
@@ -218,6 +223,11 @@ impl Reader<'_> {
                  statistics and the 'stat_calc_mode' is forced to 'host'."
                     .to_owned(),
             ));
+        }
+        if settings.is_stat_on_device && self.is_graph {
+            settings.is_stat_on_device = false;
+            let message = "`device` is taken for `host`: statistics of whole graphs are the host's";
+            findings.warn(item.warning(message));
         }
         if settings.is_stat_on_device && self.backend != Backend::Ascend {
             settings.is_stat_on_device = false;

@@ -50,6 +50,30 @@ fn what_targets_do_not_have_is_left_out() {
 }
 
 #[test]
+fn home_is_the_users_in_a_dump_of_ours() {
+    let env = Environment {
+        home: Some("/home/.me".into()),
+        ..env()
+    };
+    for (path, expected) in [
+        ("~/dump", Some("/home/.me/dump")),
+        ("$HOME/a/b", Some("/home/.me/a/b")),
+        ("~", Some("/home/.me")),
+        ("~/a b", None),
+        ("~me/dump", None),
+        ("a/~", None),
+    ] {
+        let text = file(r#""dump_mode": 0, "iteration": "all", "kernels": []"#, "");
+        let text = text.replace("/p", path);
+        let loaded = load(&text, Target::Cpu, &env).ok();
+        let found = loaded.map(|config| config.dump.unwrap().path);
+        assert_eq!(found, expected.map(PathBuf::from), "{path}");
+        // MindSpore's own verdict stays.
+        assert!(check(&text, Target::Cpu, &env).is_err(), "{path}");
+    }
+}
+
+#[test]
 fn marked_operators_are_dumped_on_every_target() {
     let more = r#""dump_mode": 2, "iteration": "all", "kernels": []"#;
     for target in [Target::Cpu, Target::Gpu, Target::AscendKernels] {
@@ -97,6 +121,131 @@ fn without_a_section_ascend_dumps_whole_graphs_only() {
     );
     assert_eq!(dump(Target::Gpu).unwrap().file_format, FileFormat::Npy);
     assert_eq!(dump(Target::Cpu).unwrap().text, text);
+}
+
+#[test]
+fn what_follows_the_first_value_is_passed_over() {
+    let whole = file(r#""dump_mode": 0, "iteration": "all", "kernels": []"#, "");
+    for (after, place) in [
+        ("", None),
+        (" \n\t", None),
+        ("}", Some(1)),
+        ("\n{ x", Some(2)),
+    ] {
+        let text = format!("\u{feff}{whole}{after}");
+        let config = check(&text, Target::Cpu, &env()).unwrap();
+        let warned = config
+            .issues
+            .iter()
+            .find(|i| i.message.contains("passed over"));
+        assert_eq!(warned.map(|issue| issue.place.line), place, "{after:?}");
+        assert_eq!(config.dump.unwrap().text, text);
+    }
+    // What is no value is refused all the same.
+    for text in ["", " ", "}", "{\"common_dump_settings\":", "{} {"] {
+        assert!(check(text, Target::Cpu, &env()).is_err(), "{text:?}");
+    }
+}
+
+#[test]
+fn the_variable_asks_for_the_graph_engine() {
+    assert_eq!(default_target(&env()), Target::Cpu);
+    let asking = Environment {
+        has_ge_dump: true,
+        ..env()
+    };
+    assert_eq!(default_target(&asking), Target::GraphEngine);
+}
+
+#[test]
+fn whole_graphs_follow_the_format_beside_the_other_section() {
+    for (written, expected, is_told) in [
+        (r#""npy""#, FileFormat::Npy, false),
+        (r#""bin""#, FileFormat::Bin, false),
+        (r#""zip""#, FileFormat::Bin, true),
+        ("5", FileFormat::Bin, true),
+    ] {
+        let more = format!(
+            r#""dump_mode": 0, "iteration": "all", "kernels": [], "file_format": {written}"#
+        );
+        let text = file(&more, r#", "e2e_dump_settings": {"enable": true}"#);
+        for target in [Target::AscendGraph, Target::GraphEngine] {
+            let config = check(&text, target, &env()).unwrap();
+            let warned = config
+                .issues
+                .iter()
+                .any(|i| i.pointer.ends_with("file_format"));
+            assert_eq!(
+                (config.dump.unwrap().file_format, warned),
+                (expected, is_told),
+                "{written}"
+            );
+        }
+        // Everywhere else MindSpore does not look at it.
+        for target in [Target::Cpu, Target::Gpu, Target::AscendKernels] {
+            let config = check(&text, target, &env()).unwrap();
+            assert!(
+                config
+                    .issues
+                    .iter()
+                    .any(|i| i.message.contains("no effect")),
+                "{written}"
+            );
+        }
+    }
+}
+
+#[test]
+fn precision_is_that_of_the_device() {
+    use DevicePrecision::{High, Low};
+    for (target, e2e, saved, expected) in [
+        (
+            Target::AscendKernels,
+            r#""stat_calc_mode": "device""#,
+            "statistic",
+            Some(High),
+        ),
+        (
+            Target::AscendKernels,
+            r#""stat_calc_mode": "device", "device_stat_precision_mode": "low""#,
+            "statistic",
+            Some(Low),
+        ),
+        (
+            Target::AscendKernels,
+            r#""device_stat_precision_mode": "low""#,
+            "statistic",
+            None,
+        ),
+        (
+            Target::AscendKernels,
+            r#""stat_calc_mode": "device""#,
+            "full",
+            None,
+        ),
+        (
+            Target::AscendGraph,
+            r#""stat_calc_mode": "device""#,
+            "statistic",
+            None,
+        ),
+        (
+            Target::Gpu,
+            r#""stat_calc_mode": "device""#,
+            "statistic",
+            None,
+        ),
+    ] {
+        let more = format!(
+            r#""dump_mode": 0, "iteration": "all", "kernels": [], "saved_data": "{saved}""#
+        );
+        let text = file(
+            &more,
+            &format!(r#", "e2e_dump_settings": {{"enable": true, {e2e}}}"#),
+        );
+        let dump = check(&text, target, &env()).unwrap().dump.unwrap();
+        assert_eq!(dump.device_precision, expected, "{target:?} {e2e} {saved}");
+    }
 }
 
 #[test]

@@ -60,6 +60,12 @@ pub(super) fn at_load(text: &str, path: &Path, model: &ModelProto, version: &str
     }
 }
 
+/// Whether the reason of an error of [`at_load`] is that this version of the library lacks something: only then
+/// is the library named.
+pub(crate) fn is_lack(reason: &str) -> bool {
+    reason.contains(NAME)
+}
+
 /// What a model is too new for.
 fn too_new(text: &str, version: &str) -> Option<String> {
     if let Some((_, rest)) = text.split_once("Unsupported model IR version: ") {

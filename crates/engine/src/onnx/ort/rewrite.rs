@@ -4,9 +4,14 @@
 //! nothing. ONNX Runtime walks a graph back from the nodes that nobody reads, the last one in the file first. So the
 //! taps stand at the end of their graph in the reverse order of their operators: each runs right behind its
 //! operator, and no value is kept for longer than the model needs it. Only memory depends on that order.
+//!
+//! The library also sorts the graph by the nodes' places in the file, several times, and looks through all
+//! nodes that are ready for each that becomes ready. Taps at the end would all be ready before the first of
+//! them has its turn, so taps take turns: only a few at a time do not wait for others (`turns.rs`).
 
 mod names;
 mod scope;
+mod turns;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -15,6 +20,8 @@ use opscope_store::record::Operator;
 
 pub(super) use self::names::{name_nodes, with_own_names};
 use self::scope::{Binding, Scopes};
+pub(super) use self::turns::TURN_SHAPE;
+use self::turns::Turns;
 use super::super::proto;
 use super::super::schema::{
     AttributeProto, AttributeType, GraphProto, ModelProto, NodeProto, OperatorSetIdProto,
@@ -169,7 +176,11 @@ impl Rewriter<'_> {
         self.scopes.enter();
         self.bind_graph(graph, number, iterations);
         let mut nodes = Vec::with_capacity(graph.node.len() * 2);
-        let mut taps = Vec::new();
+        let mut taps = if number == 0 {
+            Turns::in_main_graph()
+        } else {
+            Turns::in_body()
+        };
         for mut node in std::mem::take(&mut graph.node) {
             let task_id = self.n_tasks;
             self.n_tasks += 1;
@@ -178,13 +189,12 @@ impl Rewriter<'_> {
                 self.bind(number, name, iterations);
             }
             if !proto::is_constant(&node) && !iterations.is_opaque {
-                taps.extend(self.tap(&node, task_id, iterations, &mut nodes));
+                self.tap(&node, task_id, iterations, (&mut nodes, &mut taps));
             }
             self.scopes.end_node();
             nodes.push(node);
         }
-        taps.reverse();
-        nodes.extend(taps);
+        taps.append_to(&mut nodes, &mut graph.value_info);
         graph.node = nodes;
         self.scopes.leave(&mut self.sites);
     }
@@ -266,26 +276,33 @@ impl Rewriter<'_> {
         }
     }
 
-    /// The tap of an operator, if something is wanted of it; what it needs goes to `nodes`.
+    /// Adds the tap of an operator to `taps`, if something is wanted of it; what it needs goes to `nodes`.
     fn tap(
         &mut self,
         node: &NodeProto,
         task_id: u32,
         iterations: &Iterations,
-        nodes: &mut Vec<NodeProto>,
-    ) -> Option<NodeProto> {
-        let slots = self.wanted.of(task_id)?;
+        (nodes, taps): (&mut Vec<NodeProto>, &mut Turns),
+    ) {
+        let (Some(slots), Some(operator)) =
+            (self.wanted.of(task_id), self.known.operators.get(&task_id))
+        else {
+            return;
+        };
         let mut site = Site {
-            operator: self.known.operators.get(&task_id)?.clone(),
+            operator: operator.clone(),
             n_counters: iterations.counters.len(),
             wires: Vec::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
             releases: Vec::new(),
+            ends_turn: false,
         };
         let number = self.sites.len();
         let mut inputs = iterations.counters.clone();
         self.wire_all(node, slots, &mut site, &mut inputs);
+        // It comes last, where no wire looks for its value.
+        inputs.extend(taps.begin_next(&mut self.sites));
         if inputs.is_empty() {
             // A node has to read something.
             let name = format!("{PREFIX}run:{task_id}");
@@ -301,7 +318,7 @@ impl Rewriter<'_> {
             i: i64::try_from(number).ok(),
             ..AttributeProto::default()
         });
-        Some(tap)
+        taps.push(number, tap);
     }
 
     fn wire_all(

@@ -110,6 +110,11 @@ impl Shared {
         self.run.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether taps wait for the one of this number.
+    pub(super) fn ends_turn(&self, number: usize) -> bool {
+        self.sites.get(number).is_some_and(|site| site.ends_turn)
+    }
+
     /// The work of the tap of this number.
     ///
     /// # Errors
@@ -324,5 +329,6 @@ fn in_iteration(operator: &Operator, counters: &[i64]) -> Arc<Operator> {
         .chain(&mut operator.original_names)
         .chain([&mut operator.op_name]);
     names.for_each(|name| name.push_str(&suffix));
+    operator.iterations = counters.to_vec();
     Arc::new(operator)
 }

@@ -87,6 +87,8 @@ pub(super) struct Site {
     pub(super) outputs: Vec<(usize, usize)>,
     /// Values that nobody reads after this tap.
     pub(super) releases: Vec<usize>,
+    /// Whether later taps wait for this one, which gives them something to read.
+    pub(super) ends_turn: bool,
 }
 
 /// Where a tap finds an input of its operator.

@@ -10,7 +10,7 @@ use ort::value::TensorElementType;
 
 use super::error;
 use super::memory::Inputs;
-use super::rewrite::{DOMAIN, SITE, START, TAP, TICK};
+use super::rewrite::{DOMAIN, SITE, START, TAP, TICK, TURN_SHAPE};
 use super::shared::Shared;
 use crate::guard;
 
@@ -44,8 +44,9 @@ impl Operator for TapOperator {
         [OperatorInput::variadic(1)]
     }
 
+    /// What later taps wait for.
     fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
-        []
+        [OperatorOutput::optional(TensorElementType::Int64)]
     }
 
     fn create_kernel<'attr>(&self, attributes: &KernelContext<'attr>) -> ort::Result<TapKernel> {
@@ -60,7 +61,11 @@ impl Operator for TapOperator {
 
 impl Kernel for TapKernel {
     fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
-        self.shared.compute(self.site, context)
+        self.shared.compute(self.site, context)?;
+        match self.shared.ends_turn(self.site) {
+            true => give(context, TURN_SHAPE, 0),
+            false => Ok(()),
+        }
     }
 }
 
@@ -91,7 +96,7 @@ impl Operator for StartOperator {
 
 impl Kernel for StartKernel {
     fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
-        give(context, self.0.fetch_add(1, Ordering::Relaxed))
+        give(context, [], self.0.fetch_add(1, Ordering::Relaxed))
     }
 }
 
@@ -137,14 +142,13 @@ impl Kernel for TickKernel {
         }
         let number = self.n_runs;
         self.n_runs += 1;
-        give(context, number)
+        give(context, [], number)
     }
 }
 
-/// Gives a number as the only output.
-fn give(context: &ComputeContext, number: i64) -> ort::Result<()> {
-    let no_axes: [i64; 0] = [];
-    let output = context.output(0, no_axes)?;
+/// Gives a number as the only output, whose shape has one element.
+fn give<const N: usize>(context: &ComputeContext, shape: [i64; N], number: i64) -> ort::Result<()> {
+    let output = context.output(0, shape)?;
     let mut output = output.ok_or_else(|| ort::Error::new("the output is not wanted"))?;
     let (_, elements) = output.try_extract_tensor_mut::<i64>()?;
     if let Some(element) = elements.first_mut() {

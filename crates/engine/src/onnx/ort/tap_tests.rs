@@ -7,6 +7,7 @@ mod executed;
 mod files;
 mod kinds;
 mod runs;
+mod turns;
 mod values;
 
 use std::io::Write;

@@ -1,7 +1,6 @@
 //! Executing an un-typed plan, node by node, under a tap.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -14,13 +13,18 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::konst::Const;
 use tract_onnx::tract_core::plan;
 use tract_onnx::tract_hir::internal::*;
+use tract_onnx::tract_hir::ops::scan::InferenceScan;
 
 use super::super::schema::{GraphProto, NodeProto};
-use super::super::{layout, proto};
-use super::nodewise::NodeCache;
+use super::super::{defaults, layout, proto};
 use super::scan::{self, ScanNode};
+use super::shared_cache::{SharedCache, SharedCaches};
 use super::{NAME, quietly, value};
 use crate::{EngineError, LoadOptions, guard};
+
+/// Nodes of a graph from which on nodes alike share their plans, and values are computed in the order in which they are
+/// asked for. What tract does to save memory takes time, and memory, that grow with the square of their number.
+pub(super) const N_NODES_LARGE: usize = 10_000;
 
 type InferencePlan = SimplePlan<InferenceFact, Box<dyn InferenceOp>>;
 
@@ -41,9 +45,9 @@ struct Node {
     n_outputs_read: usize,
     /// For each input, whether it is a constant of the model.
     is_constant: Vec<bool>,
-    cache: RefCell<NodeCache>,
+    cache: SharedCache,
     branches: Option<Branches>,
-    scan: Option<RefCell<ScanNode>>,
+    scan: Option<ScanNode>,
 }
 
 /// The two bodies of an `If`, each with the positions of its inputs among the node's.
@@ -67,23 +71,21 @@ impl Error for Carried {}
 impl Graph {
     /// Plans `model` and appends its operators, in order of execution, to `operators`.
     pub(super) fn new(
-        mut model: InferenceModel,
+        model: InferenceModel,
         proto: &GraphProto,
         options: &LoadOptions,
+        opsets: &[(String, i64)],
         operators: &mut Vec<Arc<Operator>>,
     ) -> TractResult<Graph> {
-        let task_ids = proto::numbered(proto)
-            .map(|(task_id, node)| (std::ptr::from_ref(node), task_id))
-            .collect();
-        for i in 0..model.inputs.len() {
-            // The declared shape may leave extents open; what counts is the shape that is run.
-            let fact = model.input_fact(i)?.datum_type.concretize();
-            let fact = fact.map_or_else(InferenceFact::default, InferenceFact::dt);
-            model.set_input_fact(i, fact)?;
-        }
+        let ids = proto::numbered(proto).map(|(task_id, node)| (std::ptr::from_ref(node), task_id));
+        let task_ids = TaskIds {
+            ids: ids.collect(),
+            opsets: opsets.to_vec(),
+        };
         let mut executor = None;
         if options.n_threads > 1 {
-            executor = Some(Executor::multithread(options.n_threads));
+            let name = guard::ENGINE_THREAD;
+            executor = Some(Executor::multithread_with_name(options.n_threads, name));
         }
         let options = RunOptions {
             executor,
@@ -99,9 +101,23 @@ impl Graph {
         options: &RunOptions,
         operators: &mut Vec<Arc<Operator>>,
     ) -> TractResult<Graph> {
-        let mut scans: HashMap<usize, ScanNode> = scan::take_out(&mut model).into_iter().collect();
-        let plan = SimplePlan::new_with_options(model, options)?;
+        for i in 0..model.inputs.len() {
+            // The declared shape may leave extents open; what counts is the shape that is run.
+            let fact = model.input_fact(i)?.datum_type.concretize();
+            let fact = fact.map_or_else(InferenceFact::default, InferenceFact::dt);
+            model.set_input_fact(i, fact)?;
+        }
+        let scans: HashMap<_, _> = scan::take_out(&mut model).into_iter().collect();
+        model.nodes.shrink_to_fit();
+        let is_large = model.nodes.len() >= N_NODES_LARGE;
+        let plan_options = RunOptions {
+            skip_order_opt_ram: is_large,
+            ..options.clone()
+        };
+        let plan = SimplePlan::new_with_options(model, &plan_options)?;
         let model = plan.model();
+        let mut caches = SharedCaches::new(is_large);
+        let results: HashSet<OutletId> = model.outputs.iter().copied().collect();
         let by_value = nodes_by_value(model);
         let mut proto_of: HashMap<usize, &NodeProto> = HashMap::new();
         for node in &proto.node {
@@ -116,24 +132,30 @@ impl Graph {
                 continue;
             };
             let task_id = task_ids
+                .ids
                 .get(&std::ptr::from_ref(*node_proto))
                 .copied()
                 .unwrap_or(0);
-            let operator = Arc::new(proto::operator(node_proto, task_id));
+            let mut operator = proto::operator(node_proto, task_id);
+            defaults::add(&mut operator, &task_ids.opsets);
+            let operator = Arc::new(operator);
             operators.push(operator.clone());
             let node = model.node(id);
             nodes[id] = Some(Node {
                 input_positions: present(&operator.inputs),
                 output_positions: present(&operator.outputs),
-                n_outputs_read: n_outputs_read(model, node),
+                n_outputs_read: n_outputs_read(&results, node),
                 is_constant: node
                     .inputs
                     .iter()
                     .map(|inlet| model.node(inlet.node).op_is::<Const>())
                     .collect(),
-                cache: RefCell::default(),
+                cache: caches.of_node(model, node, node_proto),
                 branches: Branches::build(node, node_proto, task_ids, options, operators)?,
-                scan: scans.remove(&id).map(RefCell::new),
+                scan: match scans.get(&id) {
+                    Some(scan) => build_scan(scan, node, node_proto, task_ids, options)?,
+                    None => None,
+                },
                 operator,
             });
         }
@@ -153,10 +175,13 @@ impl Graph {
         let result = guard::catch(|| {
             let mut state = SimpleState::new(&self.plan)?;
             state.run_plan_with_eval(inputs, |context, op_state, tract_node, inputs| {
-                let Some(node) = &self.nodes[tract_node.id] else {
-                    return plan::eval(context, op_state, tract_node, inputs);
+                let interpret = |inputs| {
+                    let outputs = plan::eval(context, op_state, tract_node, inputs)?;
+                    outputs.into_iter().map(value::without_symbols).collect()
                 };
-                let interpret = |inputs| plan::eval(context, op_state, tract_node, inputs);
+                let Some(node) = &self.nodes[tract_node.id] else {
+                    return interpret(inputs);
+                };
                 let eval = || node.eval(tap, tract_node, &inputs, interpret);
                 node.run(tap, &inputs, eval)
                     .map_err(|error| TractError::new(Carried(error)))
@@ -239,15 +264,15 @@ impl Node {
                 .run(tap, inputs)
                 .unwrap_or_else(|reason| Err(self.fail(reason)));
         }
+        if let Some(scan) = &self.scan {
+            let result = quietly(|| scan.eval(inputs));
+            return result.unwrap_or_else(|reason| Err(self.fail(reason)));
+        }
         let result = quietly(|| {
-            if let Some(scan) = &self.scan {
-                return scan.borrow_mut().eval(inputs);
-            }
-            let mut cache = self.cache.borrow_mut();
             let op_type = &self.operator.op_type;
-            let compiled = cache.eval(tract_node, op_type, &self.is_constant, inputs)?;
-            match compiled {
-                Some(outputs) => Ok(outputs),
+            let compiled = (self.cache.lock()).eval(tract_node, op_type, &self.is_constant, inputs);
+            match compiled? {
+                Some(outputs) => outputs.into_iter().map(value::without_symbols).collect(),
                 None => interpret(inputs.clone()),
             }
         });
@@ -279,13 +304,10 @@ impl Branches {
         let Some(op) = node.op_as::<tract_onnx::ops::logic::If>() else {
             return Ok(None);
         };
-        let body_proto = |name: &str| {
-            let attr = proto.attribute.iter().find(|attr| attr.name == name);
-            attr.and_then(|attr| attr.g.as_ref())
-        };
-        let (Some(then_proto), Some(else_proto)) =
-            (body_proto("then_branch"), body_proto("else_branch"))
-        else {
+        let (Some(then_proto), Some(else_proto)) = (
+            body_proto(proto, "then_branch"),
+            body_proto(proto, "else_branch"),
+        ) else {
             return Ok(None);
         };
         // The node's inputs after the condition are the outer values that the two bodies read,
@@ -334,7 +356,34 @@ impl Branches {
     }
 }
 
-type TaskIds = HashMap<*const NodeProto, u32>;
+fn build_scan(
+    scan: &InferenceScan,
+    node: &InferenceNode,
+    proto: &NodeProto,
+    task_ids: &TaskIds,
+    options: &RunOptions,
+) -> TractResult<Option<ScanNode>> {
+    let Some(body_proto) = body_proto(proto, "body") else {
+        return Ok(None);
+    };
+    // What happens inside is not shown.
+    let hidden = &mut Vec::new();
+    let body = Graph::build(scan.body.clone(), body_proto, task_ids, options, hidden)?;
+    Ok(Some(ScanNode::new(scan, body, node.outputs.len())))
+}
+
+fn body_proto<'a>(node: &'a NodeProto, name: &str) -> Option<&'a GraphProto> {
+    let attr = node.attribute.iter().find(|attr| attr.name == name);
+    attr.and_then(|attr| attr.g.as_ref())
+}
+
+/// What the file says of the nodes beside themselves.
+struct TaskIds {
+    /// The number of each node.
+    ids: HashMap<*const NodeProto, u32>,
+    /// Versions of the operator sets, by domain.
+    opsets: Vec<(String, i64)>,
+}
 
 /// Which tract node produces each named value.
 fn nodes_by_value(model: &InferenceModel) -> HashMap<&str, usize> {
@@ -349,8 +398,8 @@ fn nodes_by_value(model: &InferenceModel) -> HashMap<&str, usize> {
     by_value
 }
 
-fn n_outputs_read(model: &InferenceModel, node: &InferenceNode) -> usize {
-    let is_result = |slot| model.outputs.contains(&OutletId::new(node.id, slot));
+fn n_outputs_read(results: &HashSet<OutletId>, node: &InferenceNode) -> usize {
+    let is_result = |slot| results.contains(&OutletId::new(node.id, slot));
     let is_read = |slot: &usize| !node.outputs[*slot].successors.is_empty() || is_result(*slot);
     (0..node.outputs.len())
         .rev()

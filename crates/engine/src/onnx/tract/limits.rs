@@ -1,13 +1,14 @@
 //! What tract lacks, or computes wrongly without saying so.
 
 mod element_type;
+mod other_engine;
 mod passed_over;
 
 use tract_onnx::Onnx;
 
 use self::element_type::Lacking;
-use super::super::proto;
-use super::super::schema::{GraphProto, NodeProto};
+use super::super::schema::{GraphProto, ModelProto, NodeProto};
+use super::super::{proto, random};
 use super::{NAME, OTHER_ENGINE};
 use crate::EngineError;
 
@@ -34,27 +35,43 @@ const MICROSOFT: &[&str] = &[
     "Trilu",
 ];
 
+/// The first opset in which `Scan` has no axis for a batch.
+const OPSET_WITHOUT_BATCHES: i64 = 9;
+
 /// Refuses a model with an operator that tract does not have or gets wrong, bodies included.
-pub(super) fn check(framework: &Onnx, graph: &GraphProto) -> Result<(), EngineError> {
+pub(super) fn check(
+    framework: &Onnx,
+    model: &ModelProto,
+    graph: &GraphProto,
+) -> Result<(), EngineError> {
     let nodes = proto::all_nodes(graph);
-    let lacking = Lacking::of(graph);
+    let types = Lacking::of(graph);
+    let opset = proto::opset(model);
     let bad = |node: &&NodeProto| {
-        reason_against(framework, node).or_else(|| lacking.reason_against(node))
+        reason_against(framework, opset, node).or_else(|| types.reason_against(node))
     };
     let Some((first, reason)) = nodes.iter().find_map(|node| Some((*node, bad(node)?))) else {
         return Ok(());
     };
-    let n_more = nodes.iter().filter(|node| bad(node).is_some()).count() - 1;
+    let mut lacking = nodes.iter().filter(|node| bad(node).is_some());
+    let n_more = lacking.clone().count() - 1;
+    // An engine that has the first of them and not the next would be of no help.
+    let has_all = lacking.all(|node| other_engine::having(model, node).is_some());
     let reason = if n_more > 0 {
         format!("{reason} ({n_more} more like it)")
     } else {
         reason
     };
-    Err(unsupported(first, reason))
+    let other = other_engine::having(model, first).filter(|_| has_all);
+    Err(unsupported(first, reason, other))
 }
 
 /// Turns a loader's error into one that names the node it was about, where its text does.
-pub(super) fn name_failing_node(graph: &GraphProto, error: EngineError) -> EngineError {
+pub(super) fn name_failing_node(
+    model: &ModelProto,
+    graph: &GraphProto,
+    error: EngineError,
+) -> EngineError {
     let text = error.to_string();
     let Some((_, rest)) = text.split_once("Building node ") else {
         return error;
@@ -66,24 +83,29 @@ pub(super) fn name_failing_node(graph: &GraphProto, error: EngineError) -> Engin
         Some(node) => {
             let place = format!("{} ({}):", node.name, node.op_type);
             let reason = rest.strip_prefix(&place).unwrap_or(rest).trim_start();
-            unsupported(node, reason.to_owned())
+            let other = other_engine::having(model, node);
+            unsupported(node, reason.to_owned(), other)
         }
         None => error,
     }
 }
 
 /// The error about a node that the engine cannot run.
-fn unsupported(node: &NodeProto, reason: String) -> EngineError {
+fn unsupported(
+    node: &NodeProto,
+    reason: String,
+    other_engine: Option<&'static str>,
+) -> EngineError {
     EngineError::Unsupported {
         engine: NAME,
         op_type: node.op_type.clone(),
         op_name: proto::node_name(node),
         reason,
-        other_engine: OTHER_ENGINE,
+        other_engine,
     }
 }
 
-fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
+fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<String> {
     if !DOMAINS.contains(&node.domain.as_str()) {
         return Some(format!("it is from the domain `{}`", node.domain));
     }
@@ -100,6 +122,19 @@ fn reason_against(framework: &Onnx, node: &NodeProto) -> Option<String> {
     let is_reverse = attribute("direction").is_some_and(|attr| attr.s() == b"reverse");
     if is_reverse && matches!(op_type, "LSTM" | "GRU" | "RNN") {
         return Some("it gives wrong values for `direction=reverse`".into());
+    }
+    if op_type == "Scan" && opset < OPSET_WITHOUT_BATCHES {
+        return Some(format!(
+            "it knows only the form of opset {OPSET_WITHOUT_BATCHES} and later"
+        ));
+    }
+    let is_drawing = || {
+        proto::bodies(node)
+            .flat_map(proto::all_nodes)
+            .any(random::is_drawing)
+    };
+    if op_type == "Scan" && is_drawing() {
+        return Some("it would draw the same random numbers in each iteration".into());
     }
     if op_type == "MatMulNBits" && is_present(5) {
         return Some("it passes over the bias".into());

@@ -1,9 +1,10 @@
 //! A compiled plan for each node.
 //!
 //! tract's un-typed interpreter wires a node anew at every evaluation. Here the wiring is optimised
-//! once for the dtypes and shapes that a node meets, and kept. Inputs that are constants of the model
-//! become constants of the small plan, so that weights are packed once; small integer inputs (axes,
-//! shapes, …) do so only where the node cannot be wired without knowing them.
+//! once for the dtypes and shapes that a node meets, and kept. Weights of products become constants of the
+//! small plan, so that they are packed once; other inputs (axes, shapes, …) do so only where the node
+//! cannot be wired without knowing them. For tract rewrites what it knows to be constant, and not always
+//! to the same: it takes zero times NaN for zero.
 //!
 //! Arithmetic on float16 is done in float32 and rounded once at the end, as ONNX Runtime does it on
 //! a CPU: that is nearer to the true value, and faster where the CPU has no float16 arithmetic.
@@ -14,13 +15,39 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
+use super::chain;
 use super::non_finite::Correction;
+use super::repeatable::RepeatablePlan;
 
-/// Different plans that are built for one node. A node that meets more dtypes, shapes or pinned
-/// values than that (as in generating text, token by token) goes on without.
+/// Different plans that are kept for one node. A node that meets more dtypes, shapes or pinned values than that (as in
+/// generating text, token by token) builds a plan again; without plans it would give other last digits.
 const N_PLANS_MAX: usize = 8;
+/// Nodes that share their plans count up to this number.
+const N_SHARING_MAX: usize = 8;
 /// Largest integer input that is pinned.
 const N_PINNED_ELEMENTS_MAX: usize = 64;
+
+/// Operators whose constant inputs are built into their plans.
+const WEIGHTED: &[&str] = &[
+    "Conv",
+    "ConvInteger",
+    "ConvTranspose",
+    "Einsum",
+    "GRU",
+    "GatherBlockQuantized",
+    "Gemm",
+    "LSTM",
+    "MatMul",
+    "MatMulInteger",
+    "MatMulNBits",
+    "QLinearConv",
+    "QLinearMatMul",
+    "RNN",
+];
+
+/// Operators whose plans are executed as they are wired. tract's optimiser divides by multiplying with the
+/// reciprocal, which is off in the last digit, and infinite or zero where the quotient is neither.
+const AS_WIRED: &[&str] = &["Div"];
 
 /// Operators whose result is rounded more than once if they work in float16. (One addition,
 /// multiplication or division is exact before its only rounding either way.)
@@ -74,20 +101,19 @@ const WIDENED: &[&str] = &[
     "Tanh",
 ];
 
-type State = SimpleState<TypedFact, Box<dyn TypedOp>>;
-
-/// The plans of one node.
+/// The plans of one node, the one that was used last at the end.
 #[derive(Default)]
 pub(super) struct NodeCache {
     plans: Vec<CompiledNode>,
-    is_off: bool,
+    /// Nodes that share it, beside the first one.
+    n_sharing: usize,
 }
 
 struct CompiledNode {
     key: Vec<InputKey>,
     correction: Option<Correction>,
-    state: State,
-    variable_inputs: Vec<usize>,
+    /// Or why there is none for such inputs.
+    plan: Result<RepeatablePlan, String>,
 }
 
 /// What a plan was built for, one for each input.
@@ -114,8 +140,14 @@ impl InputKey {
 }
 
 impl NodeCache {
+    /// Says that one more node has its plans here.
+    pub(super) fn share(&mut self) {
+        self.n_sharing += 1;
+    }
+
     /// Evaluates the node through its plan; `None` if it has none, and the interpreter is to do it.
     ///
+    /// Which of the two it is depends on the node and its inputs alone, not on what was executed before.
     /// `is_constant` says which inputs are constants of the model.
     pub(super) fn eval(
         &mut self,
@@ -124,63 +156,58 @@ impl NodeCache {
         is_constant: &[bool],
         inputs: &TVec<TValue>,
     ) -> TractResult<Option<TVec<TValue>>> {
-        let expansion = node.op_as::<Box<dyn Expansion>>().map(AsRef::as_ref);
-        let correction = Correction::needed(op_type, inputs);
         let target = Target {
             op_type,
-            expansion,
-            correction,
+            expansion: node.op_as::<Box<dyn Expansion>>().map(AsRef::as_ref),
+            correction: Correction::needed(op_type, inputs),
         };
-        let Some(index) = self.find_or_compile(&target, is_constant, inputs) else {
-            return match correction {
-                // The interpreter would get this wrong, so it is worth a plan for this time only.
-                Some(_) => compile(&target, is_constant, inputs)?.run(inputs).map(Some),
-                None => Ok(None),
-            };
-        };
-        self.plans[index].run(inputs).map(Some)
+        if target.expansion.is_none() && target.correction.is_none() {
+            return Ok(None);
+        }
+        match self.find_or_compile(&target, is_constant, inputs) {
+            CompiledNode {
+                key,
+                plan: Ok(plan),
+                ..
+            } => plan.run(variable(key, inputs)).map(Some),
+            // The interpreter would get this wrong.
+            CompiledNode {
+                correction: Some(_),
+                plan: Err(reason),
+                ..
+            } => bail!("{reason}"),
+            _ => Ok(None),
+        }
     }
 
-    /// The position of the plan for these inputs; `None` if the node goes without plans.
     fn find_or_compile(
         &mut self,
         target: &Target<'_>,
         is_constant: &[bool],
         inputs: &TVec<TValue>,
-    ) -> Option<usize> {
-        if self.is_off || (target.expansion.is_none() && target.correction.is_none()) {
-            return None;
-        }
+    ) -> &mut CompiledNode {
         let admits = |plan: &CompiledNode| {
             plan.correction == target.correction
                 && plan.key.len() == inputs.len()
                 && plan.key.iter().zip(inputs).all(|(k, v)| k.admits(v))
         };
-        if let Some(index) = self.plans.iter().position(admits) {
-            return Some(index);
+        let compiled = match self.plans.iter().position(admits) {
+            Some(index) => self.plans.remove(index),
+            None => compile(target, is_constant, inputs),
+        };
+        if self.plans.len() >= N_PLANS_MAX * (1 + self.n_sharing).min(N_SHARING_MAX) {
+            self.plans.remove(0);
         }
-        let has_room = self.plans.len() < N_PLANS_MAX;
-        match compile(target, is_constant, inputs) {
-            Ok(plan) if has_room => self.plans.push(plan),
-            _ => {
-                self.is_off = true;
-                self.plans.clear();
-                return None;
-            }
-        }
-        Some(self.plans.len() - 1)
+        self.plans.reserve_exact(1);
+        self.plans.push_mut(compiled)
     }
 }
 
-impl CompiledNode {
-    fn run(&mut self, inputs: &TVec<TValue>) -> TractResult<TVec<TValue>> {
-        self.state.run(
-            self.variable_inputs
-                .iter()
-                .map(|&i| inputs[i].clone())
-                .collect(),
-        )
-    }
+/// The values that are not built into a plan.
+fn variable(key: &[InputKey], inputs: &TVec<TValue>) -> TVec<TValue> {
+    let pairs = key.iter().zip(inputs);
+    let variable = pairs.filter(|(key, _)| matches!(key, InputKey::Variable(..)));
+    variable.map(|(_, value)| value.clone()).collect()
 }
 
 /// What is compiled.
@@ -203,37 +230,57 @@ impl Target<'_> {
     }
 }
 
-/// Wires and optimises one node, with as few inputs pinned as it can do with.
-fn compile(
-    target: &Target<'_>,
-    is_constant: &[bool],
-    inputs: &TVec<TValue>,
-) -> TractResult<CompiledNode> {
-    let key = |is_pinning: bool| -> Vec<InputKey> {
+/// Wires and optimises one node, with as few inputs built in as it can do with.
+fn compile(target: &Target<'_>, is_constant: &[bool], inputs: &TVec<TValue>) -> CompiledNode {
+    let is_all_constant = is_constant.iter().all(|&is_constant| is_constant);
+    let is_weighted = is_all_constant || WEIGHTED.contains(&target.op_type);
+    let build = |building_in: BuildingIn| {
         let values = inputs.iter().map(|value| value.clone().into_arc_tensor());
-        values
-            .zip(is_constant)
-            .map(|(tensor, &is_constant)| match tensor {
-                tensor if is_constant => InputKey::Constant(tensor),
-                tensor if is_pinning && is_pinnable(&tensor) => InputKey::Pinned(tensor),
-                tensor => InputKey::Variable(tensor.datum_type(), tensor.shape().into()),
-            })
-            .collect()
+        let pairs = values.zip(is_constant);
+        let key = pairs.map(|(tensor, &is_constant)| match building_in {
+            _ if is_constant && is_weighted => InputKey::Constant(tensor),
+            BuildingIn::Constants if is_constant => InputKey::Constant(tensor),
+            BuildingIn::Constants | BuildingIn::Integers if is_pinnable(&tensor) => {
+                InputKey::Pinned(tensor)
+            }
+            _ => InputKey::Variable(tensor.datum_type(), tensor.shape().into()),
+        });
+        let key: Vec<InputKey> = key.collect();
+        CompiledNode {
+            plan: build(target, &key).map_err(|error| chain(&error)),
+            correction: target.correction,
+            key,
+        }
     };
-    build(target, key(false)).or_else(|_| build(target, key(true)))
+    let mut compiled = build(BuildingIn::Weights);
+    for more in [BuildingIn::Integers, BuildingIn::Constants] {
+        if compiled.plan.is_err() {
+            compiled = build(more);
+        }
+    }
+    compiled
 }
 
-fn build(target: &Target<'_>, key: Vec<InputKey>) -> TractResult<CompiledNode> {
+/// What becomes a part of a plan.
+#[derive(Clone, Copy)]
+enum BuildingIn {
+    /// Constants of operators that have weights.
+    Weights,
+    /// Small integers, constant or not, as well.
+    Integers,
+    /// All constants as well.
+    Constants,
+}
+
+fn build(target: &Target<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
     let mut model = TypedModel::default();
     let mut wires: TVec<OutletId> = tvec!();
-    let mut variable_inputs = Vec::new();
     for (i, input) in key.iter().enumerate() {
         wires.push(match input {
             InputKey::Constant(tensor) | InputKey::Pinned(tensor) => {
                 model.add_const(format!("const-{i}"), tensor.clone())?
             }
             InputKey::Variable(datum_type, shape) => {
-                variable_inputs.push(i);
                 let fact = TypedFact::dt_shape(*datum_type, shape.as_slice());
                 model.add_source(format!("source-{i}"), fact)?
             }
@@ -255,13 +302,11 @@ fn build(target: &Target<'_>, key: Vec<InputKey>) -> TractResult<CompiledNode> {
         }
     }
     model.select_output_outlets(&outputs)?;
-    let state = SimplePlan::new(model.into_optimized()?)?.spawn()?;
-    Ok(CompiledNode {
-        key,
-        correction: target.correction,
-        state,
-        variable_inputs,
-    })
+    if !AS_WIRED.contains(&target.op_type) {
+        model = model.into_optimized()?;
+    }
+    model.nodes.shrink_to_fit();
+    RepeatablePlan::new(model)
 }
 
 fn has_float16(model: &TypedModel, wires: &[OutletId]) -> TractResult<bool> {

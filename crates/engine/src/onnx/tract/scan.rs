@@ -1,80 +1,189 @@
-//! `Scan`, which tract can only run in a typed graph.
+//! `Scan`, whose body is executed as a graph of its own, once for each slice of what is scanned.
 //!
-//! The node is taken out of the un-typed graph before that is planned and gets a typed graph of its
-//! own for each set of input types and shapes it meets.
+//! tract can only run it in a typed graph. There the operators of the body go another way than those of the model:
+//! integers turn into symbols, nothing is put right that this adapter puts right, and a `Scan` or a recurrent operator
+//! inside goes on with the state of the iteration before.
 
 use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::*;
-use tract_onnx::tract_hir::ops::scan::InferenceScan;
+use tract_onnx::tract_hir::ops::scan::{InferenceScan, InputMapping};
 use tract_onnx::tract_hir::ops::unimpl::UnimplementedOp;
 
-/// Different sets of input types and shapes that are remembered.
-const N_PLANS_MAX: usize = 8;
+use super::graph::Graph;
+use crate::EngineError;
 
-type Facts = Vec<(DatumType, TVec<usize>)>;
-
-/// A `Scan` node's operator with its plans.
+/// A `Scan` node's body, and how its values come from those of the node.
 pub(super) struct ScanNode {
-    op: Box<dyn InferenceOp>,
+    body: Graph,
+    inputs: Vec<InputMapping>,
+    outputs: Vec<BodyOutput>,
     n_outputs: usize,
-    plans: Vec<(Facts, Arc<TypedSimplePlan>)>,
+}
+
+/// Where a result of the body goes.
+struct BodyOutput {
+    is_state: bool,
+    /// The output of the node that has the last one.
+    last_slot: Option<usize>,
+    scanned: Option<Stack>,
+}
+
+/// An output of the node that has the results of all iterations.
+struct Stack {
+    slot: usize,
+    axis: usize,
+    is_reversed: bool,
+    /// What it is without iterations, if the body says so.
+    empty: Option<(DatumType, TVec<usize>)>,
 }
 
 /// Takes the operators of all `Scan` nodes out of `model`; returns them with their node ids.
-pub(super) fn take_out(model: &mut InferenceModel) -> Vec<(usize, ScanNode)> {
+pub(super) fn take_out(model: &mut InferenceModel) -> Vec<(usize, Box<InferenceScan>)> {
     let mut taken = Vec::new();
     for node in model.nodes_mut() {
-        if node.op_is::<InferenceScan>() {
-            let n_outputs = node.outputs.len();
-            let placeholder = UnimplementedOp::new(n_outputs, "Scan", "taken out");
-            let op = std::mem::replace(&mut node.op, Box::new(placeholder));
-            taken.push((
-                node.id,
-                ScanNode {
-                    op,
-                    n_outputs,
-                    plans: Vec::new(),
-                },
-            ));
+        if let Some(scan) = node.op_as::<InferenceScan>() {
+            let scan = Box::new(scan.clone());
+            let placeholder = UnimplementedOp::new(node.outputs.len(), "Scan", "taken out");
+            node.op = Box::new(placeholder);
+            taken.push((node.id, scan));
         }
     }
     taken
 }
 
 impl ScanNode {
-    /// Evaluates the node.
-    pub(super) fn eval(&mut self, inputs: &TVec<TValue>) -> TractResult<TVec<TValue>> {
-        let facts: Facts = inputs
-            .iter()
-            .map(|value| (value.datum_type(), value.shape().into()))
-            .collect();
-        if let Some((_, plan)) = self.plans.iter().find(|(known, _)| *known == facts) {
-            return plan.run(inputs.clone());
+    /// A node whose body is planned already.
+    pub(super) fn new(scan: &InferenceScan, body: Graph, n_outputs: usize) -> ScanNode {
+        let outputs = scan.output_mapping.iter().enumerate();
+        let outputs = outputs.map(|(i, mapping)| BodyOutput {
+            is_state: mapping.state,
+            last_slot: mapping.last_value_slot,
+            scanned: mapping.scan.map(|(slot, info)| Stack {
+                slot,
+                axis: info.axis,
+                is_reversed: info.chunk < 0,
+                empty: empty(&scan.body, i, info.axis),
+            }),
+        });
+        ScanNode {
+            body,
+            inputs: scan.input_mapping.clone(),
+            outputs: outputs.collect(),
+            n_outputs,
         }
-        let plan = self.plan(&facts)?;
-        if self.plans.len() == N_PLANS_MAX {
-            self.plans.remove(0);
-        }
-        self.plans.push((facts, plan.clone()));
-        plan.run(inputs.clone())
     }
 
-    fn plan(&self, facts: &Facts) -> TractResult<Arc<TypedSimplePlan>> {
-        let mut model = InferenceModel::default();
-        let mut sources = Vec::with_capacity(facts.len());
-        for (i, (datum_type, shape)) in facts.iter().enumerate() {
-            let fact = InferenceFact::dt_shape(*datum_type, shape.as_slice());
-            sources.push(model.add_source(format!("source-{i}"), fact)?);
+    /// Evaluates the node; the outer error is about the node itself.
+    pub(super) fn eval(
+        &self,
+        inputs: &TVec<TValue>,
+    ) -> TractResult<Result<TVec<TValue>, EngineError>> {
+        let n_iterations = self.n_iterations(inputs)?;
+        let is_state = |(mapping, _): &(&InputMapping, _)| mapping.is_state();
+        let states = self.inputs.iter().zip(inputs).filter(is_state);
+        let mut states: Vec<TValue> = states.map(|(_, value)| value.clone()).collect();
+        let mut stacks: Vec<Vec<TValue>> = self.outputs.iter().map(|_| Vec::new()).collect();
+        for iteration in 0..n_iterations {
+            let inputs = self.body_inputs(inputs, &states, iteration, n_iterations)?;
+            let results = match self.body.run(inputs, None) {
+                Ok(results) => results,
+                Err(error) => return Ok(Err(error)),
+            };
+            states.clear();
+            for ((output, result), stack) in self.outputs.iter().zip(results).zip(&mut stacks) {
+                if output.is_state {
+                    states.push(result.clone());
+                }
+                if output.scanned.is_some() {
+                    stack.push(result);
+                }
+            }
         }
-        let outputs = tvec![InferenceFact::default(); self.n_outputs];
-        let id = model.add_node("scan", self.op.clone(), outputs)?;
-        for (i, source) in sources.into_iter().enumerate() {
-            model.add_edge(source, InletId::new(id, i))?;
-        }
-        let outputs: Vec<_> = (0..self.n_outputs)
-            .map(|slot| OutletId::new(id, slot))
-            .collect();
-        model.select_output_outlets(&outputs)?;
-        SimplePlan::new(model.into_typed()?.into_decluttered()?)
+        self.results(states, stacks).map(Ok)
     }
+
+    /// How long all that is scanned is.
+    fn n_iterations(&self, inputs: &TVec<TValue>) -> TractResult<usize> {
+        let mut length = None;
+        for (mapping, value) in self.inputs.iter().zip(inputs) {
+            let Some(info) = mapping.as_scan() else {
+                continue;
+            };
+            let own = value.shape().get(info.axis).copied();
+            let own = own.context("a scanned input lacks the axis that is scanned")?;
+            let known = *length.get_or_insert(own);
+            ensure!(known == own, "scanned inputs of {known} and {own} slices");
+        }
+        length.context("nothing is scanned")
+    }
+
+    fn body_inputs(
+        &self,
+        inputs: &TVec<TValue>,
+        states: &[TValue],
+        iteration: usize,
+        n_iterations: usize,
+    ) -> TractResult<TVec<TValue>> {
+        let mut states = states.iter();
+        let mut own = tvec!();
+        for (mapping, value) in self.inputs.iter().zip(inputs) {
+            own.push(match mapping {
+                InputMapping::State => states.next().context("a state is missing")?.clone(),
+                InputMapping::Full => value.clone(),
+                InputMapping::Scan(info) => {
+                    let at = match info.chunk < 0 {
+                        true => n_iterations - 1 - iteration,
+                        false => iteration,
+                    };
+                    value.slice(info.axis, at, at + 1)?.into_tvalue()
+                }
+            });
+        }
+        Ok(own)
+    }
+
+    fn results(&self, states: Vec<TValue>, stacks: Vec<Vec<TValue>>) -> TractResult<TVec<TValue>> {
+        let mut states = states.into_iter();
+        let mut results: Vec<Option<TValue>> = vec![None; self.n_outputs];
+        let mut put = |slot: usize, value: TValue| -> TractResult<()> {
+            *results.get_mut(slot).context("an output too many")? = Some(value);
+            Ok(())
+        };
+        for (output, mut stack) in self.outputs.iter().zip(stacks) {
+            if output.is_state {
+                let state = states.next().context("a state is missing")?;
+                output.last_slot.map_or(Ok(()), |slot| put(slot, state))?;
+            }
+            if let Some(scanned) = &output.scanned {
+                if scanned.is_reversed {
+                    stack.reverse();
+                }
+                put(scanned.slot, scanned.join(&stack)?)?;
+            }
+        }
+        let results = results.into_iter().collect::<Option<TVec<_>>>();
+        results.context("an output is missing")
+    }
+}
+
+impl Stack {
+    fn join(&self, results: &[TValue]) -> TractResult<TValue> {
+        if results.is_empty() {
+            let (datum_type, shape) = self.empty.as_ref().context(
+                "there is nothing to scan, and the body does not say what shape its results have; \
+                 ONNX Runtime can run this",
+            )?;
+            return Ok(Tensor::zero_dt(*datum_type, shape)?.into_tvalue());
+        }
+        let results: Vec<&Tensor> = results.iter().map(|value| &**value).collect();
+        Ok(Tensor::stack_tensors(self.axis, &results)?.into_tvalue())
+    }
+}
+
+/// The type of an output of the body, and its shape with nothing along `axis`, where both are known.
+fn empty(body: &InferenceModel, i: usize, axis: usize) -> Option<(DatumType, TVec<usize>)> {
+    let fact = body.output_fact(i).ok()?;
+    let mut shape = fact.shape.as_concrete_finite().ok()??;
+    *shape.get_mut(axis)? = 0;
+    Some((fact.datum_type.concretize()?, shape))
 }

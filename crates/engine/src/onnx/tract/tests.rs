@@ -1,3 +1,5 @@
+mod executions;
+
 use opscope_tensor::{DType, Shape, Tensor};
 use prost::Message;
 use prost::bytes::Bytes;
@@ -177,6 +179,24 @@ fn activations_take_their_factor() {
 }
 
 #[test]
+fn logarithms_of_large_numbers_are_finite() {
+    let x = [100.0_f32, -100.0, 0.0, -3.0, 5.0];
+    let softplus = x.map(|x| x.max(0.0) + (-x.abs()).exp().ln_1p());
+    let sum: f32 = x.iter().map(|x| (x - 100.0).exp()).sum();
+    let log_softmax = x.map(|x| x - 100.0 - sum.ln());
+    for (op_type, expected) in [("Softplus", softplus), ("LogSoftmax", log_softmax)] {
+        let outputs = run(node(op_type, Vec::new(), 1), &[Some(floats(&[5], &x))]).unwrap();
+        let found = values(&outputs[0]);
+        assert!(distance(&found, &expected) < 1e-5, "{op_type}: {found:?}");
+        let outputs = run(
+            node(op_type, Vec::new(), 1),
+            &[Some(floats(&[1], &[f32::NAN]))],
+        );
+        assert!(values(&outputs.unwrap()[0])[0].is_nan(), "{op_type}");
+    }
+}
+
+#[test]
 fn bits_are_shifted_out() {
     let x = [0b1100_0101_u8, 7, 0x80, 1];
     let n_bits = [1_u8, 8, 9, 0xff];
@@ -348,4 +368,56 @@ fn types_and_operators_that_only_look_known_are_refused() {
     let found = refusal(other, &[Some(DataType::Float as i32); 3]).unwrap();
     let expected = "tract cannot run operator `n` of type `Attention`: it has no such operator";
     assert!(found.starts_with(expected), "{found}");
+}
+
+/// A long chain gives what the same operators give one by one, and its nodes share a handful of plans.
+#[test]
+fn nodes_of_a_large_graph_share_plans() {
+    let n = super::graph::N_NODES_LARGE + 100;
+    let alpha = |i: usize| vec![float("alpha", if i.is_multiple_of(2) { 0.5 } else { 2.0 })];
+    let mut nodes = Vec::new();
+    for i in 0..n {
+        let mut node = node("LeakyRelu", alpha(i), 0);
+        node.name = format!("n{i}");
+        node.input = vec![format!("v{i}")];
+        node.output = vec![format!("v{}", i + 1)];
+        nodes.push(node);
+    }
+    let value = |name: String| ValueInfoProto {
+        name,
+        r#type: Some(TypeProto {
+            value: Some(TypeValue::TensorType(TensorTypeProto {
+                elem_type: Some(DataType::Float as i32),
+                shape: None,
+            })),
+            ..TypeProto::default()
+        }),
+        ..ValueInfoProto::default()
+    };
+    let model = ModelProto {
+        ir_version: Some(8),
+        opset_import: vec![OperatorSetIdProto {
+            domain: None,
+            version: Some(16),
+        }],
+        graph: Some(GraphProto {
+            name: "g".into(),
+            node: nodes,
+            input: vec![value("v0".into())],
+            output: vec![value(format!("v{n}"))],
+            ..GraphProto::default()
+        }),
+        ..ModelProto::default()
+    };
+    let bytes = model.encode_to_vec();
+    let options = LoadOptions::with_threads(1);
+    let source = ModelSource::Memory(&bytes);
+    let mut loaded = Tract.load(source, &options).unwrap();
+    let bytes = [-1.0_f32, 3.0].map(f32::to_le_bytes).concat();
+    let input = Tensor::from_vec(DType::F32, Shape::new([2]).unwrap(), bytes.clone()).unwrap();
+    for _ in 0..2 {
+        // Halves and doubles in turn, as many of the one as of the other.
+        let outputs = loaded.run(std::slice::from_ref(&input), None).unwrap();
+        assert_eq!(outputs[0].bytes(), bytes);
+    }
 }

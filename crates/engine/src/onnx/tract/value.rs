@@ -16,14 +16,20 @@ impl AsRef<[u8]> for TractBytes {
     }
 }
 
-/// The value as our tensor, without copying its data; `None` if it has no plain bytes (text).
+/// The value with integers in place of symbols.
 ///
-/// Shape arithmetic yields symbolic integers inside tract; they become `int64`, as ONNX has them.
-pub(super) fn to_tensor(value: &TValue) -> Option<Tensor> {
-    let mut tensor = value.clone().into_arc_tensor();
-    if tensor.datum_type() == TractType::TDim {
-        tensor = Arc::new(tensor.cast_to::<i64>().ok()?.into_owned());
+/// Extents are symbols inside tract, and its operators calculate otherwise with them than with the integers that they
+/// are in ONNX. So no operator is ever given one.
+pub(super) fn without_symbols(value: TValue) -> TractResult<TValue> {
+    if value.datum_type() != TractType::TDim {
+        return Ok(value);
     }
+    Ok(value.cast_to::<i64>()?.into_owned().into_tvalue())
+}
+
+/// The value as our tensor, without copying its data; `None` if it has no plain bytes (text).
+pub(super) fn to_tensor(value: &TValue) -> Option<Tensor> {
+    let tensor = value.clone().into_arc_tensor();
     if !tensor.is_plain_ram() {
         return None;
     }

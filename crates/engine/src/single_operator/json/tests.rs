@@ -101,3 +101,37 @@ fn errors_name_their_place() {
         Err(OperatorError::Syntax { line: 1, .. })
     ));
 }
+
+#[test]
+fn operators_without_a_name_are_numbered() {
+    let text = r#"[{"op": "Add"}, {"op": "Relu"}, {"op": "Add", "name": "Add_1"}, {"op": "Add"},
+        {"op": "Add", "name": ""}, {"op": "Relu", "name": "mine"}]"#;
+    let operators = read_json(text).unwrap();
+    let names: Vec<&str> = operators.iter().map(|one| one.op_name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["Add_0", "Relu_0", "Add_1", "Add_2", "Add_3", "mine"]
+    );
+    assert_eq!(read_json(r#"{"op": "Add"}"#).unwrap()[0].op_name, "Add_0");
+}
+
+#[test]
+fn formats_are_read_in_either_spelling() {
+    let cases = [
+        ("NHWC", Layout::Nhwc),
+        ("nhwc", Layout::Nhwc),
+        ("ACL_FORMAT_HWCN", Layout::Hwcn),
+        ("FORMAT_ND", Layout::Nd),
+        ("C1HWNCoC0", Layout::C1hwncoc0),
+        ("UNDEFINED", Layout::Nd),
+    ];
+    for (text, layout) in cases {
+        let text = format!(r#"{{"op": "A", "inputs": [{{"type": "float", "format": "{text}"}}]}}"#);
+        let operator = read_json(&text).unwrap().remove(0);
+        assert_eq!(
+            operator.inputs[0].as_ref().unwrap().layout,
+            layout,
+            "{text}"
+        );
+    }
+}

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
-use super::{Entry, MindSporeDump, Order, RankGraph, StatisticTable, place_of};
+use super::{Entry, FileName, MindSporeDump, Order, RankGraph, StatisticTable, place_of};
 use crate::file_bytes::FileBytes;
 use crate::file_format::{execution_order, ms_graph_ir, ms_graph_pb, statistic_csv};
 use crate::tree::mindspore::{
     self as tree, graph_id_of, is_execution_order, is_global_execution_order, is_graph,
 };
 use crate::{FormatError, StoreError};
+
+/// Largest file beside the tensors that is read.
+const BESIDE_BYTES_MAX: usize = 2 << 30;
 
 impl MindSporeDump {
     pub(super) fn read_table(&mut self, entry: &Entry) {
@@ -66,7 +69,8 @@ impl MindSporeDump {
                     self.iterations.push(order);
                 })
             } else {
-                self.others.push(entry.path);
+                // What it is called says that it is about a graph, and nothing else.
+                self.add_file(entry, FileName::Foreign);
                 Ok(())
             };
         self.errors.extend(result.err());
@@ -82,7 +86,7 @@ impl MindSporeDump {
         let graph = if is_graph(&entry.real_name, ms_graph_ir::EXTENSION) {
             read_text(&path, ms_graph_ir::FORMAT_NAME, ms_graph_ir::decode)?
         } else {
-            let bytes = FileBytes::open(&path).map_err(StoreError::io("read", &path))?;
+            let bytes = open(&path)?;
             let corrupt = StoreError::corrupt(ms_graph_pb::FORMAT_NAME, &path);
             ms_graph_pb::decode(bytes.as_ref()).map_err(corrupt)?
         };
@@ -107,12 +111,35 @@ impl MindSporeDump {
     }
 }
 
+fn open(path: &Path) -> Result<FileBytes, StoreError> {
+    checked(FileBytes::open_in_dump(path), path)
+}
+
+/// The bytes of a graph or of statistics that somebody named.
+///
+/// # Errors
+/// [`StoreError`] if the file cannot be read, or is larger than any that is read.
+pub fn open_named(path: &Path) -> Result<FileBytes, StoreError> {
+    checked(FileBytes::open(path), path)
+}
+
+fn checked(opened: std::io::Result<FileBytes>, path: &Path) -> Result<FileBytes, StoreError> {
+    let bytes = opened.map_err(StoreError::io("read", path))?;
+    let n_bytes = bytes.as_ref().len();
+    if n_bytes > BESIDE_BYTES_MAX {
+        let expected = format!("at most {BESIDE_BYTES_MAX} bytes");
+        let error = FormatError::new(0, expected, n_bytes.to_string());
+        return Err(StoreError::corrupt("MindSpore", path)(error));
+    }
+    Ok(bytes)
+}
+
 fn read_text<T>(
     path: &Path,
     format: &'static str,
     parse: impl FnOnce(&str) -> Result<T, FormatError>,
 ) -> Result<T, StoreError> {
-    let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+    let bytes = open(path)?;
     let text = str::from_utf8(bytes.as_ref()).map_err(|error| {
         FormatError::new(error.valid_up_to() as u64, "text in UTF-8", "other bytes")
     });

@@ -68,7 +68,7 @@ fn files(dump: &MindSporeDump) -> BTreeMap<OperatorKey, Gathered> {
         let (op_type, op_name) = match &file.name {
             FileName::Array(name) => (name.op_type.clone(), name.op_name.clone()),
             FileName::Dump(name) => (name.op_type.clone(), name.op_name.clone()),
-            FileName::Unknown => (String::new(), file.real_name.clone()),
+            FileName::Unknown | FileName::Foreign => (String::new(), file.real_name.clone()),
         };
         let place = file.place.clone();
         let of_key = gathered
@@ -79,7 +79,7 @@ fn files(dump: &MindSporeDump) -> BTreeMap<OperatorKey, Gathered> {
             })
             .or_default();
         match &file.name {
-            FileName::Dump(_) => of_key.dump_files.push(index),
+            FileName::Dump(_) | FileName::Foreign => of_key.dump_files.push(index),
             FileName::Array(name) => of_key.slots.push(Slot {
                 side: name.side,
                 index: name.slot,

@@ -7,8 +7,8 @@ use super::header::{DumpHeader, OriginalOp, TensorEntry};
 use super::{dtype_code, layout_code};
 use crate::file_format::op_debug::OverflowRecord;
 
-/// The operator that such files say they come from.
-const OP_NAME: &str = "Node_OpDebug";
+/// The operator that files with an overflow record say they come from.
+pub const RECORD_OP_NAME: &str = "Node_OpDebug";
 
 /// The whole bytes of a file that carries `record`, made at `dump_time` (microseconds since
 /// 1970-01-01 UTC): one output, a `uint8` tensor.
@@ -22,7 +22,7 @@ pub fn op_debug_file(record: &OverflowRecord, dump_time: u64) -> Vec<u8> {
         format,
         shape: Some(vec![n_bytes]),
         original_op: Some(OriginalOp {
-            name: OP_NAME.to_owned(),
+            name: RECORD_OP_NAME.to_owned(),
             output_index: 0,
             data_type,
             format,
@@ -36,7 +36,7 @@ pub fn op_debug_file(record: &OverflowRecord, dump_time: u64) -> Vec<u8> {
         version: VERSION.to_owned(),
         dump_time,
         outputs: vec![output],
-        op_name: OP_NAME.to_owned(),
+        op_name: RECORD_OP_NAME.to_owned(),
         ..DumpHeader::default()
     };
     [with_length(&header), payload].concat()

@@ -16,6 +16,7 @@ fn operator() -> Arc<Operator> {
         domain: "com.example".into(),
         original_names: vec!["c".into()],
         original_outputs: vec![Some(("c".into(), 1)), None],
+        ..Operator::default()
     })
 }
 

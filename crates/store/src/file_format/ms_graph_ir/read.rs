@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::attribute::parse_attribute;
 use super::scan::{closing, find_outside, inside, split};
 use super::values::{extents, parse_device, parse_literal, parse_type};
 use super::{FUNCTIONAL_PREFIX, IN_FILE};
@@ -364,7 +365,7 @@ fn attributes(text: &str) -> Vec<Attribute> {
                 attributes.push(Attribute {
                     group,
                     name: name.to_owned(),
-                    value: parse_literal(value),
+                    value: parse_attribute(value),
                 });
             }
         }

@@ -3,9 +3,11 @@
 /// Position of the byte that closes the bracket at the beginning of `text`.
 pub(super) fn closing(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
-    let mut is_quoted = false;
+    let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, byte) in text.bytes().enumerate() {
         match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_quoted => is_escaped = true,
             b'"' => is_quoted = !is_quoted,
             _ if is_quoted => {}
             b'(' | b'[' | b'{' => depth += 1,
@@ -24,7 +26,7 @@ pub(super) fn closing(text: &str) -> Option<usize> {
 /// Position of the first of several texts outside brackets and quotes.
 pub(super) fn find_outside(text: &str, wanted: &[&str]) -> Option<usize> {
     let mut depth = 0_usize;
-    let mut is_quoted = false;
+    let (mut is_quoted, mut is_escaped) = (false, false);
     for (at, byte) in text.bytes().enumerate() {
         let rest = &text.as_bytes()[at..];
         let is_here = || {
@@ -36,6 +38,8 @@ pub(super) fn find_outside(text: &str, wanted: &[&str]) -> Option<usize> {
             return Some(at);
         }
         match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if is_quoted => is_escaped = true,
             b'"' => is_quoted = !is_quoted,
             _ if is_quoted => {}
             b'(' | b'[' | b'{' => depth += 1,

@@ -24,7 +24,7 @@ fn literal(text: &str, depth: usize) -> Literal {
         return name();
     }
     if let Some(text) = inside(text, "\"", "\"") {
-        return Literal::Text(text.to_owned());
+        return Literal::Text(unescaped(text));
     }
     let all = |text| split(text, ", ").into_iter();
     if let Some(values) = inside(text, "(", ")") {
@@ -84,7 +84,7 @@ pub(super) fn write_literal(out: &mut String, value: &Literal) {
             let dtype = ms_dtype::short(*dtype).unwrap_or("F64");
             push(out, format_args!("{dtype}({})", general(*value)));
         }
-        Literal::Text(text) => push(out, format_args!("\"{text}\"")),
+        Literal::Text(text) => out.push_str(&quoted_text(text)),
         Literal::Name(name) => out.push_str(name),
         Literal::Tuple(values) => write_literals(out, '(', values, ')'),
         Literal::List(values) => write_literals(out, '[', values, ']'),
@@ -102,6 +102,45 @@ pub(super) fn write_literal(out: &mut String, value: &Literal) {
             out.push_str(value.map_or(name.as_str(), |(value, _)| value));
         }
     }
+}
+
+/// A text in quotes. Quotes, backslashes and line ends in it are escaped, which is an addition of ours: they would end
+/// the text, or the line.
+pub(super) fn quoted_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            _ => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// What stands between quotes. A backslash before anything but what is escaped stands for itself.
+pub(super) fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let escaped = match (c, rest.peek()) {
+            ('\\', Some('"')) => '"',
+            ('\\', Some('\\')) => '\\',
+            ('\\', Some('n')) => '\n',
+            ('\\', Some('r')) => '\r',
+            _ => {
+                out.push(c);
+                continue;
+            }
+        };
+        out.push(escaped);
+        rest.next();
+    }
+    out
 }
 
 fn write_literals(out: &mut String, open: char, values: &[Literal], close: char) {

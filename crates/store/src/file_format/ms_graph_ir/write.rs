@@ -1,5 +1,6 @@
 //! Writing a graph.
 
+use super::attribute::write_attribute;
 use super::values::{joined, write_device, write_literal, write_type};
 use super::{FUNCTIONAL_PREFIX, IN_FILE};
 use crate::record::graph::{
@@ -156,7 +157,7 @@ fn write_attributes(text: &mut String, attributes: &[Attribute]) {
         *text += &format!(" {title}: {{");
         write_list(text, &of_group, |text, attribute| {
             *text += &format!("{}: ", attribute.name);
-            write_literal(text, &attribute.value);
+            write_attribute(text, &attribute.value);
         });
         text.push('}');
     }

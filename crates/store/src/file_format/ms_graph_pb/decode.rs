@@ -5,16 +5,16 @@ use std::collections::HashMap;
 use opscope_tensor::DType;
 
 use super::numbers::{
-    FAMILIES, LIST, MONADS, TENSOR, TUPLE, TYPE, graph as graph_field, kind, model, named, node,
-    tensor, value as value_field,
+    FAMILIES, LIST, MONADS, NONE_TYPE, TENSOR, TUPLE, TYPE, graph as graph_field, kind, model,
+    named, node, tensor, value as value_field,
 };
 use super::{DEPTH_MAX, FORMAT_NAME};
 use crate::FormatError;
 use crate::file_format::ms_dtype;
 use crate::file_format::protobuf::{Reader, Value, read_repeated_u64};
 use crate::record::graph::{
-    Attribute, AttributeGroup, Constant, Graph, GraphNode, GraphParameter, Input, Literal, Source,
-    TensorType, ValueType,
+    ANY_RANK, Attribute, AttributeGroup, Constant, Graph, GraphNode, GraphParameter, Input,
+    Literal, NONE, Source, TensorType, ValueType,
 };
 
 /// Reads a graph from a file's bytes.
@@ -182,7 +182,7 @@ fn read_type(value: Value<'_>, depth: usize) -> Result<ValueType, FormatError> {
             kind::TENSOR => tensor = read_tensor_type(value)?,
             kind::SEQUENCE => each_field(value, |number, value| {
                 if number == kind::ELEMENT {
-                    elements.push(read_type(value, depth + 1)?);
+                    elements.push(read_element(value, depth + 1)?);
                 }
                 Ok(())
             })?,
@@ -200,6 +200,25 @@ fn read_type(value: Value<'_>, depth: usize) -> Result<ValueType, FormatError> {
             None => ValueType::Other(format!("#{data_type}")),
         },
     })
+}
+
+/// What is in a tuple: without a shape, nothing is said of its extents.
+fn read_element(value: Value<'_>, depth: usize) -> Result<ValueType, FormatError> {
+    let mut found = read_type(value, depth)?;
+    let mut has_shape = false;
+    each_field(value, |number, value| {
+        if number == kind::TENSOR {
+            each_field(value, |number, _| {
+                has_shape |= number == kind::SHAPE;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    })?;
+    if let (ValueType::Tensor(tensor), false) = (&mut found, has_shape) {
+        tensor.shape = vec![ANY_RANK];
+    }
+    Ok(found)
 }
 
 /// None if the dtype has no counterpart here.
@@ -262,6 +281,7 @@ fn read_value(value: Value<'_>, depth: usize) -> Result<Literal, FormatError> {
         (None, None) if values.is_empty() => Literal::Monad(MONADS[0].1.to_owned()),
         (Some(TUPLE), _) => Literal::Tuple(values),
         (Some(LIST), _) => Literal::List(values),
+        (Some(NONE_TYPE), None) => Literal::Name(NONE.to_owned()),
         (Some(TENSOR), None) => Literal::Tensor(None, String::new()),
         (_, Some(Literal::Int(_, value))) => Literal::Int(dtype, value),
         (_, Some(Literal::Float(_, value))) => Literal::Float(dtype.unwrap_or(DType::F32), value),

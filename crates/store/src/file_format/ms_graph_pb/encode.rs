@@ -4,13 +4,13 @@ use opscope_tensor::DType;
 
 use super::IR_VERSION;
 use super::numbers::{
-    FAMILIES, LIST, MONADS, TENSOR, TUPLE, TYPE, graph as graph_field, kind, model, named, node,
-    tensor, value as value_field,
+    FAMILIES, LIST, MONADS, NONE_TYPE, TENSOR, TUPLE, TYPE, graph as graph_field, kind, model,
+    named, node, tensor, value as value_field,
 };
 use crate::file_format::ms_dtype;
 use crate::file_format::protobuf::Writer;
 use crate::record::graph::{
-    AttributeGroup, Graph, GraphNode, Input, Literal, Source, TensorType, ValueType,
+    AttributeGroup, Graph, GraphNode, Input, Literal, NONE, Source, TensorType, ValueType,
 };
 
 /// The file of a graph.
@@ -127,7 +127,7 @@ fn write_type(writer: &mut Writer, value: &ValueType) {
             writer.varint_always(kind::DATA_TYPE, TUPLE);
             writer.message(kind::SEQUENCE, |writer| {
                 for value in types {
-                    writer.message(kind::ELEMENT, |w| write_type(w, value));
+                    writer.message(kind::ELEMENT, |w| write_element(w, value));
                 }
             });
         }
@@ -139,17 +139,36 @@ fn write_type(writer: &mut Writer, value: &ValueType) {
     }
 }
 
+/// MindSpore leaves out the extents of what is in a tuple. Where they are known they are written all the same, also
+/// where there are none: so they are told from those that were left out.
+fn write_element(writer: &mut Writer, value: &ValueType) {
+    match value {
+        ValueType::Tensor(tensor) | ValueType::Reference { tensor, .. } => {
+            writer.varint_always(kind::DATA_TYPE, TENSOR);
+            writer.message(kind::TENSOR, |writer| {
+                writer.varint_always(kind::ELEMENT, number(tensor.dtype));
+                if !tensor.is_of_any_rank() {
+                    writer.message(kind::SHAPE, |writer| write_dims(writer, tensor));
+                }
+            });
+        }
+        _ => write_type(writer, value),
+    }
+}
+
+fn write_dims(writer: &mut Writer, tensor: &TensorType) {
+    for dim in &tensor.shape {
+        writer.message(kind::DIM, |w| {
+            w.varint_always(kind::SIZE, dim.cast_unsigned());
+        });
+    }
+}
+
 fn write_tensor_type(writer: &mut Writer, tensor: &TensorType) {
     writer.varint_always(kind::ELEMENT, number(tensor.dtype));
     // A tensor without axes has no shape at all.
     if !tensor.shape.is_empty() {
-        writer.message(kind::SHAPE, |writer| {
-            for dim in &tensor.shape {
-                writer.message(kind::DIM, |w| {
-                    w.varint_always(kind::SIZE, dim.cast_unsigned());
-                });
-            }
-        });
+        writer.message(kind::SHAPE, |writer| write_dims(writer, tensor));
     }
 }
 
@@ -180,7 +199,10 @@ fn write_value(writer: &mut Writer, value: &Literal) {
             writer.float(value_field::FLOAT, *value as f32);
         }
         Literal::Text(text) => write_text(writer, text),
-        Literal::Name(name) => match family(name) {
+        Literal::Name(name) if name == NONE => {
+            writer.varint_always(value_field::DATA_TYPE, NONE_TYPE);
+        }
+        Literal::Name(name) => match type_number(name) {
             Some(number) => {
                 writer.varint_always(value_field::DATA_TYPE, TYPE);
                 writer.message(value_field::TYPE, |w| {
@@ -228,17 +250,9 @@ fn number(dtype: DType) -> u64 {
     ms_dtype::number(dtype).unwrap_or(0)
 }
 
-/// The number of the family that a type's name belongs to.
-fn family(name: &str) -> Option<u64> {
-    if let Some((number, _)) = FAMILIES.iter().find(|(_, known)| *known == name) {
-        return Some(*number);
-    }
-    let family = match ms_dtype::from_short(name)? {
-        DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::I4 => "Int",
-        DType::U8 | DType::U16 | DType::U32 | DType::U64 => "UInt",
-        DType::F16 | DType::F32 | DType::F64 | DType::BF16 => "Float",
-        other => return ms_dtype::number(other),
-    };
-    let found = FAMILIES.iter().find(|(_, known)| *known == family);
-    found.map(|(number, _)| *number)
+/// The number of a type by its name, which MindSpore's files give for the family only.
+fn type_number(name: &str) -> Option<u64> {
+    let family = FAMILIES.iter().find(|(_, known)| *known == name);
+    let dtype = || ms_dtype::number(ms_dtype::from_short(name)?);
+    family.map(|(number, _)| *number).or_else(dtype)
 }

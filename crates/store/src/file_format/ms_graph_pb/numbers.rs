@@ -71,6 +71,7 @@ pub(super) mod tensor {
 pub(super) const TENSOR: u64 = 14;
 pub(super) const TUPLE: u64 = 31;
 pub(super) const LIST: u64 = 32;
+pub(super) const NONE_TYPE: u64 = 34;
 pub(super) const TYPE: u64 = 39;
 pub(super) const MONADS: [(u64, &str); 2] = [(43, "UMonad"), (44, "IOMonad")];
 /// Types without a width, which stand for all of their family.

@@ -40,7 +40,8 @@ pub enum AccType {
 }
 
 impl AccType {
-    const ALL: [AccType; 4] = [AccType::Aic, AccType::Aiv, AccType::AiCpu, AccType::Sdma];
+    pub(super) const ALL: [AccType; 4] =
+        [AccType::Aic, AccType::Aiv, AccType::AiCpu, AccType::Sdma];
 
     /// The vendor's name.
     pub fn name(self) -> &'static str {

@@ -60,6 +60,93 @@ impl fmt::Display for Number {
     }
 }
 
+/// In which order a tensor's elements lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ElementOrder {
+    /// The order in which the rules of the cells go through them.
+    RowMajor,
+    /// Another one, with the same element first.
+    Permuted,
+}
+
+/// Longest tensor, in elements, whose average is computed by its rule while the model waits.
+const N_RULE_AT_ONCE_MAX: usize = 1024;
+
+/// Leaves the cells of the plain table in the tensor's memo if one look at the elements tells them, and
+/// returns whether it did.
+pub(super) fn reduce_plain(tensor: Observed<'_>, order: ElementOrder) -> bool {
+    if tensor.has_kept::<Option<Cells>>() {
+        return true;
+    }
+    match tell(tensor, order) {
+        Some(cells) => {
+            tensor.keep(|_| cells);
+            true
+        }
+        None => false,
+    }
+}
+
+/// [`reduce_plain`] for a table of chosen columns.
+pub(super) fn reduce_any(tensor: Observed<'_>, order: ElementOrder) -> bool {
+    if tensor.has_kept::<AnyCells>() {
+        return true;
+    }
+    let is_float = matches!(tensor.dtype(), DType::F16 | DType::F32 | DType::F64);
+    let told = match (is_float, order) {
+        (true, _) => tell(tensor, order).map(AnyCells),
+        (false, ElementOrder::RowMajor) => Some(AnyCells(of_any(tensor))),
+        (false, ElementOrder::Permuted) => None,
+    };
+    match told {
+        Some(cells) => {
+            tensor.keep(|_| cells);
+            true
+        }
+        None => false,
+    }
+}
+
+/// The cells, if they are known without the rule of the average; types other than floats are quick.
+fn tell(tensor: Observed<'_>, order: ElementOrder) -> Option<Option<Cells>> {
+    let view = tensor.view();
+    let known = match (tensor.dtype(), order) {
+        (DType::F16 | DType::F32 | DType::F64, _) => match tensor.weighed_stats() {
+            Ok(known) => known,
+            Err(_) => return Some(None),
+        },
+        (_, ElementOrder::RowMajor) => return Some(of_tensor(tensor)),
+        (_, ElementOrder::Permuted) => return None,
+    };
+    let is_short = view.shape.n_elements() <= N_RULE_AT_ONCE_MAX;
+    match order {
+        ElementOrder::RowMajor if is_short || is_average_told(known) => {
+            Some(of_floats(view, known))
+        }
+        ElementOrder::RowMajor => None,
+        ElementOrder::Permuted => {
+            let stats = &known.stats;
+            // A sum in another order can be off by what all magnitudes together can lose.
+            let known = WeighedStats {
+                prefix_weight: stats.n_elements as f64 * stats.l1,
+                ..*known
+            };
+            // Of zeros of both signs the first one counts, which memory does not tell.
+            let has_zero_extreme = stats.max == 0.0 || stats.min == 0.0;
+            (!has_zero_extreme && is_average_told(&known)).then(|| of_floats(view, &known))
+        }
+    }
+}
+
+/// Whether [`of_floats`] does without the rule of the average.
+fn is_average_told(known: &WeighedStats) -> bool {
+    let counts = counts(known);
+    let is_finite = counts.n_nan + counts.n_neg_inf + counts.n_pos_inf == 0;
+    let magnitude = magnitude(known);
+    let has_squares = magnitude == 0.0 || SQUARES.contains(&magnitude);
+    has_squares && (!is_finite || Sums::of_stats(known).mean_text(magnitude).is_some())
+}
+
 /// The cells of the plain table; `None` for types that it leaves empty and for tensors without
 /// elements.
 pub(super) fn plain(tensor: Observed<'_>) -> Arc<Option<Cells>> {

@@ -1,9 +1,10 @@
 //! Reading statistics files.
 
+use std::io::Read;
 use std::path::Path;
 
 use super::{DESCRIPTION, FILE_NAME_SUFFIX};
-use crate::{FormatError, StoreError};
+use crate::{FormatError, StoreError, regular_file};
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "statistics";
@@ -21,27 +22,34 @@ pub struct Table {
     pub rows: Vec<Vec<String>>,
 }
 
-/// Reads a file if its name ends and its content begins as those of statistics do.
+/// Whether a file of this name may hold statistics. One that goes by digits may hold anything.
+pub fn may_be_table(real_name: &str) -> bool {
+    real_name.ends_with(FILE_NAME_SUFFIX) || real_name.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Reads a file if its content begins as that of statistics does.
 ///
 /// # Errors
-/// [`StoreError`] if it cannot be read, or is damaged further on.
-pub fn read_file(path: &Path) -> Result<Option<Table>, StoreError> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    if !name.ends_with(FILE_NAME_SUFFIX) {
+/// [`StoreError`] if it cannot be read, is too large, or is damaged further on.
+pub fn read_if_table(path: &Path) -> Result<Option<Table>, StoreError> {
+    let io = || StoreError::io("read", path);
+    let (file, _) = regular_file::open(path).map_err(io())?;
+    let mut start = Vec::new();
+    let n_start = DESCRIPTION.len() as u64;
+    file.take(n_start).read_to_end(&mut start).map_err(io())?;
+    if start != DESCRIPTION.as_bytes() {
         return Ok(None);
     }
-    let metadata = std::fs::metadata(path).map_err(StoreError::io("read", path))?;
-    if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
-        return Ok(None);
-    }
-    let bytes = std::fs::read(path).map_err(StoreError::io("read", path))?;
-    if !bytes.starts_with(DESCRIPTION.as_bytes()) {
-        return Ok(None);
-    }
-    let table = parse(&String::from_utf8_lossy(&bytes));
-    table
-        .map(Some)
-        .map_err(StoreError::corrupt(FORMAT_NAME, path))
+    read_file(path).map(Some)
+}
+
+/// Reads a file that by its name holds statistics.
+///
+/// # Errors
+/// [`StoreError`] if it cannot be read, is too large, or holds something else.
+pub fn read_file(path: &Path) -> Result<Table, StoreError> {
+    let bytes = regular_file::read(path, FILE_BYTES_MAX).map_err(StoreError::io("read", path))?;
+    parse(&String::from_utf8_lossy(&bytes)).map_err(StoreError::corrupt(FORMAT_NAME, path))
 }
 
 /// Reads a file of either form.

@@ -12,7 +12,7 @@ use opscope_tensor::{Observed, Stats, Tensor};
 use super::number::general;
 use super::{DESCRIPTION, FORMAT_NAME, Table, names, parse, shape_text};
 use crate::record::Record;
-use crate::{FormatError, StoreError};
+use crate::{FormatError, StoreError, regular_file};
 
 /// The name of the file in the directory of a step.
 pub const FILE_NAME: &str = "statistics.csv";
@@ -110,19 +110,12 @@ fn cell(name: &str) -> String {
         .collect()
 }
 
-/// The operators of a file in order of execution; nothing if it is another kind of file.
+/// The operators of a file in order of execution.
 ///
 /// # Errors
-/// [`StoreError`] if it cannot be read, or is damaged further on.
+/// [`StoreError`] if it cannot be read, is too large, or holds something else.
 pub fn read_file(path: &Path) -> Result<Vec<OperatorTable>, StoreError> {
-    let metadata = std::fs::metadata(path).map_err(StoreError::io("read", path))?;
-    if !metadata.is_file() || metadata.len() > FILE_BYTES_MAX {
-        return Ok(Vec::new());
-    }
-    let bytes = std::fs::read(path).map_err(StoreError::io("read", path))?;
-    if !bytes.starts_with(OPERATOR.as_bytes()) {
-        return Ok(Vec::new());
-    }
+    let bytes = regular_file::read(path, FILE_BYTES_MAX).map_err(StoreError::io("read", path))?;
     operators(&String::from_utf8_lossy(&bytes)).map_err(StoreError::corrupt(FORMAT_NAME, path))
 }
 

@@ -267,3 +267,88 @@ proptest! {
         prop_assert_eq!(output_row(tensor, &Columns::Plain), expected);
     }
 }
+
+/// The rows of a tensor that was reduced, if that was possible, and of the same tensor with its elements.
+fn rows_of_both(whole: &Tensor, reduced: &Tensor, columns: &Columns) -> (String, String) {
+    let reduced = output_row(reduced.clone().without_elements(), columns);
+    (reduced, output_row(whole.clone(), columns))
+}
+
+fn choices() -> [Columns; 2] {
+    [
+        Columns::Plain,
+        Columns::Chosen(vec![Column::Average, Column::Max, Column::L2Norm]),
+    ]
+}
+
+#[test]
+fn a_long_tensor_whose_average_is_a_tie_keeps_its_elements() {
+    // Rows that are centred, as a normalisation gives them: the mean is what rounding left over.
+    let centred = |n: usize| {
+        let values: Vec<f32> = (0..n)
+            .map(|i| ((i * 7919) % 1000) as f32 / 1000.0 - 0.4995)
+            .collect();
+        floats(&values)
+    };
+    for columns in choices() {
+        let long = centred(64_000);
+        assert!(!reduce(long.observed(), &columns));
+        let short = centred(1000);
+        assert!(reduce(short.observed(), &columns));
+        let fresh = centred(1000);
+        let (reduced, whole) = rows_of_both(&fresh, &short, &columns);
+        assert_eq!(reduced, whole);
+    }
+}
+
+proptest! {
+    #[test]
+    fn reduced_rows_are_those_of_the_elements(
+        (n_rows, n_columns) in (1..90_usize, 1..90_usize),
+        offset in prop_oneof![Just(0.0_f32), Just(1.0), Just(-1e-3), Just(1e20)],
+        scale in prop_oneof![Just(0.0_f32), Just(1.0), Just(1e-6)],
+        odd in prop::option::of((0..100_usize, prop_oneof![
+            Just(f32::NAN), Just(f32::INFINITY), Just(f32::NEG_INFINITY), Just(0.0), Just(-0.0)
+        ])),
+        seed in any::<u32>(),
+    ) {
+        let value = |i: usize| {
+            let mixed = (i as u32).wrapping_mul(2_654_435_761).wrapping_add(seed);
+            offset + scale * (f64::from(mixed) / f64::from(u32::MAX) - 0.5) as f32
+        };
+        let mut memory: Vec<f32> = (0..n_rows * n_columns).map(value).collect();
+        if let Some((i, odd)) = odd {
+            let i = i % memory.len();
+            memory[i] = odd;
+        }
+        // Memory has columns; the tensor is the transposed matrix.
+        let gathered: Vec<f32> = (0..memory.len())
+            .map(|i| memory[(i % n_rows) * n_columns + i / n_rows])
+            .collect();
+        for columns in choices() {
+            let (as_it_lies, row_major) = (floats(&memory), floats(&gathered));
+            if reduce(as_it_lies.observed(), &columns) {
+                let (reduced, whole) = rows_of_both(&floats(&memory), &as_it_lies, &columns);
+                prop_assert_eq!(reduced, whole);
+            }
+            let permuted = floats(&memory);
+            if reduce_permuted(permuted.observed(), &columns) {
+                let (reduced, whole) = rows_of_both(&row_major, &permuted, &columns);
+                prop_assert_eq!(reduced, whole);
+            }
+        }
+    }
+}
+
+#[test]
+fn ordinary_permuted_tensors_need_no_elements() {
+    let values: Vec<f32> = (0..30_000).map(|i| (i % 977) as f32 - 300.3).collect();
+    for columns in choices() {
+        assert!(reduce_permuted(floats(&values).observed(), &columns));
+        // Of zeros of both signs the first one is printed.
+        let mut positive: Vec<f32> = values.iter().map(|v| v.max(0.0)).collect();
+        assert!(!reduce_permuted(floats(&positive).observed(), &columns));
+        positive[7] = -0.0;
+        assert!(!reduce_permuted(floats(&positive).observed(), &columns));
+    }
+}

@@ -61,6 +61,15 @@ impl DumpFileName {
     }
 }
 
+impl DumpFileName {
+    /// The same of a file that holds one output as JSON: `….output.{i}.json` appended.
+    pub fn parse_json(name: &str) -> Option<DumpFileName> {
+        let (rest, index) = name.strip_suffix(".json")?.rsplit_once('.')?;
+        number(index)?;
+        DumpFileName::parse(rest.strip_suffix(".output")?)
+    }
+}
+
 impl SubTask {
     fn parse(fields: &[&str]) -> Option<SubTask> {
         Some(SubTask {

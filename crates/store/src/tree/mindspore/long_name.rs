@@ -6,9 +6,12 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::file_format::npy_zst;
+use crate::tree::acl::DumpFileName;
 
 /// Longest file name that is used as it is.
 pub const FILE_NAME_BYTES_MAX: usize = 255;
+/// How the names of small text files end.
+const JSON_SUFFIX: &str = ".json";
 /// The numbers are below this.
 pub const SHORT_NAME_END: u64 = 1 << 31;
 
@@ -29,9 +32,12 @@ impl Digits {
         let mut hasher = self.keys.build_hasher();
         hasher.write_u64(self.n_made.fetch_add(1, Ordering::Relaxed));
         let digits = hasher.finish() % SHORT_NAME_END;
-        let suffix = match file_name.ends_with(npy_zst::SUFFIX) {
-            true => npy_zst::SUFFIX,
-            false => npy_zst::PLAIN_SUFFIX,
+        let mut known = [npy_zst::SUFFIX, JSON_SUFFIX].into_iter();
+        let suffix = match known.find(|suffix| file_name.ends_with(suffix)) {
+            Some(suffix) => suffix,
+            // Files of the runtime end in their time.
+            None if DumpFileName::parse(file_name).is_some() => "",
+            None => npy_zst::PLAIN_SUFFIX,
         };
         Some(format!("{digits}{suffix}"))
     }

@@ -78,7 +78,7 @@ fn names_of_nodes() {
     let full_name = "Default/fc 1-Dense/MatMul-op0";
     assert_eq!(short_name(full_name), "MatMul");
     assert_eq!(
-        kernel_args_file_name(full_name),
+        kernel_args_file_name("MatMul", full_name),
         "MatMul.Default_fc 1-Dense_MatMul-op0.json"
     );
     assert_eq!(graph_id_of("ms_output_trace_code_graph_12.ir"), Some(12));
@@ -102,6 +102,11 @@ fn long_names_become_digits() {
         let number: u64 = name.strip_suffix(".npy").unwrap().parse().unwrap();
         assert!(number < SHORT_NAME_END);
     }
+    // Files of the runtime have no suffix, descriptions of operators another one.
+    let plain = digits.short_name(&format!("Conv.{}.1.0.1700000000000000", "x".repeat(250)));
+    assert!(plain.unwrap().parse::<u64>().unwrap() < SHORT_NAME_END);
+    let json = digits.short_name(&format!("Conv.{}.json", "x".repeat(250)));
+    assert!(json.unwrap().ends_with(".json"));
     let compressed = digits.short_name(&format!("{}.npy.zst", "x".repeat(250)));
     let number = compressed
         .as_deref()
@@ -117,7 +122,7 @@ proptest! {
         let file = TensorFileName::of_operator(&op_type, &name).to_string();
         for (path, n) in [
             (tree.iteration_dir(0, 0).join(file), 5),
-            (tree.rank_dir().join(kernel_args_file_name(&name)), 2),
+            (tree.rank_dir().join(kernel_args_file_name(&op_type, &name)), 2),
         ] {
             let below: Vec<_> = path.strip_prefix("/d").unwrap().components().collect();
             prop_assert_eq!(below.len(), n);

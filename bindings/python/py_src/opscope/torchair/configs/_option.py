@@ -10,6 +10,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from opscope._argument import shown
+from opscope._warning import warn
+
 
 class OptionValue:
     """One of a list of values, or anything if there is no list. Values are compared with `==`: 1 stands for `True`."""
@@ -60,7 +63,7 @@ class OptionValue:
         """What to keep of `value`; raises if it is refused."""
         if self._optional is not None and not _is_in(value, self._optional):
             raise ValueError(
-                f"{self._name}: value {value!r} (type: {type(value)}) not in optional list {list(self._optional)!r}"
+                f"{self._name}: value {shown(value)} (type: {type(value)}) not in optional list {list(self._optional)!r}"
             )
         return value
 
@@ -151,10 +154,24 @@ class FileValue(OptionValue):
         return value
 
 
+def _below_home(path: str) -> str | None:
+    """The path with `$HOME` or `~` at its beginning replaced, if it has either."""
+    home = os.environ.get("HOME")
+    for word in ("$HOME", "~"):
+        if home and (path == word or path.startswith(f"{word}/")):
+            return os.path.join(home, path[len(word) :].lstrip("/"))
+    return None
+
+
 class MustExistedPathValue(OptionValue):
-    """An existing directory. The path is kept as given; the default is not looked at."""
+    """An existing directory. The path is kept as given, but for the user's directory at its beginning, which TorchAir
+    takes literally; the default is not looked at."""
 
     def _checked(self, value: Any) -> Any:
+        home = None if value is None else _below_home(_path(self._name, value))
+        if home is not None and os.path.isdir(home):
+            warn(f"{self._name}: `{value}` is `{home}` here; TorchAir takes `$HOME` and `~` literally")
+            return home
         if value is None or not os.path.isdir(_path(self._name, value)):
             raise FileNotFoundError(f"{self._name}: `{value}` is not found or is not a file directory")
         return value

@@ -1,7 +1,9 @@
 //! Fusion that nothing tells of: names that are made of others, and one operator where the other side has a
 //! chain.
 
-use std::collections::{BTreeSet, HashMap};
+mod prefixes;
+
+use std::collections::{HashMap, HashSet};
 
 use crate::compare::matching::How;
 use crate::compare::matching::board::{Board, Gap};
@@ -9,9 +11,12 @@ use crate::compare::matching::name::file_name;
 use crate::compare::matching::places::Scope;
 use crate::compare::matching::slots::{self, Group};
 use opscope_store::record::Side as SlotSide;
+use prefixes::Prefixes;
 
 /// Most operators that one stands for without anything that says so.
 const CHAIN_LENGTH_MAX: usize = 8;
+/// Longer names are not taken apart: what that takes grows with the square of their length.
+const N_NAME_BYTES_MAX: usize = 2048;
 /// Marks between the names in a name.
 const MARKS: [char; 7] = ['_', '+', ',', ';', '&', '-', '|'];
 /// Words in a name that say that it is fused.
@@ -21,113 +26,98 @@ const WORDS: [&str; 5] = ["fused", "fusion", "fuse", "and", "op"];
 pub(in super::super) fn by_name(board: &mut Board<'_>, scope: &Scope) {
     for gap in board.gaps(scope) {
         for side in [0, 1] {
-            let other = 1 - side;
-            if gap.runs[other].len() < 2 || gap.runs[side].is_empty() {
-                continue;
-            }
-            let known: HashMap<String, Vec<usize>> = {
-                let mut known: HashMap<String, Vec<usize>> = HashMap::new();
-                for &run in &gap.runs[other] {
-                    let name = board.name(other, run).to_owned();
-                    known.entry(name).or_default().push(run);
-                }
-                known
-            };
-            let lengths: BTreeSet<usize> = known.keys().map(String::len).collect();
-            let shortest = lengths.first().copied().unwrap_or(0);
-            let longer = gap.runs[side]
-                .iter()
-                .filter(|&&run| board.name(side, run).len() > shortest);
-            for run in longer.copied().collect::<Vec<_>>() {
-                let names = Names {
-                    known: &known,
-                    lengths: &lengths,
-                };
-                let (_, repeat) = board.key(side, run);
-                let Some(members) = names.members(&board.run(side, run).op_name, |runs| {
-                    let is_it = |&&member: &&usize| {
-                        board.is_free(other, member) && board.key(other, member).1 == repeat
-                    };
-                    runs.iter().find(is_it).copied()
-                }) else {
-                    continue;
-                };
-                let is_rising =
-                    |&a: &usize, &b: &usize| board.position(other, a) < board.position(other, b);
-                let is_chain = !scope.is_ordered || members.is_sorted_by(is_rising);
-                let last = members.last().copied().unwrap_or_default();
-                if is_chain && board.is_free(side, run) && has_like_ends(board, side, run, last) {
-                    pair(board, side, run, members);
-                }
+            if gap.runs[1 - side].len() >= 2 && !gap.runs[side].is_empty() {
+                made_of_names(board, scope, &gap, side);
             }
         }
     }
 }
 
-struct Names<'a> {
-    known: &'a HashMap<String, Vec<usize>>,
-    lengths: &'a BTreeSet<usize>,
+/// The operators of one side of a gap that are made of those of its other side.
+fn made_of_names(board: &mut Board<'_>, scope: &Scope, gap: &Gap, side: usize) {
+    let other = 1 - side;
+    let names = gap.runs[other].iter().map(|&run| board.name(other, run));
+    let names: Vec<String> = names.map(str::to_owned).collect();
+    let known = Prefixes::of(names.iter().map(String::as_str));
+    // A name and the number of its execution are of one run in a place.
+    let keyed = names.iter().zip(&gap.runs[other]);
+    let of_key: HashMap<(&str, usize), usize> = keyed
+        .map(|(name, &run)| ((name.as_str(), board.key(other, run).1), run))
+        .collect();
+    for &run in &gap.runs[side] {
+        let (_, repeat) = board.key(side, run);
+        let pick = |name: &str| {
+            let member = of_key.get(&(name, repeat)).copied();
+            member.filter(|&member| board.is_free(other, member))
+        };
+        let Some(members) = members(&known, &board.run(side, run).op_name, pick) else {
+            continue;
+        };
+        let is_rising =
+            |&a: &usize, &b: &usize| board.position(other, a) < board.position(other, b);
+        let is_chain = !scope.is_ordered || members.is_sorted_by(is_rising);
+        let last = members.last().copied().unwrap_or_default();
+        if is_chain && board.is_free(side, run) && has_like_ends(board, side, run, last) {
+            pair(board, side, run, members);
+        }
+    }
 }
 
-impl Names<'_> {
-    /// The operators whose names, one after the other, are the name; with marks and words of fusion in between.
-    /// A name below a scope may leave out the scope of all parts but the first.
-    fn members(
-        &self,
-        op_name: &str,
-        pick: impl Fn(&[usize]) -> Option<usize>,
-    ) -> Option<Vec<usize>> {
-        let (scope, _) = op_name.rsplit_once(['/', '.']).unwrap_or_default();
-        let scope = file_name(scope);
-        let whole = file_name(op_name);
-        let mut rest = whole.as_str();
-        let mut members = Vec::new();
-        while !rest.is_empty() {
-            let unmarked = rest.trim_start_matches(MARKS);
-            if unmarked.len() < rest.len() {
-                rest = unmarked;
-                continue;
-            }
-            if let Some((name, length)) = self.longest(rest, &scope) {
-                members.push(pick(self.known.get(&name)?)?);
-                rest = &rest[length..];
-                continue;
-            }
-            let end = rest.find(MARKS).unwrap_or(rest.len());
-            let word = &rest[..end];
-            let is_number = word.bytes().all(|b| b.is_ascii_digit());
-            if !(is_number || WORDS.contains(&word)) {
+/// The operators whose names, one after the other, are the name; with marks and words of fusion in between.
+/// A name below a scope may leave out the scope of all parts but the first.
+///
+/// Every round takes something off the text: no known name is empty, nor is a word.
+fn members(
+    known: &Prefixes<'_>,
+    op_name: &str,
+    pick: impl Fn(&str) -> Option<usize>,
+) -> Option<Vec<usize>> {
+    if op_name.len() > N_NAME_BYTES_MAX {
+        return None;
+    }
+    let (scope, _) = op_name.rsplit_once(['/', '.']).unwrap_or_default();
+    let scope = file_name(scope);
+    let whole = file_name(op_name);
+    let mut rest = whole.as_str();
+    let mut members = Vec::new();
+    let mut distinct = HashSet::new();
+    while !rest.is_empty() {
+        let unmarked = rest.trim_start_matches(MARKS);
+        if unmarked.len() < rest.len() {
+            rest = unmarked;
+            continue;
+        }
+        if let Some((name, length)) = first_name(known, rest, &scope) {
+            let member = pick(name)?;
+            if !distinct.insert(member) {
                 return None;
             }
-            rest = &rest[end..];
+            members.push(member);
+            rest = &rest[length..];
+            continue;
         }
-        let mut distinct = members.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
-        (members.len() >= 2 && distinct.len() == members.len()).then_some(members)
+        let end = rest.find(MARKS).unwrap_or(rest.len());
+        let word = &rest[..end];
+        let is_number = word.bytes().all(|b| b.is_ascii_digit());
+        if !(is_number || WORDS.contains(&word)) {
+            return None;
+        }
+        rest = &rest[end..];
     }
+    (members.len() >= 2).then_some(members)
+}
 
-    /// The longest known name that a text begins with, and what it takes of the text.
-    fn longest(&self, text: &str, scope: &str) -> Option<(String, usize)> {
-        let lengths = self.lengths.iter().rev();
-        let whole = lengths.clone().find_map(|&length| {
-            let name = text.get(..length)?;
-            self.known
-                .contains_key(name)
-                .then(|| (name.to_owned(), length))
-        });
-        let below = || {
-            lengths.clone().find_map(|&length| {
-                let length = length.checked_sub(scope.len() + 1)?;
-                let name = format!(
-                    "{scope}_{}",
-                    text.get(..length).filter(|part| !part.is_empty())?
-                );
-                self.known.contains_key(&name).then_some((name, length))
-            })
-        };
-        whole.or_else(|| if scope.is_empty() { None } else { below() })
+/// The longest known name that a text begins with, whole or without its scope, and what it takes of the text.
+fn first_name<'n>(known: &Prefixes<'n>, text: &str, scope: &str) -> Option<(&'n str, usize)> {
+    if let Some(name) = known.longest(text) {
+        return Some((name, name.len()));
     }
+    if scope.is_empty() {
+        return None;
+    }
+    let name = known.longest(&format!("{scope}_{text}"))?;
+    let length = name.len().checked_sub(scope.len() + 1)?;
+    (length > 0).then_some((name, length))
 }
 
 /// Pairs an operator that stands alone between two pairs with a chain that stands there on the other side, if

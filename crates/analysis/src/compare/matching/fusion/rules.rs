@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use opscope_store::regular_file;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -117,12 +118,12 @@ impl FusionRules {
             path: path.to_owned(),
             source,
         };
-        let n_bytes = std::fs::metadata(path).map_err(failed)?.len();
+        let n_bytes = regular_file::check(path).map_err(failed)?.len();
         if n_bytes > N_FILE_BYTES_MAX {
             let path = path.to_owned();
             return Err(FusionRulesError::Size { path, n_bytes });
         }
-        FusionRules::parse(&std::fs::read(path).map_err(failed)?)
+        FusionRules::parse(&regular_file::read(path, N_FILE_BYTES_MAX).map_err(failed)?)
     }
 
     /// Reads the content of a file.

@@ -121,14 +121,10 @@ impl<'a> Inside<'a> {
 fn names(side: &Side, runs: &[usize], inside: &[usize]) -> Names {
     let mut runs = [runs, inside].concat();
     runs.sort_unstable();
-    let mut names: Vec<String> = Vec::new();
-    for run in runs {
-        let name = &side.runs[run].op_name;
-        if !names.contains(name) {
-            names.push(name.clone());
-        }
-    }
-    Names::from(names)
+    let mut seen = BTreeSet::new();
+    let names = runs.iter().map(|&run| &side.runs[run].op_name);
+    let distinct = names.filter(|name| seen.insert(*name));
+    Names::from(distinct.cloned().collect::<Vec<_>>())
 }
 
 /// Which execution of its name each run is within its place, and how many there are.

@@ -1,6 +1,6 @@
 //! Which model or graph of one side is which of the other.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use super::{Places, grouped};
 use crate::compare::matching::Reason;
@@ -102,6 +102,9 @@ fn by_choice(models: &[Models; 2], chosen: &[(String, String)]) -> Vec<(usize, u
 }
 
 fn by_likeness(sides: [&Side; 2], models: &[Models; 2]) -> Vec<(usize, usize)> {
+    if models[0].len().saturating_mul(models[1].len()) > N_COMPARED_MAX {
+        return by_name(models);
+    }
     let shared = shared_names(sides, models);
     let mut scored: Vec<(f64, usize, usize)> = Vec::new();
     for (t, ((name, number), runs)) in models[0].iter().enumerate() {
@@ -134,6 +137,36 @@ fn by_likeness(sides: [&Side; 2], models: &[Models; 2]) -> Vec<(usize, usize)> {
             pairs.push((t, g));
         }
     }
+    with_the_rest(pairs, &is_taken)
+}
+
+/// Of more models than can be held against each other: those of equal name and number, then the n-th load of a
+/// name with the n-th of the other side.
+fn by_name(models: &[Models; 2]) -> Vec<(usize, usize)> {
+    let mut is_taken = [0, 1].map(|i| vec![false; models[i].len()]);
+    let mut pairs = Vec::new();
+    for has_numbers in [true, false] {
+        let key = |(name, number): &Key| (name.clone(), number.filter(|_| has_numbers));
+        let mut of_key: HashMap<Key, VecDeque<usize>> = HashMap::new();
+        for (g, (model, _)) in models[1].iter().enumerate() {
+            if !is_taken[1][g] {
+                of_key.entry(key(model)).or_default().push_back(g);
+            }
+        }
+        for (t, (model, _)) in models[0].iter().enumerate() {
+            let partners = of_key.get_mut(&key(model)).filter(|_| !is_taken[0][t]);
+            if let Some(g) = partners.and_then(VecDeque::pop_front) {
+                is_taken[0][t] = true;
+                is_taken[1][g] = true;
+                pairs.push((t, g));
+            }
+        }
+    }
+    with_the_rest(pairs, &is_taken)
+}
+
+/// Pairs, and those that nothing brought together in order, if both sides have as many of them.
+fn with_the_rest(mut pairs: Vec<(usize, usize)>, is_taken: &[Vec<bool>; 2]) -> Vec<(usize, usize)> {
     let [t, g] = [0, 1].map(|i| {
         let left = is_taken[i].iter().enumerate().filter(|(_, taken)| !**taken);
         left.map(|(index, _)| index).collect::<Vec<_>>()
@@ -148,9 +181,6 @@ fn by_likeness(sides: [&Side; 2], models: &[Models; 2]) -> Vec<(usize, usize)> {
 /// How many executions of two models have names in common.
 fn shared_names(sides: [&Side; 2], models: &[Models; 2]) -> BTreeMap<(usize, usize), usize> {
     let mut shared = BTreeMap::new();
-    if models[0].len() * models[1].len() > N_COMPARED_MAX {
-        return shared;
-    }
     let counts = [0, 1].map(|i| {
         let mut of_name: HashMap<String, BTreeMap<usize, usize>> = HashMap::new();
         for (model, (_, runs)) in models[i].iter().enumerate() {

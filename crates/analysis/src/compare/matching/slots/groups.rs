@@ -1,5 +1,7 @@
 //! Slots of operators of which several are one on the other side.
 
+use std::collections::{HashMap, HashSet, VecDeque};
+
 use opscope_store::record::Side as SlotSide;
 
 use super::{Position, Two, described, extents, is_made_up, missing, original_extents};
@@ -25,7 +27,7 @@ pub(in super::super) struct Group<'a> {
 struct Work<'a> {
     sides: [&'a Side; 2],
     found: Vec<Two>,
-    is_used: [Vec<SlotRef>; 2],
+    is_used: [HashSet<SlotRef>; 2],
 }
 
 /// Pairs what comes out of operators and what goes into them; values in between belong to one side alone.
@@ -33,7 +35,7 @@ pub(in super::super) fn of_group(sides: [&Side; 2], group: &Group<'_>, how: How)
     let mut work = Work {
         sides,
         found: Vec::new(),
-        is_used: [Vec::new(), Vec::new()],
+        is_used: [HashSet::new(), HashSet::new()],
     };
     work.given(group);
     work.by_origin(group);
@@ -43,14 +45,17 @@ pub(in super::super) fn of_group(sides: [&Side; 2], group: &Group<'_>, how: How)
     }
     work.inputs(group);
     work.found.sort_unstable();
-    let contributes = |i: usize, run: usize| work.found.iter().any(|two| two[i].run == run);
+    let contributing = [0, 1].map(|i| {
+        let runs = work.found.iter().map(|two| two[i].run);
+        runs.collect::<HashSet<_>>()
+    });
     // Of a side without any slot that is compared, the last operator stands for all.
     let kept = [0, 1].map(|i| {
         let runs = &group.runs[i];
         let mut kept: Vec<usize> = runs
             .iter()
             .copied()
-            .filter(|&run| contributes(i, run))
+            .filter(|run| contributing[i].contains(run))
             .collect();
         if kept.is_empty() {
             kept.extend(runs.last());
@@ -102,7 +107,7 @@ impl<'a> Work<'a> {
 
     fn add(&mut self, two: Two) {
         for (is_used, place) in self.is_used.iter_mut().zip(two) {
-            is_used.push(place);
+            is_used.insert(place);
         }
         self.found.push(two);
     }
@@ -126,19 +131,20 @@ impl<'a> Work<'a> {
     /// leave the group.
     fn by_origin(&mut self, group: &Group<'_>) {
         for i in [0, 1] {
+            let mut others: HashMap<(String, u32), VecDeque<SlotRef>> = HashMap::new();
+            for other in self.free(1 - i, &group.runs[1 - i], SlotSide::Output) {
+                let run = &self.sides[1 - i].runs[other.run];
+                let key = (file_name(&run.op_name), run.slots[other.slot].index);
+                others.entry(key).or_default().push_back(other);
+            }
             for &run in group.runs[i].iter().rev() {
                 for place in self.free(i, &[run], SlotSide::Output) {
                     let index = self.slot(i, place).index;
                     let Some((name, output)) = (group.origins)(i, run, index) else {
                         continue;
                     };
-                    let name = file_name(&name);
-                    let others = self.free(1 - i, &group.runs[1 - i], SlotSide::Output);
-                    let is_it = |other: &&SlotRef| {
-                        let run = &self.sides[1 - i].runs[other.run];
-                        file_name(&run.op_name) == name && run.slots[other.slot].index == output
-                    };
-                    if let Some(&other) = others.iter().find(is_it) {
+                    let found = others.get_mut(&(file_name(&name), output));
+                    if let Some(other) = found.and_then(VecDeque::pop_front) {
                         self.add(if i == 0 {
                             [place, other]
                         } else {
@@ -156,12 +162,15 @@ impl<'a> Work<'a> {
             let last: Vec<usize> = group.runs[i].last().copied().into_iter().collect();
             self.free(i, &last, SlotSide::Output)
         });
+        let mut of_index: HashMap<u32, SlotRef> = HashMap::new();
+        for golden in g {
+            let index = self.slot(1, golden).index;
+            of_index.entry(index).or_insert(golden);
+        }
         for target in t {
             let index = self.slot(0, target).index;
-            if let Some(&golden) = g
-                .iter()
-                .find(|&&golden| self.slot(1, golden).index == index)
-            {
+            // A file may have two outputs of one position: a slot is in one pair.
+            if let Some(golden) = of_index.remove(&index) {
                 self.add([target, golden]);
             }
         }
@@ -169,15 +178,16 @@ impl<'a> Work<'a> {
 
     /// What goes into a group from outside, in order, where extents agree.
     fn inputs(&mut self, group: &Group<'_>) {
-        let [targets, mut goldens] = [0, 1].map(|i| self.outer_inputs(i, &group.runs[i]));
+        let [targets, goldens] = [0, 1].map(|i| self.outer_inputs(i, &group.runs[i]));
+        let mut of_extents: HashMap<Vec<u64>, VecDeque<SlotRef>> = HashMap::new();
+        for golden in goldens {
+            if let Some(extents) = extents(self.slot(1, golden)) {
+                of_extents.entry(extents).or_default().push_back(golden);
+            }
+        }
         for target in targets {
-            let of_target = extents(self.slot(0, target));
-            let is_like = |golden: &SlotRef| {
-                let of_golden = extents(self.slot(1, *golden));
-                of_target.is_some() && of_golden == of_target
-            };
-            if let Some(position) = goldens.iter().position(is_like) {
-                let golden = goldens.remove(position);
+            let goldens = extents(self.slot(0, target)).and_then(|key| of_extents.get_mut(&key));
+            if let Some(golden) = goldens.and_then(VecDeque::pop_front) {
                 self.add([target, golden]);
             }
         }
@@ -185,7 +195,7 @@ impl<'a> Work<'a> {
 
     /// Inputs that cannot be outputs of an operator before them in the group, by their extents.
     fn outer_inputs(&self, i: usize, runs: &[usize]) -> Vec<SlotRef> {
-        let mut inner: Vec<Option<&Vec<u64>>> = Vec::new();
+        let mut inner: HashSet<Option<&Vec<u64>>> = HashSet::new();
         let mut outer = Vec::new();
         for (n, &run) in runs.iter().enumerate() {
             let slots = &self.sides[i].runs[run].slots;

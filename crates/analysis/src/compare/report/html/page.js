@@ -10,9 +10,12 @@
   const HEIGHT_MAX = 8e6;
   const $ = (id) => document.getElementById(id);
 
+  // What nobody would see, or what turns the order of other characters, is shown as its number.
+  const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0\ufe00-\ufe0f]/gu;
+  const visible = (text) => String(text).replace(HIDDEN, (c) => "\\u{" + c.codePointAt(0).toString(16) + "}");
   const element = (name, text, className) => {
     const made = document.createElement(name);
-    if (text !== undefined && text !== null) made.textContent = text;
+    if (text !== undefined && text !== null) made.textContent = visible(text);
     if (className) made.className = className;
     return made;
   };
@@ -172,7 +175,7 @@
         const isLevel = column.title === "level";
         const cell = element("span", text, column.isNumber ? "number" : isLevel ? content : "");
         cell.style.width = column.width + "px";
-        if (!column.isNumber) cell.title = text;
+        if (!column.isNumber) cell.title = visible(text);
         row.append(cell);
       }
       row.onclick = () => choose(i);
@@ -367,7 +370,7 @@
   }
 
   function showTop() {
-    $("verdict").textContent = data.verdict;
+    $("verdict").textContent = visible(data.verdict);
     $("verdict").className = data.level;
     document.title = "opscope compare: " + data.level;
     for (const [title, content] of data.facts) {
@@ -449,7 +452,7 @@
       if (operators.level.length === 0) return;
       const i = operatorAt(event);
       const error = operators.outputs[i] === null ? "" : ", error " + digits(operators.outputs[i]);
-      $("legend").textContent = "#" + i + " " + operatorName(i) + ": " + operators.level[i] + error;
+      $("legend").textContent = "#" + i + " " + visible(operatorName(i)) + ": " + operators.level[i] + error;
     };
     $("theme").onclick = () => {
       const isDark = matchMedia("(prefers-color-scheme: dark)").matches;

@@ -20,12 +20,30 @@ const PASSING: [&str; 3] = ["Depend", "Load", "Identity"];
 /// A value, by a name that is unique in its graph.
 type Value<'a> = Option<Cow<'a, str>>;
 
-/// What a run reads and makes.
+/// Where a graph has an operator: the graph's number, those of MindSpore after those of descriptions, and the
+/// operator's place in it.
+type Operator = (usize, usize);
+
+/// What an operator reads and makes.
 struct Wires<'a> {
     /// Which graph the names belong to; those of MindSpore count after those of descriptions.
     graph: usize,
-    inputs: Vec<Value<'a>>,
-    outputs: Vec<Value<'a>>,
+    inputs: Ends<'a>,
+    outputs: Ends<'a>,
+}
+
+/// The values on one side of an operator.
+struct Ends<'a> {
+    values: Vec<Value<'a>>,
+    is_present: Vec<bool>,
+}
+
+impl<'a> Ends<'a> {
+    fn of(values: impl Iterator<Item = Value<'a>>) -> Ends<'a> {
+        let values: Vec<Value<'a>> = values.collect();
+        let is_present = values.iter().map(Option::is_some).collect();
+        Ends { values, is_present }
+    }
 }
 
 /// By input slot the output slot that it was made as.
@@ -35,8 +53,24 @@ pub(super) fn producers(
     mindspore: &[RankGraph],
 ) -> HashMap<SlotRef, SlotRef> {
     let nodes = Nodes::of(mindspore);
-    let wires: Vec<Option<Wires<'_>>> = (0..runs.len())
-        .map(|run| wires(graphs, run).or_else(|| nodes.wires(&runs[run], graphs.files.len())))
+    // An operator may have run many times: its wires are made once.
+    let mut of_operator: HashMap<Operator, Wires<'_>> = HashMap::new();
+    let operators: Vec<Option<Operator>> = (0..runs.len())
+        .map(|run| {
+            let described = graphs.of_run.get(run).copied().flatten();
+            let n_files = graphs.files.len();
+            let found = described.or_else(|| {
+                let (graph, node) = nodes.find(&runs[run])?;
+                Some((n_files + graph, node))
+            })?;
+            of_operator
+                .entry(found)
+                .or_insert_with(|| match found.0.checked_sub(n_files) {
+                    None => described_wires(graphs, found),
+                    Some(graph) => nodes.wires((graph, found.1), n_files),
+                });
+            Some(found)
+        })
         .collect();
     let mut places: HashMap<&RunPlace, usize> = HashMap::new();
     let place_of: Vec<usize> = runs
@@ -47,17 +81,19 @@ pub(super) fn producers(
         })
         .collect();
     let ends = |run: usize, side: SlotSide| {
-        let (wires, place) = (wires[run].as_ref(), place_of[run]);
-        let names = wires.map_or(&[][..], |wires| match side {
-            SlotSide::Input => &wires.inputs,
-            SlotSide::Output => &wires.outputs,
-        });
-        let is_present: Vec<bool> = names.iter().map(Option::is_some).collect();
-        let slots = positions(&runs[run], side, &is_present).into_iter();
-        slots.filter_map(move |(slot, position)| {
-            let name = names.get(position)?.as_ref()?;
-            let key = (place, wires?.graph, name.as_ref());
-            Some((key, SlotRef { run, slot }))
+        let wires = operators[run].and_then(|operator| of_operator.get(&operator));
+        let place = place_of[run];
+        wires.into_iter().flat_map(move |wires| {
+            let ends = match side {
+                SlotSide::Input => &wires.inputs,
+                SlotSide::Output => &wires.outputs,
+            };
+            let slots = positions(&runs[run], side, &ends.is_present).into_iter();
+            slots.filter_map(move |(slot, position)| {
+                let name = ends.values.get(position)?.as_ref()?;
+                let key = (place, wires.graph, name.as_ref());
+                Some((key, SlotRef { run, slot }))
+            })
         })
     };
     let mut made: HashMap<(usize, usize, &str), Vec<SlotRef>> = HashMap::new();
@@ -87,14 +123,14 @@ fn lent(name: &Option<String>) -> Value<'_> {
     name.as_deref().map(Cow::Borrowed)
 }
 
-/// What the description of a run's graph says of it.
-fn wires(graphs: &Graphs, run: usize) -> Option<Wires<'_>> {
-    let (graph, operator) = graphs.of_run(run)?;
-    Some(Wires {
+/// What a description says of an operator.
+fn described_wires(graphs: &Graphs, (graph, operator): Operator) -> Wires<'_> {
+    let operator = &graphs.files[graph].graph.operators[operator];
+    Wires {
         graph,
-        inputs: operator.inputs.iter().map(lent).collect(),
-        outputs: operator.outputs.iter().map(lent).collect(),
-    })
+        inputs: Ends::of(operator.inputs.iter().map(lent)),
+        outputs: Ends::of(operator.outputs.iter().map(lent)),
+    }
 }
 
 /// Rank, graph and name of a node.
@@ -119,18 +155,23 @@ impl<'a> Nodes<'a> {
         Nodes { graphs, by_name }
     }
 
-    fn wires(&self, run: &Run, first: usize) -> Option<Wires<'a>> {
+    /// The node that a run is of: its graph and its place in it.
+    fn find(&self, run: &Run) -> Option<(usize, usize)> {
         let key = (run.place.rank, run.place.model_id, clean_name(&run.op_name));
-        let &(g, n) = self.by_name.get(&key)?;
+        self.by_name.get(&key).copied()
+    }
+
+    /// What a node reads and makes; its graph counts after `first` others.
+    fn wires(&self, (g, n): (usize, usize), first: usize) -> Wires<'a> {
         let graph = &self.graphs[g].graph;
         let node = &graph.nodes[n];
         let is_value = |input: &&Input| !matches!(graph.type_of(input), Some(ValueType::Monad(_)));
         let inputs = node.inputs.iter().filter(is_value);
-        Some(Wires {
+        Wires {
             graph: first + g,
-            inputs: inputs.map(|input| value_of(graph, input)).collect(),
-            outputs: (0..n_outputs(node)).map(|i| Some(name_of(n, i))).collect(),
-        })
+            inputs: Ends::of(inputs.map(|input| value_of(graph, input))),
+            outputs: Ends::of((0..n_outputs(node)).map(|i| Some(name_of(n, i)))),
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 use opscope_tensor::DType;
 
 use super::super::super::array::{Array, Order};
+use super::super::super::log;
 use super::super::super::output::Output;
-use super::super::super::{log, print};
 use super::super::metrics::six_places;
 use super::super::stop::Stop;
 use super::Detail;
@@ -158,5 +158,5 @@ fn show_table(text: &str) {
         shown.push_str(&cells.join("\t"));
         shown.push('\n');
     }
-    print(&shown);
+    log::help(&shown);
 }

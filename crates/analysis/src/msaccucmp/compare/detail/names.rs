@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
+use opscope_store::regular_file;
 
 use super::super::super::failure::Code;
 use super::super::super::log;
 use super::super::stop::Stop;
 use super::Detail;
 use crate::names::fitting;
+
+/// Largest table that is read.
+const TABLE_BYTES_MAX: u64 = 1 << 30;
 
 /// Keeps names that were too long for the file system.
 const TABLE: &str = "simple_op_mapping.csv";
@@ -100,9 +104,10 @@ impl Names {
             }
         }
         let table = self.dir.join(TABLE);
-        let Ok(text) = fs::read_to_string(&table) else {
+        let Ok(bytes) = regular_file::read_in_dump(&table, TABLE_BYTES_MAX) else {
             return Ok(());
         };
+        let text = String::from_utf8_lossy(&bytes);
         let mut kept = String::new();
         for (short, real) in mapping_csv::parse(&text) {
             let path = self.dir.join(short);

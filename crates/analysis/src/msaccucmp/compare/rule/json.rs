@@ -5,6 +5,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use opscope_store::regular_file;
 use serde_json::{Map, Value};
 
 use super::super::super::failure::Code;
@@ -37,7 +38,8 @@ pub(in super::super) fn load_value(path: &Path) -> Result<Value, Stop> {
     if n_bytes > FILE_BYTES_MAX {
         return Err(invalid(format!("It has {n_bytes} bytes.")));
     }
-    let bytes = std::fs::read(path).map_err(|error| invalid(error.to_string()))?;
+    let bytes = regular_file::read(path, FILE_BYTES_MAX);
+    let bytes = bytes.map_err(|error| invalid(error.to_string()))?;
     serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))
 }
 

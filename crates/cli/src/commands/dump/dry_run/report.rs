@@ -1,12 +1,13 @@
 //! What a dry run tells.
 
-use std::io::{Write, stdout};
+use std::io::Write;
 
 use opscope_capture::sink::{Amount, OperatorVolume, Whole};
 use serde_json::{Value, json};
 
 use super::super::Outcome;
 use super::Forecast;
+use crate::console::{self, line};
 use crate::exit::Failure;
 use crate::format;
 
@@ -68,7 +69,7 @@ impl Forecast {
                 true => (format!("step {first}"), ""),
                 false => (format!("steps {first}-{last}"), " each"),
             };
-            writeln!(
+            line!(
                 out,
                 "{label:<18}{}{each}",
                 size(amount.n_files, amount.n_bytes)
@@ -82,39 +83,39 @@ impl Forecast {
 
     /// The table for people.
     pub(in crate::commands::dump) fn print(&self, outcome: &Outcome) -> Result<(), Failure> {
-        let mut out = stdout().lock();
+        let mut out = console::out();
         let steps = format::count(outcome.n_steps, "step");
         let (title, engine) = (&outcome.title, outcome.engine.name());
-        writeln!(
+        line!(
             out,
             "dry run           {title} ({engine}, {steps}); nothing is written"
         )?;
         let volume = &self.volume;
         let (n, n_selected) = (volume.n_operators, volume.n_operators_selected);
-        writeln!(out, "operators         {n_selected} of {n} selected")?;
+        line!(out, "operators         {n_selected} of {n} selected")?;
         self.print_steps(&mut out)?;
         let (files, bytes) = self.beside();
-        writeln!(out, "beside            {}", size(files, bytes))?;
+        line!(out, "beside            {}", size(files, bytes))?;
         let total = self.total;
         let dirs = match total.n_dirs {
             1 => "1 directory".to_owned(),
             n => format!("{n} directories"),
         };
-        writeln!(
+        line!(
             out,
             "in total          {} in {dirs}",
             size(total.n_files, total.n_bytes)
         )?;
         if total.n_linked > 0 {
             let saved = format::bytes(total.n_bytes_linked);
-            writeln!(
+            line!(
                 out,
                 "links             {} of the files, which saves {saved}",
                 total.n_linked
             )?;
         }
         let whole = self.whole();
-        writeln!(
+        line!(
             out,
             "whole tensors     {}, {}; {}, {}",
             format::count(whole.n_inputs, "input"),
@@ -123,8 +124,8 @@ impl Forecast {
             format::bytes(whole.n_output_bytes)
         )?;
         let needed = format::bytes(self.needed.0);
-        writeln!(out, "room              {needed} on disk, {}", self.free())?;
-        writeln!(out, "place             {}", self.place.display())?;
+        line!(out, "room              {needed} on disk, {}", self.free())?;
+        line!(out, "place             {}", self.place.display())?;
         self.print_tables(&mut out)
     }
 

@@ -60,7 +60,7 @@ impl Reader<'_> {
         if let Some(item) = op_debug_mode {
             self.op_debug_mode(&item, section, settings, findings)?;
         }
-        read_file_format(section, settings, findings)?;
+        self.file_format(section, settings, findings)?;
         read_overflow_number(section, settings, findings)?;
         self.saved_data(section, settings, findings)?;
         if let Some(item) = section.item("initial_iteration") {
@@ -103,6 +103,46 @@ impl Reader<'_> {
         Err(findings.refuse(issue))
     }
 
+    fn file_format(
+        &self,
+        section: &Section<'_>,
+        settings: &mut Settings,
+        findings: &mut Findings,
+    ) -> Result<(), Refused> {
+        let Some(item) = section.item("file_format") else {
+            return Ok(());
+        };
+        if settings.is_e2e_enabled {
+            // MindSpore does not look at it beside `e2e_dump_settings`, so nothing in it is an error.
+            let written = match &item.node.value {
+                Value::String(text) if self.is_graph => format_of(text),
+                _ => None,
+            };
+            match written {
+                Some(format) => settings.graph_file_format = format,
+                None if self.is_graph => {
+                    findings.warn(item.warning("it is neither `npy` nor `bin` and has no effect"));
+                }
+                None => {
+                    let message = "it has no effect: it is about dumps of whole graphs on Ascend";
+                    findings.warn(item.warning(message));
+                }
+            }
+            return Ok(());
+        }
+        let name = item.text(findings)?;
+        let Some(format) = format_of(name) else {
+            let text = format!(
+                "Dump Json Parse Failed. 'file_format' should be either 'npy' or 'bin', but got: \
+                 {name}"
+            );
+            return Err(findings.refuse(item.unexpected(name, "bin/npy", text)));
+        };
+        settings.file_format = format;
+        settings.graph_file_format = format;
+        Ok(())
+    }
+
     fn path(
         &self,
         section: &Section<'_>,
@@ -133,6 +173,15 @@ impl Reader<'_> {
             let text = format!(
                 "Dump path only support alphabets, digit or {{'-', '_', '/'}}, but got:{path}"
             );
+            if let Some(home) = self
+                .home(path)
+                .filter(|_| path.bytes().skip(1).all(is_plain))
+            {
+                let message = format!("MindSpore refuses `{path}`; here it is `{home}`");
+                findings.warn(item.vendor_warning(message, text));
+                settings.path = home;
+                return Ok(());
+            }
             let expected = "letters, digits, `-`, `_` and `/` only";
             return Err(findings.refuse(item.unexpected(path, expected, text)));
         }
@@ -141,6 +190,14 @@ impl Reader<'_> {
             return Err(findings.refuse(item.unexpected(path, "an absolute path", text)));
         }
         Ok(())
+    }
+}
+
+impl Reader<'_> {
+    /// What `$HOME` or `~` at the beginning of a path stands for where Opscope's own reading counts.
+    fn home(&self, path: &str) -> Option<String> {
+        let home = self.env.expand_home(path).filter(|_| self.is_lenient)?;
+        Some(self.env.absolute(home).display().to_string())
     }
 }
 
@@ -243,29 +300,11 @@ fn device_number(text: &str) -> u32 {
     }
 }
 
-fn read_file_format(
-    section: &Section<'_>,
-    settings: &mut Settings,
-    findings: &mut Findings,
-) -> Result<(), Refused> {
-    let Some(item) = section.item("file_format") else {
-        return Ok(());
-    };
-    if settings.is_e2e_enabled {
-        let message = "it has no effect: it is about dumps of whole graphs on Ascend";
-        findings.warn(item.warning(message));
-        return Ok(());
+/// The format of this name.
+fn format_of(name: &str) -> Option<FileFormat> {
+    match name {
+        "bin" => Some(FileFormat::Bin),
+        "npy" => Some(FileFormat::Npy),
+        _ => None,
     }
-    settings.file_format = match item.text(findings)? {
-        "bin" => FileFormat::Bin,
-        "npy" => FileFormat::Npy,
-        other => {
-            let text = format!(
-                "Dump Json Parse Failed. 'file_format' should be either 'npy' or 'bin', but got: \
-                 {other}"
-            );
-            return Err(findings.refuse(item.unexpected(other, "bin/npy", text)));
-        }
-    };
-    Ok(())
 }

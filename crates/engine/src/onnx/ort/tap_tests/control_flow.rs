@@ -351,3 +351,46 @@ fn sequence_maps_count_their_elements() {
     ];
     assert_eq!(names(&captured.records), expected);
 }
+
+/// The library refuses a body in which a node reads what a later one gives, however many operators there are.
+#[test]
+fn bodies_of_many_operators_run() {
+    const N_OPERATORS: usize = 100;
+    let Some(engine) = engine() else { return };
+    let chain = |prefix: &str, first: &str, last: &str| -> Vec<NodeProto> {
+        let name = |i: usize| match i {
+            0 => first.to_owned(),
+            N_OPERATORS => last.to_owned(),
+            _ => format!("{prefix}{i}"),
+        };
+        let relu = |i| node("Relu", &[&name(i)], &[&name(i + 1)]);
+        (0..N_OPERATORS).map(relu).collect()
+    };
+    let branch = |prefix: &str| {
+        let last = format!("{prefix}_last");
+        let nodes = chain(prefix, "y", &last);
+        graph(&[], &[], &nodes, &[value(&last, FLOAT, 1)])
+    };
+    let body = adding("", chain("r", "sum", "cut"), "cut");
+    let nodes = [
+        node("Relu", &["x"], &["start"]),
+        sum_loop("loop", "n", "start", "y", body),
+        node("If", &["is_first"], &["z"])
+            .called("if")
+            .body("then_branch", branch("then"))
+            .body("else_branch", branch("else")),
+    ];
+    let model = model(graph(
+        &[value("x", FLOAT, 1), value("is_first", BOOL, 0)],
+        &[ints("n", &[], &[2])],
+        &nodes,
+        &[value("z", FLOAT, 1)],
+    ));
+    let is_first = Tensor::from_vec(DType::Bool, Shape::new([]).unwrap(), vec![1]).unwrap();
+    let mut loaded = load(&engine, &model);
+    let captured = capture(&mut *loaded, &[tensor(&[1], &[1.5]), is_first]);
+    assert_eq!(f32s(&captured.outputs.unwrap()[0]), [2.5]);
+    // One before, three more in each iteration, the loop and the choice.
+    let n_expected = 1 + 2 * (N_OPERATORS + 3) + 1 + N_OPERATORS + 1;
+    assert_eq!(captured.records.len(), n_expected);
+}

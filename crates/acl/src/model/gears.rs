@@ -1,0 +1,358 @@
+//! The gears of a model: what its open extents may be, from a file beside it.
+
+use std::path::{Path, PathBuf};
+
+use opscope_engine::{Dim, Signature, ValueInfo};
+use opscope_store::file_format::gears_json::{self, FILE_BYTES_MAX, GearKind, Gears};
+use opscope_store::regular_file;
+use opscope_tensor::{DType, Shape};
+
+use crate::data::Gear;
+use crate::status::{
+    GE_DYNAMIC_BATCH_SIZE_INVALID, GE_DYNAMIC_INPUT_LENGTH_INVALID, GE_EXEC_MODEL_DATA_SIZE_INVALID,
+};
+use crate::{Answer, Process, Status};
+
+/// The variable that names the gears of models that are loaded from memory.
+const VARIABLE: &str = "OPSCOPE_GEARS";
+
+/// The gears of a model, checked against it. Inputs stand in the model's order.
+pub(crate) struct ModelGears {
+    file: Gears,
+    /// The extents of every input, for each gear.
+    inputs: Vec<Vec<Shape>>,
+    outputs: Vec<GearedOutput>,
+}
+
+/// What is known of an output before the model runs.
+struct GearedOutput {
+    dtype: DType,
+    /// The extents in the gear in which it is largest; -1 where they are not known.
+    dims: Vec<i64>,
+    /// Bytes there; 0 if they are not known.
+    n_bytes: usize,
+}
+
+impl Process {
+    /// The gears of a model: those beside its file, or those that the environment names for a model without a file.
+    pub(super) fn gears(
+        &self,
+        file: Option<&Path>,
+        signature: &Signature,
+    ) -> Answer<Option<ModelGears>> {
+        let path = match file {
+            Some(file) => gears_json::path_of(file),
+            None => match std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
+                Some(path) => PathBuf::from(path),
+                None => return Ok(None),
+            },
+        };
+        let refused = |reason: &str| {
+            let placeholders = [&*path.to_string_lossy(), reason];
+            self.refuse(GE_EXEC_MODEL_DATA_SIZE_INVALID, "EH0004", &placeholders)
+        };
+        let bytes = match read(&path) {
+            Ok(bytes) => bytes,
+            // A model without gears is the rule; what the environment names has to be there.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && file.is_some() => {
+                return Ok(None);
+            }
+            Err(error) => return Err(refused(&error.to_string())),
+        };
+        let gears = gears_json::parse(&bytes).map_err(|error| {
+            let (offset, expected, found) = (error.offset, &error.expected, &error.found);
+            refused(&format!(
+                "at byte {offset}: expected {expected}, found {found}"
+            ))
+        })?;
+        let gears = ModelGears::new(gears, signature);
+        gears.map(Some).map_err(|reason| refused(&reason))
+    }
+}
+
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    regular_file::read(path, FILE_BYTES_MAX as u64)
+}
+
+impl ModelGears {
+    fn new(mut file: Gears, signature: &Signature) -> Result<ModelGears, String> {
+        let names = |infos: &[ValueInfo]| {
+            let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
+            names.join(", ")
+        };
+        if file.inputs.len() != signature.inputs.len() {
+            let (n, names) = (file.inputs.len(), names(&signature.inputs));
+            return Err(format!("it has {n} inputs, the model has {names}"));
+        }
+        let is_in_order =
+            (file.inputs.iter().zip(&signature.inputs)).all(|(a, b)| a.name == b.name);
+        if !is_in_order {
+            let names = names(&signature.inputs);
+            return Err(format!(
+                "its inputs are not those of the model, in order: {names}"
+            ));
+        }
+        let is_same = (file.outputs.iter().zip(&signature.outputs)).all(|(a, b)| a.name == b.name);
+        if !is_same || file.outputs.len() != signature.outputs.len() {
+            let names = names(&signature.outputs);
+            return Err(format!(
+                "its outputs are not those of the model, in order: {names}"
+            ));
+        }
+        for (input, value) in file.inputs.iter().zip(&signature.inputs) {
+            check_input(&input.dims, value)?;
+        }
+        file.gears.shrink_to_fit();
+        let mut inputs = Vec::new();
+        for gear in &file.gears {
+            let mut shapes = Vec::new();
+            for (dims, value) in file.input_dims(gear).into_iter().zip(&signature.inputs) {
+                let dims: Option<Vec<usize>> =
+                    dims.into_iter().map(|n| usize::try_from(n).ok()).collect();
+                let shape = dims.and_then(|dims| Shape::new(dims).ok());
+                let shape = shape.filter(|shape| shape.n_bytes(value.dtype).is_ok());
+                let values = &gear.values;
+                shapes.push(shape.ok_or_else(|| {
+                    format!(
+                        "gear {values:?} makes input `{}` larger than memory",
+                        value.name
+                    )
+                })?);
+            }
+            inputs.push(shapes);
+        }
+        let outputs = (0..file.outputs.len())
+            .map(|i| largest_output(&file, i))
+            .collect();
+        Ok(ModelGears {
+            file,
+            inputs,
+            outputs,
+        })
+    }
+
+    /// How many numbers a gear has.
+    pub(super) fn n_values(&self) -> usize {
+        self.file.n_values()
+    }
+
+    /// The extents of an input as the model has them: -1 where gears set them.
+    pub(super) fn input_dims(&self, input: usize) -> &[i64] {
+        self.file.inputs.get(input).map_or(&[], |input| &input.dims)
+    }
+
+    /// Bytes of an input in the gear in which it is largest.
+    pub(super) fn input_bytes(&self, input: usize, dtype: DType) -> usize {
+        let bytes = |shapes: &Vec<Shape>| shapes.get(input)?.n_bytes(dtype).ok();
+        self.inputs.iter().filter_map(bytes).max().unwrap_or(0)
+    }
+
+    /// The smallest and the largest extent of each axis of an input.
+    pub(super) fn input_range(&self, input: usize) -> Vec<(i64, i64)> {
+        let n_axes = self.input_dims(input).len();
+        let range = |axis: usize| {
+            let extents = || {
+                let of_gears = self
+                    .inputs
+                    .iter()
+                    .filter_map(|shapes| shapes.get(input)?.dims().get(axis));
+                of_gears.map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
+            };
+            (extents().min().unwrap_or(1), extents().max().unwrap_or(-1))
+        };
+        (0..n_axes).map(range).collect()
+    }
+
+    /// Type, extents and bytes of an output in the gear in which it is largest.
+    pub(super) fn output(&self, output: usize) -> Option<(DType, &[i64], usize)> {
+        let known = self.outputs.get(output)?;
+        Some((known.dtype, &known.dims, known.n_bytes))
+    }
+
+    /// Extents of the outputs in a gear.
+    pub(super) fn output_dims(&self, gear: usize) -> Vec<Vec<i64>> {
+        self.file
+            .gears
+            .get(gear)
+            .map_or(Vec::new(), |gear| gear.outputs.clone())
+    }
+
+    /// The batches that the model is prepared for; none if its gears are of another kind.
+    pub(super) fn batches(&self) -> Vec<u64> {
+        match self.file.kind {
+            GearKind::Batch => self
+                .file
+                .gears
+                .iter()
+                .flat_map(|gear| gear.values.clone())
+                .collect(),
+            GearKind::Size | GearKind::Dims => Vec::new(),
+        }
+    }
+
+    /// Heights and widths, likewise.
+    pub(super) fn sizes(&self) -> Vec<[u64; 2]> {
+        let size = |values: &[u64]| match values {
+            [height, width] => Some([*height, *width]),
+            _ => None,
+        };
+        match self.file.kind {
+            GearKind::Size => self
+                .file
+                .gears
+                .iter()
+                .filter_map(|gear| size(&gear.values))
+                .collect(),
+            GearKind::Batch | GearKind::Dims => Vec::new(),
+        }
+    }
+
+    /// Extents of all inputs, one after the other, likewise.
+    pub(super) fn dims(&self) -> Vec<Vec<i64>> {
+        match self.file.kind {
+            GearKind::Dims => self.inputs.iter().map(|shapes| joined(shapes)).collect(),
+            GearKind::Batch | GearKind::Size => Vec::new(),
+        }
+    }
+
+    /// The number of the gear that a program has set.
+    ///
+    /// # Errors
+    /// A status and the reason, if there is none such.
+    pub(super) fn find(&self, gear: &Gear) -> Result<usize, (Status, String)> {
+        let at = |is_it: &dyn Fn(usize) -> bool| (0..self.inputs.len()).find(|&i| is_it(i));
+        let values = |i: usize| &self.file.gears[i].values[..];
+        let (found, set) = match (gear, self.file.kind) {
+            (Gear::Batch(n), GearKind::Batch) => (at(&|i| values(i) == [*n]), format!("batch {n}")),
+            (Gear::Size { height, width }, GearKind::Size) => (
+                at(&|i| values(i) == [*height, *width]),
+                format!("size {height}x{width}"),
+            ),
+            (Gear::Dims(dims), GearKind::Dims) => {
+                let n_axes: usize = self.file.inputs.iter().map(|input| input.dims.len()).sum();
+                if dims.len() != n_axes {
+                    let found = dims.len();
+                    let text = format!("the inputs have {n_axes} axes together, {found} were set");
+                    return Err((GE_DYNAMIC_INPUT_LENGTH_INVALID, text));
+                }
+                (
+                    at(&|i| joined(&self.inputs[i]) == *dims),
+                    format!("extents {dims:?}"),
+                )
+            }
+            (Gear::Batch(_), _) => (None, "a batch".to_owned()),
+            (Gear::Size { .. }, _) => (None, "a size".to_owned()),
+            (Gear::Dims(_), _) => (None, "extents".to_owned()),
+        };
+        found.ok_or_else(|| {
+            let text = format!("{set} is none of the model's gears: {}", self.list());
+            (GE_DYNAMIC_BATCH_SIZE_INVALID, text)
+        })
+    }
+
+    /// The gears in words.
+    fn list(&self) -> String {
+        let kind = match self.file.kind {
+            GearKind::Batch => "batch",
+            GearKind::Size => "size",
+            GearKind::Dims => "open extents",
+        };
+        let gear = |values: &[u64]| {
+            let values: Vec<String> = values.iter().map(u64::to_string).collect();
+            values.join("x")
+        };
+        let gears: Vec<String> = self
+            .file
+            .gears
+            .iter()
+            .map(|one| gear(&one.values))
+            .collect();
+        format!("{kind} {}", gears.join(", "))
+    }
+
+    /// The shapes of an execution's inputs: those of the gear that was set; without one those that tensor
+    /// descriptions say, which have to be a gear's; and those of the gear with the largest inputs if nothing is said.
+    ///
+    /// # Errors
+    /// Why there are none.
+    pub(super) fn shapes(
+        &self,
+        set: Option<&Gear>,
+        described: &[Option<Vec<i64>>],
+    ) -> Result<Vec<Shape>, String> {
+        let fits = |shapes: &Vec<Shape>| {
+            let mut pairs = shapes.iter().zip(described);
+            pairs.all(|(shape, dims)| dims.as_ref().is_none_or(|dims| extents(shape) == *dims))
+        };
+        if let Some(set) = set {
+            let found = self.find(set).map_err(|(_, reason)| reason)?;
+            return Ok(self.inputs[found].clone());
+        }
+        let n_elements = |shapes: &Vec<Shape>| -> u128 {
+            shapes.iter().map(|shape| shape.n_elements() as u128).sum()
+        };
+        let fitting = self.inputs.iter().filter(|shapes| fits(shapes));
+        let found = fitting.max_by_key(|shapes| n_elements(shapes)).cloned();
+        found.ok_or_else(|| {
+            let list = self.list();
+            format!("the descriptions of the inputs are none of the model's gears: {list}")
+        })
+    }
+}
+
+fn extents(shape: &Shape) -> Vec<i64> {
+    let extents = shape.dims().iter();
+    extents
+        .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
+        .collect()
+}
+
+fn joined(shapes: &[Shape]) -> Vec<i64> {
+    shapes.iter().flat_map(extents).collect()
+}
+
+fn check_input(dims: &[i64], value: &ValueInfo) -> Result<(), String> {
+    let Some(declared) = &value.dims else {
+        return Ok(());
+    };
+    let does_fit = declared.len() == dims.len()
+        && declared
+            .iter()
+            .zip(dims)
+            .all(|(declared, &n)| match declared {
+                Dim::Fixed(fixed) => i64::try_from(*fixed) == Ok(n),
+                Dim::Named(_) | Dim::Unknown => true,
+            });
+    if does_fit {
+        return Ok(());
+    }
+    let (name, shape) = (&value.name, value.shape_text());
+    Err(format!(
+        "input `{name}` of the model takes shape {shape}, it has {dims:?}"
+    ))
+}
+
+fn largest_output(file: &Gears, output: usize) -> GearedOutput {
+    let dtype = file.outputs[output]
+        .dtype
+        .parse()
+        .unwrap_or(DType::Undefined);
+    let n_bytes = |dims: &Vec<i64>| {
+        let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
+        let shape = dims.and_then(|dims| Shape::new(dims).ok())?;
+        shape.n_bytes(dtype).ok()
+    };
+    let all = || {
+        file.gears
+            .iter()
+            .filter_map(|gear| gear.outputs.get(output))
+    };
+    // One that is not known in some gear has no largest size.
+    let sizes: Option<Vec<usize>> = all().map(n_bytes).collect();
+    let largest = all().max_by_key(|dims| n_bytes(dims));
+    GearedOutput {
+        dtype,
+        dims: largest.cloned().unwrap_or_default(),
+        n_bytes: sizes.and_then(|sizes| sizes.into_iter().max()).unwrap_or(0),
+    }
+}

@@ -1,0 +1,206 @@
+//! Which NaN or infinity is the first that a model computed.
+//!
+//! A mask of an attention is full of infinities that nobody computed, and is there in the first step; a
+//! NaN of a later step would never be told beside it. So each operator that has anything that is not
+//! finite is judged by itself when it is written ([`local`]), and once its step is over together with the
+//! others of the step ([`step`]). The rules are in `docs/non-finite.md`.
+
+mod local;
+mod operators;
+mod step;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use opscope_store::record::{CallSite, Record, Side};
+use opscope_tensor::NonFinite;
+
+pub(crate) use self::local::{Local, judge};
+pub(crate) use self::step::StepNotes;
+use crate::home::HomeProcess;
+use crate::queue::Order;
+
+/// The first tensor, in execution order, that holds NaN or an infinity which nobody put there on purpose.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FirstNonFinite {
+    /// Execution of the model.
+    pub step: u64,
+    /// The graph, by the name that its directory has.
+    pub graph: String,
+    /// Position of the operator in the model.
+    pub task_id: u32,
+    /// The operator's type.
+    pub op_type: String,
+    /// The operator's name.
+    pub op_name: String,
+    /// Where the program calls it; empty texts where nobody knows.
+    pub call_site: CallSite,
+    /// Input or output.
+    pub side: Side,
+    /// Which of them.
+    pub index: usize,
+    /// The first such element in row-major order; `None` if the elements were gone when it was found.
+    pub element: Option<usize>,
+    /// What that element is: NaN or an infinity.
+    pub value: f64,
+    /// How many elements, by kind.
+    pub counts: NonFinite,
+    /// How it got there.
+    pub origin: NonFiniteOrigin,
+}
+
+/// How a NaN or an infinity got into a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NonFiniteOrigin {
+    /// The operator computed it from finite numbers.
+    Computed,
+    /// The operator read it, and none that was dumped gave it: an input of the model, a weight, or what
+    /// an operator gave that was not selected.
+    Given,
+    /// The program wrote it into the graph: a constant, a fill, a scalar argument.
+    Constant,
+    /// What the operator read, or what it gave, was not looked at.
+    Unknown,
+}
+
+impl NonFiniteOrigin {
+    /// `computed`, `given`, `constant` or `unknown`.
+    pub fn name(self) -> &'static str {
+        match self {
+            NonFiniteOrigin::Computed => "computed",
+            NonFiniteOrigin::Given => "given",
+            NonFiniteOrigin::Constant => "constant",
+            NonFiniteOrigin::Unknown => "unknown",
+        }
+    }
+}
+
+/// Infinities that somebody wants, such as those of a mask.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct DeliberateInfinities {
+    /// Operator executions that made them up, read them or passed them on.
+    pub n_operators: u64,
+    /// The first of these.
+    pub first: Option<FirstNonFinite>,
+}
+
+/// What the steps of a session had, merged as they end.
+#[derive(Default)]
+pub(crate) struct Findings {
+    merged: Mutex<Merged>,
+    /// Steps that are not judged yet.
+    open: Mutex<Vec<Weak<StepNotes>>>,
+    home: HomeProcess,
+}
+
+#[derive(Default)]
+struct Merged {
+    first: Option<(Order, FirstNonFinite)>,
+    /// The first of those that may be deliberate.
+    first_unknown: Option<(Order, FirstNonFinite)>,
+    n_deliberate: u64,
+    first_deliberate: Option<(Order, FirstNonFinite)>,
+}
+
+/// What a step had.
+#[derive(Default)]
+struct Judged {
+    first: Option<(Order, FirstNonFinite)>,
+    first_unknown: Option<(Order, FirstNonFinite)>,
+    n_deliberate: u64,
+    first_deliberate: Option<(Order, FirstNonFinite)>,
+}
+
+impl Findings {
+    /// Takes notes of a step until everybody has let go of them.
+    pub(crate) fn begin_step(self: &Arc<Findings>) -> Arc<StepNotes> {
+        let notes = Arc::new(StepNotes::new(self.clone()));
+        let mut open = lock(&self.open);
+        if open.len() == open.capacity() {
+            open.retain(|step| step.strong_count() > 0);
+        }
+        open.push(Arc::downgrade(&notes));
+        notes
+    }
+
+    fn merge(&self, judged: Judged) {
+        let mut merged = lock(&self.merged);
+        keep_earlier(&mut merged.first, judged.first);
+        keep_earlier(&mut merged.first_unknown, judged.first_unknown);
+        keep_earlier(&mut merged.first_deliberate, judged.first_deliberate);
+        merged.n_deliberate += judged.n_deliberate;
+    }
+
+    /// What all steps had. One that may be deliberate is told only if there is no other.
+    pub(crate) fn finish(&self) -> (Option<FirstNonFinite>, DeliberateInfinities) {
+        let open = std::mem::take(&mut *lock(&self.open));
+        for step in open.iter().filter_map(Weak::upgrade) {
+            step.judge();
+        }
+        let merged = std::mem::take(&mut *lock(&self.merged));
+        let first = merged.first.or(merged.first_unknown);
+        let deliberate = DeliberateInfinities {
+            n_operators: merged.n_deliberate,
+            first: merged.first_deliberate.map(|(_, first)| first),
+        };
+        (first.map(|(_, first)| first), deliberate)
+    }
+}
+
+fn keep_earlier(
+    known: &mut Option<(Order, FirstNonFinite)>,
+    found: Option<(Order, FirstNonFinite)>,
+) {
+    let Some(found) = found else {
+        return;
+    };
+    if known.as_ref().is_none_or(|known| found.0 < known.0) {
+        *known = Some(found);
+    }
+}
+
+/// A slot with its record, in words.
+fn told(record: &Record, (side, index): (Side, usize), origin: NonFiniteOrigin) -> FirstNonFinite {
+    let operator = &record.operator;
+    let mut slots = record.slots();
+    let tensor = slots.find(|(s, i, _)| (*s, *i) == (side, index));
+    let observed = tensor.map(|(_, _, tensor)| tensor.observed());
+    let counts = observed
+        .map(|tensor| tensor.non_finite())
+        .unwrap_or_default();
+    let places = observed.map(|tensor| tensor.non_finite_places());
+    let places = places.unwrap_or_default();
+    let usual = match counts.n_pos_inf {
+        0 => f64::NEG_INFINITY,
+        _ => f64::INFINITY,
+    };
+    let (element, value) = match counts.n_nan {
+        0 => match places.infinity {
+            Some((element, value)) => (Some(element), value),
+            None => (None, usual),
+        },
+        _ => (places.nan, f64::NAN),
+    };
+    let model = &record.model;
+    FirstNonFinite {
+        step: record.step,
+        graph: match model.graph_name.is_empty() {
+            true => model.file_stem.clone(),
+            false => model.graph_name.clone(),
+        },
+        task_id: operator.task_id,
+        op_type: operator.op_type.clone(),
+        op_name: operator.op_name.clone(),
+        call_site: operator.call_site.clone().unwrap_or_default(),
+        side,
+        index,
+        element,
+        value,
+        counts,
+        origin,
+    }
+}
+
+/// What is behind these locks is replaced whole, so a panic cannot leave it half-changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,141 @@
+//! What one operator by itself says of what is not finite in it.
+
+use opscope_store::record::{Record, Side};
+use opscope_tensor::Tensor;
+
+use super::operators::{is_attention, is_elementwise, makes_up};
+
+/// A slot: side and position.
+pub(crate) type Slot = (Side, usize);
+
+/// What one operator by itself says of what is not finite in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Local {
+    /// Everything is finite.
+    Finite,
+    /// There is a NaN; whether an input has one, and whether both sides were looked at.
+    Nan(Slot, NanSource),
+    /// There are infinities, and the operator did not compute them.
+    MadeUp(Slot),
+    /// The operator read infinities, and each that it gave may come from these.
+    PassedOn(Slot),
+    /// The operator made infinities of finite numbers; whether all of them are -Inf.
+    Computed(Slot, OnlyNegative),
+    /// There are infinities, and not everything was looked at that could explain them.
+    Unseen(Slot, OnlyNegative),
+}
+
+/// Where the NaN of an operator comes from, as far as its own tensors say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NanSource {
+    /// It is in an input.
+    Input,
+    /// It is in an output, and no input has one.
+    Output,
+    /// The operator fills it in, or the record is no operator's.
+    MadeUp,
+    /// Not everything was looked at.
+    Unseen,
+}
+
+/// Whether there is -Inf and no +Inf.
+pub(crate) type OnlyNegative = bool;
+
+impl Local {
+    /// Whether it is a reason to look at the step: a NaN, or an infinity that may be a result.
+    pub(crate) fn is_suspicious(self) -> bool {
+        matches!(
+            self,
+            Local::Nan(..) | Local::Computed(..) | Local::Unseen(..)
+        )
+    }
+}
+
+/// Judges a record by its own tensors. `is_beside` says that it is no execution of an operator, but what
+/// a model was given.
+pub(crate) fn judge(record: &Record, is_beside: bool) -> Local {
+    let is_bad = |(_, _, tensor): &(Side, usize, &Tensor)| tensor.non_finite().any();
+    let Some(first) = record.slots().find(is_bad) else {
+        return Local::Finite;
+    };
+    let operator = &record.operator;
+    let nan = |(_, _, tensor): &(Side, usize, &Tensor)| tensor.non_finite().n_nan > 0;
+    if let Some((side, index, _)) = record.slots().find(nan) {
+        let source = match side {
+            _ if is_beside => NanSource::Input,
+            Side::Input if record.outputs.is_empty() && !operator.outputs.is_empty() => {
+                NanSource::Unseen
+            }
+            Side::Input => NanSource::Input,
+            Side::Output if makes_up(operator) => NanSource::MadeUp,
+            Side::Output if !has_all_inputs(record) => NanSource::Unseen,
+            Side::Output => NanSource::Output,
+        };
+        return Local::Nan((side, index), source);
+    }
+    judge_infinities(record, (first.0, first.1), is_beside)
+}
+
+fn judge_infinities(record: &Record, first: Slot, is_beside: bool) -> Local {
+    let operator = &record.operator;
+    let is_infinite = |(_, tensor): &&(usize, Tensor)| n_infinities(tensor) > 0;
+    let output = record.outputs.iter().find(is_infinite);
+    let has_infinite_input = record.inputs.iter().any(|slot| n_infinities(&slot.1) > 0);
+    let is_negative = record
+        .slots()
+        .all(|(_, _, tensor)| tensor.non_finite().n_pos_inf == 0);
+    if is_beside {
+        return Local::PassedOn(first);
+    }
+    let Some((index, _)) = output else {
+        // Only inputs are infinite. Whoever gave them is judged by itself.
+        let is_one_sided = record.outputs.is_empty() && !operator.outputs.is_empty();
+        return match is_one_sided {
+            true => Local::Unseen(first, is_negative),
+            false => Local::PassedOn(first),
+        };
+    };
+    let output = (Side::Output, *index);
+    if makes_up(operator) || (is_attention(operator) && is_negative) {
+        return Local::MadeUp(output);
+    }
+    if has_infinite_input {
+        return match more_than_passed_on(record) {
+            Some(index) => Local::Computed((Side::Output, index), false),
+            None => Local::PassedOn(first),
+        };
+    }
+    match has_all_inputs(record) {
+        true => Local::Computed(output, is_negative),
+        false => Local::Unseen(output, is_negative),
+    }
+}
+
+/// Whether everything is there that the operator read.
+pub(super) fn has_all_inputs(record: &Record) -> bool {
+    let names = record.operator.inputs.iter();
+    record.inputs.len() >= names.filter(|name| !name.is_empty()).count()
+}
+
+/// An output with more infinities than its inputs explain, of an operator that computes each element
+/// by itself: an input that is stretched to the output's shape takes its infinities along.
+fn more_than_passed_on(record: &Record) -> Option<usize> {
+    if !is_elementwise(&record.operator) || !has_all_inputs(record) {
+        return None;
+    }
+    let mut outputs = record.outputs.iter();
+    let found = outputs.find(|(_, output)| {
+        let n_elements = output.shape().n_elements() as u64;
+        let explained = record.inputs.iter().map(|(_, input)| {
+            let n_of_input = (input.shape().n_elements() as u64).max(1);
+            n_infinities(input).saturating_mul((n_elements / n_of_input).max(1))
+        });
+        n_infinities(output) > explained.fold(0, u64::saturating_add)
+    });
+    found.map(|(index, _)| *index)
+}
+
+fn n_infinities(tensor: &Tensor) -> u64 {
+    let counts = tensor.non_finite();
+    counts.n_pos_inf + counts.n_neg_inf
+}

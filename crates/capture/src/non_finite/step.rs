@@ -1,0 +1,290 @@
+//! What the operators of one step together say of what is not finite in them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use opscope_store::record::{Operator, Record, Side};
+
+use super::local::{NanSource, OnlyNegative, has_all_inputs};
+use super::operators::{is_asking, is_softmax};
+use super::{Findings, FirstNonFinite, Judged, Local, NonFiniteOrigin, lock, told};
+use crate::queue::Order;
+
+/// How many operators of a step are looked at together; the rest are judged by themselves.
+const N_NOTES_MAX: usize = 1 << 18;
+
+/// Notes of the operators of one step that have anything that is not finite. Judged as soon as nobody
+/// can add any more: the tap holds them while the step runs, and each of its records until it is written.
+pub(crate) struct StepNotes {
+    findings: Arc<Findings>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    notes: Vec<Note>,
+    /// Values that operators gave, where inputs are not looked at.
+    given: HashSet<String>,
+}
+
+struct Note {
+    order: Order,
+    operator: Arc<Operator>,
+    local: Local,
+    told: FirstNonFinite,
+    /// Inputs in which an infinity was seen, or that nobody looked at.
+    reads: Vec<usize>,
+    /// Outputs in which anything was seen.
+    gives: Vec<usize>,
+}
+
+impl Drop for StepNotes {
+    fn drop(&mut self) {
+        if self.findings.home.is_elsewhere() {
+            return;
+        }
+        self.judge();
+    }
+}
+
+impl StepNotes {
+    pub(super) fn new(findings: Arc<Findings>) -> StepNotes {
+        StepNotes {
+            findings,
+            state: Mutex::default(),
+        }
+    }
+
+    /// Adds what a record says.
+    pub(crate) fn add(&self, order: Order, record: &Record, local: Local) {
+        let is_blind = !has_all_inputs(record);
+        let is_end = is_blind && is_softmax(&record.operator, None);
+        if local == Local::Finite && !is_blind {
+            return;
+        }
+        let mut state = lock(&self.state);
+        if is_blind {
+            let names = record.outputs.iter();
+            let names = names.filter_map(|(i, _)| record.operator.outputs.get(*i));
+            state.given.extend(names.cloned());
+        }
+        if (local == Local::Finite && !is_end) || state.notes.len() >= N_NOTES_MAX {
+            return;
+        }
+        state.notes.push(Note::new(order, record, local));
+    }
+
+    /// Judges what was noted until now.
+    pub(super) fn judge(&self) {
+        let State { mut notes, given } = std::mem::take(&mut *lock(&self.state));
+        if notes.is_empty() {
+            return;
+        }
+        notes.sort_by_key(|note| note.order);
+        self.findings.merge(Step::new(&notes, &given).judged());
+    }
+}
+
+impl Note {
+    fn new(order: Order, record: &Record, local: Local) -> Note {
+        let is_bad = |tensor: &opscope_tensor::Tensor| tensor.non_finite().any();
+        let shown = |position: usize| record.inputs.iter().find(|(i, _)| *i == position);
+        let reads = (0..record.operator.inputs.len())
+            .filter(|&i| shown(i).is_none_or(|(_, tensor)| is_bad(tensor)));
+        let gives = record.outputs.iter().filter(|(_, tensor)| is_bad(tensor));
+        let (slot, origin) = match local {
+            Local::Finite => ((Side::Output, 0), NonFiniteOrigin::Unknown),
+            Local::Nan(slot, source) => (slot, origin_of(source)),
+            Local::MadeUp(slot) => (slot, NonFiniteOrigin::Constant),
+            Local::PassedOn(slot) => (slot, NonFiniteOrigin::Given),
+            Local::Computed(slot, _) => (slot, NonFiniteOrigin::Computed),
+            Local::Unseen(slot, _) => (slot, NonFiniteOrigin::Unknown),
+        };
+        Note {
+            order,
+            operator: record.operator.clone(),
+            local,
+            told: told(record, slot, origin),
+            reads: reads.collect(),
+            gives: gives.map(|(i, _)| *i).collect(),
+        }
+    }
+
+    fn read_names(&self) -> impl Iterator<Item = &str> {
+        let names = self
+            .reads
+            .iter()
+            .filter_map(|&i| self.operator.inputs.get(i));
+        names.map(String::as_str).filter(|name| !name.is_empty())
+    }
+
+    fn given_names(&self) -> impl Iterator<Item = &str> {
+        let names = self
+            .gives
+            .iter()
+            .filter_map(|&i| self.operator.outputs.get(i));
+        names.map(String::as_str).filter(|name| !name.is_empty())
+    }
+}
+
+fn origin_of(source: NanSource) -> NonFiniteOrigin {
+    match source {
+        NanSource::Input => NonFiniteOrigin::Given,
+        NanSource::Output => NonFiniteOrigin::Computed,
+        NanSource::MadeUp => NonFiniteOrigin::Constant,
+        NanSource::Unseen => NonFiniteOrigin::Unknown,
+    }
+}
+
+/// What an operator is held to have done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// It is to be told of.
+    Guilty,
+    /// It is, unless there is anything certain.
+    Suspect,
+    /// Its infinities are wanted.
+    Deliberate,
+    /// What an earlier operator did reached it.
+    Reached,
+    /// It has nothing.
+    None,
+}
+
+/// The notes of one step, in the order of execution.
+struct Step<'a> {
+    notes: &'a [Note],
+    given: &'a HashSet<String>,
+    /// Which notes read a value.
+    readers: HashMap<&'a str, Vec<usize>>,
+    /// Which note gave a value, the last one.
+    givers: HashMap<&'a str, usize>,
+}
+
+impl<'a> Step<'a> {
+    fn new(notes: &'a [Note], given: &'a HashSet<String>) -> Step<'a> {
+        let mut readers: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut givers = HashMap::new();
+        for (i, note) in notes.iter().enumerate() {
+            for name in note.read_names() {
+                readers.entry(name).or_default().push(i);
+            }
+            for name in note.given_names() {
+                givers.insert(name, i);
+            }
+        }
+        Step {
+            notes,
+            given,
+            readers,
+            givers,
+        }
+    }
+
+    fn judged(&self) -> Judged {
+        let mut judged = Judged::default();
+        let mut verdicts = Vec::with_capacity(self.notes.len());
+        for (i, note) in self.notes.iter().enumerate() {
+            let verdict = self.verdict(i, note, &verdicts);
+            verdicts.push(verdict);
+            let place = match verdict {
+                Verdict::Guilty => &mut judged.first,
+                Verdict::Suspect => &mut judged.first_unknown,
+                Verdict::Deliberate => {
+                    judged.n_deliberate += 1;
+                    &mut judged.first_deliberate
+                }
+                Verdict::Reached | Verdict::None => continue,
+            };
+            place.get_or_insert_with(|| (note.order, note.told.clone()));
+        }
+        judged
+    }
+
+    fn verdict(&self, i: usize, note: &Note, before: &[Verdict]) -> Verdict {
+        match note.local {
+            Local::Finite => Verdict::None,
+            Local::Nan(..) => Verdict::Guilty,
+            Local::MadeUp(_) | Local::PassedOn(_) => self.inherited(note, before),
+            Local::Computed(_, is_negative) => self.unless_masking(i, is_negative, Verdict::Guilty),
+            Local::Unseen(slot, is_negative) => self.unseen(i, note, (slot.0, is_negative), before),
+        }
+    }
+
+    /// Of an operator with infinities that it did not compute: wanted ones, unless they come from one that did.
+    fn inherited(&self, note: &Note, before: &[Verdict]) -> Verdict {
+        let givers = note.read_names().filter_map(|name| self.givers.get(name));
+        let mut verdicts = givers.filter_map(|&giver| before.get(giver));
+        let is_spread = verdicts
+            .any(|one| matches!(one, Verdict::Guilty | Verdict::Suspect | Verdict::Reached));
+        if is_spread {
+            Verdict::Reached
+        } else {
+            Verdict::Deliberate
+        }
+    }
+
+    /// Of an operator whose inputs, or outputs, nobody looked at.
+    fn unseen(
+        &self,
+        i: usize,
+        note: &Note,
+        (side, is_negative): (Side, OnlyNegative),
+        before: &[Verdict],
+    ) -> Verdict {
+        if note
+            .read_names()
+            .any(|name| self.givers.get(name).is_some_and(|&giver| giver < i))
+        {
+            return self.inherited(note, before);
+        }
+        let is_known =
+            side == Side::Output && note.read_names().all(|name| self.given.contains(name));
+        let verdict = match is_known {
+            true => Verdict::Guilty,
+            false => Verdict::Suspect,
+        };
+        self.unless_masking(i, is_negative, verdict)
+    }
+
+    /// A mask may be computed as well: -Inf that goes to a softmax, and nowhere else, is wanted.
+    fn unless_masking(&self, i: usize, is_negative: OnlyNegative, verdict: Verdict) -> Verdict {
+        if is_negative && self.only_masks(i) {
+            Verdict::Deliberate
+        } else {
+            verdict
+        }
+    }
+
+    /// Whether every way that the values of a note take ends in a softmax, and there is one.
+    fn only_masks(&self, start: usize) -> bool {
+        let mut seen: HashSet<usize> = HashSet::from([start]);
+        let mut next = vec![start];
+        let mut has_end = false;
+        while let Some(i) = next.pop() {
+            let names = self.notes[i].given_names();
+            let readers = names.flat_map(|name| self.readers.get(name).into_iter().flatten());
+            let mut has_reader = false;
+            for &reader in readers.filter(|&&reader| reader > i) {
+                has_reader = true;
+                let operator = &self.notes[reader].operator;
+                if is_softmax(operator, Some(&self.notes[i].operator)) {
+                    has_end = true;
+                } else if !is_asking(operator) {
+                    let goes_on = !self.notes[reader].gives.is_empty();
+                    let is_nan = matches!(self.notes[reader].local, Local::Nan(..));
+                    if !goes_on || is_nan {
+                        return false;
+                    }
+                    if seen.insert(reader) {
+                        next.push(reader);
+                    }
+                }
+            }
+            if !has_reader {
+                return false;
+            }
+        }
+        has_end
+    }
+}

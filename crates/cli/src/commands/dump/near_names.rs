@@ -1,0 +1,80 @@
+//! Names that somebody may have meant.
+
+/// Most names that are told.
+const N_MAX: usize = 3;
+/// Longest names that are compared letter by letter.
+const N_CHARS_MAX: usize = 200;
+/// Most operators that are.
+const N_NAMES_MAX: usize = 100_000;
+
+/// The names that hold `name` or are held by it, letter case apart; without any, those of which the whole or the last
+/// part differs in few letters. The nearest come first.
+pub(super) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let lower = name.to_lowercase();
+    let mut found: Vec<((usize, usize), usize, &str)> = known
+        .take(N_NAMES_MAX)
+        .enumerate()
+        .filter_map(|(i, known)| Some((distance(&lower, &known.to_lowercase())?, i, known)))
+        .collect();
+    found.sort_unstable();
+    if found.first().is_some_and(|((n, _), ..)| *n == 0) {
+        found.retain(|((n, _), ..)| *n == 0);
+    }
+    found.dedup_by_key(|(_, _, known)| *known);
+    let names = found.into_iter().map(|(_, _, known)| known);
+    names.take(N_MAX).collect()
+}
+
+/// How far apart two names are, if they are near: in their nearer part, and as a whole.
+fn distance(wanted: &str, known: &str) -> Option<(usize, usize)> {
+    let (wanted, known) = (wanted.trim_matches('/'), known.trim_matches('/'));
+    if !wanted.is_empty() && !known.is_empty() && (known.contains(wanted) || wanted.contains(known))
+    {
+        return Some((0, 0));
+    }
+    let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+    let whole = edits(wanted, known);
+    let ends = edits(&last(wanted), &last(known));
+    let nearer = whole.into_iter().chain(ends).min()?;
+    Some((nearer, whole.unwrap_or(usize::MAX)))
+}
+
+/// Letters to change, if they are few for the length of the word.
+fn edits(a: &str, b: &str) -> Option<usize> {
+    let [a, b] = [a, b].map(|text| text.chars().collect::<Vec<char>>());
+    let limit = (a.len() / 3).min(4);
+    if a.len().max(b.len()) > N_CHARS_MAX || a.len().abs_diff(b.len()) > limit {
+        return None;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row.last().copied().filter(|n| *n <= limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found() {
+        let known = ["/conv1/Conv", "/conv2/Conv", "/relu/Relu", "/fc/Gemm", "y"];
+        for (name, expected) in [
+            ("/conv1", &["/conv1/Conv"][..]),
+            ("/CONV", &["/conv1/Conv", "/conv2/Conv"]),
+            ("/conv3/Conv", &["/conv1/Conv", "/conv2/Conv"]),
+            ("/conv9/Konv", &["/conv1/Conv", "/conv2/Conv"]),
+            ("Default/fc/Gem", &["/fc/Gemm"]),
+            ("nothing", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(nearest(name, known.into_iter()), expected, "{name}");
+        }
+    }
+}

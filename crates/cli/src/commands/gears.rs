@@ -1,0 +1,374 @@
+//! `opscope gears`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::builder::ArgGroup;
+use opscope_capture::Purpose;
+use opscope_engine::{
+    Dim, LoadOptions, LoadedModel, ModelSource, Signature, TakenModel, ValueInfo,
+};
+use opscope_store::atomic_file::Creator;
+use opscope_store::file_format::gears_json::{
+    self, FILE_BYTES_MAX, Gear, GearInput, GearKind, GearOutput, Gears, OPEN,
+};
+use opscope_store::regular_file;
+use opscope_tensor::{DType, Shape, Tensor};
+
+use crate::arguments::ModeArguments;
+use crate::console::{self, line};
+use crate::engine::EngineArguments;
+use crate::exit::{Failure, PARTIAL, UNREADABLE, USAGE};
+
+/// List the sizes that programs of AscendCL may switch a model with open extents between
+///
+/// Writes `MODEL.gears.json` beside the model, which is run once for each gear to learn what its results have. Without
+/// gears, what is there is printed.
+#[derive(clap::Args)]
+#[command(group = ArgGroup::new("kind"), after_help = "Examples:
+  opscope gears net.onnx --batch 1,2,4,8
+  opscope gears net.onnx --size 224,224;448,448
+  opscope gears net.onnx --shape x:-1,3,-1,-1 --dims 1,224,224;8,448,448
+  opscope gears net.onnx")]
+pub(crate) struct Arguments {
+    /// The model
+    model: PathBuf,
+    /// Batches: what the first axis of inputs may be
+    #[arg(long, value_name = "N,N,...", group = "kind")]
+    batch: Option<String>,
+    /// Sizes of images: what their height and width may be
+    #[arg(long, value_name = "H,W;H,W;...", group = "kind")]
+    size: Option<String>,
+    /// What all open extents may be together, in the order of inputs and axes
+    #[arg(long, value_name = "N,...;N,...", group = "kind")]
+    dims: Option<String>,
+    /// Extents of an input, -1 where the gears set them; may be repeated [default: those of the model]
+    #[arg(long, value_name = "NAME:-1,3,224,224", requires = "kind")]
+    shape: Vec<String>,
+    /// The file to write [default: beside the model]
+    #[arg(long, value_name = "FILE", requires = "kind")]
+    out: Option<PathBuf>,
+    /// Print the file instead of a table
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    engine: EngineArguments,
+    #[command(flatten)]
+    modes: ModeArguments,
+}
+
+/// What gears set, and the values of each.
+type ListedGears = (GearKind, Vec<Vec<u64>>);
+
+/// Type and extents of a result.
+type ResultType = (DType, Vec<i64>);
+
+pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let gears = match arguments.asked()? {
+        None => arguments.read()?,
+        Some((kind, values)) => {
+            let gears = arguments.make(kind, values)?;
+            let path = arguments.path();
+            let text = gears_json::encode(&gears);
+            let creator = Creator::new(arguments.modes.modes());
+            let written = creator.replace_file(&path, &[text.as_bytes()]);
+            written.map_err(|error| Failure::new(PARTIAL, error))?;
+            gears
+        }
+    };
+    print(&gears, arguments.json)
+}
+
+impl Arguments {
+    fn path(&self) -> PathBuf {
+        let beside = || gears_json::path_of(&self.model);
+        self.out.clone().unwrap_or_else(beside)
+    }
+
+    /// The kind and the values of the gears that are to be written, if any are.
+    fn asked(&self) -> Result<Option<ListedGears>, Failure> {
+        let (option, kind, text) = match (&self.batch, &self.size, &self.dims) {
+            (Some(text), ..) => ("--batch", GearKind::Batch, text.replace(',', ";")),
+            (_, Some(text), _) => ("--size", GearKind::Size, text.clone()),
+            (.., Some(text)) => ("--dims", GearKind::Dims, text.clone()),
+            _ => return Ok(None),
+        };
+        let gear = |text: &str| -> Option<Vec<u64>> {
+            let values = text
+                .split([',', 'x'])
+                .map(|value| value.trim().parse().ok());
+            values.collect()
+        };
+        let gears: Option<Vec<Vec<u64>>> = text.split(';').map(gear).collect();
+        let gears = gears.ok_or_else(|| {
+            let message = format!("{option}: expected numbers, with commas between them");
+            Failure::message(USAGE, message)
+        })?;
+        Ok(Some((kind, gears)))
+    }
+
+    fn read(&self) -> Result<Gears, Failure> {
+        let path = self.path();
+        let unreadable = |reason: String| {
+            let error = anyhow!("`{}`: {reason}", path.display());
+            Failure::new(UNREADABLE, error)
+        };
+        let bytes = regular_file::read(&path, FILE_BYTES_MAX as u64).map_err(|error| {
+            let is_absent = error.kind() == std::io::ErrorKind::NotFound;
+            let failure = unreadable(error.to_string());
+            if is_absent {
+                failure.with_hint("`--batch`, `--size` or `--dims` writes it")
+            } else {
+                failure
+            }
+        })?;
+        gears_json::parse(&bytes).map_err(|error| {
+            let (offset, expected, found) = (error.offset, error.expected, error.found);
+            unreadable(format!(
+                "at byte {offset}: expected {expected}, found {found}"
+            ))
+        })
+    }
+
+    /// Runs the model in every gear.
+    fn make(&self, kind: GearKind, values: Vec<Vec<u64>>) -> Result<Gears, Failure> {
+        let chosen = self.engine.choose()?;
+        let n_threads = opscope_analysis::default_jobs();
+        let options = LoadOptions::with_threads(n_threads);
+        let TakenModel { mut model, .. } =
+            chosen.load(ModelSource::File(&self.model), &options, Purpose::Values)?;
+        let signature = model.signature().clone();
+        let inputs = self.inputs(kind, &signature)?;
+        let gear = |values| Gear {
+            values,
+            outputs: Vec::new(),
+        };
+        let wrong = |reason: String| Failure::message(USAGE, reason);
+        // What the gears say of inputs is checked before anything runs.
+        let gears = values.into_iter().map(gear).collect();
+        let mut gears = Gears::new(kind, inputs, Vec::new(), gears).map_err(wrong)?;
+        let mut dtypes: Vec<Option<DType>> = vec![None; signature.outputs.len()];
+        let mut outputs = Vec::new();
+        for gear in &gears.gears {
+            let dims = gears.input_dims(gear);
+            let results = results(&mut *model, &signature, &dims, &gear.values)?;
+            for (known, (dtype, _)) in dtypes.iter_mut().zip(&results) {
+                *known = Some(*dtype);
+            }
+            outputs.push(results.into_iter().map(|(_, dims)| dims).collect());
+        }
+        for (gear, outputs) in gears.gears.iter_mut().zip(outputs) {
+            gear.outputs = outputs;
+        }
+        let outputs = signature.outputs.iter().zip(dtypes);
+        let outputs = outputs.map(|(value, dtype)| GearOutput {
+            name: value.name.clone(),
+            dtype: dtype.unwrap_or(value.dtype).to_string(),
+        });
+        Gears::new(gears.kind, gears.inputs, outputs.collect(), gears.gears).map_err(wrong)
+    }
+
+    /// The model's inputs, with the extents that `--shape` says or that it has itself.
+    fn inputs(&self, kind: GearKind, signature: &Signature) -> Result<Vec<GearInput>, Failure> {
+        let usage = |message: String| Failure::message(USAGE, message);
+        let mut shapes = Vec::new();
+        for text in &self.shape {
+            let parsed = text.rsplit_once(':').and_then(|(name, dims)| {
+                let dims = dims
+                    .split([',', 'x'])
+                    .map(|dim| dim.trim().parse::<i64>().ok());
+                Some((name, dims.collect::<Option<Vec<i64>>>()?))
+            });
+            let (name, dims) = parsed
+                .ok_or_else(|| usage(format!("--shape {text}: expected NAME:-1,3,224,224")))?;
+            if !signature.inputs.iter().any(|input| input.name == name) {
+                let names: Vec<&str> = signature
+                    .inputs
+                    .iter()
+                    .map(|one| one.name.as_str())
+                    .collect();
+                let names = names.join(", ");
+                return Err(usage(format!(
+                    "--shape {text}: the model's inputs are {names}"
+                )));
+            }
+            shapes.push((name, dims));
+        }
+        let input = |value: &ValueInfo| {
+            let said = shapes.iter().rev().find(|(name, _)| *name == value.name);
+            let dims = match said {
+                Some((_, dims)) => dims.clone(),
+                None => own_dims(kind, value)?,
+            };
+            check(value, &dims)?;
+            Ok(GearInput {
+                name: value.name.clone(),
+                dims,
+            })
+        };
+        signature.inputs.iter().map(input).collect()
+    }
+}
+
+/// The extents of an input as the model has them; open ones must be those that gears of this kind set.
+fn own_dims(kind: GearKind, value: &ValueInfo) -> Result<Vec<i64>, Failure> {
+    let name = &value.name;
+    let Some(dims) = &value.dims else {
+        let message = format!("input `{name}` may have any shape: say which with --shape");
+        return Err(Failure::message(USAGE, message));
+    };
+    let n_axes = dims.len();
+    let is_set = |axis: usize| match kind {
+        GearKind::Batch => axis == 0,
+        GearKind::Size => n_axes == 4 && axis >= 2,
+        GearKind::Dims => true,
+    };
+    let extent = |(axis, dim): (usize, &Dim)| match dim {
+        Dim::Fixed(n) => Ok(i64::try_from(*n).unwrap_or(i64::MAX)),
+        _ if is_set(axis) => Ok(OPEN),
+        _ => {
+            let shape = value.shape_text();
+            let message = format!(
+                "axis {axis} of input `{name}`, {shape}, is open, and no gear sets it: give its extents with --shape"
+            );
+            Err(Failure::message(USAGE, message))
+        }
+    };
+    dims.iter().enumerate().map(extent).collect()
+}
+
+fn check(value: &ValueInfo, dims: &[i64]) -> Result<(), Failure> {
+    let admits = value.dims.as_ref().is_none_or(|declared| {
+        let is_free = |(declared, &n): (&Dim, &i64)| match declared {
+            Dim::Fixed(fixed) => i64::try_from(*fixed) == Ok(n),
+            Dim::Named(_) | Dim::Unknown => true,
+        };
+        declared.len() == dims.len() && declared.iter().zip(dims).all(is_free)
+    });
+    if admits {
+        return Ok(());
+    }
+    let (name, shape) = (&value.name, value.shape_text());
+    let message = format!("input `{name}` takes shape {shape}, not {dims:?}");
+    Err(Failure::message(USAGE, message))
+}
+
+/// Types and extents of the results for these inputs: with zeroes and with ones. What differs follows from values, and is
+/// not known.
+fn results(
+    model: &mut dyn LoadedModel,
+    signature: &Signature,
+    dims: &[Vec<u64>],
+    values: &[u64],
+) -> Result<Vec<ResultType>, Failure> {
+    let mut found: Option<Vec<ResultType>> = None;
+    let mut error = None;
+    for byte in [0, 1] {
+        let inputs = signature.inputs.iter().zip(dims);
+        let inputs = inputs.map(|(value, dims)| filled(value, dims, byte));
+        let inputs = inputs.collect::<Result<Vec<Tensor>, Failure>>()?;
+        let results = match model.run(&inputs, None) {
+            Ok(results) => results,
+            // Values that mean something to the model may fail; one of both will do.
+            Err(reason) => {
+                error = Some(reason);
+                continue;
+            }
+        };
+        let extents = |n: &usize| i64::try_from(*n).unwrap_or(i64::MAX);
+        let results = results.iter().map(|tensor| {
+            let dims = tensor.shape().iter().map(extents).collect();
+            (tensor.dtype(), dims)
+        });
+        let results: Vec<ResultType> = results.collect();
+        found = Some(match found {
+            None => results,
+            Some(before) => before
+                .iter()
+                .zip(&results)
+                .map(|(a, b)| common(a, b))
+                .collect(),
+        });
+    }
+    match (found, error) {
+        (Some(found), _) => Ok(found),
+        (None, Some(error)) => {
+            let failure = Failure::from(error);
+            let text = format!("the model does not run in gear {values:?}");
+            Err(Failure {
+                error: failure.error.map(|error| error.context(text)),
+                ..failure
+            })
+        }
+        (None, None) => Ok(Vec::new()),
+    }
+}
+
+/// What two results have in common.
+fn common(a: &ResultType, b: &ResultType) -> ResultType {
+    if a.1.len() != b.1.len() {
+        return (a.0, vec![OPEN]);
+    }
+    let extents = a.1.iter().zip(&b.1);
+    let extents = extents.map(|(a, b)| if a == b { *a } else { OPEN });
+    (a.0, extents.collect())
+}
+
+/// A tensor of zeroes, or of ones where they are easily had: the lowest byte of each element.
+fn filled(value: &ValueInfo, dims: &[u64], byte: u8) -> Result<Tensor, Failure> {
+    let name = &value.name;
+    let usage = |reason: String| Failure::message(USAGE, format!("input `{name}`: {reason}"));
+    let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
+    let dims = dims.ok_or_else(|| usage("its extents do not fit memory".into()))?;
+    let shape = Shape::new(dims).map_err(|error| usage(error.to_string()))?;
+    let n_bytes = shape
+        .n_bytes(value.dtype)
+        .map_err(|error| usage(error.to_string()))?;
+    let mut bytes = Vec::new();
+    let room = bytes.try_reserve_exact(n_bytes);
+    room.map_err(|_| usage(format!("no memory for {n_bytes} bytes")))?;
+    bytes.resize(n_bytes, 0);
+    if let Some(width) = value.dtype.bytes() {
+        let one = match value.dtype {
+            DType::F32 => 1f32.to_le_bytes().to_vec(),
+            DType::F64 => 1f64.to_le_bytes().to_vec(),
+            DType::F16 => vec![0x00, 0x3c],
+            DType::BF16 => vec![0x80, 0x3f],
+            _ => std::iter::once(1)
+                .chain(std::iter::repeat_n(0, width - 1))
+                .collect(),
+        };
+        if byte == 1 && one.len() == width {
+            bytes
+                .chunks_exact_mut(width)
+                .for_each(|element| element.copy_from_slice(&one));
+        }
+    }
+    Tensor::from_vec(value.dtype, shape, bytes).map_err(|error| usage(error.to_string()))
+}
+
+fn print(gears: &Gears, is_json: bool) -> Result<(), Failure> {
+    if is_json {
+        console::json_out().write_all(gears_json::encode(gears).as_bytes())?;
+        return Ok(());
+    }
+    let mut out = console::out();
+    let list = |dims: &[i64]| {
+        let dims: Vec<String> = dims.iter().map(i64::to_string).collect();
+        format!("[{}]", dims.join(","))
+    };
+    for gear in &gears.gears {
+        let inputs = gears.input_dims(gear);
+        let inputs = gears.inputs.iter().zip(inputs).map(|(input, dims)| {
+            let dims: Vec<String> = dims.iter().map(u64::to_string).collect();
+            format!("{} [{}]", input.name, dims.join(","))
+        });
+        let outputs = gears.outputs.iter().zip(&gear.outputs);
+        let outputs = outputs.map(|(output, dims)| format!("{} {}", output.name, list(dims)));
+        let join = |texts: Vec<String>| texts.join(", ");
+        let (inputs, outputs) = (join(inputs.collect()), join(outputs.collect()));
+        line!(out, "{inputs} -> {outputs}")?;
+    }
+    Ok(())
+}

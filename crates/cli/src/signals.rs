@@ -1,0 +1,46 @@
+//! Signals whose default would end the command without a word.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use signal_hook::consts::{SIGUSR2, SIGXFSZ};
+use signal_hook::flag;
+
+use crate::progress;
+
+/// Takes them over for the rest of the process: a file beyond the size limit is an error of the write
+/// that meets it, and SIGUSR2 is for the steps of a run, whether or not there are any to keep.
+pub(crate) fn take_over() {
+    for signal in [SIGXFSZ, SIGUSR2] {
+        // Where the system refuses, the default stays.
+        let _ = flag::register(signal, Arc::new(AtomicBool::new(false)));
+    }
+}
+
+/// Notes SIGUSR2 where no run keeps steps, until it is dropped, and then says what became of it.
+pub(crate) struct UnusedSignal {
+    id: Option<signal_hook::SigId>,
+    has_come: Arc<AtomicBool>,
+}
+
+impl UnusedSignal {
+    pub(crate) fn watch() -> UnusedSignal {
+        let has_come = Arc::new(AtomicBool::new(false));
+        UnusedSignal {
+            id: flag::register(SIGUSR2, has_come.clone()).ok(),
+            has_come,
+        }
+    }
+}
+
+impl Drop for UnusedSignal {
+    fn drop(&mut self) {
+        self.id.map(signal_hook::low_level::unregister);
+        if self.has_come.load(Ordering::Relaxed) {
+            progress::tell(
+                "warning: SIGUSR2 kept nothing: it keeps steps with `--keep-last N` and the trigger \
+                 `signal`",
+            );
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What the environment asks for, beside a file or without one.
+
+use opscope_capture::FailureDetail;
+
+use super::{AclDump, Mode, dump_path, lower, settings};
+use crate::Environment;
+
+/// The variable that asks for a dump of failures on its own, and how much detail it asks for.
+pub(super) fn asking_variable(env: &Environment) -> Option<(&'static str, FailureDetail)> {
+    let scene = env.dump_scene.as_deref();
+    if let Some(detail) = scene.and_then(settings::environment_scene) {
+        return Some(("ASCEND_DUMP_SCENE", detail));
+    }
+    env.collect_path.as_ref()?;
+    Some(("NPU_COLLECT_PATH", FailureDetail::Normal))
+}
+
+/// The dump of failures that variables alone ask for: by `ASCEND_DUMP_SCENE`, or else by
+/// `NPU_COLLECT_PATH`. It is in force from the start of the process, and goes before one that a file
+/// asks for.
+pub fn from_environment(env: &Environment) -> Option<AclDump> {
+    let (variable, detail) = asking_variable(env)?;
+    let places = match &env.collect_path {
+        Some(path) if variable == "NPU_COLLECT_PATH" => vec![env.absolute(path)],
+        _ => dump_path::failure_places(None, env),
+    };
+    Some(lower::failures(detail, places))
+}
+
+/// The dumps of failures of a process with these surroundings, the one that counts first: the
+/// environment's, then the one that the file asks for, which counts where no place of the first can be
+/// used.
+pub fn failures_in_force(file: Option<&AclDump>, env: &Environment) -> Vec<AclDump> {
+    let of_file = file.filter(|dump| matches!(dump.mode, Mode::Failures(_)));
+    let dumps = from_environment(env).into_iter();
+    dumps.chain(of_file.cloned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect::acl::load;
+
+    #[test]
+    fn the_environment_goes_before_the_file() {
+        let env = Environment {
+            current_dir: "/cwd".into(),
+            work_path: Some("/work".into()),
+            collect_path: Some("/collect".into()),
+            ..Environment::default()
+        };
+        let in_force = |text: &str, env: &Environment| {
+            let config = load(text, env).unwrap();
+            let dumps = failures_in_force(config.dump.as_ref(), env);
+            let shown =
+                |dump: &AclDump| format!("{} {}", dump.mode.name(), dump.places[0].display());
+            dumps.iter().map(shown).collect::<Vec<_>>().join(", ")
+        };
+        let detail = r#"{"dump": {"dump_scene": "aic_err_detail_dump", "dump_path": "/file"}}"#;
+        let expected = "exception_norm /collect, exception_detail /work";
+        assert_eq!(in_force(detail, &env), expected);
+        assert_eq!(in_force("{}", &env), "exception_norm /collect");
+        let without = Environment {
+            collect_path: None,
+            ..env
+        };
+        assert_eq!(in_force(detail, &without), "exception_detail /work");
+        assert_eq!(in_force("{}", &without), "");
+    }
+}

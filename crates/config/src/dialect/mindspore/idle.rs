@@ -1,0 +1,81 @@
+//! Settings that are fine and change nothing: each is warned about, so that nobody waits for its effect.
+//!
+//! What the framework itself warns about is told where it is read.
+
+use opscope_store::tree::mindspore::Target;
+
+use super::FileFormat;
+use super::lower::is_graph;
+use super::section::{COMMON, E2E, Section};
+use super::settings::Settings;
+use crate::dialect::findings::Findings;
+use crate::json::{Node, Value};
+
+/// Warns about what has no effect on this target, or beside the other settings.
+pub(super) fn warn(root: &Node, target: Target, settings: &Settings, findings: &mut Findings) {
+    if let Some(section) = Section::find(root, COMMON) {
+        warn_common(&section, target, settings, findings);
+    }
+    if let Some(section) = Section::find(root, E2E) {
+        warn_e2e(&section, target, settings, findings);
+    }
+}
+
+fn warn_common(
+    section: &Section<'_>,
+    target: Target,
+    settings: &Settings,
+    findings: &mut Findings,
+) {
+    let mut warn = |name, message: &str| {
+        if let Some(item) = section.item(name) {
+            findings.warn(item.warning(message));
+        }
+    };
+    let kernels = section.item("kernels");
+    let has_kernels = kernels.is_some_and(
+        |item| matches!(&item.node.value, Value::Array(entries) if !entries.is_empty()),
+    );
+    if has_kernels && settings.dump_mode != 1 {
+        warn("kernels", "it has no effect: `dump_mode` is not 1");
+    }
+    let has_statistics = settings.saved_data.has_statistics();
+    if is_graph(target) && has_statistics && settings.graph_file_format == FileFormat::Bin {
+        let message = "`bin` has no effect: statistics go with npy files";
+        warn("file_format", message);
+    }
+    if settings.overflow_number > 0 && target == Target::Cpu {
+        let message = "it has no effect: on a CPU every operator is dumped";
+        warn("overflow_number", message);
+    }
+}
+
+fn warn_e2e(section: &Section<'_>, target: Target, settings: &Settings, findings: &mut Findings) {
+    let is_by_kernels = target == Target::AscendKernels;
+    let mut warn = |name, message: &str| {
+        if let Some(item) = section.item(name) {
+            findings.warn(item.warning(message));
+        }
+    };
+    let elsewhere =
+        "it has no effect: it is about Ascend kernel by kernel (`ascend-o0`, `ascend-o1`)";
+    if !settings.trans_flag && !is_by_kernels {
+        warn("trans_flag", elsewhere);
+    }
+    if settings.saves_kernel_args && !is_by_kernels {
+        warn("save_kernel_args", elsewhere);
+    }
+    if settings.saves_kernel_args && is_by_kernels && !settings.is_sync {
+        warn(
+            "save_kernel_args",
+            "it has no effect unless `enable` is true",
+        );
+    }
+    if settings.sample_mode == 1 && !is_by_kernels {
+        warn("sample_mode", elsewhere);
+    }
+    if !settings.is_stat_precise && !settings.is_stat_on_device {
+        let message = "it has no effect: the host computes the statistics, if any are saved";
+        warn("device_stat_precision_mode", message);
+    }
+}

@@ -1,0 +1,114 @@
+//! The order of a graph's taps.
+
+use super::super::super::schema::{
+    DataType, DimValue, Dimension, NodeProto, TensorShapeProto, TensorTypeProto, TypeProto,
+    TypeValue, ValueInfoProto,
+};
+use super::super::site::Site;
+use super::PREFIX;
+
+/// How many taps have a turn together. More of them are ready at once, fewer give each other more to read.
+const N_TAPS_PER_TURN: usize = 32;
+/// The shape of what a tap gives that ends a turn. The library uses memory of a known shape again; it does not look
+/// for any where there are no axes.
+pub(in super::super) const TURN_SHAPE: [i64; 1] = [1];
+
+/// The taps of a graph so far, in the order of their operators, with the numbers of their sites.
+///
+/// They have their turns one after the other: the last tap of a turn gives a value that all taps of the next one
+/// read. It says nothing; it is there to be waited for.
+pub(super) struct Turns {
+    n_taps_per_turn: usize,
+    turns: Vec<Vec<(usize, NodeProto)>>,
+    /// What the taps of the current turn read.
+    begun_by: Option<String>,
+    /// The values that the taps of earlier turns give.
+    values: Vec<ValueInfoProto>,
+}
+
+impl Turns {
+    /// For the taps of the model's own graph.
+    pub(super) fn in_main_graph() -> Turns {
+        Turns::with_length(N_TAPS_PER_TURN)
+    }
+
+    /// For the taps of a body. They have one turn together: the library sorts the nodes of the main graph, and
+    /// refuses a body in which one reads what a later one gives.
+    pub(super) fn in_body() -> Turns {
+        Turns::with_length(usize::MAX)
+    }
+
+    fn with_length(n_taps_per_turn: usize) -> Turns {
+        Turns {
+            n_taps_per_turn,
+            turns: Vec::new(),
+            begun_by: None,
+            values: Vec::new(),
+        }
+    }
+
+    /// What the next tap has to read to have its turn.
+    pub(super) fn begin_next(&mut self, sites: &mut [Site]) -> Option<String> {
+        let current = self.turns.last_mut();
+        if current
+            .as_ref()
+            .is_some_and(|turn| turn.len() < self.n_taps_per_turn)
+        {
+            return self.begun_by.clone();
+        }
+        if let Some((number, last)) = current.and_then(|turn| turn.last_mut()) {
+            let name = format!("{PREFIX}turn:{number}");
+            last.output.push(name.clone());
+            if let Some(site) = sites.get_mut(*number) {
+                site.ends_turn = true;
+            }
+            self.values.push(value(name.clone()));
+            self.begun_by = Some(name);
+        }
+        self.turns.push(Vec::new());
+        self.begun_by.clone()
+    }
+
+    /// Adds the tap of this number to the turn that was begun.
+    pub(super) fn push(&mut self, number: usize, tap: NodeProto) {
+        if let Some(turn) = self.turns.last_mut() {
+            turn.push((number, tap));
+        }
+    }
+
+    /// Puts the taps at the end of a graph's nodes, the last one first.
+    ///
+    /// A tap that ends its turn stands behind those that it has its turn with: where the library sorts by places in
+    /// the file, they are done before the next turn begins. It still runs after them, as the first tap of the next
+    /// turn asks for it.
+    pub(super) fn append_to(self, nodes: &mut Vec<NodeProto>, values: &mut Vec<ValueInfoProto>) {
+        for mut turn in self.turns.into_iter().rev() {
+            turn.reverse();
+            if turn.first().is_some_and(|(_, tap)| !tap.output.is_empty()) {
+                turn.rotate_left(1);
+            }
+            nodes.extend(turn.into_iter().map(|(_, tap)| tap));
+        }
+        values.extend(self.values);
+    }
+}
+
+/// The value that ends a turn.
+fn value(name: String) -> ValueInfoProto {
+    let dim = TURN_SHAPE.map(|extent| Dimension {
+        value: Some(DimValue::DimValue(extent)),
+        denotation: None,
+    });
+    let tensor = TensorTypeProto {
+        elem_type: Some(DataType::Int64 as i32),
+        shape: Some(TensorShapeProto { dim: dim.to_vec() }),
+    };
+    ValueInfoProto {
+        name,
+        r#type: Some(TypeProto {
+            value: Some(TypeValue::TensorType(tensor)),
+            ..TypeProto::default()
+        }),
+        ..ValueInfoProto::default()
+    }
+}

@@ -1,0 +1,204 @@
+//! The order of axes that a layout names, and changing it.
+
+use opscope_tensor::convert::layout::{Conversion, Plan};
+use opscope_tensor::{Layout, Tensor};
+
+use crate::Dim;
+
+/// How an operand of the description becomes the one that the engine computes with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// Its axes are put into the order that ONNX lays down.
+    Axes {
+        /// Their order in the description.
+        described: Layout,
+        /// Their order in ONNX.
+        engine: Layout,
+    },
+    /// So many axes of extent 1 are added behind its own.
+    TrailingAxes(usize),
+    /// It has one element (or two, starts and ends) for each axis of an image, whose axes are put into
+    /// another order: element `i` of the engine's is this one of the description's.
+    Elements(Vec<usize>),
+}
+
+/// Whether operators can be described with operands of this layout: one that names every axis, or none.
+pub(super) fn is_plain(layout: Layout) -> bool {
+    matches!(layout, Layout::Nd | Layout::Nc | Layout::Ncl) || layout.n_named_axes().is_some()
+}
+
+/// The order in which ONNX has the axes that `layout` names; `None` if it names none.
+pub(super) fn order_of_onnx(layout: Layout) -> Option<Layout> {
+    match layout.n_named_axes()? {
+        4 => Some(Layout::Nchw),
+        _ => Some(Layout::Ncdhw),
+    }
+}
+
+/// Whether the axes are named, and stand in another order than ONNX's.
+pub(super) fn is_reordered(layout: Layout) -> bool {
+    order_of_onnx(layout).is_some_and(|order| order != layout)
+}
+
+/// For each axis of `to` its position in `from`; both name the same axes.
+pub(super) fn positions(from: Layout, to: Layout) -> Vec<usize> {
+    let position = |letter: char| from.name().find(letter).unwrap_or_default();
+    to.name().chars().map(position).collect()
+}
+
+/// Where the channels are among the axes of `layout`.
+pub(super) fn channel_axis(layout: Layout) -> Option<usize> {
+    layout.n_named_axes()?;
+    layout.name().find('C')
+}
+
+impl Change {
+    /// Extents of the engine's operand from those of the description.
+    pub(super) fn dims_to_engine(&self, dims: &[Dim]) -> Vec<Dim> {
+        match self {
+            Change::Axes { described, engine } => reorder(dims, *described, *engine),
+            Change::TrailingAxes(n) => {
+                let ones = std::iter::repeat_n(Dim::Fixed(1), *n);
+                dims.iter().cloned().chain(ones).collect()
+            }
+            Change::Elements(_) => dims.to_vec(),
+        }
+    }
+
+    /// Extents of the description's operand from those of the engine.
+    pub(super) fn dims_from_engine(&self, dims: &[Dim]) -> Vec<Dim> {
+        match self {
+            Change::Axes { described, engine } => reorder(dims, *engine, *described),
+            Change::TrailingAxes(n) => dims[..dims.len().saturating_sub(*n)].to_vec(),
+            Change::Elements(_) => dims.to_vec(),
+        }
+    }
+
+    /// The engine's tensor from the description's.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(super) fn to_engine(&self, tensor: &Tensor) -> Result<Tensor, String> {
+        match self {
+            Change::Axes { described, engine } => turned(tensor, *described, *engine),
+            Change::TrailingAxes(n) => {
+                let mut dims = tensor.shape().dims().to_vec();
+                dims.extend(std::iter::repeat_n(1, *n));
+                rebuilt(tensor, dims, tensor.bytes().to_vec())
+            }
+            Change::Elements(order) => picked(tensor, order),
+        }
+    }
+
+    /// The description's tensor from the engine's; outputs have no other change than that of axes.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(super) fn to_described(&self, tensor: &Tensor) -> Result<Tensor, String> {
+        match self {
+            Change::Axes { described, engine } => turned(tensor, *engine, *described),
+            Change::TrailingAxes(_) | Change::Elements(_) => Ok(tensor.clone()),
+        }
+    }
+}
+
+/// Extents in the order of other axes; as they are if their number is another one.
+fn reorder(dims: &[Dim], from: Layout, to: Layout) -> Vec<Dim> {
+    if from.n_named_axes() != Some(dims.len()) {
+        return dims.to_vec();
+    }
+    let positions = positions(from, to).into_iter();
+    positions.map(|position| dims[position].clone()).collect()
+}
+
+fn turned(tensor: &Tensor, from: Layout, to: Layout) -> Result<Tensor, String> {
+    let shape = tensor.shape();
+    let n_bytes = tensor.dtype().bytes();
+    let n_bytes = n_bytes.ok_or_else(|| format!("{} has no whole bytes", tensor.dtype()))?;
+    let conversion = Conversion::new(from, shape, to, n_bytes);
+    let plan = Plan::new(&conversion).map_err(|error| error.to_string())?;
+    let bytes = plan.run_to_vec(tensor.bytes());
+    let bytes = bytes.map_err(|error| error.to_string())?;
+    rebuilt(tensor, plan.out_shape().dims().to_vec(), bytes)
+}
+
+fn picked(tensor: &Tensor, order: &[usize]) -> Result<Tensor, String> {
+    let n = order.len();
+    let dims = tensor.shape().dims().to_vec();
+    let n_elements = tensor.shape().n_elements();
+    // An empty list is one that is not given.
+    if n_elements == 0 {
+        return Ok(tensor.clone());
+    }
+    if dims.len() != 1 || (n_elements != n && n_elements != 2 * n) {
+        return Err(format!(
+            "{dims:?} is no list with an element for each of {n} axes"
+        ));
+    }
+    let width = tensor.dtype().bytes();
+    let width = width.ok_or_else(|| format!("{} has no whole bytes", tensor.dtype()))?;
+    let mut bytes = Vec::with_capacity(tensor.bytes().len());
+    for half in tensor.bytes().chunks_exact(n * width) {
+        for &i in order {
+            bytes.extend_from_slice(&half[i * width..(i + 1) * width]);
+        }
+    }
+    rebuilt(tensor, dims, bytes)
+}
+
+fn rebuilt(tensor: &Tensor, dims: Vec<usize>, bytes: Vec<u8>) -> Result<Tensor, String> {
+    let shape = opscope_tensor::Shape::new(dims).map_err(|error| error.to_string())?;
+    Tensor::from_vec(tensor.dtype(), shape, bytes).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_tensor::{DType, Shape};
+
+    use super::*;
+
+    fn bytes(dims: &[usize], values: &[u8]) -> Tensor {
+        Tensor::from_vec(DType::U8, Shape::new(dims).unwrap(), values.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn axes_go_there_and_back() {
+        let cases: &[(Layout, &[usize], &[usize])] = &[
+            (Layout::Nhwc, &[1, 2, 3, 4], &[1, 4, 2, 3]),
+            (Layout::Hwcn, &[2, 3, 4, 5], &[5, 4, 2, 3]),
+            (Layout::Chwn, &[2, 3, 4, 5], &[5, 2, 3, 4]),
+            (Layout::Ndhwc, &[1, 2, 3, 4, 5], &[1, 5, 2, 3, 4]),
+            (Layout::Dhwcn, &[2, 3, 4, 5, 6], &[6, 5, 2, 3, 4]),
+        ];
+        for (described, dims, expected) in cases {
+            let engine = order_of_onnx(*described).unwrap();
+            let change = Change::Axes {
+                described: *described,
+                engine,
+            };
+            let n: usize = dims.iter().product();
+            let values: Vec<u8> = (0..n).map(|i| (i % 251) as u8).collect();
+            let tensor = bytes(dims, &values);
+            let turned = change.to_engine(&tensor).unwrap();
+            assert_eq!(turned.shape().dims(), *expected, "{described}");
+            let fixed = |dims: &[usize]| dims.iter().map(|&n| Dim::Fixed(n)).collect::<Vec<_>>();
+            assert_eq!(change.dims_to_engine(&fixed(dims)), fixed(expected));
+            assert_eq!(change.dims_from_engine(&fixed(expected)), fixed(dims));
+            let back = change.to_described(&turned).unwrap();
+            assert_eq!((back.shape().dims(), back.bytes()), (*dims, &values[..]));
+        }
+    }
+
+    #[test]
+    fn lists_follow_the_axes_of_an_image() {
+        let order = positions(Layout::Nhwc, Layout::Nchw);
+        assert_eq!(order, [0, 3, 1, 2]);
+        let change = Change::Elements(order);
+        let of = |values: &[u8]| change.to_engine(&bytes(&[values.len()], values));
+        assert_eq!(of(&[1, 2, 3, 4]).unwrap().bytes(), [1, 4, 2, 3]);
+        let both = of(&[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+        assert_eq!(both.bytes(), [1, 4, 2, 3, 5, 8, 6, 7]);
+        assert!(of(&[]).unwrap().bytes().is_empty());
+        assert!(of(&[1, 2, 3]).is_err());
+    }
+}

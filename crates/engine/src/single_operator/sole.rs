@@ -1,0 +1,280 @@
+//! A loaded model of one node, with the operands that its description has.
+//!
+//! What the operator reads and produces are the model's own inputs and outputs. So they are shown here,
+//! as they were described, and the engine runs without a tap: a dump has the same values, names and
+//! layouts whichever engine computes them.
+
+use std::sync::Arc;
+
+use opscope_capture::{Probe, Purpose, Quantised, Tap};
+use opscope_store::record::graph::TensorType;
+use opscope_store::record::{Operator, Side};
+use opscope_tensor::{Layout, Tensor};
+
+use super::lowering::Lowered;
+use super::{Operand, SingleOperator};
+use crate::onnx::layout_of;
+use crate::{Dim, EngineError, LoadedModel, Signature, ValueInfo};
+
+/// One operator, ready to run.
+pub struct SoleOperator {
+    model: Box<dyn LoadedModel>,
+    lowered: Lowered,
+    signature: Signature,
+    operators: Vec<Arc<Operator>>,
+    value_types: Vec<(String, TensorType)>,
+}
+
+impl SoleOperator {
+    pub(super) fn new(lowered: Lowered, model: Box<dyn LoadedModel>) -> SoleOperator {
+        let signature = signature(&lowered, model.signature());
+        let operators = match model.operators() {
+            [] => Vec::new(),
+            [operator, ..] => vec![Arc::new(described(&lowered.described, operator))],
+        };
+        let value_types = value_types(&lowered.described, model.value_types());
+        SoleOperator {
+            model,
+            lowered,
+            signature,
+            operators,
+            value_types,
+        }
+    }
+
+    /// Gives the operator another name, for the runs to come.
+    pub fn rename(&mut self, op_name: &str) {
+        for operator in &mut self.operators {
+            op_name.clone_into(&mut Arc::make_mut(operator).op_name);
+        }
+    }
+
+    fn failed(&self, reason: String) -> EngineError {
+        let (op_type, op_name) = match self.operators.first() {
+            Some(operator) => (operator.op_type.clone(), operator.op_name.clone()),
+            None => <(String, String)>::default(),
+        };
+        EngineError::Operator {
+            op_type,
+            op_name,
+            reason,
+        }
+    }
+
+    /// What the operator reads, by position.
+    fn read(&self, inputs: &[Tensor]) -> Vec<Option<Tensor>> {
+        let mut given = inputs.iter();
+        let one = |operand: &Option<Operand>| {
+            let operand = operand.as_ref()?;
+            let constant = operand.constant.as_ref();
+            constant.or_else(|| given.next()).cloned()
+        };
+        self.lowered.described.inputs.iter().map(one).collect()
+    }
+
+    /// What the engine is given: the inputs that are no constants, changed.
+    fn engine_inputs(&self, read: &[Option<Tensor>]) -> Result<Vec<Tensor>, EngineError> {
+        let mut given = Vec::new();
+        let operands = self.lowered.onnx.inputs.iter().zip(&self.lowered.inputs);
+        for (i, (operand, change)) in operands.enumerate() {
+            let Some(tensor) = read.get(i).and_then(Option::as_ref) else {
+                continue;
+            };
+            if operand.as_ref().is_none_or(|one| one.constant.is_some()) {
+                continue;
+            }
+            given.push(match change {
+                None => tensor.clone(),
+                Some(change) => change
+                    .to_engine(tensor)
+                    .map_err(|reason| self.failed(format!("input {i}: {reason}")))?,
+            });
+        }
+        Ok(given)
+    }
+
+    /// What the engine gave, by position, as described.
+    fn produced(&self, results: &[Tensor]) -> Result<Vec<Option<Tensor>>, EngineError> {
+        let mut results = results.iter();
+        let mut produced = Vec::new();
+        let operands = self.lowered.onnx.outputs.iter().zip(&self.lowered.outputs);
+        for (i, (operand, change)) in operands.enumerate() {
+            let result = operand.as_ref().and_then(|_| results.next());
+            produced.push(match (result, change) {
+                (None, _) => None,
+                (Some(result), None) => Some(result.clone()),
+                (Some(result), Some(change)) => Some(
+                    change
+                        .to_described(result)
+                        .map_err(|reason| self.failed(format!("output {i}: {reason}")))?,
+                ),
+            });
+        }
+        Ok(produced)
+    }
+
+    fn show(&self, probe: &mut Probe, side: Side, tensors: &[Option<Tensor>]) {
+        let described = &self.lowered.described;
+        let (operands, is_output) = match side {
+            Side::Input => (&described.inputs, false),
+            Side::Output => (&described.outputs, true),
+        };
+        let shown = tensors.iter().zip(operands).enumerate();
+        for (i, (tensor, operand)) in shown {
+            let (Some(tensor), Some(operand)) = (tensor, operand) else {
+                continue;
+            };
+            let n_axes = tensor.shape().dims().len();
+            let layout = match operand.layout.n_named_axes() {
+                Some(named) if named == n_axes => operand.layout,
+                // Nothing is said that the shape would bear out.
+                Some(_) => Layout::Nd,
+                None => layout_of(&self.lowered.onnx.op_type, is_output, i, n_axes),
+            };
+            let tensor = tensor.clone().with_layout(layout);
+            match side {
+                Side::Input => probe.input(i, tensor),
+                Side::Output => probe.output(i, tensor),
+            }
+        }
+    }
+}
+
+/// The engine's operator under the description's name and with its operands.
+fn described(description: &SingleOperator, engine: &Operator) -> Operator {
+    let names = |operands: &[Option<Operand>]| {
+        let name = |one: &Option<Operand>| {
+            one.as_ref()
+                .map_or_else(String::new, |one| one.name.clone())
+        };
+        operands.iter().map(name).collect()
+    };
+    let op_name = match description.op_name.as_str() {
+        "" => engine.op_name.clone(),
+        name => name.to_owned(),
+    };
+    Operator {
+        op_name,
+        inputs: names(&description.inputs),
+        outputs: names(&description.outputs),
+        ..engine.clone()
+    }
+}
+
+/// What the description takes and gives; types and extents of results are those that the engine knows.
+fn signature(lowered: &Lowered, engine: &Signature) -> Signature {
+    let described = &lowered.described;
+    let inputs = described.inputs.iter().flatten();
+    let inputs = inputs.filter(|operand| operand.constant.is_none());
+    let input = |operand: &Operand| ValueInfo {
+        name: operand.name.clone(),
+        dtype: operand.dtype,
+        dims: operand.dims.clone(),
+    };
+    let changes = lowered.outputs.iter().zip(&lowered.onnx.outputs);
+    let changes = changes.filter_map(|(change, operand)| operand.as_ref().map(|_| change));
+    let output = |(value, change): (&ValueInfo, &Option<super::axes::Change>)| {
+        let dims = value.dims.as_deref().map(|dims| match change {
+            Some(change) => change.dims_from_engine(dims),
+            None => dims.to_vec(),
+        });
+        ValueInfo {
+            dims,
+            ..value.clone()
+        }
+    };
+    Signature {
+        inputs: inputs.map(input).collect(),
+        outputs: engine.outputs.iter().zip(changes).map(output).collect(),
+        ..engine.clone()
+    }
+}
+
+/// Types by name, with the extents that the description has.
+fn value_types(
+    described: &SingleOperator,
+    known: &[(String, TensorType)],
+) -> Vec<(String, TensorType)> {
+    let extent = |dim: &Dim| match dim {
+        Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
+        Dim::Named(_) | Dim::Unknown => -1,
+    };
+    let operands = || described.inputs.iter().chain(&described.outputs).flatten();
+    let known = known.iter().cloned().map(|(name, mut value)| {
+        let operand = operands().find(|operand| operand.name == name);
+        if let Some(dims) = operand.and_then(|operand| operand.dims.as_ref()) {
+            value.shape = dims.iter().map(extent).collect();
+        }
+        (name, value)
+    });
+    known.collect()
+}
+
+impl LoadedModel for SoleOperator {
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn operators(&self) -> &[Arc<Operator>] {
+        &self.operators
+    }
+
+    fn constants(&self) -> &[String] {
+        self.model.constants()
+    }
+
+    fn value_types(&self) -> &[(String, TensorType)] {
+        &self.value_types
+    }
+
+    fn opsets(&self) -> &[(String, i64)] {
+        self.model.opsets()
+    }
+
+    fn refusal(&self, purpose: Purpose) -> Option<EngineError> {
+        self.model.refusal(purpose)
+    }
+
+    fn take_warnings(&mut self) -> Vec<String> {
+        self.model.take_warnings()
+    }
+
+    fn quantised(&self) -> &[Quantised] {
+        self.model.quantised()
+    }
+
+    fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
+        let tap = tap.filter(|tap| tap.is_active());
+        if tap.is_some_and(Tap::is_stopped) {
+            return Err(EngineError::Stopped);
+        }
+        let read = self.read(inputs);
+        let given = self.engine_inputs(&read)?;
+        let operator = self.operators.first();
+        let mut probe = tap
+            .zip(operator)
+            .and_then(|(tap, operator)| tap.open(operator));
+        if let Some(probe) = &mut probe {
+            self.show(probe, Side::Input, &read);
+        }
+        let produced = match self.model.run(&given, None) {
+            Ok(results) => self.produced(&results),
+            Err(EngineError::Operator { reason, .. }) => Err(self.failed(reason)),
+            Err(error) => Err(error),
+        };
+        match (produced, probe) {
+            (Ok(produced), None) => Ok(produced.into_iter().flatten().collect()),
+            (Ok(produced), Some(mut probe)) => {
+                self.show(&mut probe, Side::Output, &produced);
+                probe.submit();
+                Ok(produced.into_iter().flatten().collect())
+            }
+            (Err(error), probe) => {
+                if let (Some(probe), EngineError::Operator { reason, .. }) = (probe, &error) {
+                    probe.fail(reason);
+                }
+                Err(error)
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What lies in a dump's directories and is not read as a part of the dump.
+
+use std::path::PathBuf;
+
+use crate::file_format::mapping_csv;
+use crate::temporary;
+use crate::tree::acl::OVERWRITES_FILE;
+use crate::tree::own::OWN_DIR;
+
+/// A file or directory that is not read as a part of a dump.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PassedOver {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Why.
+    pub reason: PassReason,
+}
+
+/// Why something is not read as a part of a dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PassReason {
+    /// `mapping.csv`: it was read for real names.
+    RealNames,
+    /// The directory in which runs describe themselves.
+    OwnRecords,
+    /// The list of values that a watched run has overwritten.
+    Overwrites,
+    /// What a configuration of MindSpore becomes for the runtime below it.
+    Configuration,
+    /// The arguments of one of MindSpore's kernels.
+    KernelArguments,
+    /// A file that somebody is still writing, or never finished.
+    Unfinished,
+    /// A hidden file, or a hidden directory with everything below it.
+    Hidden,
+    /// The text that lies beside the dump of an operator that failed.
+    FailureText,
+    /// A table of statistics, where tensors are wanted.
+    Statistics,
+    /// A graph or a list of operators, where tensors are wanted.
+    Graph,
+    /// An array or JSON file that is what converting would make.
+    Converted,
+    /// An overflow record, where tensors are wanted.
+    OverflowRecord,
+}
+
+impl PassReason {
+    /// The name in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            PassReason::RealNames => "real_names",
+            PassReason::OwnRecords => "own_records",
+            PassReason::Overwrites => "overwrites",
+            PassReason::Configuration => "configuration",
+            PassReason::KernelArguments => "kernel_arguments",
+            PassReason::Unfinished => "unfinished",
+            PassReason::Hidden => "hidden",
+            PassReason::FailureText => "failure_text",
+            PassReason::Statistics => "statistics",
+            PassReason::Graph => "graph",
+            PassReason::Converted => "converted",
+            PassReason::OverflowRecord => "overflow_record",
+        }
+    }
+
+    /// What such a file is called, in the singular and the plural.
+    pub fn nouns(self) -> [&'static str; 2] {
+        match self {
+            PassReason::RealNames => ["list of real names", "lists of real names"],
+            PassReason::OwnRecords => ["record of runs", "records of runs"],
+            PassReason::Overwrites => ["list of overwritten values", "lists of overwritten values"],
+            PassReason::Configuration => ["configuration", "configurations"],
+            PassReason::KernelArguments => ["file of arguments", "files of arguments"],
+            PassReason::Unfinished => ["unfinished file", "unfinished files"],
+            PassReason::Hidden => ["hidden file or directory", "hidden files or directories"],
+            PassReason::FailureText => ["text about a failure", "texts about failures"],
+            PassReason::Statistics => ["table of statistics", "tables of statistics"],
+            PassReason::Graph => ["graph or list of operators", "graphs or lists of operators"],
+            PassReason::Converted => ["array or JSON file", "arrays or JSON files"],
+            PassReason::OverflowRecord => ["overflow record", "overflow records"],
+        }
+    }
+
+    /// Whether every dump may have such files, so that people need not be told.
+    pub fn is_ordinary(self) -> bool {
+        matches!(
+            self,
+            PassReason::RealNames
+                | PassReason::OwnRecords
+                | PassReason::Configuration
+                | PassReason::KernelArguments
+        )
+    }
+}
+
+/// Why something of this name is passed over, if it is.
+pub(super) fn reason_of_name(file_name: &str) -> Option<PassReason> {
+    Some(match file_name {
+        mapping_csv::FILE_NAME => PassReason::RealNames,
+        OVERWRITES_FILE => PassReason::Overwrites,
+        OWN_DIR => PassReason::OwnRecords,
+        _ if file_name.starts_with(temporary::PREFIX) => PassReason::Unfinished,
+        _ if file_name.starts_with('.') => PassReason::Hidden,
+        _ => return None,
+    })
+}

@@ -1,0 +1,363 @@
+//! `{model}.gears.json`: the sizes that a model with open extents is prepared for, beside the model.
+//!
+//! A converted model of the vendor's carries these lists inside. An ONNX model has no place for them, so
+//! they are in a file of their own: which axes are open, the values that they may take together, called
+//! gears, and what the results have then. `docs/formats/gears_json.md` lists the members.
+
+use std::path::{Path, PathBuf};
+
+use opscope_tensor::DType;
+use serde::{Deserialize, Serialize};
+
+use crate::FormatError;
+
+/// Longest text that is read.
+pub const FILE_BYTES_MAX: usize = 16 << 20;
+/// Most gears; the interface's lists have room for no more.
+pub const N_GEARS_MAX: usize = 128;
+/// Most inputs or outputs, and most axes of all inputs together.
+const N_VALUES_MAX: usize = 1024;
+/// Most axes of all inputs together; a gear's extents fill one list of the interface.
+const N_AXES_MAX: usize = 128;
+/// The version of the form.
+const VERSION: u32 = 1;
+/// An extent that the gears set, or one that is not known.
+pub const OPEN: i64 = -1;
+
+/// What the gears set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GearKind {
+    /// The first axis of inputs: one number.
+    Batch,
+    /// Two axes of images, height and width: two numbers.
+    Size,
+    /// Any axes: a number for each open one, in the order of inputs and axes.
+    Dims,
+}
+
+/// An input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GearInput {
+    /// Its name.
+    pub name: String,
+    /// Its extents; [`OPEN`] where the gears set them.
+    pub dims: Vec<i64>,
+}
+
+/// An output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GearOutput {
+    /// Its name.
+    pub name: String,
+    /// Type of its elements, by our name.
+    pub dtype: String,
+}
+
+/// Values that open extents have together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gear {
+    /// The values; how many there are follows from the kind.
+    pub values: Vec<u64>,
+    /// Extents of each output; [`OPEN`] where they follow from values.
+    pub outputs: Vec<Vec<i64>>,
+}
+
+/// The gears of a model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gears {
+    version: u32,
+    /// What they set.
+    pub kind: GearKind,
+    /// The model's inputs.
+    pub inputs: Vec<GearInput>,
+    /// The model's outputs.
+    pub outputs: Vec<GearOutput>,
+    /// The gears, in the order of the list that was given.
+    pub gears: Vec<Gear>,
+}
+
+/// Where the gears of a model are: beside it, under its whole name and `.gears.json`.
+pub fn path_of(model: &Path) -> PathBuf {
+    let mut name = model.as_os_str().to_owned();
+    name.push(".gears.json");
+    PathBuf::from(name)
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// [`FormatError`] if it is no such file, is too large, or contradicts itself.
+pub fn parse(bytes: &[u8]) -> Result<Gears, FormatError> {
+    if bytes.len() > FILE_BYTES_MAX {
+        let found = format!("{} bytes", bytes.len());
+        let expected = format!("at most {FILE_BYTES_MAX} bytes");
+        return Err(FormatError::new(FILE_BYTES_MAX as u64, expected, found));
+    }
+    // Serde would take a list for the fields in their order.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(FormatError::new(0, "an object", "something else"));
+    }
+    let gears: Gears = serde_json::from_slice(bytes).map_err(|error| {
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let before = lines.take(error.line().saturating_sub(1));
+        let offset = before.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);
+        FormatError::new(offset as u64, "the gears of a model", error.to_string())
+    })?;
+    let checked = gears.check();
+    checked.map_err(|(expected, found)| FormatError::new(0, expected, found))?;
+    Ok(gears)
+}
+
+/// The text of a file.
+pub fn encode(gears: &Gears) -> String {
+    let mut text = serde_json::to_string_pretty(gears).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// What is expected, and what is there.
+type Mistake = (String, String);
+
+fn mistake(expected: impl Into<String>, found: impl Into<String>) -> Mistake {
+    (expected.into(), found.into())
+}
+
+impl Gears {
+    /// Gears for a model with these inputs and outputs.
+    ///
+    /// # Errors
+    /// What is wrong with them, in words.
+    pub fn new(
+        kind: GearKind,
+        inputs: Vec<GearInput>,
+        outputs: Vec<GearOutput>,
+        gears: Vec<Gear>,
+    ) -> Result<Gears, String> {
+        let gears = Gears {
+            version: VERSION,
+            kind,
+            inputs,
+            outputs,
+            gears,
+        };
+        match gears.check() {
+            Ok(()) => Ok(gears),
+            Err((expected, found)) => Err(format!("{found}, expected {expected}")),
+        }
+    }
+
+    /// How many numbers a gear has.
+    pub fn n_values(&self) -> usize {
+        match self.kind {
+            GearKind::Batch => 1,
+            GearKind::Size => 2,
+            GearKind::Dims => self.inputs.iter().map(|input| n_open(&input.dims)).sum(),
+        }
+    }
+
+    /// The extents of every input in a gear.
+    pub fn input_dims(&self, gear: &Gear) -> Vec<Vec<u64>> {
+        let mut left = gear.values.iter().copied();
+        let input = |input: &GearInput| {
+            // Batch and size are the same for every input.
+            if self.kind != GearKind::Dims {
+                left = gear.values.iter().copied();
+            }
+            let extent = |&n: &i64| match u64::try_from(n) {
+                Ok(n) => n,
+                Err(_) => left.next().unwrap_or(0),
+            };
+            let mut extent = extent;
+            input.dims.iter().map(&mut extent).collect()
+        };
+        let mut input = input;
+        self.inputs.iter().map(&mut input).collect()
+    }
+
+    fn check(&self) -> Result<(), Mistake> {
+        if self.version != VERSION {
+            let found = format!("version {}", self.version);
+            return Err(mistake(format!("version {VERSION}"), found));
+        }
+        let n_values = self.inputs.len().max(self.outputs.len());
+        if n_values > N_VALUES_MAX {
+            let expected = format!("at most {N_VALUES_MAX} inputs and outputs");
+            return Err(mistake(expected, n_values.to_string()));
+        }
+        let n_axes: usize = self.inputs.iter().map(|input| input.dims.len()).sum();
+        if n_axes > N_AXES_MAX {
+            let expected = format!("at most {N_AXES_MAX} axes of all inputs");
+            return Err(mistake(expected, n_axes.to_string()));
+        }
+        for output in &self.outputs {
+            if output.dtype.parse::<DType>().is_err() {
+                let expected = format!("the dtype of output `{}`", output.name);
+                return Err(mistake(expected, format!("`{}`", output.dtype)));
+            }
+        }
+        self.check_inputs()?;
+        self.check_gears()
+    }
+
+    fn check_inputs(&self) -> Result<(), Mistake> {
+        for GearInput { name, dims } in &self.inputs {
+            let at = |expected: &str| {
+                let expected = format!("{expected}, for input `{name}`");
+                mistake(expected, format!("{dims:?}"))
+            };
+            if dims.iter().any(|&n| n < OPEN) {
+                return Err(at("extents, and -1 where the gears set them"));
+            }
+            let n_open = n_open(dims);
+            let is_right = match self.kind {
+                GearKind::Batch => n_open == 0 || (n_open == 1 && dims[0] == OPEN),
+                GearKind::Size => n_open == 0 || n_open == 2,
+                GearKind::Dims => true,
+            };
+            if !is_right {
+                return Err(at(match self.kind {
+                    GearKind::Batch => "-1 for the first axis and no other",
+                    _ => "-1 for two axes, height and width",
+                }));
+            }
+        }
+        let has_open = self.inputs.iter().any(|input| n_open(&input.dims) > 0);
+        if !has_open {
+            return Err(mistake("an input with an extent of -1", "none"));
+        }
+        Ok(())
+    }
+
+    fn check_gears(&self) -> Result<(), Mistake> {
+        let n = self.gears.len();
+        if n == 0 || n > N_GEARS_MAX {
+            let expected = format!("1 to {N_GEARS_MAX} gears");
+            return Err(mistake(expected, n.to_string()));
+        }
+        let n_values = self.n_values();
+        for (i, gear) in self.gears.iter().enumerate() {
+            let values = &gear.values;
+            if values.len() != n_values {
+                let expected = format!("{n_values} values of gear {i}");
+                return Err(mistake(expected, format!("{values:?}")));
+            }
+            let is_possible = |&n: &u64| n > 0 && i64::try_from(n).is_ok();
+            if !values.iter().all(is_possible) {
+                let expected = format!("values of gear {i} of 1 and more");
+                return Err(mistake(expected, format!("{values:?}")));
+            }
+            if self.gears[..i].iter().any(|other| other.values == *values) {
+                let found = format!("{values:?} twice");
+                return Err(mistake("gears that differ", found));
+            }
+            let n_outputs = gear.outputs.len();
+            if n_outputs != self.outputs.len() {
+                let expected = format!("{} outputs of gear {i}", self.outputs.len());
+                return Err(mistake(expected, n_outputs.to_string()));
+            }
+            let are_extents =
+                |dims: &Vec<i64>| dims.len() <= N_AXES_MAX && dims.iter().all(|&n| n >= OPEN);
+            if !gear.outputs.iter().all(are_extents) {
+                let expected = format!("extents of the outputs of gear {i}, or -1");
+                return Err(mistake(expected, format!("{:?}", gear.outputs)));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn n_open(dims: &[i64]) -> usize {
+    dims.iter().filter(|&&n| n == OPEN).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = r#"{"version": 1, "kind": "size",
+        "inputs": [{"name": "x", "dims": [1, 3, -1, -1]}, {"name": "k", "dims": [2]}],
+        "outputs": [{"name": "y", "dtype": "float32"}],
+        "gears": [{"values": [8, 4], "outputs": [[1, 8, 4]]},
+                  {"values": [16, 4], "outputs": [[1, -1, 4]]}]}"#;
+
+    #[test]
+    fn extents_follow_from_gears() {
+        let gears = parse(TWO.as_bytes()).unwrap();
+        let dims = |i: usize| gears.input_dims(&gears.gears[i]);
+        assert_eq!(dims(0), [vec![1, 3, 8, 4], vec![2]]);
+        assert_eq!(dims(1), [vec![1, 3, 16, 4], vec![2]]);
+        assert_eq!(parse(encode(&gears).as_bytes()).unwrap(), gears);
+
+        let input = |name: &str, dims: &[i64]| GearInput {
+            name: name.into(),
+            dims: dims.to_vec(),
+        };
+        let gear = |values: &[u64]| Gear {
+            values: values.to_vec(),
+            outputs: vec![],
+        };
+        let inputs = vec![input("a", &[-1, 3]), input("b", &[2]), input("c", &[4, -1])];
+        let of = |kind, values: &[u64]| {
+            let gears = Gears::new(kind, inputs.clone(), vec![], vec![gear(values)]);
+            gears.map(|gears| gears.input_dims(&gears.gears[0]))
+        };
+        let expected = [vec![7, 3], vec![2], vec![4, 9]];
+        assert_eq!(of(GearKind::Dims, &[7, 9]).unwrap(), expected);
+        assert!(of(GearKind::Batch, &[7]).is_err());
+        let inputs = vec![input("a", &[-1, 3]), input("c", &[-1])];
+        let batch = Gears::new(GearKind::Batch, inputs, vec![], vec![gear(&[5])]).unwrap();
+        assert_eq!(batch.input_dims(&batch.gears[0]), [vec![5, 3], vec![5]]);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let cases = [
+            ("[]", "an object"),
+            ("{", "the gears of a model"),
+            (
+                &*TWO.replace("\"version\": 1", "\"version\": 2"),
+                "version 1",
+            ),
+            (&*TWO.replace("\"size\"", "\"sizes\""), "unknown variant"),
+            (&*TWO.replace("\"kind\"", "\"sort\""), "unknown field"),
+            (
+                &*TWO.replace("\"size\"", "\"batch\""),
+                "-1 for the first axis and no other, for input `x`",
+            ),
+            (
+                &*TWO.replace("-1, -1", "-1, 2"),
+                "-1 for two axes, height and width, for input `x`",
+            ),
+            (&*TWO.replace("-1, -1", "-2, -1"), "extents, and -1"),
+            (
+                &*TWO.replace("-1, -1", "1, 1"),
+                "an input with an extent of -1",
+            ),
+            (&*TWO.replace("[16, 4]", "[8, 4]"), "gears that differ"),
+            (&*TWO.replace("[16, 4]", "[16]"), "2 values of gear 1"),
+            (
+                &*TWO.replace("[16, 4]", "[0, 4]"),
+                "values of gear 1 of 1 and more",
+            ),
+            (&*TWO.replace("[[1, 8, 4]]", "[]"), "1 outputs of gear 0"),
+            (
+                &*TWO.replace("[[1, 8, 4]]", "[[-3]]"),
+                "extents of the outputs of gear 0",
+            ),
+            (
+                &*TWO.replace("float32", "single"),
+                "the dtype of output `y`",
+            ),
+        ];
+        for (text, part) in cases {
+            let error = parse(text.as_bytes()).unwrap_err();
+            let told = format!("{}, found {}", error.expected, error.found);
+            assert!(told.contains(part), "{text}: {told}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! How much memory the machine has.
+
+use std::fs;
+use std::io;
+use std::sync::OnceLock;
+
+/// Where control groups of either version say what the processes of a container may use together.
+const GROUP_FILES: [&str; 2] = [
+    "/sys/fs/cgroup/memory.max",
+    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+];
+
+/// Bytes of memory that a process can have at most: those of the machine, swap included, or what its
+/// container is given of them. [`u64::MAX`] where the system does not tell.
+///
+/// The system grants far more than that, and ends the process once it is used.
+pub fn memory_bytes() -> u64 {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let machine = fs::read_to_string("/proc/meminfo");
+        let machine = machine.ok().and_then(|text| of_machine(&text));
+        let group = |path: &str| fs::read_to_string(path).ok()?.trim().parse().ok();
+        let groups = GROUP_FILES.into_iter().filter_map(group);
+        machine.into_iter().chain(groups).min().unwrap_or(u64::MAX)
+    })
+}
+
+/// Refuses what is larger than that.
+///
+/// # Errors
+/// [`io::ErrorKind::OutOfMemory`] with both sizes.
+pub fn check_memory(n_bytes: u64) -> io::Result<()> {
+    let n_there = memory_bytes();
+    if n_bytes <= n_there {
+        return Ok(());
+    }
+    let text = format!("it takes {n_bytes} bytes, and there are {n_there} bytes of memory");
+    Err(io::Error::new(io::ErrorKind::OutOfMemory, text))
+}
+
+/// From the text of `/proc/meminfo`.
+fn of_machine(text: &str) -> Option<u64> {
+    let kibibytes = |name: &str| -> Option<u64> {
+        let mut lines = text.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        value.split_whitespace().next()?.parse().ok()
+    };
+    let swap = kibibytes("SwapTotal").unwrap_or(0);
+    kibibytes("MemTotal")?.checked_add(swap)?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swap_counts() {
+        for (text, expected) in [
+            ("MemTotal:       16384 kB\nMemFree: 1 kB\n", Some(16 << 20)),
+            ("SwapTotal: 1024 kB\nMemTotal: 1024 kB\n", Some(2 << 20)),
+            ("MemTotalX: 5 kB\n", None),
+            ("MemTotal:\n", None),
+            ("MemTotal: 18446744073709551615 kB\n", None),
+            ("", None),
+        ] {
+            assert_eq!(of_machine(text), expected, "{text:?}");
+        }
+        assert!(memory_bytes() >= 1 << 20);
+    }
+}

@@ -1,0 +1,114 @@
+//! What other parts of a graph tell of a value where a file leaves it out.
+
+use opscope_tensor::DType;
+
+use super::{ANY_RANK, Graph, Input, Literal, TensorType, ValueType};
+use crate::file_format::ms_dtype;
+
+/// The operator that holds values together, and the one that takes one of them.
+const PACK: &str = "MakeTuple";
+const UNPACK: &str = "TupleGetItem";
+/// The attribute that names the dtype of what the operator makes.
+const RESULT_DTYPE: &str = "dst_type";
+
+impl Graph {
+    /// Fills in extents of values in tuples, from what goes into them and what is taken out, and the width of types
+    /// of which only the family is said.
+    #[must_use]
+    pub fn completed(mut self) -> Graph {
+        self.complete_unpacked();
+        for i in 0..self.nodes.len() {
+            if self.nodes[i].op_type == PACK {
+                let inputs = self.nodes[i].inputs.iter();
+                let known: Vec<Option<ValueType>> =
+                    inputs.map(|input| self.type_of(input)).collect();
+                if let ValueType::Tuple(types) = &mut self.nodes[i].output {
+                    let pairs = types.iter_mut().zip(known);
+                    pairs.for_each(|(open, known)| complete(open, known.as_ref()));
+                }
+            }
+        }
+        for node in &mut self.nodes {
+            let dtype = node.output.tensor().map(|tensor| tensor.dtype);
+            for attribute in node
+                .attributes
+                .iter_mut()
+                .filter(|a| a.name == RESULT_DTYPE)
+            {
+                let is_open = |dtype| match &attribute.value {
+                    Literal::Name(name) => is_family(name, dtype),
+                    // Types that the message has no number for are left out of it.
+                    Literal::Monad(_) => true,
+                    _ => false,
+                };
+                let known = dtype
+                    .filter(|dtype| is_open(*dtype))
+                    .and_then(ms_dtype::short);
+                if let Some(short) = known {
+                    attribute.value = Literal::Name(short.to_owned());
+                }
+            }
+        }
+        self
+    }
+
+    /// What is taken out of a tuple says what is in it.
+    fn complete_unpacked(&mut self) {
+        for i in 0..self.nodes.len() {
+            let node = &self.nodes[i];
+            let (UNPACK, [Input::Node(of), Input::Constant(nth)]) =
+                (node.op_type.as_str(), &node.inputs[..])
+            else {
+                continue;
+            };
+            let nth = self
+                .constants
+                .get(*nth)
+                .and_then(|constant| match constant.value {
+                    Literal::Int(_, nth) => usize::try_from(nth).ok(),
+                    _ => None,
+                });
+            let (of, known) = (*of, node.output.clone());
+            if let (Some(nth), Some(from)) = (nth, self.nodes.get_mut(of))
+                && let ValueType::Tuple(types) = &mut from.output
+                && let Some(open) = types.get_mut(nth)
+            {
+                complete(open, Some(&known));
+            }
+        }
+    }
+}
+
+fn complete(open: &mut ValueType, known: Option<&ValueType>) {
+    match (open, known) {
+        (ValueType::Tensor(open), Some(known)) if open.is_of_any_rank() => {
+            if let Some(known) = known.tensor().filter(|known| known.dtype == open.dtype) {
+                open.shape.clone_from(&known.shape);
+            }
+        }
+        (ValueType::Tuple(open), Some(ValueType::Tuple(known))) => {
+            let pairs = open.iter_mut().zip(known);
+            pairs.for_each(|(open, known)| complete(open, Some(known)));
+        }
+        _ => {}
+    }
+}
+
+impl TensorType {
+    /// Whether nothing is said of its extents.
+    pub fn is_of_any_rank(&self) -> bool {
+        self.shape == [ANY_RANK]
+    }
+}
+
+fn is_family(name: &str, dtype: DType) -> bool {
+    match name {
+        "Int" => matches!(
+            dtype,
+            DType::I8 | DType::I16 | DType::I32 | DType::I64 | DType::I4
+        ),
+        "UInt" => matches!(dtype, DType::U8 | DType::U16 | DType::U32 | DType::U64),
+        "Float" => dtype.is_float(),
+        _ => false,
+    }
+}

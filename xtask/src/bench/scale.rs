@@ -1,0 +1,31 @@
+//! `cargo xtask bench scale`: very many steps, very many operators and very large tensors.
+
+use anyhow::Result;
+
+use super::run_stage;
+use crate::command::{cargo, root};
+use crate::{E2E_REQUIREMENTS, built, python};
+
+/// Makes the models, runs the commands and checks what they print.
+const SCRIPT: &str = "tests/bench/scale.py";
+
+pub(super) fn run() -> Result<()> {
+    let build = [
+        "build",
+        "--release",
+        "--workspace",
+        "--bin",
+        "opscope",
+        "--locked",
+    ];
+    run_stage("binary", cargo(&build))?;
+    let mut script = python::with_packages(E2E_REQUIREMENTS)?;
+    // Each run has a folder of its own, and removes it.
+    let out = format!("target/bench-scale/{}", std::process::id());
+    script
+        .arg(root().join(SCRIPT))
+        .arg(built("release", "opscope")?)
+        .arg(root().join(out))
+        .arg(python::onnxruntime_library(E2E_REQUIREMENTS)?);
+    run_stage("scale", script)
+}
