@@ -8,6 +8,7 @@ mod activation;
 mod attention;
 mod bit_shift;
 mod cast;
+mod constant_of_shape;
 mod dropout;
 mod gemm;
 mod graph;
@@ -194,6 +195,7 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     register.insert("BitShift", bit_shift::build);
     register.insert("Cast", cast::build);
     register.insert("Celu", activation::celu);
+    register.insert("ConstantOfShape", constant_of_shape::build);
     register.insert("Gemm", gemm::build);
     register.insert("LogSoftmax", logarithm::log_softmax);
     register.insert("Softplus", logarithm::softplus);

@@ -421,3 +421,15 @@ fn nodes_of_a_large_graph_share_plans() {
         assert_eq!(outputs[0].bytes(), bytes);
     }
 }
+
+#[test]
+fn a_constant_of_a_shape_is_a_float32_zero_without_a_value() {
+    for n in [3_i64, 0, 2] {
+        let dims = n.to_le_bytes().to_vec();
+        let dims = Tensor::from_vec(DType::I64, Shape::new([1]).unwrap(), dims).unwrap();
+        let operator = node("ConstantOfShape", Vec::new(), 1);
+        let outputs = run(operator, &[Some(dims)]).unwrap();
+        assert_eq!(outputs[0].dtype(), DType::F32);
+        assert_eq!(outputs[0].bytes(), vec![0; 4 * n as usize]);
+    }
+}
