@@ -61,7 +61,10 @@ impl Modes {
     /// A umask can only take bits of others away from what the owner has; who admits others has asked
     /// for it. A file system without permissions may refuse: then fewer are admitted.
     fn settle_file(self, file: &File) {
-        if let (true, Ok(metadata)) = (self.file & 0o077 != 0, file.metadata()) {
+        if self.file & 0o077 == 0 {
+            return;
+        }
+        if let Ok(metadata) = file.metadata() {
             let mode = metadata.permissions().mode();
             if mode & 0o777 != self.file {
                 let _ = file.set_permissions(Permissions::from_mode(mode & !0o777 | self.file));

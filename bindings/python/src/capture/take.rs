@@ -29,11 +29,14 @@ pub(super) fn detached<T: Send>(
     py.detach(work)
 }
 
-/// What is known of a tensor that was looked at in place, and where that is.
+/// Numbers of a tensor that was looked at in place, and where that is.
 pub(super) struct Known {
     place: (usize, usize),
     dtype: DType,
     memo: Arc<Memo>,
+    /// Whether the elements were looked at in row-major order. Numbers of elements in another order
+    /// are only kept where the order makes no difference.
+    is_row_major: bool,
 }
 
 /// What numbers are taken with while an operator is shown.
@@ -223,6 +226,7 @@ impl Known {
             place: lent.place(),
             dtype: numbers.dtype(),
             memo: numbers.memo().clone(),
+            is_row_major: lent.strides.is_none(),
         }
     }
 
@@ -233,11 +237,13 @@ impl Known {
         }
     }
 
-    /// Whether it is known of the same elements: an operator has read them at this place, so they have been there
-    /// since, and nobody writes to them.
+    /// Whether it holds for these elements: an operator has read them at this place, so they have been there
+    /// since, and nobody writes to them. What was found in row-major order need not hold in another one:
+    /// averages are taken element after element.
     fn is_of(&self, lent: &Lent<'_, '_>) -> bool {
         let dtype = lent.unpacked().map(|(dtype, _)| dtype);
-        self.place == lent.place() && dtype.is_ok_and(|dtype| dtype == self.dtype)
+        let is_same_order = lent.strides.is_none() || !self.is_row_major;
+        is_same_order && self.place == lent.place() && dtype.is_ok_and(|dtype| dtype == self.dtype)
     }
 
     fn tensor(&self, lent: &Lent<'_, '_>) -> Result<Tensor, Reason> {

@@ -34,6 +34,8 @@ pub use outlet::{CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 
 /// How often a taken name is tried again with a later time stamp.
 const N_NAME_ATTEMPTS: u64 = 1000;
+/// Records of which a writer computes averages side by side.
+const N_REDUCED_AT_ONCE: usize = 128;
 
 /// Writes below `{dump_path}/{time}`, failing operators below `{dump_path}/extra-info/data-dump`; or
 /// hands the same bytes with the same paths to a function and writes nothing.
@@ -310,15 +312,21 @@ impl Sink for AclSink {
     }
 
     fn n_at_once(&self) -> usize {
-        match self.has_step_tables {
-            true => step_table::N_AT_ONCE,
-            false => 1,
+        match (self.has_step_tables, &self.content) {
+            (true, _) => step_table::N_AT_ONCE,
+            (false, Content::Statistics(_)) => N_REDUCED_AT_ONCE,
+            (false, Content::Tensors | Content::Both(_)) => 1,
         }
     }
 
     fn prepare(&self, records: &[&Record]) {
         if self.has_step_tables {
             self.append_together(records);
+        } else if let Content::Statistics(columns) = &self.content {
+            let tensors = records.iter().flat_map(|record| record.slots());
+            let whole = tensors.filter(|(_, _, tensor)| tensor.has_elements());
+            let whole: Vec<_> = whole.map(|(_, _, tensor)| tensor.observed()).collect();
+            stats_csv::reduce_together(&whole, columns);
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod element;
 mod mean;
+mod side_by_side;
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use opscope_tensor::{
 
 use self::element::Element;
 use self::mean::Sums;
+use self::side_by_side::running_means;
 use super::number::general;
 
 /// Elements that are decoded at once.
@@ -107,6 +109,32 @@ pub(super) fn reduce_any(tensor: Observed<'_>, order: ElementOrder) -> bool {
     }
 }
 
+/// Leaves the cells of floats in their memos, where the average can only be had by its rule. Those of
+/// several tensors are computed in the time of one. `is_any` says that the table has chosen columns.
+pub(super) fn reduce_together(tensors: &[Observed<'_>], is_any: bool) {
+    let is_by_rule = |tensor: &Observed<'_>| {
+        let is_float = matches!(tensor.dtype(), DType::F16 | DType::F32 | DType::F64);
+        let is_kept = || match is_any {
+            true => tensor.has_kept::<AnyCells>(),
+            false => tensor.has_kept::<Option<Cells>>(),
+        };
+        let is_told = |known| !has_squares(known) || is_average_told(known);
+        is_float && !is_kept() && tensor.weighed_stats().is_ok_and(|known| !is_told(known))
+    };
+    let tensors: Vec<_> = tensors.iter().copied().filter(is_by_rule).collect();
+    let views: Vec<_> = tensors.iter().map(|tensor| tensor.view()).collect();
+    for (tensor, mean) in tensors.iter().zip(running_means(&views)) {
+        let Ok(known) = tensor.weighed_stats() else {
+            continue;
+        };
+        let cells = of_floats_with(tensor.view(), known, Some(mean));
+        match is_any {
+            true => drop(tensor.keep(|_| AnyCells(cells))),
+            false => drop(tensor.keep(|_| cells)),
+        }
+    }
+}
+
 /// The cells, if they are known without the rule of the average; types other than floats are quick.
 fn tell(tensor: Observed<'_>, order: ElementOrder) -> Option<Option<Cells>> {
     let view = tensor.view();
@@ -142,9 +170,15 @@ fn tell(tensor: Observed<'_>, order: ElementOrder) -> Option<Option<Cells>> {
 fn is_average_told(known: &WeighedStats) -> bool {
     let counts = counts(known);
     let is_finite = counts.n_nan + counts.n_neg_inf + counts.n_pos_inf == 0;
+    let is_told = || Sums::of_stats(known).mean_text(magnitude(known)).is_some();
+    has_squares(known) && (!is_finite || is_told())
+}
+
+/// Whether squares of the elements neither overflow nor lose bits, so that the sum in the statistics is
+/// of use.
+fn has_squares(known: &WeighedStats) -> bool {
     let magnitude = magnitude(known);
-    let has_squares = magnitude == 0.0 || SQUARES.contains(&magnitude);
-    has_squares && (!is_finite || Sums::of_stats(known).mean_text(magnitude).is_some())
+    magnitude == 0.0 || SQUARES.contains(&magnitude)
 }
 
 /// The cells of the plain table; `None` for types that it leaves empty and for tensors without
@@ -194,17 +228,17 @@ fn of_any(tensor: Observed<'_>) -> Option<Cells> {
 
 /// The cells of floats, by their statistics.
 fn of_floats(view: TensorView<'_>, known: &WeighedStats) -> Option<Cells> {
+    of_floats_with(view, known, None)
+}
+
+/// [`of_floats`] where the average by its rule is known.
+fn of_floats_with(view: TensorView<'_>, known: &WeighedStats, mean: Option<f64>) -> Option<Cells> {
     let bytes = view.bytes;
     match view.dtype {
-        DType::F16 => by_stats::<half::f16>(bytes, known),
-        DType::F32 => by_stats::<f32>(bytes, known),
-        DType::F64 => {
-            let magnitude = magnitude(known);
-            match magnitude == 0.0 || SQUARES.contains(&magnitude) {
-                true => by_stats::<f64>(bytes, known),
-                false => over::<f64>(bytes, counts(known)),
-            }
-        }
+        DType::F16 => by_stats::<half::f16>(bytes, known, mean),
+        DType::F32 => by_stats::<f32>(bytes, known, mean),
+        DType::F64 if has_squares(known) => by_stats::<f64>(bytes, known, mean),
+        DType::F64 => over::<f64>(bytes, counts(known)),
         _ => None,
     }
 }
@@ -222,8 +256,12 @@ fn magnitude(known: &WeighedStats) -> f64 {
 }
 
 /// Looks at elements again only for what statistics do not say: which one comes first, and what the
-/// rule of the average makes of a mean that is nearly a tie.
-fn by_stats<E: Element<Value: Into<f64>>>(bytes: &[u8], known: &WeighedStats) -> Option<Cells> {
+/// rule of the average makes of a mean that is nearly a tie, unless `mean` is that.
+fn by_stats<E: Element<Value: Into<f64>>>(
+    bytes: &[u8],
+    known: &WeighedStats,
+    mean: Option<f64>,
+) -> Option<Cells> {
     let first = *E::blocks(bytes).next()?.as_slice().first()?;
     let (counts, stats) = (counts(known), &known.stats);
     let extreme = |found: f64| match (first.into().is_nan(), found == 0.0) {
@@ -233,7 +271,7 @@ fn by_stats<E: Element<Value: Into<f64>>>(bytes: &[u8], known: &WeighedStats) ->
     };
     let average = average(counts, || {
         let told = Sums::of_stats(known).mean_text(magnitude(known));
-        told.unwrap_or_else(|| general(running_mean::<E>(bytes)))
+        told.unwrap_or_else(|| general(mean.unwrap_or_else(|| running_mean::<E>(bytes))))
     });
     Some(Cells {
         max: extreme(stats.max),
