@@ -14,6 +14,7 @@ mod executions;
 mod file_writer;
 mod fork;
 mod graph;
+mod later;
 mod memory;
 mod mindspore;
 mod names_asked;

@@ -1,6 +1,7 @@
 //! A session that writes an AscendCL tree, or one of MindSpore's.
 
-use std::path::PathBuf;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::sink::MindSporeSink;
@@ -19,6 +20,7 @@ use super::description::{BodyDescription, OperatorDescription, ValueDescription}
 use super::eager::Eager;
 use super::executions::Executions;
 use super::graph::{Beside, Graph};
+use super::later::Later;
 use super::memory::Lender;
 use super::mindspore::{Place, request as mindspore_request};
 use super::names_asked::{AskedNames, Missing};
@@ -43,7 +45,9 @@ pub(super) struct Session {
     failure_dir: PathBuf,
     purpose: &'static str,
     run: Arc<RunFile>,
-    creator: Creator,
+    creator: Arc<Creator>,
+    /// Descriptions of steps that nobody waits for.
+    later: Later,
     /// The sink, if it writes a tree of MindSpore's.
     mindspore: Option<Arc<MindSporeSink>>,
     /// The device that graphs are said to run on.
@@ -289,6 +293,7 @@ impl Session {
             return Ok(None);
         };
         let (summary, ended) = py.detach(|| {
+            self.later.finish();
             let summary: Summary = session.finish();
             let ended = run_record::end(&self.run, &summary);
             (summary, ended.and(self.shared.executions.write()))
@@ -314,11 +319,26 @@ impl Session {
     }
 
     /// Writes a description beside the dump.
-    pub(super) fn write_description(&self, name: &str, text: &str) -> Result<(), StoreError> {
+    fn write_description(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        write_description(&self.creator, &own::graph_file(&self.root, name), text)
+    }
+
+    /// The same soon, by another thread, which makes the text as well.
+    pub(super) fn describe_later(
+        &self,
+        name: &str,
+        text: impl FnOnce() -> String + Send + 'static,
+    ) {
         let path = own::graph_file(&self.root, name);
-        let above = path.parent().unwrap_or(&self.root);
-        self.creator.create_dir(above)?;
-        self.creator.replace_file(&path, &[text.as_bytes()])
+        let (shared, creator) = (self.shared.clone(), self.creator.clone());
+        self.later.push(move || {
+            let write = || write_description(&creator, &path, &text());
+            match catch_unwind(AssertUnwindSafe(write)) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => shared.note_fault(|| error.to_string()),
+                Err(_) => shared.note_fault(|| "the description of a step panicked".to_owned()),
+            }
+        });
     }
 
     fn start(
@@ -364,7 +384,8 @@ impl Session {
         Ok(Session {
             session: Mutex::new(Some(session)),
             shared: Arc::new(shared),
-            creator: creator(),
+            creator: Arc::new(creator()),
+            later: Later::default(),
             root: opened.root,
             failure_dir: opened.failure_dir,
             purpose,
@@ -386,8 +407,17 @@ impl Drop for Session {
         if self.shared.is_forked() {
             // Its writers are threads of another process, nobody can wait for them here.
             std::mem::forget(session);
+            self.later.forget();
         }
+        self.later.finish();
     }
+}
+
+fn write_description(creator: &Creator, path: &Path, text: &str) -> Result<(), StoreError> {
+    if let Some(above) = path.parent() {
+        creator.create_dir(above)?;
+    }
+    creator.replace_file(path, &[text.as_bytes()])
 }
 
 fn model_id(name: String, load: u32, device: u32) -> ModelId {

@@ -220,7 +220,7 @@ impl Cells {
         match column {
             Column::Max => self.max.to_string(),
             Column::Min => self.min.to_string(),
-            Column::Average => self.average.clone(),
+            Column::Average => general(self.average),
             Column::NanCount => self.n_nan.to_string(),
             Column::NegativeInfCount => self.n_neg_inf.to_string(),
             Column::PositiveInfCount => self.n_pos_inf.to_string(),

@@ -179,15 +179,14 @@ impl Step {
             }
             let noted = std::mem::take(&mut *lock(&step.noted));
             if step.tap.is_active() && !noted.operators.is_empty() {
-                let name = format!("eager_{}", step.number);
+                let number = step.number;
+                let name = format!("eager_{number}");
+                let text = {
+                    let name = name.clone();
+                    move || description::to_json(&name, number, &noted)
+                };
                 let session = session.get();
-                let written = py.detach(|| {
-                    let text = description::to_json(&name, step.number, &noted);
-                    session.write_description(&name, &text)
-                });
-                if let Err(error) = written {
-                    step.inner.shared.note_fault(|| error.to_string());
-                }
+                py.detach(|| session.describe_later(&name, text));
             }
             tidy(py, &step.inner.shared);
             step.inner.sweep(py)

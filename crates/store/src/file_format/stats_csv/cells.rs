@@ -32,8 +32,8 @@ const SQUARES: std::ops::Range<f64> = 1e-140..1e140;
 pub(super) struct Cells {
     pub(super) max: Number,
     pub(super) min: Number,
-    /// As it is printed.
-    pub(super) average: String,
+    /// A number that prints as the average does.
+    pub(super) average: f64,
     pub(super) l2: f64,
     pub(super) n_elements: u64,
     pub(super) n_nan: u64,
@@ -170,7 +170,7 @@ fn tell(tensor: Observed<'_>, order: ElementOrder) -> Option<Option<Cells>> {
 fn is_average_told(known: &WeighedStats) -> bool {
     let counts = counts(known);
     let is_finite = counts.n_nan + counts.n_neg_inf + counts.n_pos_inf == 0;
-    let is_told = || Sums::of_stats(known).mean_text(magnitude(known)).is_some();
+    let is_told = || Sums::of_stats(known).mean(magnitude(known)).is_some();
     has_squares(known) && (!is_finite || is_told())
 }
 
@@ -270,8 +270,8 @@ fn by_stats<E: Element<Value: Into<f64>>>(
         (false, false) => Number::Float(found),
     };
     let average = average(counts, || {
-        let told = Sums::of_stats(known).mean_text(magnitude(known));
-        told.unwrap_or_else(|| general(mean.unwrap_or_else(|| running_mean::<E>(bytes))))
+        let told = Sums::of_stats(known).mean(magnitude(known));
+        told.or(mean).unwrap_or_else(|| running_mean::<E>(bytes))
     });
     Some(Cells {
         max: extreme(stats.max),
@@ -288,14 +288,14 @@ fn by_stats<E: Element<Value: Into<f64>>>(
     })
 }
 
-/// The average, of finite elements as `of_finite` prints it.
-fn average(counts: NonFinite, of_finite: impl FnOnce() -> String) -> String {
+/// The average, of finite elements `of_finite`.
+fn average(counts: NonFinite, of_finite: impl FnOnce() -> f64) -> f64 {
     match (counts.n_neg_inf > 0, counts.n_pos_inf > 0) {
         // Infinities of one sign make the mean NaN on the way; the table says what it tends to.
-        (true, false) => general(f64::NEG_INFINITY),
-        (false, true) => general(f64::INFINITY),
-        (true, true) => general(f64::NAN),
-        (false, false) if counts.n_nan > 0 => general(f64::NAN),
+        (true, false) => f64::NEG_INFINITY,
+        (false, true) => f64::INFINITY,
+        (true, true) => f64::NAN,
+        (false, false) if counts.n_nan > 0 => f64::NAN,
         (false, false) => of_finite(),
     }
 }
@@ -339,8 +339,8 @@ fn over<E: Element>(bytes: &[u8], counts: NonFinite) -> Option<Cells> {
     let min = first_zero::<E>(bytes, min.into_iter().reduce(smaller)?);
     let average = average(counts, || {
         let magnitude = E::value(max).abs().max(E::value(min).abs());
-        let told = sums.mean_text(magnitude);
-        told.unwrap_or_else(|| general(running_mean::<E>(bytes)))
+        let told = sums.mean(magnitude);
+        told.unwrap_or_else(|| running_mean::<E>(bytes))
     });
     Some(Cells {
         max: E::number(max),

@@ -82,22 +82,38 @@ impl Sums {
         self.squares
     }
 
-    /// What the rule prints, if that can be told from the sum. The elements are finite and at most
-    /// `magnitude` in magnitude.
-    pub(super) fn mean_text(&self, magnitude: f64) -> Option<String> {
+    /// A number that prints as the result of the rule does, if the sum tells one. The elements are finite
+    /// and at most `magnitude` in magnitude.
+    pub(super) fn mean(&self, magnitude: f64) -> Option<f64> {
         if !MAGNITUDES.contains(&magnitude) {
             // Zeros alone have the mean 0, whatever their signs.
-            return (magnitude == 0.0).then(|| general(0.0));
+            return (magnitude == 0.0).then_some(0.0);
         }
         let mean = self.sum / self.n;
         let first_order = 1.02 * U * (3.0 * self.weight / self.n + 8.0 * magnitude);
         let bound = first_order + 2.0 * U * U * self.n * self.n * magnitude;
-        if !bound.is_finite() {
-            return None;
-        }
-        let text = general(mean - bound);
-        (text == general(mean + bound)).then_some(text)
+        let is_told = bound.is_finite()
+            && (is_far_from_ties(mean, bound) || general(mean - bound) == general(mean + bound));
+        is_told.then_some(mean)
     }
+}
+
+/// Whether six digits of every number within `bound` of `mean` are certainly the same. `false` says
+/// nothing: then they have to be printed.
+fn is_far_from_ties(mean: f64, bound: f64) -> bool {
+    /// Largest bound, as a part of the mean.
+    const BOUND_MAX: f64 = 1e-9;
+    /// Numbers of six digits, without those next to a power of ten.
+    const SIX_DIGITS: std::ops::Range<f64> = 100_001.0..999_999.0;
+    /// What the bound and the roundings here can be in units of the sixth digit is a third of this.
+    const DISTANCE_MIN: f64 = 4e-3;
+    let magnitude = mean.abs();
+    if !(1e-280..1e280).contains(&magnitude) || bound > magnitude * BOUND_MAX {
+        return false;
+    }
+    let exponent = magnitude.log10().floor() as i32;
+    let digits = magnitude * 10.0_f64.powi(5 - exponent);
+    SIX_DIGITS.contains(&digits) && (digits.fract() - 0.5).abs() > DISTANCE_MIN
 }
 
 #[cfg(test)]
@@ -116,7 +132,7 @@ mod tests {
         let tensor = Tensor::from_vec(DType::F64, shape, bytes).unwrap();
         let known = tensor.observed().weighed_stats().unwrap();
         let magnitude = known.stats.max.abs().max(known.stats.min.abs());
-        Sums::of_stats(known).mean_text(magnitude)
+        Sums::of_stats(known).mean(magnitude).map(general)
     }
 
     /// The rule's text, and the one that the sums give if they can tell.
@@ -128,7 +144,7 @@ mod tests {
         }
         let magnitude = values.iter().fold(0.0_f64, |max, v| max.max(v.abs()));
         let text = general(running_mean::<f64>(&bytes));
-        (text, sums.mean_text(magnitude))
+        (text, sums.mean(magnitude).map(general))
     }
 
     #[test]
@@ -155,7 +171,39 @@ mod tests {
         assert_eq!(both(&[0.0, -0.0]), ("0".into(), Some("0".into())));
     }
 
+    #[test]
+    fn numbers_at_powers_of_ten_and_at_ties_are_printed() {
+        let is_far = |mean: f64| is_far_from_ties(mean, mean.abs() * 1e-12);
+        assert!(is_far(1.234_56) && is_far(-9.876_542e-200) && is_far(5.000_01e250));
+        for mean in [
+            1e5,
+            1.0,
+            0.001,
+            999_999.6,
+            1.234_565,
+            -2.500_005e-7,
+            0.0,
+            1e-300,
+        ] {
+            assert!(!is_far(mean), "{mean}");
+        }
+        assert!(!is_far_from_ties(1.234_56, 1e-8));
+    }
+
     proptest! {
+        #[test]
+        fn numbers_that_are_far_from_ties_print_alike_within_the_bound(
+            digits in 100_000_000_u64..1_000_000_000,
+            exponent in -200..200_i32,
+            bound in 0.0..1e-9_f64,
+        ) {
+            let mean = digits as f64 * 10.0_f64.powi(exponent);
+            let bound = mean * bound;
+            if is_far_from_ties(mean, bound) {
+                prop_assert_eq!(general(mean - bound), general(mean + bound));
+            }
+        }
+
         #[test]
         fn what_the_sums_tell_is_what_the_rule_prints(
             values in prop::collection::vec(-1.0..1.0_f64, 1..9000),
