@@ -1,7 +1,8 @@
 """What a dump of `opscope.torch` costs on the CPU, beside the same graphs without taps and beside other tools.
 
-Each variant runs in turn with the plain graph, on one thread; the median over the rounds of both the process's CPU time
-(writers included) and the time is shown, and their ratios to the plain runs next to them. Results have to be the plain
+Each variant runs in turn with the plain graph, on one thread; shown are medians over the rounds, and next to each its
+ratio to the plain runs: the process's CPU time, writers included; the CPU time of the thread that runs the model; and the
+time until everything is written. Results have to be the plain
 run's to the bit, statistics those of the values, and records as many as there are operators.
 """
 
@@ -34,7 +35,7 @@ _KEPT_BYTES_MAX = 1 << 30
 
 
 class Transformer(nn.Module):
-    """Four usual blocks over 64 tokens of 256 numbers."""
+    """Usual blocks, four of them over 64 tokens of 256 numbers unless others are asked for."""
 
     def __init__(self, width: int = 256, n_blocks: int = 4) -> None:
         super().__init__()
@@ -71,6 +72,7 @@ class Model:
 MODELS = [
     Model("resnet50, batch 8", resnet50, (8, 3, 224, 224), 1),
     Model("transformer, batch 8", Transformer, (8, 64, 256), 6),
+    Model("small transformer, batch 8", lambda: Transformer(128, 2), (8, 32, 128), 60),
 ]
 
 
@@ -79,6 +81,7 @@ class Timed:
     """Seconds of one execution."""
 
     cpu: float
+    thread: float
     wall: float
 
 
@@ -98,11 +101,12 @@ class Variant:
 def timed(variant: Variant, x: Tensor, n_steps: int, expected: Tensor) -> Timed:
     """One round of a variant; its results are compared afterwards."""
     results = []
-    wall, cpu = time.perf_counter(), time.process_time()
+    wall, cpu, thread = time.perf_counter(), time.process_time(), time.thread_time()
     for _ in range(n_steps):
         results.append(variant.step(x))
+    thread = time.thread_time() - thread
     variant.settle()
-    found = Timed((time.process_time() - cpu) / n_steps, (time.perf_counter() - wall) / n_steps)
+    found = Timed(*((end / n_steps) for end in (time.process_time() - cpu, thread, time.perf_counter() - wall)))
     for result in results:
         is_same = torch.equal(result, expected) if variant.is_exact else torch.allclose(result, expected, atol=1e-3)
         if not is_same:
@@ -184,6 +188,30 @@ class Dumped:
             raise SystemExit(f"{len(tasks)} operators of {len(operators)}")
         if not is_of([row for row in rows if int(row["Task ID"]) == len(operators) - 1][-1], expected):
             raise SystemExit(f"`{file}` does not hold what the model gives")
+
+
+class EagerDumped(Dumped):
+    """The same of eager mode."""
+
+    def __init__(self, model: nn.Module, path: Path, **options: Any) -> None:
+        self.path, self.options = path, options
+        self.model = model
+        self.backend = opscope.torch.eager(path, **options)
+
+    def step(self, x: Tensor) -> Tensor:
+        with torch.no_grad(), self.backend:
+            return self.model(x)
+
+    def clear(self) -> None:
+        """Statistics are small."""
+
+    def check_eager(self) -> None:
+        """Everything that ran was written."""
+        report = self.backend.finish()
+        if report["first_error"] or report["first_fault"] or report["unseen"] or report["n_dropped"]:
+            raise SystemExit(f"the dump is not complete: {report}")
+        if not 0 < report["n_operators_seen"] == report["n_operators_written"]:
+            raise SystemExit(f"operators are missing: {report}")
 
 
 def is_of(row: dict[str, str], expected: Tensor) -> bool:
@@ -286,6 +314,11 @@ DUMPS = [
     ("tensors of inputs and outputs, to disk", {"data": "tensor", "mode": "all"}),
 ]
 
+EAGER_DUMPS = [
+    ("statistics of outputs", {"data": "stats", "mode": "output"}),
+    ("one table a step, outputs", {"data": "table", "mode": "output"}),
+]
+
 
 def others(model: nn.Module, path: Path) -> Iterator[Variant]:
     """Tools that are installed. The vendor's one comes last, for it patches torch."""
@@ -303,18 +336,19 @@ def measure(variant: Variant, plain: Variant, x: Tensor, model: Model, n_rounds:
     """Prints a row."""
     expected = plain.step(x)
     timed(variant, x, 1, expected)
-    cpu, wall, ratios, wall_ratios = [], [], [], []
+    plain_rounds, rounds = [], []
     for _ in range(n_rounds):
-        one, other = timed(plain, x, model.n_steps, expected), timed(variant, x, model.n_steps, expected)
-        cpu.append(other.cpu)
-        wall.append(other.wall)
-        ratios.append(other.cpu / one.cpu)
-        wall_ratios.append(other.wall / one.wall)
-    ms, ratio = statistics.median(cpu) * 1e3, statistics.median(ratios)
-    wall_ms, wall_ratio = statistics.median(wall) * 1e3, statistics.median(wall_ratios)
+        plain_rounds.append(timed(plain, x, model.n_steps, expected))
+        rounds.append(timed(variant, x, model.n_steps, expected))
+    cells = []
+    for name in ("cpu", "thread", "wall"):
+        pairs = [(getattr(one, name), getattr(other, name)) for one, other in zip(plain_rounds, rounds)]
+        ms = statistics.median(other for _, other in pairs) * 1e3
+        cells.append(f"{ms:9.1f} ms {statistics.median(other / one for one, other in pairs):6.3f} x")
     size = variant.n_bytes()
-    rate = f"{size / 1e6:8.1f} MB {size / statistics.median(wall) / 1e9:6.2f} GB/s" if size else ""
-    print(f"  {variant.name:40}{ms:9.1f} ms {ratio:6.3f} x{wall_ms:10.1f} ms {wall_ratio:6.3f} x  {rate}", flush=True)
+    seconds = statistics.median(one.wall for one in rounds)
+    rate = f"{size / 1e6:8.1f} MB {size / seconds / 1e9:6.2f} GB/s" if size else ""
+    print(f"  {variant.name:40}{''.join(cells)}  {rate}", flush=True)
 
 
 @contextmanager
@@ -340,7 +374,7 @@ def run(model: Model, path: Path, n_rounds: int) -> None:
             return compiled(x)
 
     plain = Variant("plain", plain_step)
-    print(f"{model.name}: CPU time and time of a step, and beside the same graph without taps", flush=True)
+    print(f"{model.name}: CPU time, the model's thread's, and time of a step, beside the same graph without taps")
     measure(plain, plain, x, model, n_rounds)
     for i, (name, options) in enumerate(DUMPS):
         dumped = Dumped(network, path / f"dump{i}", **options)
@@ -348,6 +382,10 @@ def run(model: Model, path: Path, n_rounds: int) -> None:
         of_steps = replace(model, n_steps=1) if is_large else model
         measure(dumped.variant(name), plain, x, of_steps, 3 if is_large else n_rounds)
         dumped.check(plain.step(x))
+    for i, (name, options) in enumerate(EAGER_DUMPS):
+        dumped = EagerDumped(network, path / f"eager{i}", **options)
+        measure(dumped.variant(f"eager mode, {name}"), eager(network), x, model, n_rounds)
+        dumped.check_eager()
     for variant in others(network, path / "others"):
         variant.is_exact = False
         measure(variant, plain, x, replace(model, n_steps=1), max(3, n_rounds // 3))
