@@ -8,6 +8,7 @@ mod activation;
 mod attention;
 mod bit_shift;
 mod cast;
+mod composition;
 mod constant_of_shape;
 mod dropout;
 mod gemm;
@@ -191,19 +192,30 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     // Shapes that an exporter has noted beside the values may contradict the shapes that are run.
     let mut framework = onnx().with_ignore_value_info(true);
     let register = &mut framework.op_register;
-    register.insert("Attention", attention::build);
-    register.insert("BitShift", bit_shift::build);
-    register.insert("Cast", cast::build);
-    register.insert("Celu", activation::celu);
-    register.insert("ConstantOfShape", constant_of_shape::build);
-    register.insert("Gemm", gemm::build);
-    register.insert("LogSoftmax", logarithm::log_softmax);
-    register.insert("Softplus", logarithm::softplus);
-    register.insert("Swish", activation::swish);
+    let builders: [(&'static str, Builder); 15] = [
+        ("Attention", attention::build),
+        ("BitShift", bit_shift::build),
+        ("Cast", cast::build),
+        ("Celu", activation::celu),
+        ("ConstantOfShape", constant_of_shape::build),
+        ("Gelu", activation::gelu),
+        ("Gemm", gemm::build),
+        ("HardSwish", activation::hard_swish),
+        ("LogSoftmax", logarithm::log_softmax),
+        ("ReduceLogSumExp", logarithm::log_sum_exp),
+        ("Selu", activation::selu),
+        ("Shrink", activation::shrink),
+        ("Sigmoid", activation::sigmoid),
+        ("Softplus", logarithm::softplus),
+        ("Swish", activation::swish),
+    ];
+    for (op_type, builder) in builders {
+        register.insert(op_type, builder);
+    }
     for op_type in random::OP_TYPES {
         register.insert(op_type, random::build);
     }
-    if proto::opset(model) < dropout::OPSET_WITH_BOOL_MASK {
+    if proto::opset(model) < dropout::OPSET_WITH_FULL_MASK {
         register.insert("Dropout", dropout::build);
     }
     framework
