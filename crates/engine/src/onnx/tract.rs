@@ -11,13 +11,18 @@ mod cast;
 mod composition;
 mod constant_of_shape;
 mod dropout;
+mod fourier;
 mod gemm;
 mod graph;
+mod inverse_hyperbolic;
 mod limits;
 mod logarithm;
 mod message;
 mod nodewise;
 mod non_finite;
+mod pool;
+mod pow;
+mod quantise;
 mod random;
 mod repeatable;
 mod scan;
@@ -192,16 +197,23 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     // Shapes that an exporter has noted beside the values may contradict the shapes that are run.
     let mut framework = onnx().with_ignore_value_info(true);
     let register = &mut framework.op_register;
-    let builders: [(&'static str, Builder); 15] = [
+    let builders: [(&'static str, Builder); 22] = [
+        ("Acosh", inverse_hyperbolic::acosh_of),
+        ("Asinh", inverse_hyperbolic::asinh_of),
         ("Attention", attention::build),
         ("BitShift", bit_shift::build),
         ("Cast", cast::build),
         ("Celu", activation::celu),
         ("ConstantOfShape", constant_of_shape::build),
+        ("DFT", fourier::dft),
+        ("DynamicQuantizeLinear", quantise::dynamic),
         ("Gelu", activation::gelu),
         ("Gemm", gemm::build),
+        ("GlobalLpPool", pool::global_lp_pool),
         ("HardSwish", activation::hard_swish),
         ("LogSoftmax", logarithm::log_softmax),
+        ("MaxPool", pool::max_pool),
+        ("Pow", pow::build),
         ("ReduceLogSumExp", logarithm::log_sum_exp),
         ("Selu", activation::selu),
         ("Shrink", activation::shrink),
