@@ -11,6 +11,7 @@ mod cast;
 mod composition;
 mod constant_of_shape;
 mod dropout;
+mod extents;
 mod fourier;
 mod gemm;
 mod graph;
@@ -24,9 +25,12 @@ mod pool;
 mod pow;
 mod quantise;
 mod random;
+mod recurrent;
 mod repeatable;
+mod resize;
 mod scan;
 mod shared_cache;
+mod slice;
 mod value;
 mod wiring;
 
@@ -197,7 +201,7 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     // Shapes that an exporter has noted beside the values may contradict the shapes that are run.
     let mut framework = onnx().with_ignore_value_info(true);
     let register = &mut framework.op_register;
-    let builders: [(&'static str, Builder); 22] = [
+    let builders: [(&'static str, Builder); 27] = [
         ("Acosh", inverse_hyperbolic::acosh_of),
         ("Asinh", inverse_hyperbolic::asinh_of),
         ("Attention", attention::build),
@@ -207,17 +211,22 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
         ("ConstantOfShape", constant_of_shape::build),
         ("DFT", fourier::dft),
         ("DynamicQuantizeLinear", quantise::dynamic),
+        ("GRU", recurrent::gru),
         ("Gelu", activation::gelu),
         ("Gemm", gemm::build),
         ("GlobalLpPool", pool::global_lp_pool),
         ("HardSwish", activation::hard_swish),
+        ("LSTM", recurrent::lstm),
         ("LogSoftmax", logarithm::log_softmax),
         ("MaxPool", pool::max_pool),
         ("Pow", pow::build),
+        ("RNN", recurrent::rnn),
         ("ReduceLogSumExp", logarithm::log_sum_exp),
+        ("Resize", resize::build),
         ("Selu", activation::selu),
         ("Shrink", activation::shrink),
         ("Sigmoid", activation::sigmoid),
+        ("Slice", slice::build),
         ("Softplus", logarithm::softplus),
         ("Swish", activation::swish),
     ];
