@@ -126,7 +126,7 @@ struct CompiledNode {
 /// What a plan was built for, one for each input.
 #[derive(Clone)]
 enum InputKey {
-    /// A constant of the model: always the same.
+    /// This constant of the model.
     Constant(Arc<Tensor>),
     /// A value that was built in.
     Pinned(Arc<Tensor>),
@@ -137,7 +137,8 @@ enum InputKey {
 impl InputKey {
     fn admits(&self, value: &TValue) -> bool {
         match self {
-            InputKey::Constant(_) => true,
+            // Nodes that share plans may have others.
+            InputKey::Constant(tensor) => Arc::ptr_eq(tensor, &value.clone().into_arc_tensor()),
             InputKey::Pinned(tensor) => **tensor == **value,
             InputKey::Variable(datum_type, shape) => {
                 *datum_type == value.datum_type() && shape[..] == *value.shape()
@@ -245,7 +246,7 @@ fn compile(target: &Target<'_>, is_constant: &[bool], inputs: &TVec<TValue>) -> 
     // Folding would take an input for a result that differs from it in the sign of a zero.
     let is_all_constant = is_constant.iter().all(|&is_constant| is_constant)
         && !inputs.iter().any(|value| has_float_zero(value));
-    let is_weighted = is_all_constant || WEIGHTED.contains(&target.op_type);
+    let is_weighted = is_all_constant || is_weighted(target.op_type);
     let build = |building_in: BuildingIn| {
         let values = inputs.iter().map(|value| value.clone().into_arc_tensor());
         let pairs = values.zip(is_constant);
@@ -354,6 +355,11 @@ fn recast(
         }
     }
     Ok(())
+}
+
+/// Whether the constants that an operator of this type reads are built into its plans.
+pub(super) fn is_weighted(op_type: &str) -> bool {
+    WEIGHTED.contains(&op_type)
 }
 
 fn has_float_zero(tensor: &Tensor) -> bool {
