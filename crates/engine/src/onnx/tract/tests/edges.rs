@@ -6,11 +6,14 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
+/// An operator with its attributes, what it reads and what it gives.
+type ThreeValues = (&'static str, Vec<AttributeProto>, [f32; 3], [f32; 3]);
+
 #[test]
 fn values_at_the_edges_are_those_of_the_formulas() {
     let infinity = f32::INFINITY;
     let tanh = || vec![word("approximate", "tanh")];
-    let cases: [(&str, Vec<AttributeProto>, [f32; 3], [f32; 3]); 10] = [
+    let cases: [ThreeValues; 10] = [
         (
             "Acosh",
             vec![],
