@@ -8,19 +8,29 @@ mod activation;
 mod attention;
 mod bit_shift;
 mod cast;
+mod composition;
 mod constant_of_shape;
 mod dropout;
+mod extents;
+mod fourier;
 mod gemm;
 mod graph;
+mod inverse_hyperbolic;
 mod limits;
 mod logarithm;
 mod message;
 mod nodewise;
 mod non_finite;
+mod pool;
+mod pow;
+mod quantise;
 mod random;
+mod recurrent;
 mod repeatable;
+mod resize;
 mod scan;
 mod shared_cache;
+mod slice;
 mod value;
 mod wiring;
 
@@ -191,19 +201,42 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     // Shapes that an exporter has noted beside the values may contradict the shapes that are run.
     let mut framework = onnx().with_ignore_value_info(true);
     let register = &mut framework.op_register;
-    register.insert("Attention", attention::build);
-    register.insert("BitShift", bit_shift::build);
-    register.insert("Cast", cast::build);
-    register.insert("Celu", activation::celu);
-    register.insert("ConstantOfShape", constant_of_shape::build);
-    register.insert("Gemm", gemm::build);
-    register.insert("LogSoftmax", logarithm::log_softmax);
-    register.insert("Softplus", logarithm::softplus);
-    register.insert("Swish", activation::swish);
+    let builders: [(&'static str, Builder); 27] = [
+        ("Acosh", inverse_hyperbolic::acosh_of),
+        ("Asinh", inverse_hyperbolic::asinh_of),
+        ("Attention", attention::build),
+        ("BitShift", bit_shift::build),
+        ("Cast", cast::build),
+        ("Celu", activation::celu),
+        ("ConstantOfShape", constant_of_shape::build),
+        ("DFT", fourier::dft),
+        ("DynamicQuantizeLinear", quantise::dynamic),
+        ("GRU", recurrent::gru),
+        ("Gelu", activation::gelu),
+        ("Gemm", gemm::build),
+        ("GlobalLpPool", pool::global_lp_pool),
+        ("HardSwish", activation::hard_swish),
+        ("LSTM", recurrent::lstm),
+        ("LogSoftmax", logarithm::log_softmax),
+        ("MaxPool", pool::max_pool),
+        ("Pow", pow::build),
+        ("RNN", recurrent::rnn),
+        ("ReduceLogSumExp", logarithm::log_sum_exp),
+        ("Resize", resize::build),
+        ("Selu", activation::selu),
+        ("Shrink", activation::shrink),
+        ("Sigmoid", activation::sigmoid),
+        ("Slice", slice::build),
+        ("Softplus", logarithm::softplus),
+        ("Swish", activation::swish),
+    ];
+    for (op_type, builder) in builders {
+        register.insert(op_type, builder);
+    }
     for op_type in random::OP_TYPES {
         register.insert(op_type, random::build);
     }
-    if proto::opset(model) < dropout::OPSET_WITH_BOOL_MASK {
+    if proto::opset(model) < dropout::OPSET_WITH_FULL_MASK {
         register.insert("Dropout", dropout::build);
     }
     framework

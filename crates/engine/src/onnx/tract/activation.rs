@@ -1,93 +1,186 @@
-//! `Celu` and `Swish`, of which tract passes over a factor.
+//! Activations that tract computes otherwise.
 //!
-//! tract's `Celu` does not multiply by `alpha`, and its `Swish` has none.
+//! tract's `Celu` does not multiply by `alpha`, its `Swish` has none, and its `Selu` has defaults of six digits. Its sigmoid stays above
+//! 1e-7, which a factor makes large; its `HardSwish` squares before it limits, and its `Shrink` of integers takes a whole
+//! number for the bias. The formulas here are those of ONNX, which give NaN where infinity meets zero.
+
+use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
-use tract_onnx::tract_core::ops::logic::{Iff, comp_gt};
-use tract_onnx::tract_core::ops::math::{div, exp, mul, sub};
-use tract_onnx::tract_core::ops::nn::sigmoid;
+use tract_onnx::tract_core::ops::logic::{comp_gt, comp_lt};
+use tract_onnx::tract_core::ops::math::{add, div, erf, exp, max, min, mul, neg, recip, sub};
 use tract_onnx::tract_hir::internal::*;
 
+use super::composition::{Built, Composition, compose, float};
 use super::wiring::Wiring;
 
+/// The factors of `Selu`, as the standard has them.
+const SELU: [(&str, f32); 2] = [("alpha", 1.673_263_2), ("gamma", 1.050_701)];
+
+/// Factors of operators are float32, whatever the type of the data is.
+const SIXTH: f32 = 1.0 / 6.0;
+
 #[derive(Debug, Clone, Copy)]
-enum Kind {
+enum Activation {
     /// `x` above zero, else `alpha * (exp(x / alpha) - 1)`.
-    Celu,
+    Celu { alpha: f32 },
+    /// `x * (1 + erf(x / sqrt(2))) / 2`, or with a hyperbolic tangent in place of the error function.
+    Gelu { is_approximate: bool },
+    /// `x * max(0, min(1, x / 6 + 1 / 2))`.
+    HardSwish,
+    /// `x + bias` below `-lambd`, `x - bias` above `lambd`, else zero.
+    Shrink { bias: f32, lambd: f32 },
+    /// `1 / (1 + exp(-x))`.
+    Sigmoid,
     /// `x * sigmoid(alpha * x)`.
-    Swish,
+    Swish { alpha: f32 },
 }
 
-#[derive(Debug, Clone)]
-struct Activation {
-    kind: Kind,
-    alpha: f32,
-}
-
-pub(super) fn celu(
-    _context: &ParsingContext<'_>,
-    node: &NodeProto,
-) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
-    build(Kind::Celu, node)
-}
-
-pub(super) fn swish(
-    _context: &ParsingContext<'_>,
-    node: &NodeProto,
-) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
-    build(Kind::Swish, node)
-}
-
-fn build(kind: Kind, node: &NodeProto) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
+pub(super) fn celu(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let alpha = node.get_attr_opt("alpha")?.unwrap_or(1.0);
-    Ok((expand(Activation { kind, alpha }), vec![]))
+    compose(Activation::Celu { alpha })
 }
 
-impl Expansion for Activation {
-    fn name(&self) -> StaticName {
-        match self.kind {
-            Kind::Celu => "Celu".into(),
-            Kind::Swish => "Swish".into(),
+pub(super) fn gelu(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    let is_approximate = match node.get_attr_opt::<&str>("approximate")?.unwrap_or("none") {
+        "none" => false,
+        "tanh" => true,
+        other => bail!("approximate `{other}`, expected `none` or `tanh`"),
+    };
+    compose(Activation::Gelu { is_approximate })
+}
+
+pub(super) fn hard_swish(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
+    compose(Activation::HardSwish)
+}
+
+pub(super) fn selu(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    let mut node = node.clone();
+    for (name, value) in SELU {
+        if !node.attribute.iter().any(|attr| attr.name == name) {
+            node.attribute.push(float(name, value));
+        }
+    }
+    super::builder_of_engine("Selu")?(context, &node)
+}
+
+pub(super) fn shrink(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    compose(Activation::Shrink {
+        bias: node.get_attr_opt("bias")?.unwrap_or(0.0),
+        lambd: node.get_attr_opt("lambd")?.unwrap_or(0.5),
+    })
+}
+
+pub(super) fn sigmoid(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
+    compose(Activation::Sigmoid)
+}
+
+pub(super) fn swish(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    let alpha = node.get_attr_opt("alpha")?.unwrap_or(1.0);
+    compose(Activation::Swish { alpha })
+}
+
+impl Composition for Activation {
+    fn op_type(&self) -> StaticName {
+        match self {
+            Activation::Celu { .. } => "Celu".into(),
+            Activation::Gelu { .. } => "Gelu".into(),
+            Activation::HardSwish => "HardSwish".into(),
+            Activation::Shrink { .. } => "Shrink".into(),
+            Activation::Sigmoid => "Sigmoid".into(),
+            Activation::Swish { .. } => "Swish".into(),
         }
     }
 
-    fn rules<'r, 'p: 'r, 's: 'r>(
-        &'s self,
-        solver: &mut Solver<'r>,
-        inputs: &'p [TensorProxy],
-        outputs: &'p [TensorProxy],
-    ) -> InferenceResult {
-        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
-        solver.equals(&inputs[0].shape, &outputs[0].shape)
-    }
-
-    fn wire(
-        &self,
-        prefix: &str,
-        model: &mut TypedModel,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
         let x = inputs[0];
-        let mut wiring = Wiring::new(model, prefix);
-        let alpha = wiring.number(self.alpha, x)?;
-        let result = match self.kind {
-            Kind::Celu => {
-                let (zero, one) = (wiring.number(0.0, x)?, wiring.number(1.0, x)?);
-                let scaled = wiring.wire(div(), &[x, alpha])?;
-                let grown = wiring.wire(exp(), &[scaled])?;
-                let below = wiring.wire(sub(), &[grown, one])?;
-                let below = wiring.wire(mul(), &[below, alpha])?;
-                let is_above = wiring.compare(comp_gt(), x, zero)?;
-                wiring.wire(Iff, &[is_above, x, below])?
-            }
-            Kind::Swish => {
+        let result = match *self {
+            Activation::Celu { alpha } => wire_celu(wiring, x, alpha)?,
+            Activation::Gelu { is_approximate } => wire_gelu(wiring, x, is_approximate)?,
+            Activation::HardSwish => wire_hard_swish(wiring, x)?,
+            Activation::Shrink { bias, lambd } => wire_shrink(wiring, x, bias, lambd)?,
+            Activation::Sigmoid => wire_sigmoid(wiring, x)?,
+            Activation::Swish { alpha } => {
+                let alpha = wiring.number(alpha, x)?;
                 let scaled = wiring.wire(mul(), &[x, alpha])?;
-                let gate = wiring.wire(sigmoid(), &[scaled])?;
+                let gate = wire_sigmoid(wiring, scaled)?;
                 wiring.wire(mul(), &[x, gate])?
             }
         };
         Ok(tvec!(result))
     }
+}
+
+fn wire_celu(wiring: &mut Wiring<'_>, x: OutletId, alpha: f32) -> TractResult<OutletId> {
+    let alpha = wiring.number(alpha, x)?;
+    let (zero, one) = (wiring.number(0.0, x)?, wiring.number(1.0, x)?);
+    let scaled = wiring.wire(div(), &[x, alpha])?;
+    let grown = wiring.wire(exp(), &[scaled])?;
+    let below = wiring.wire(sub(), &[grown, one])?;
+    let below = wiring.wire(mul(), &[below, alpha])?;
+    let is_above = wiring.compare(comp_gt(), x, zero)?;
+    wiring.select(is_above, x, below)
+}
+
+fn wire_gelu(wiring: &mut Wiring<'_>, x: OutletId, is_approximate: bool) -> TractResult<OutletId> {
+    let share = if is_approximate {
+        // `(1 + tanh(z)) / 2` is the sigmoid of `2 * z`.
+        let factor = wiring.number(2.0 * (2.0 / PI).sqrt(), x)?;
+        let third = wiring.number(0.044_715, x)?;
+        let square = wiring.wire(mul(), &[x, x])?;
+        let cube = wiring.wire(mul(), &[square, x])?;
+        let cube = wiring.wire(mul(), &[cube, third])?;
+        let sum = wiring.wire(add(), &[x, cube])?;
+        let scaled = wiring.wire(mul(), &[sum, factor])?;
+        wire_sigmoid(wiring, scaled)?
+    } else {
+        let (half, one) = (wiring.number(0.5, x)?, wiring.number(1.0, x)?);
+        let factor = wiring.number(FRAC_1_SQRT_2, x)?;
+        let scaled = wiring.wire(mul(), &[x, factor])?;
+        let curve = wiring.wire(erf(), &[scaled])?;
+        let share = wiring.wire(add(), &[curve, one])?;
+        wiring.wire(mul(), &[share, half])?
+    };
+    wiring.wire(mul(), &[x, share])
+}
+
+fn wire_hard_swish(wiring: &mut Wiring<'_>, x: OutletId) -> TractResult<OutletId> {
+    let (sixth, half) = (wiring.number(SIXTH, x)?, wiring.number(0.5, x)?);
+    let (zero, one) = (wiring.number(0.0, x)?, wiring.number(1.0, x)?);
+    let share = wiring.wire(mul(), &[x, sixth])?;
+    let share = wiring.wire(add(), &[share, half])?;
+    let share = wiring.wire(min(), &[share, one])?;
+    let share = wiring.wire(max(), &[share, zero])?;
+    wiring.wire(mul(), &[x, share])
+}
+
+fn wire_shrink(
+    wiring: &mut Wiring<'_>,
+    x: OutletId,
+    bias: f32,
+    lambd: f32,
+) -> TractResult<OutletId> {
+    let datum_type = wiring.datum_type(x)?;
+    // What is no float is shrunk as one, and cut to a whole number afterwards.
+    let is_float = datum_type.is_float();
+    let x = wiring.cast(x, if is_float { datum_type } else { DatumType::F64 })?;
+    let (zero, bias) = (wiring.number(0.0, x)?, wiring.number(bias, x)?);
+    let (low, high) = (wiring.number(-lambd, x)?, wiring.number(lambd, x)?);
+    let raised = wiring.wire(add(), &[x, bias])?;
+    let lowered = wiring.wire(sub(), &[x, bias])?;
+    let is_above = wiring.compare(comp_gt(), x, high)?;
+    let is_below = wiring.compare(comp_lt(), x, low)?;
+    let result = wiring.select(is_above, lowered, zero)?;
+    let result = wiring.select(is_below, raised, result)?;
+    wiring.cast(result, datum_type)
+}
+
+fn wire_sigmoid(wiring: &mut Wiring<'_>, x: OutletId) -> TractResult<OutletId> {
+    let one = wiring.number(1.0, x)?;
+    let opposite = wiring.wire(neg(), &[x])?;
+    let grown = wiring.wire(exp(), &[opposite])?;
+    let sum = wiring.wire(add(), &[grown, one])?;
+    wiring.wire(recip(), &[sum])
 }

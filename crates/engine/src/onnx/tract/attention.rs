@@ -182,8 +182,8 @@ impl Attention {
         bias: Option<OutletId>,
         visible: Option<OutletId>,
     ) -> TractResult<(OutletId, OutletId)> {
-        let default = 1.0 / (heads.head_size as f32).sqrt();
-        let scale = wiring.number(self.scale.unwrap_or(default), query)?;
+        let default = 1.0 / (heads.head_size as f64).sqrt();
+        let scale = wiring.number(self.scale.map_or(default, f64::from), query)?;
         let query = wiring.wire(mul(), &[query, scale])?;
         let raw = heads.scores(wiring, query, key)?;
         let mut capped = raw;

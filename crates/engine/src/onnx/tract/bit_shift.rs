@@ -7,10 +7,11 @@
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
-use tract_onnx::tract_core::ops::logic::{Iff, and, comp_gte, comp_lt};
+use tract_onnx::tract_core::ops::logic::{and, comp_gte, comp_lt};
 use tract_onnx::tract_core::ops::math::{shift_left, shift_right};
 use tract_onnx::tract_hir::internal::*;
 
+use super::composition::{Built, Composition, compose};
 use super::wiring::{Wiring, rules_of_broadcast};
 
 #[derive(Debug, Clone)]
@@ -18,20 +19,17 @@ struct BitShift {
     is_right: bool,
 }
 
-pub(super) fn build(
-    _context: &ParsingContext<'_>,
-    node: &NodeProto,
-) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
+pub(super) fn build(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let is_right = match node.get_attr::<&str>("direction")? {
         "LEFT" => false,
         "RIGHT" => true,
         other => bail!("direction `{other}`, expected `LEFT` or `RIGHT`"),
     };
-    Ok((expand(BitShift { is_right }), vec![]))
+    compose(BitShift { is_right })
 }
 
-impl Expansion for BitShift {
-    fn name(&self) -> StaticName {
+impl Composition for BitShift {
+    fn op_type(&self) -> StaticName {
         "BitShift".into()
     }
 
@@ -44,15 +42,9 @@ impl Expansion for BitShift {
         rules_of_broadcast(solver, inputs, outputs)
     }
 
-    fn wire(
-        &self,
-        prefix: &str,
-        model: &mut TypedModel,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
         let (x, n_bits) = (inputs[0], inputs[1]);
-        let datum_type = model.outlet_fact(x)?.datum_type;
-        let mut wiring = Wiring::new(model, prefix);
+        let datum_type = wiring.datum_type(x)?;
         let zero = wiring.number(0.0, x)?;
         let width = wiring.number(8.0 * datum_type.size_of() as f32, x)?;
         let mut is_within = wiring.compare(comp_lt(), n_bits, width)?;
@@ -60,18 +52,19 @@ impl Expansion for BitShift {
             let is_positive = wiring.compare(comp_gte(), n_bits, zero)?;
             is_within = wiring.wire(and(), &[is_within, is_positive])?;
         }
-        let n_bits = wiring.wire(Iff, &[is_within, n_bits, zero])?;
-        let shift = match self.is_right {
-            true => shift_right(),
-            false => shift_left(),
+        let n_bits = wiring.select(is_within, n_bits, zero)?;
+        let shift = if self.is_right {
+            shift_right()
+        } else {
+            shift_left()
         };
         let shifted = wiring.wire(shift, &[x, n_bits])?;
         let mut rest = zero;
         if self.is_right && datum_type.is_signed() {
             let ones = wiring.number(-1.0, x)?;
             let is_negative = wiring.compare(comp_lt(), x, zero)?;
-            rest = wiring.wire(Iff, &[is_negative, ones, zero])?;
+            rest = wiring.select(is_negative, ones, zero)?;
         }
-        Ok(tvec!(wiring.wire(Iff, &[is_within, shifted, rest])?))
+        Ok(tvec!(wiring.select(is_within, shifted, rest)?))
     }
 }

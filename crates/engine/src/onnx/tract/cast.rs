@@ -9,22 +9,22 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
+use super::composition::{Built, Composition, compose};
+use super::wiring::Wiring;
+
 /// A cast to `int64`.
 #[derive(Debug, Clone)]
 struct CastToInteger;
 
-pub(super) fn build(
-    context: &ParsingContext<'_>,
-    node: &NodeProto,
-) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
+pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     if node.get_attr::<DatumType>("to")? == DatumType::I64 {
-        return Ok((expand(CastToInteger), vec![]));
+        return compose(CastToInteger);
     }
     super::builder_of_engine("Cast")?(context, node)
 }
 
-impl Expansion for CastToInteger {
-    fn name(&self) -> StaticName {
+impl Composition for CastToInteger {
+    fn op_type(&self) -> StaticName {
         "Cast".into()
     }
 
@@ -38,12 +38,9 @@ impl Expansion for CastToInteger {
         solver.equals(&outputs[0].shape, &inputs[0].shape)
     }
 
-    fn wire(
-        &self,
-        prefix: &str,
-        model: &mut TypedModel,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
-        model.wire_node(prefix, cast(DatumType::I64), &inputs[..1])
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        Ok(tvec!(
+            wiring.wire_as_is(cast(DatumType::I64), &inputs[..1])?
+        ))
     }
 }

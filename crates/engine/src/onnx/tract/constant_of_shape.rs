@@ -6,10 +6,9 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::*;
 use tract_onnx::tract_hir::ops::array::ConstantOfShape;
 
-pub(super) fn build(
-    context: &ParsingContext<'_>,
-    node: &NodeProto,
-) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
+use super::composition::Built;
+
+pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let has_value = node.attribute.iter().any(|attr| attr.name == "value");
     if has_value {
         return super::builder_of_engine("ConstantOfShape")?(context, node);

@@ -1,7 +1,7 @@
-//! `Dropout` before opset 10, with its mask.
+//! `Dropout` before opset 12, with its mask.
 //!
-//! There the mask has the type of the data and inference leaves it unfilled; ONNX Runtime gives
-//! zeros. tract gives the boolean mask of later opsets.
+//! There inference leaves the mask unfilled; ONNX Runtime gives zeros. Before opset 10 the mask has the type of the data. tract
+//! gives the mask of later opsets, which is true everywhere.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -10,29 +10,34 @@ use tract_onnx::tract_core::ops::array::MultiBroadcastTo;
 use tract_onnx::tract_core::ops::identity::Identity;
 use tract_onnx::tract_hir::internal::*;
 
-/// The first opset with a boolean mask, which tract's own builder is right for.
-pub(super) const OPSET_WITH_BOOL_MASK: i64 = 10;
+use super::composition::{Built, Composition, compose};
+use super::wiring::Wiring;
+
+/// The first opset with a mask that is filled, which tract's own builder is right for.
+pub(super) const OPSET_WITH_FULL_MASK: i64 = 12;
+/// The first opset with a boolean mask.
+const OPSET_WITH_BOOL_MASK: i64 = 10;
 
 #[derive(Debug, Clone)]
 struct Dropout {
     has_mask: bool,
+    is_mask_bool: bool,
 }
 
-pub(super) fn build(
-    _context: &ParsingContext<'_>,
-    node: &NodeProto,
-) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
-    let has_mask = node.output.get(1).is_some_and(|name| !name.is_empty());
-    Ok((expand(Dropout { has_mask }), vec![]))
+pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    compose(Dropout {
+        has_mask: node.output.get(1).is_some_and(|name| !name.is_empty()),
+        is_mask_bool: context.onnx_operator_set_version >= OPSET_WITH_BOOL_MASK,
+    })
 }
 
-impl Expansion for Dropout {
-    fn name(&self) -> StaticName {
+impl Composition for Dropout {
+    fn op_type(&self) -> StaticName {
         "Dropout".into()
     }
 
-    fn nboutputs(&self) -> TractResult<usize> {
-        Ok(1 + usize::from(self.has_mask))
+    fn n_outputs(&self) -> usize {
+        1 + usize::from(self.has_mask)
     }
 
     fn rules<'r, 'p: 'r, 's: 'r>(
@@ -41,28 +46,27 @@ impl Expansion for Dropout {
         inputs: &'p [TensorProxy],
         outputs: &'p [TensorProxy],
     ) -> InferenceResult {
+        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
         for output in outputs {
-            solver.equals(&inputs[0].datum_type, &output.datum_type)?;
             solver.equals(&inputs[0].shape, &output.shape)?;
         }
         Ok(())
     }
 
-    fn wire(
-        &self,
-        prefix: &str,
-        model: &mut TypedModel,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
-        let fact = model.outlet_fact(inputs[0])?.clone();
-        let data = model.wire_node(prefix, Identity, &inputs[..1])?[0];
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let fact = wiring.model.outlet_fact(inputs[0])?.clone();
+        let data = wiring.wire_as_is(Identity, &inputs[..1])?;
         if !self.has_mask {
             return Ok(tvec!(data));
         }
-        let zero = Tensor::zero_scalar_dt(fact.datum_type)?.broadcast_into_rank(fact.rank())?;
-        let zero = model.add_const(format!("{prefix}.zero"), zero)?;
-        let broadcast = MultiBroadcastTo::new(fact.shape);
-        let mask = model.wire_node(format!("{prefix}.mask"), broadcast, &[zero])?[0];
+        let mask_type = if self.is_mask_bool {
+            DatumType::Bool
+        } else {
+            fact.datum_type
+        };
+        let zero = Tensor::zero_scalar_dt(mask_type)?.broadcast_into_rank(fact.rank())?;
+        let zero = wiring.constant(zero)?;
+        let mask = wiring.wire_as_is(MultiBroadcastTo::new(fact.shape), &[zero])?;
         Ok(tvec!(data, mask))
     }
 }

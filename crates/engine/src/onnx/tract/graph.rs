@@ -19,7 +19,7 @@ use super::super::schema::{GraphProto, NodeProto};
 use super::super::{defaults, layout, proto};
 use super::scan::{self, ScanNode};
 use super::shared_cache::{SharedCache, SharedCaches};
-use super::{NAME, quietly, value};
+use super::{NAME, extents, quietly, value};
 use crate::{EngineError, LoadOptions, guard};
 
 /// Nodes of a graph from which on nodes alike share their plans, and values are computed in the order in which they are
@@ -270,6 +270,7 @@ impl Node {
         }
         let result = quietly(|| {
             let op_type = &self.operator.op_type;
+            extents::check(op_type, inputs)?;
             let compiled = (self.cache.lock()).eval(tract_node, op_type, &self.is_constant, inputs);
             match compiled? {
                 Some(outputs) => outputs.into_iter().map(value::without_symbols).collect(),

@@ -35,6 +35,10 @@ const MICROSOFT: &[&str] = &[
     "Trilu",
 ];
 
+/// The first opset in which `Resize` says how positions are rounded.
+const OPSET_WITH_RESIZE_MODES: i64 = 11;
+/// float64 among the types of elements.
+const DOUBLE: i64 = 11;
 /// The first opset in which `Scan` has no axis for a batch.
 const OPSET_WITHOUT_BATCHES: i64 = 9;
 
@@ -135,6 +139,21 @@ fn reason_against(framework: &Onnx, opset: i64, node: &NodeProto) -> Option<Stri
     };
     if op_type == "Scan" && is_drawing() {
         return Some("it would draw the same random numbers in each iteration".into());
+    }
+    if op_type == "DFT" && is_present(1) {
+        return Some("it passes over the length".into());
+    }
+    if op_type == "Resize"
+        && opset < OPSET_WITH_RESIZE_MODES
+        && attribute("mode").is_none_or(|attr| attr.s() == b"nearest")
+    {
+        return Some(format!(
+            "it rounds positions as from opset {OPSET_WITH_RESIZE_MODES} on"
+        ));
+    }
+    let is_double = attribute("output_datatype").is_some_and(|attr| attr.i() == DOUBLE);
+    if is_double && op_type.ends_with("Window") {
+        return Some("it computes the window in float32".into());
     }
     if op_type == "MatMulNBits" && is_present(5) {
         return Some("it passes over the bias".into());

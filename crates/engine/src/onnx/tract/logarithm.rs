@@ -1,4 +1,4 @@
-//! `Softplus` and `LogSoftmax` of large numbers.
+//! `Softplus`, `LogSoftmax` and `ReduceLogSumExp` of large numbers.
 //!
 //! tract takes the logarithm of what it has computed by then: an exponential that is infinite from 89 on, or a share
 //! that is zero. Here the largest number is set apart before.
@@ -6,47 +6,111 @@
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
-use tract_onnx::tract_core::ops::logic::{Iff, comp_gt};
+use tract_onnx::tract_core::ops::logic::{comp_eq, comp_gt};
 use tract_onnx::tract_core::ops::math::{abs, add, exp, ln, neg, sub};
 use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 
+use super::composition::{Built, Composition, Part, compose, integer};
 use super::wiring::Wiring;
 
 /// The first opset in which `LogSoftmax` works along one axis, and not along all from one on.
 const OPSET_WITH_ONE_AXIS: i64 = 13;
 
-#[derive(Debug, Clone, Copy)]
-enum Logarithm {
-    /// `ln(1 + exp(x))`, which is `max(x, 0) + ln(1 + exp(-|x|))`.
-    Softplus,
-    /// `x - ln(sum(exp(x)))` along axes; the numbers are those of the attribute.
-    LogSoftmax { axis: i64, is_one_axis: bool },
+/// `ln(1 + exp(x))`, which is `max(x, 0) + ln(1 + exp(-|x|))`.
+#[derive(Debug, Clone)]
+struct Softplus;
+
+/// `x - ln(sum(exp(x)))` along axes; the numbers are those of the attribute.
+#[derive(Debug, Clone)]
+struct LogSoftmax {
+    axis: i64,
+    is_one_axis: bool,
 }
 
-pub(super) fn softplus(
-    _context: &ParsingContext<'_>,
-    _node: &NodeProto,
-) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
-    Ok((expand(Logarithm::Softplus), vec![]))
+/// `ln(sum(exp(x)))` of each group of elements, which is that of `x - m`, plus `m`.
+#[derive(Debug, Clone)]
+struct LogSumExp {
+    /// The operator itself, which is right for numbers of which the largest is zero.
+    of_shifted: Part,
+    /// The largest of each group, in the shape of the result.
+    largest: Part,
+    /// The largest of each group, in a shape that broadcasts to that of the elements.
+    largest_kept: Part,
 }
 
-pub(super) fn log_softmax(
-    context: &ParsingContext<'_>,
-    node: &NodeProto,
-) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
+pub(super) fn softplus(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
+    compose(Softplus)
+}
+
+pub(super) fn log_softmax(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let is_one_axis = context.onnx_operator_set_version >= OPSET_WITH_ONE_AXIS;
     let default = if is_one_axis { -1 } else { 1 };
     let axis = node.get_attr_opt("axis")?.unwrap_or(default);
-    Ok((expand(Logarithm::LogSoftmax { axis, is_one_axis }), vec![]))
+    compose(LogSoftmax { axis, is_one_axis })
 }
 
-impl Expansion for Logarithm {
-    fn name(&self) -> StaticName {
-        match self {
-            Logarithm::Softplus => "Softplus".into(),
-            Logarithm::LogSoftmax { .. } => "LogSoftmax".into(),
-        }
+pub(super) fn log_sum_exp(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    // The two have had the same attributes and inputs in each opset.
+    let maximum = super::builder_of_engine("ReduceMax")?;
+    let mut kept = node.clone();
+    kept.attribute.retain(|attr| attr.name != "keepdims");
+    kept.attribute.push(integer("keepdims", 1));
+    compose(LogSumExp {
+        of_shifted: Part::new(super::builder_of_engine("ReduceLogSumExp")?(context, node))?,
+        largest: Part::new(maximum(context, node))?,
+        largest_kept: Part::new(maximum(context, &kept))?,
+    })
+}
+
+impl Composition for Softplus {
+    fn op_type(&self) -> StaticName {
+        "Softplus".into()
+    }
+
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let x = inputs[0];
+        let (zero, one) = (wiring.number(0.0, x)?, wiring.number(1.0, x)?);
+        let is_above = wiring.compare(comp_gt(), x, zero)?;
+        let above = wiring.select(is_above, x, zero)?;
+        let size = wiring.wire(abs(), &[x])?;
+        let size = wiring.wire(neg(), &[size])?;
+        let rest = wiring.wire(exp(), &[size])?;
+        let rest = wiring.wire(add(), &[rest, one])?;
+        let rest = wiring.wire(ln(), &[rest])?;
+        Ok(tvec!(wiring.wire(add(), &[above, rest])?))
+    }
+}
+
+impl Composition for LogSoftmax {
+    fn op_type(&self) -> StaticName {
+        "LogSoftmax".into()
+    }
+
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let x = inputs[0];
+        let axis = self.axis;
+        let n_axes = wiring.model.outlet_fact(x)?.rank();
+        let first = usize::try_from(axis.rem_euclid((n_axes as i64).max(1)))?;
+        ensure!(first < n_axes, "axis {axis} of a tensor with {n_axes} axes");
+        let end = if self.is_one_axis { first + 1 } else { n_axes };
+        let axes: TVec<usize> = (first..end).collect();
+        let reduce = |reducer| Reduce {
+            axes: axes.clone(),
+            reducer,
+        };
+        let largest = wiring.wire(reduce(Reducer::Max), &[x])?;
+        let below = wiring.wire(sub(), &[x, largest])?;
+        let share = wiring.wire(exp(), &[below])?;
+        let sum = wiring.wire(reduce(Reducer::Sum), &[share])?;
+        let sum = wiring.wire(ln(), &[sum])?;
+        Ok(tvec!(wiring.wire(sub(), &[below, sum])?))
+    }
+}
+
+impl Composition for LogSumExp {
+    fn op_type(&self) -> StaticName {
+        "ReduceLogSumExp".into()
     }
 
     fn rules<'r, 'p: 'r, 's: 'r>(
@@ -55,48 +119,30 @@ impl Expansion for Logarithm {
         inputs: &'p [TensorProxy],
         outputs: &'p [TensorProxy],
     ) -> InferenceResult {
-        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
-        solver.equals(&inputs[0].shape, &outputs[0].shape)
+        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)
     }
 
-    fn wire(
-        &self,
-        prefix: &str,
-        model: &mut TypedModel,
-        inputs: &[OutletId],
-    ) -> TractResult<TVec<OutletId>> {
-        let x = inputs[0];
-        let n_axes = model.outlet_fact(x)?.rank();
-        let mut wiring = Wiring::new(model, prefix);
-        let result = match *self {
-            Logarithm::Softplus => {
-                let (zero, one) = (wiring.number(0.0, x)?, wiring.number(1.0, x)?);
-                let is_above = wiring.compare(comp_gt(), x, zero)?;
-                let above = wiring.wire(Iff, &[is_above, x, zero])?;
-                let size = wiring.wire(abs(), &[x])?;
-                let size = wiring.wire(neg(), &[size])?;
-                let rest = wiring.wire(exp(), &[size])?;
-                let rest = wiring.wire(add(), &[rest, one])?;
-                let rest = wiring.wire(ln(), &[rest])?;
-                wiring.wire(add(), &[above, rest])?
-            }
-            Logarithm::LogSoftmax { axis, is_one_axis } => {
-                let first = usize::try_from(axis.rem_euclid((n_axes as i64).max(1)))?;
-                ensure!(first < n_axes, "axis {axis} of a tensor with {n_axes} axes");
-                let end = if is_one_axis { first + 1 } else { n_axes };
-                let axes: TVec<usize> = (first..end).collect();
-                let reduce = |reducer| Reduce {
-                    axes: axes.clone(),
-                    reducer,
-                };
-                let largest = wiring.wire(reduce(Reducer::Max), &[x])?;
-                let below = wiring.wire(sub(), &[x, largest])?;
-                let share = wiring.wire(exp(), &[below])?;
-                let sum = wiring.wire(reduce(Reducer::Sum), &[share])?;
-                let sum = wiring.wire(ln(), &[sum])?;
-                wiring.wire(sub(), &[below, sum])?
-            }
-        };
-        Ok(tvec!(result))
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let datum_type = wiring.datum_type(inputs[0])?;
+        ensure!(
+            datum_type.is_float(),
+            "`ReduceLogSumExp` of {datum_type:?}: the engine has it for floats"
+        );
+        let mut shifted: TVec<OutletId> = inputs.into();
+        let kept = self.largest_kept.wire(wiring, inputs)?[0];
+        let kept = finite_or_zero(wiring, kept)?;
+        shifted[0] = wiring.wire(sub(), &[inputs[0], kept])?;
+        let result = self.of_shifted.wire(wiring, &shifted)?[0];
+        let largest = self.largest.wire(wiring, inputs)?[0];
+        let largest = finite_or_zero(wiring, largest)?;
+        Ok(tvec!(wiring.wire(add(), &[result, largest])?))
     }
+}
+
+/// What is no number cannot be set apart: an infinity minus itself is NaN.
+fn finite_or_zero(wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<OutletId> {
+    let zero = wiring.number(0.0, wire)?;
+    let difference = wiring.wire(sub(), &[wire, wire])?;
+    let is_finite = wiring.compare(comp_eq(), difference, zero)?;
+    wiring.select(is_finite, wire, zero)
 }

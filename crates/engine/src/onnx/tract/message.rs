@@ -1,14 +1,18 @@
 //! A model in tract's own messages.
 
+use std::collections::HashSet;
+
 use prost::Message;
+use tract_onnx::pb::attribute_proto::AttributeType;
 use tract_onnx::pb::tensor_proto::DataType;
-use tract_onnx::pb::{ModelProto, TensorProto};
+use tract_onnx::pb::{AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto};
 
 /// Decodes a model that was decoded before.
 pub(super) fn decode(bytes: &[u8]) -> Result<ModelProto, String> {
     let mut model = ModelProto::decode(bytes).map_err(|error| error.to_string())?;
     if let Some(graph) = &mut model.graph {
         graph.initializer.iter_mut().for_each(repair_unsigned);
+        keep_apart(graph);
     }
     Ok(model)
 }
@@ -32,5 +36,50 @@ fn repair_unsigned(tensor: &mut TensorProto) {
             tensor.raw_data = bytes.collect();
         }
         _ => {}
+    }
+}
+
+/// Makes operators of float constants, those of bodies too.
+///
+/// The engine's loader merges constants that compare as equal, and zeros of either sign do. What a `Constant` gives it leaves
+/// as it is.
+fn keep_apart(graph: &mut GraphProto) {
+    let initializers = std::mem::take(&mut graph.initializer);
+    let (floats, others) = initializers.into_iter().partition(is_float);
+    graph.initializer = others;
+    let floats: Vec<TensorProto> = floats;
+    let names: HashSet<&str> = floats.iter().map(|tensor| tensor.name.as_str()).collect();
+    graph
+        .input
+        .retain(|input| !names.contains(input.name.as_str()));
+    for node in &mut graph.node {
+        for attribute in &mut node.attribute {
+            attribute.g.iter_mut().for_each(keep_apart);
+            attribute.graphs.iter_mut().for_each(keep_apart);
+        }
+    }
+    let constants = floats.into_iter().map(constant);
+    graph.node.splice(..0, constants);
+}
+
+fn is_float(tensor: &TensorProto) -> bool {
+    let data_type = DataType::try_from(tensor.data_type);
+    matches!(
+        data_type,
+        Ok(DataType::Float16 | DataType::Float | DataType::Double)
+    )
+}
+
+fn constant(tensor: TensorProto) -> NodeProto {
+    NodeProto {
+        op_type: "Constant".into(),
+        output: vec![tensor.name.clone()],
+        attribute: vec![AttributeProto {
+            name: "value".into(),
+            r#type: AttributeType::Tensor as i32,
+            t: Some(tensor),
+            ..AttributeProto::default()
+        }],
+        ..NodeProto::default()
     }
 }

@@ -18,6 +18,7 @@ use tract_onnx::tract_hir::internal::*;
 use super::chain;
 use super::non_finite::Correction;
 use super::repeatable::RepeatablePlan;
+use super::wiring::add_constant;
 
 /// Different plans that are kept for one node. A node that meets more dtypes, shapes or pinned values than that (as in
 /// generating text, token by token) builds a plan again; without plans it would give other last digits.
@@ -48,6 +49,8 @@ const WEIGHTED: &[&str] = &[
 /// Operators whose plans are executed as they are wired. tract's optimiser divides by multiplying with the
 /// reciprocal, which is off in the last digit, and infinite or zero where the quotient is neither.
 const AS_WIRED: &[&str] = &["Div"];
+/// Likewise for float64: the optimiser puts one operator that works in float32 in the place of several.
+const AS_WIRED_IN_DOUBLE: &[&str] = &["InstanceNormalization"];
 
 /// Operators whose result is rounded more than once if they work in float16. (One addition,
 /// multiplication or division is exact before its only rounding either way.)
@@ -66,6 +69,7 @@ const WIDENED: &[&str] = &[
     "Gelu",
     "Gemm",
     "GlobalAveragePool",
+    "GlobalLpPool",
     "GroupNormalization",
     "HardSigmoid",
     "HardSwish",
@@ -101,6 +105,9 @@ const WIDENED: &[&str] = &[
     "Tanh",
 ];
 
+/// Operators that tract computes in float32, whatever the type of their inputs is.
+const SINGLE: &[&str] = &["GridSample", "Resize"];
+
 /// The plans of one node, the one that was used last at the end.
 #[derive(Default)]
 pub(super) struct NodeCache {
@@ -119,7 +126,7 @@ struct CompiledNode {
 /// What a plan was built for, one for each input.
 #[derive(Clone)]
 enum InputKey {
-    /// A constant of the model: always the same.
+    /// This constant of the model.
     Constant(Arc<Tensor>),
     /// A value that was built in.
     Pinned(Arc<Tensor>),
@@ -130,7 +137,8 @@ enum InputKey {
 impl InputKey {
     fn admits(&self, value: &TValue) -> bool {
         match self {
-            InputKey::Constant(_) => true,
+            // Nodes that share plans may have others.
+            InputKey::Constant(tensor) => Arc::ptr_eq(tensor, &value.clone().into_arc_tensor()),
             InputKey::Pinned(tensor) => **tensor == **value,
             InputKey::Variable(datum_type, shape) => {
                 *datum_type == value.datum_type() && shape[..] == *value.shape()
@@ -156,6 +164,9 @@ impl NodeCache {
         is_constant: &[bool],
         inputs: &TVec<TValue>,
     ) -> TractResult<Option<TVec<TValue>>> {
+        if SINGLE.contains(&op_type) && inputs[0].datum_type() == DatumType::F64 {
+            bail!("the engine computes it in float32, and the values are float64");
+        }
         let target = Target {
             op_type,
             expansion: node.op_as::<Box<dyn Expansion>>().map(AsRef::as_ref),
@@ -232,8 +243,10 @@ impl Target<'_> {
 
 /// Wires and optimises one node, with as few inputs built in as it can do with.
 fn compile(target: &Target<'_>, is_constant: &[bool], inputs: &TVec<TValue>) -> CompiledNode {
-    let is_all_constant = is_constant.iter().all(|&is_constant| is_constant);
-    let is_weighted = is_all_constant || WEIGHTED.contains(&target.op_type);
+    // Folding would take an input for a result that differs from it in the sign of a zero.
+    let is_all_constant = is_constant.iter().all(|&is_constant| is_constant)
+        && !inputs.iter().any(|value| has_float_zero(value));
+    let is_weighted = is_all_constant || is_weighted(target.op_type);
     let build = |building_in: BuildingIn| {
         let values = inputs.iter().map(|value| value.clone().into_arc_tensor());
         let pairs = values.zip(is_constant);
@@ -278,7 +291,7 @@ fn build(target: &Target<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
     for (i, input) in key.iter().enumerate() {
         wires.push(match input {
             InputKey::Constant(tensor) | InputKey::Pinned(tensor) => {
-                model.add_const(format!("const-{i}"), tensor.clone())?
+                add_constant(&mut model, format!("const-{i}"), tensor.clone())?
             }
             InputKey::Variable(datum_type, shape) => {
                 let fact = TypedFact::dt_shape(*datum_type, shape.as_slice());
@@ -286,7 +299,7 @@ fn build(target: &Target<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
             }
         });
     }
-    let is_widened = WIDENED.contains(&target.op_type) && has_float16(&model, &wires)?;
+    let is_widened = WIDENED.contains(&target.op_type) && has_only_float16(&model, &wires)?;
     let (narrow, wide) = (DatumType::F16, DatumType::F32);
     if is_widened {
         recast(&mut model, "widen", &mut wires, narrow, wide)?;
@@ -302,20 +315,30 @@ fn build(target: &Target<'_>, key: &[InputKey]) -> TractResult<RepeatablePlan> {
         }
     }
     model.select_output_outlets(&outputs)?;
-    if !AS_WIRED.contains(&target.op_type) {
+    let first = wires.first().map(|&wire| model.outlet_fact(wire));
+    let is_double = first
+        .transpose()?
+        .is_some_and(|fact| fact.datum_type == DatumType::F64);
+    let is_as_wired = AS_WIRED.contains(&target.op_type)
+        || (is_double && AS_WIRED_IN_DOUBLE.contains(&target.op_type));
+    if !is_as_wired {
         model = model.into_optimized()?;
     }
     model.nodes.shrink_to_fit();
     RepeatablePlan::new(model)
 }
 
-fn has_float16(model: &TypedModel, wires: &[OutletId]) -> TractResult<bool> {
+/// Whether all floats are of this type, so that those of the outputs are, too.
+fn has_only_float16(model: &TypedModel, wires: &[OutletId]) -> TractResult<bool> {
+    let mut has_any = false;
     for &wire in wires {
-        if model.outlet_fact(wire)?.datum_type == DatumType::F16 {
-            return Ok(true);
+        let datum_type = model.outlet_fact(wire)?.datum_type;
+        if datum_type.is_float() && datum_type != DatumType::F16 {
+            return Ok(false);
         }
+        has_any |= datum_type == DatumType::F16;
     }
-    Ok(false)
+    Ok(has_any)
 }
 
 /// Casts those of `wires` that are of one type to another.
@@ -332,6 +355,21 @@ fn recast(
         }
     }
     Ok(())
+}
+
+/// Whether the constants that an operator of this type reads are built into its plans.
+pub(super) fn is_weighted(op_type: &str) -> bool {
+    WEIGHTED.contains(&op_type)
+}
+
+fn has_float_zero(tensor: &Tensor) -> bool {
+    fn has_zero<T: Datum + PartialEq + Default>(tensor: &Tensor) -> bool {
+        let elements = tensor
+            .try_as_plain_ram()
+            .and_then(|plain| plain.as_slice::<T>());
+        elements.is_ok_and(|elements| elements.contains(&T::default()))
+    }
+    has_zero::<f16>(tensor) || has_zero::<f32>(tensor) || has_zero::<f64>(tensor)
 }
 
 fn is_pinnable(tensor: &Tensor) -> bool {

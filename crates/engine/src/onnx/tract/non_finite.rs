@@ -41,11 +41,10 @@ impl Correction {
     /// The correction that a node needs for these inputs; usually none.
     pub(super) fn needed(op_type: &str, inputs: &[TValue]) -> Option<Correction> {
         let correction = match op_type {
-            "Clip" | "HardSigmoid" | "Relu" | "ScaledTanh" | "Sigmoid" | "Tanh"
-            | "ThresholdedRelu" => Correction::KeepNan,
+            "Clip" | "HardSigmoid" | "Relu" | "ScaledTanh" | "Tanh" => Correction::KeepNan,
             "Max" => Correction::Max,
             "Min" => Correction::Min,
-            "ReduceMax" => Correction::Largest,
+            "GlobalMaxPool" | "ReduceMax" => Correction::Largest,
             "ReduceMin" => Correction::Smallest,
             "MaxPool" => Correction::LargestInWindow,
             _ => return None,

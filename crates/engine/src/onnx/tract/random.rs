@@ -4,14 +4,14 @@
 //! from an even distribution where a normal one is asked for. These are drawn in float32 and rounded.
 
 use tract_onnx::model::ParsingContext;
-use tract_onnx::pb::attribute_proto::AttributeType;
+use tract_onnx::pb::NodeProto;
 use tract_onnx::pb::tensor_proto::DataType;
-use tract_onnx::pb::{AttributeProto, NodeProto};
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
 use super::super::random::seed;
+use super::composition::{Built, float};
 
 /// The operators that are built here.
 pub(super) const OP_TYPES: &[&str] = &[
@@ -30,19 +30,11 @@ struct Rounded {
     is_like_input: bool,
 }
 
-pub(super) fn build(
-    context: &ParsingContext<'_>,
-    node: &NodeProto,
-) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)> {
+pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let mut node = node.clone();
     if !node.attribute.iter().any(|attr| attr.name == "seed") {
         let value = seed(node.output.first().map_or("", String::as_str));
-        node.attribute.push(AttributeProto {
-            name: "seed".into(),
-            r#type: AttributeType::Float as i32,
-            f: value.into(),
-            ..AttributeProto::default()
-        });
+        node.attribute.push(float("seed", value.into()));
     }
     let builder = super::builder_of_engine(&node.op_type)?;
     if node.op_type == "Multinomial" {

@@ -13,7 +13,7 @@ use tract_onnx::tract_hir::internal::*;
 
 use super::super::proto;
 use super::super::schema::NodeProto;
-use super::nodewise::NodeCache;
+use super::nodewise::{self, NodeCache};
 
 /// Nodes with longer attributes, in bytes, share nothing.
 const N_ATTRIBUTE_BYTES_MAX: usize = 4 << 10;
@@ -53,8 +53,19 @@ struct Likeness {
     /// Whether each input of the file's node is there, and likewise for outputs.
     inputs: Vec<bool>,
     outputs: Vec<bool>,
-    /// For each input that is there, the constant that it is. Plans hold constants.
-    constants: Vec<Option<usize>>,
+    /// For each input that is there, where its value is from.
+    sources: Vec<Source>,
+}
+
+/// Where a value is from, as far as plans depend on it.
+#[derive(PartialEq, Eq, Hash)]
+enum Source {
+    /// From an operator or an input of the model.
+    Computed,
+    /// From a constant that plans are not built for.
+    AnyConstant,
+    /// From the constant of this node. Plans hold it.
+    Constant(usize),
 }
 
 /// The plans of a graph's nodes.
@@ -87,10 +98,19 @@ impl SharedCaches {
             return SharedCache::default();
         }
         let attributes = node_proto.attribute.iter();
-        let inlets = node.inputs.iter();
-        let constant = |inlet: &OutletId| {
-            let is_constant = model.node(inlet.node).op_is::<Const>();
-            is_constant.then_some(inlet.node)
+        let constants: Vec<_> = node
+            .inputs
+            .iter()
+            .map(|inlet| constant(model, inlet))
+            .collect();
+        let is_all_constant = constants.iter().all(Option::is_some);
+        let is_built_in = is_all_constant || nodewise::is_weighted(&node_proto.op_type);
+        let source = |(inlet, constant): (&OutletId, &Option<&Const>)| match constant {
+            None => Source::Computed,
+            Some(constant) if !is_built_in && constant.val().datum_type().is_float() => {
+                Source::AnyConstant
+            }
+            Some(_) => Source::Constant(inlet.node),
         };
         let are_there = |names: &[String]| names.iter().map(|name| !name.is_empty()).collect();
         let likeness = Likeness {
@@ -101,7 +121,7 @@ impl SharedCaches {
                 .collect(),
             inputs: are_there(&node_proto.input),
             outputs: are_there(&node_proto.output),
-            constants: inlets.map(constant).collect(),
+            sources: node.inputs.iter().zip(&constants).map(source).collect(),
         };
         match self.known.get(&likeness) {
             Some(cache) => {
@@ -109,6 +129,55 @@ impl SharedCaches {
                 cache.clone()
             }
             None => (self.known.entry(likeness)).or_default().clone(),
+        }
+    }
+}
+
+/// The constant that a value is.
+fn constant<'a>(model: &'a InferenceModel, inlet: &OutletId) -> Option<&'a Const> {
+    model.node(inlet.node).op_as::<Const>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tract_onnx::tract_hir::ops::binary::BinIntoHir;
+    use tract_onnx::tract_hir::ops::math::Add;
+
+    /// Nodes that differ in a constant share their plans if these are not built for it.
+    #[test]
+    fn constants_that_plans_do_not_hold_do_not_matter() {
+        for (op_type, constants, is_shared) in [
+            ("Add", [tensor0(1.0_f32), tensor0(2.0_f32)], true),
+            ("MatMul", [tensor0(1.0_f32), tensor0(2.0_f32)], false),
+            ("Add", [tensor0(1_i64), tensor0(2_i64)], false),
+        ] {
+            let mut model = InferenceModel::default();
+            let x = model.add_source("x", InferenceFact::default()).unwrap();
+            let proto = NodeProto {
+                op_type: op_type.to_owned(),
+                input: vec!["x".into(), "c".into()],
+                output: vec!["y".into()],
+                ..NodeProto::default()
+            };
+            let mut caches = SharedCaches::new(true);
+            let found = constants.map(|constant| {
+                let name = format!("c{constant:?}");
+                let constant = model.add_const(name.clone(), constant).unwrap();
+                let id = model
+                    .add_node(
+                        format!("n{name}"),
+                        Add.into_hir(),
+                        tvec!(InferenceFact::default()),
+                    )
+                    .unwrap();
+                for (slot, outlet) in [x, constant].into_iter().enumerate() {
+                    model.add_edge(outlet, InletId::new(id, slot)).unwrap();
+                }
+                caches.of_node(&model, model.node(id), &proto)
+            });
+            let [first, second] = found;
+            assert_eq!(Arc::ptr_eq(&first.0, &second.0), is_shared, "{op_type}");
         }
     }
 }

@@ -1,3 +1,4 @@
+mod edges;
 mod executions;
 
 use opscope_tensor::{DType, Shape, Tensor};

@@ -3,7 +3,10 @@
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::broadcast::multi_broadcast;
 use tract_onnx::tract_core::ops::binary::{BinMiniOp, TypedBinOp};
+use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_core::ops::change_axes::wire_with_rank_broadcast;
+use tract_onnx::tract_core::ops::konst::Const;
+use tract_onnx::tract_core::ops::logic::Iff;
 use tract_onnx::tract_hir::internal::*;
 
 /// A graph under construction for one node; names of its parts begin with the node's.
@@ -29,7 +32,7 @@ impl Wiring<'_> {
         op: impl Into<Box<dyn TypedOp>>,
         inputs: &[OutletId],
     ) -> TractResult<OutletId> {
-        let name = self.name();
+        let name = self.next_name();
         Ok(wire_with_rank_broadcast(name, self.model, op, inputs)?[0])
     }
 
@@ -39,7 +42,7 @@ impl Wiring<'_> {
         op: impl Into<Box<dyn TypedOp>>,
         inputs: &[OutletId],
     ) -> TractResult<OutletId> {
-        let name = self.name();
+        let name = self.next_name();
         Ok(self.model.wire_node(name, op, inputs)?[0])
     }
 
@@ -53,6 +56,24 @@ impl Wiring<'_> {
         self.wire(TypedBinOp(op, None), &[a, b])
     }
 
+    /// `a` where a condition holds, and `b` elsewhere.
+    pub(super) fn select(
+        &mut self,
+        condition: OutletId,
+        a: OutletId,
+        b: OutletId,
+    ) -> TractResult<OutletId> {
+        self.wire(Iff, &[condition, a, b])
+    }
+
+    /// The value in another type.
+    pub(super) fn cast(&mut self, wire: OutletId, to: DatumType) -> TractResult<OutletId> {
+        if self.datum_type(wire)? == to {
+            return Ok(wire);
+        }
+        self.wire_as_is(cast(to), &[wire])
+    }
+
     /// The extents of a value.
     pub(super) fn dims(&self, wire: OutletId) -> TractResult<TVec<usize>> {
         let shape = &self.model.outlet_fact(wire)?.shape;
@@ -62,23 +83,45 @@ impl Wiring<'_> {
         Ok(dims.into())
     }
 
+    /// The type of a value's elements.
+    pub(super) fn datum_type(&self, wire: OutletId) -> TractResult<DatumType> {
+        Ok(self.model.outlet_fact(wire)?.datum_type)
+    }
+
     /// A number of the type of `like`.
-    pub(super) fn number(&mut self, value: f32, like: OutletId) -> TractResult<OutletId> {
-        let datum_type = self.model.outlet_fact(like)?.datum_type;
-        let tensor = tensor0(value).cast_to_dt(datum_type)?.into_owned();
+    pub(super) fn number(
+        &mut self,
+        value: impl Into<f64>,
+        like: OutletId,
+    ) -> TractResult<OutletId> {
+        let datum_type = self.datum_type(like)?;
+        let tensor = tensor0(value.into()).cast_to_dt(datum_type)?.into_owned();
         self.constant(tensor)
     }
 
     /// A constant.
     pub(super) fn constant(&mut self, tensor: Tensor) -> TractResult<OutletId> {
-        let name = self.name();
-        self.model.add_const(name, tensor)
+        let name = self.next_name();
+        add_constant(self.model, name, tensor.into_arc_tensor())
     }
 
-    fn name(&mut self) -> String {
+    /// A name that no other part has.
+    pub(super) fn next_name(&mut self) -> String {
         self.n_wires += 1;
         format!("{}.{}", self.prefix, self.n_wires)
     }
+}
+
+/// Adds a constant with a node of its own. The engine's way to add one takes another constant for it that compares as
+/// equal, and so a zero for a negative zero.
+pub(super) fn add_constant(
+    model: &mut TypedModel,
+    name: impl Into<String>,
+    tensor: Arc<Tensor>,
+) -> TractResult<OutletId> {
+    let fact = TypedFact::try_from(tensor.clone())?;
+    let id = model.add_node(name, Const::new(tensor)?, tvec!(fact))?;
+    Ok(id.into())
 }
 
 /// Says that an output has the type of the first input, and the shape that all inputs broadcast to.

@@ -1,0 +1,119 @@
+//! Operators that are made of the engine's own, where its form of them is not right.
+
+use std::fmt::Debug;
+
+use tract_onnx::pb::AttributeProto;
+use tract_onnx::pb::attribute_proto::AttributeType;
+use tract_onnx::prelude::*;
+use tract_onnx::tract_hir::internal::*;
+
+use super::wiring::Wiring;
+
+/// How an operator is made of others.
+pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
+    /// The operator's type.
+    fn op_type(&self) -> StaticName;
+
+    /// Outputs that the operator has.
+    fn n_outputs(&self) -> usize {
+        1
+    }
+
+    /// Relates types and shapes of inputs and outputs; by default, the output is like the first input.
+    fn rules<'r, 'p: 'r, 's: 'r>(
+        &'s self,
+        solver: &mut Solver<'r>,
+        inputs: &'p [TensorProxy],
+        outputs: &'p [TensorProxy],
+    ) -> InferenceResult {
+        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
+        solver.equals(&inputs[0].shape, &outputs[0].shape)
+    }
+
+    /// Wires the parts, and returns the operator's outputs.
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>>;
+}
+
+/// What the engine's loader asks for.
+pub(super) type Built = TractResult<(Box<dyn InferenceOp>, Vec<String>)>;
+
+/// The operator that `composition` describes.
+pub(super) fn compose(composition: impl Composition) -> Built {
+    Ok((expand(Composed(composition)), vec![]))
+}
+
+/// An attribute that is a float.
+pub(super) fn float(name: &str, value: f32) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        r#type: AttributeType::Float as i32,
+        f: value,
+        ..AttributeProto::default()
+    }
+}
+
+/// An attribute that is an integer.
+pub(super) fn integer(name: &str, value: i64) -> AttributeProto {
+    AttributeProto {
+        name: name.into(),
+        r#type: AttributeType::Int as i32,
+        i: value,
+        ..AttributeProto::default()
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Composed<C>(C);
+
+impl<C: Composition> Expansion for Composed<C> {
+    fn name(&self) -> StaticName {
+        self.0.op_type()
+    }
+
+    fn nboutputs(&self) -> TractResult<usize> {
+        Ok(self.0.n_outputs())
+    }
+
+    fn rules<'r, 'p: 'r, 's: 'r>(
+        &'s self,
+        solver: &mut Solver<'r>,
+        inputs: &'p [TensorProxy],
+        outputs: &'p [TensorProxy],
+    ) -> InferenceResult {
+        self.0.rules(solver, inputs, outputs)
+    }
+
+    fn wire(
+        &self,
+        prefix: &str,
+        model: &mut TypedModel,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
+        self.0.wire(&mut Wiring::new(model, prefix), inputs)
+    }
+}
+
+/// An operator of the engine, as a part of another one.
+#[derive(Clone, Debug)]
+pub(super) struct Part(Box<dyn InferenceOp>);
+
+impl Part {
+    /// Takes what a builder of the engine gives.
+    pub(super) fn new(built: Built) -> TractResult<Part> {
+        let (op, outer_values) = built?;
+        ensure!(outer_values.is_empty(), "the operator reads outer values");
+        Ok(Part(op))
+    }
+
+    /// Wires the part under a name of its own.
+    pub(super) fn wire(
+        &self,
+        wiring: &mut Wiring<'_>,
+        inputs: &[OutletId],
+    ) -> TractResult<TVec<OutletId>> {
+        let expansion = self.0.as_op().downcast_ref::<Box<dyn Expansion>>();
+        let expansion = expansion.context("the engine builds this operator in another way")?;
+        let name = wiring.next_name();
+        expansion.wire(&name, wiring.model, inputs)
+    }
+}

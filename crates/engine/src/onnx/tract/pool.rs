@@ -1,0 +1,114 @@
+//! `GlobalLpPool`, of which tract has an average, and the positions of a `MaxPool` of integers.
+//!
+//! tract looks for something above the lowest number of the type. Where all elements of a window are that number, which is
+//! zero for `uint8`, it tells the position of another element.
+
+use tract_onnx::model::ParsingContext;
+use tract_onnx::pb::NodeProto;
+use tract_onnx::prelude::*;
+use tract_onnx::tract_core::ops::math::{abs, mul, pow, sqrt};
+use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
+use tract_onnx::tract_hir::internal::*;
+
+use super::composition::{Built, Composition, Part, compose};
+use super::wiring::Wiring;
+
+/// The first axis of an image.
+const FIRST_SPATIAL_AXIS: usize = 2;
+
+/// `sum(|x|^p)^(1/p)` of each channel.
+#[derive(Debug, Clone)]
+struct GlobalLpPool {
+    p: i64,
+}
+
+/// `MaxPool` with positions.
+#[derive(Debug, Clone)]
+struct MaxPool(Part);
+
+pub(super) fn global_lp_pool(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    let p = node.get_attr_opt("p")?.unwrap_or(2);
+    ensure!(p > 0, "the exponent `p` is {p}, expected a positive number");
+    compose(GlobalLpPool { p })
+}
+
+pub(super) fn max_pool(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    let pool = super::builder_of_engine("MaxPool")?(context, node);
+    match node.output.get(1) {
+        Some(positions) if !positions.is_empty() => compose(MaxPool(Part::new(pool)?)),
+        _ => pool,
+    }
+}
+
+impl Composition for GlobalLpPool {
+    fn op_type(&self) -> StaticName {
+        "GlobalLpPool".into()
+    }
+
+    fn rules<'r, 'p: 'r, 's: 'r>(
+        &'s self,
+        solver: &mut Solver<'r>,
+        inputs: &'p [TensorProxy],
+        outputs: &'p [TensorProxy],
+    ) -> InferenceResult {
+        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
+        solver.equals(&inputs[0].rank, &outputs[0].rank)
+    }
+
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let x = inputs[0];
+        let axes = (FIRST_SPATIAL_AXIS..wiring.dims(x)?.len()).collect();
+        let reducer = Reducer::Sum;
+        let size = wiring.wire(abs(), &[x])?;
+        let powered = match self.p {
+            1 => size,
+            2 => wiring.wire(mul(), &[size, size])?,
+            p => {
+                let p = wiring.number(p as f64, x)?;
+                wiring.wire(pow(), &[size, p])?
+            }
+        };
+        let sum = wiring.wire_as_is(Reduce { axes, reducer }, &[powered])?;
+        let result = match self.p {
+            1 => sum,
+            2 => wiring.wire(sqrt(), &[sum])?,
+            p => {
+                let root = wiring.number(1.0 / p as f64, x)?;
+                wiring.wire(pow(), &[sum, root])?
+            }
+        };
+        Ok(tvec!(result))
+    }
+}
+
+impl Composition for MaxPool {
+    fn op_type(&self) -> StaticName {
+        "MaxPool".into()
+    }
+
+    fn n_outputs(&self) -> usize {
+        2
+    }
+
+    fn rules<'r, 'p: 'r, 's: 'r>(
+        &'s self,
+        solver: &mut Solver<'r>,
+        inputs: &'p [TensorProxy],
+        outputs: &'p [TensorProxy],
+    ) -> InferenceResult {
+        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
+        solver.equals(&outputs[1].datum_type, DatumType::I64)
+    }
+
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let datum_type = wiring.datum_type(inputs[0])?;
+        if datum_type.is_float() {
+            return self.0.wire(wiring, inputs);
+        }
+        // All integers that ONNX pools have eight bits, and float32 has numbers below them.
+        let x = wiring.cast(inputs[0], DatumType::F32)?;
+        let mut outputs = self.0.wire(wiring, &[x])?;
+        outputs[0] = wiring.cast(outputs[0], datum_type)?;
+        Ok(outputs)
+    }
+}

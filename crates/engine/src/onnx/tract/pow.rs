@@ -1,0 +1,84 @@
+//! `Pow` of two types, and of integers.
+//!
+//! tract gives the wider of two types where ONNX gives that of the base, and takes a negative exponent of an integer for
+//! a very large one.
+
+use tract_onnx::model::ParsingContext;
+use tract_onnx::pb::NodeProto;
+use tract_onnx::prelude::*;
+use tract_onnx::tract_core::ops::logic::comp_lt;
+use tract_onnx::tract_core::ops::math::{max, pow};
+use tract_onnx::tract_hir::internal::*;
+
+use super::composition::{Built, Composition, compose};
+use super::wiring::{Wiring, rules_of_broadcast};
+
+#[derive(Debug, Clone)]
+struct Pow;
+
+pub(super) fn build(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
+    compose(Pow)
+}
+
+impl Composition for Pow {
+    fn op_type(&self) -> StaticName {
+        "Pow".into()
+    }
+
+    fn rules<'r, 'p: 'r, 's: 'r>(
+        &'s self,
+        solver: &mut Solver<'r>,
+        inputs: &'p [TensorProxy],
+        outputs: &'p [TensorProxy],
+    ) -> InferenceResult {
+        rules_of_broadcast(solver, inputs, outputs)
+    }
+
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let (base, exponent) = (inputs[0], inputs[1]);
+        let datum_type = wiring.datum_type(base)?;
+        let exponent_type = wiring.datum_type(exponent)?;
+        let result = if datum_type.is_integer() && exponent_type.is_integer() {
+            of_integers(wiring, base, exponent)?
+        } else if datum_type == exponent_type {
+            wiring.wire(pow(), inputs)?
+        } else {
+            of_floats(wiring, base, exponent, DatumType::F64)?
+        };
+        Ok(tvec!(result))
+    }
+}
+
+/// Computes in another type, and gives the type of the base.
+fn of_floats(
+    wiring: &mut Wiring<'_>,
+    base: OutletId,
+    exponent: OutletId,
+    datum_type: DatumType,
+) -> TractResult<OutletId> {
+    let own = wiring.datum_type(base)?;
+    let base = wiring.cast(base, datum_type)?;
+    let exponent = wiring.cast(exponent, datum_type)?;
+    let result = wiring.wire(pow(), &[base, exponent])?;
+    wiring.cast(result, own)
+}
+
+/// Where the exponent is negative, what is left of a fraction: 1, -1 or 0.
+fn of_integers(
+    wiring: &mut Wiring<'_>,
+    base: OutletId,
+    exponent: OutletId,
+) -> TractResult<OutletId> {
+    let datum_type = wiring.datum_type(base)?;
+    let fraction = of_floats(wiring, base, exponent, DatumType::F64)?;
+    let (wide_base, wide) = (
+        wiring.cast(base, DatumType::I64)?,
+        wiring.cast(exponent, DatumType::I64)?,
+    );
+    let zero = wiring.number(0.0, wide)?;
+    let is_negative = wiring.compare(comp_lt(), wide, zero)?;
+    let positive = wiring.wire(max(), &[wide, zero])?;
+    let whole = wiring.wire(pow(), &[wide_base, positive])?;
+    let whole = wiring.cast(whole, datum_type)?;
+    wiring.select(is_negative, fraction, whole)
+}

@@ -1,0 +1,49 @@
+//! `DynamicQuantizeLinear` of zeros.
+//!
+//! tract divides by a scale of zero; the scale of nothing is one.
+
+use tract_onnx::model::ParsingContext;
+use tract_onnx::pb::NodeProto;
+use tract_onnx::prelude::*;
+use tract_onnx::tract_core::ops::logic::comp_eq;
+use tract_onnx::tract_hir::internal::*;
+
+use super::composition::{Built, Composition, Part, compose};
+use super::wiring::Wiring;
+
+#[derive(Clone, Debug)]
+struct DynamicQuantizeLinear(Part);
+
+pub(super) fn dynamic(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    let part = super::builder_of_engine("DynamicQuantizeLinear")?(context, node);
+    compose(DynamicQuantizeLinear(Part::new(part)?))
+}
+
+impl Composition for DynamicQuantizeLinear {
+    fn op_type(&self) -> StaticName {
+        "DynamicQuantizeLinear".into()
+    }
+
+    fn n_outputs(&self) -> usize {
+        3
+    }
+
+    fn rules<'r, 'p: 'r, 's: 'r>(
+        &'s self,
+        solver: &mut Solver<'r>,
+        inputs: &'p [TensorProxy],
+        outputs: &'p [TensorProxy],
+    ) -> InferenceResult {
+        solver.equals(&inputs[0].shape, &outputs[0].shape)?;
+        solver.equals(&outputs[1].datum_type, DatumType::F32)
+    }
+
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let mut outputs = self.0.wire(wiring, inputs)?;
+        let scale = outputs[1];
+        let (zero, one) = (wiring.number(0.0, scale)?, wiring.number(1.0, scale)?);
+        let is_zero = wiring.compare(comp_eq(), scale, zero)?;
+        outputs[1] = wiring.select(is_zero, one, scale)?;
+        Ok(outputs)
+    }
+}

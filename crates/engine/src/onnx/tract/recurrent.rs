@@ -1,0 +1,178 @@
+//! `GRU`, `LSTM` and `RNN` with checked shapes, initial states of any type, and either layout.
+//!
+//! tract multiplies as many columns as both factors have where the input is wider than its weights. States that are not
+//! given are float32 to it, and those of an `LSTM` one and the same constant. With the batch in front it joins two
+//! directions along the wrong axis.
+
+use tract_onnx::model::ParsingContext;
+use tract_onnx::pb::NodeProto;
+use tract_onnx::prelude::*;
+use tract_onnx::tract_core::ops::change_axes::AxisOp;
+use tract_onnx::tract_hir::internal::*;
+
+use super::composition::{Built, Composition, Part, compose};
+use super::wiring::Wiring;
+
+/// Positions among the inputs of the ONNX operator.
+const X: usize = 0;
+const W: usize = 1;
+const R: usize = 2;
+const B: usize = 3;
+const INITIAL_H: usize = 5;
+const INITIAL_C: usize = 6;
+const P: usize = 7;
+
+#[derive(Clone, Debug)]
+struct Recurrent {
+    op_type: &'static str,
+    /// Rows of weights for each hidden value.
+    n_gates: usize,
+    /// For each input of the ONNX operator, whether it is there.
+    has_input: Vec<bool>,
+    /// For each output, likewise.
+    has_output: Vec<bool>,
+    /// Whether the batch is the first axis, and not the sequence or the direction.
+    is_batch_first: bool,
+    /// The engine's operator, sequence first, with all states given.
+    part: Part,
+}
+
+pub(super) fn gru(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    build("GRU", 3, context, node)
+}
+
+pub(super) fn lstm(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    build("LSTM", 4, context, node)
+}
+
+pub(super) fn rnn(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    build("RNN", 1, context, node)
+}
+
+fn build(
+    op_type: &'static str,
+    n_gates: usize,
+    context: &ParsingContext<'_>,
+    node: &NodeProto,
+) -> Built {
+    let is_there = |names: &[String]| names.iter().map(|name| !name.is_empty()).collect();
+    let mut given = node.clone();
+    given.attribute.retain(|attr| attr.name != "layout");
+    for &state in states(op_type) {
+        if given.input.len() <= state {
+            given.input.resize(state + 1, String::new());
+        }
+        if given.input[state].is_empty() {
+            given.input[state] = format!("initial-{state}");
+        }
+    }
+    compose(Recurrent {
+        op_type,
+        n_gates,
+        has_input: is_there(&node.input),
+        has_output: is_there(&node.output),
+        is_batch_first: node.get_attr_opt::<i64>("layout")?.unwrap_or(0) == 1,
+        part: Part::new(super::builder_of_engine(op_type)?(context, &given))?,
+    })
+}
+
+/// The inputs that have an initial state.
+fn states(op_type: &str) -> &'static [usize] {
+    if op_type == "LSTM" {
+        &[INITIAL_H, INITIAL_C]
+    } else {
+        &[INITIAL_H]
+    }
+}
+
+impl Composition for Recurrent {
+    fn op_type(&self) -> StaticName {
+        self.op_type.into()
+    }
+
+    fn n_outputs(&self) -> usize {
+        self.has_output.iter().filter(|&&is_there| is_there).count()
+    }
+
+    fn rules<'r, 'p: 'r, 's: 'r>(
+        &'s self,
+        solver: &mut Solver<'r>,
+        inputs: &'p [TensorProxy],
+        outputs: &'p [TensorProxy],
+    ) -> InferenceResult {
+        for output in outputs {
+            solver.equals(&inputs[0].datum_type, &output.datum_type)?;
+        }
+        Ok(())
+    }
+
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let mut present = inputs.iter().copied();
+        let mut wires: Vec<Option<OutletId>> = Vec::new();
+        for &is_there in &self.has_input {
+            wires.push(if is_there { present.next() } else { None });
+        }
+        wires.resize(wires.len().max(P + 1), None);
+        if self.is_batch_first {
+            for at in [X, INITIAL_H, INITIAL_C] {
+                if let Some(wire) = &mut wires[at] {
+                    *wire = wiring.wire_as_is(AxisOp::Move(0, 1), &[*wire])?;
+                }
+            }
+        }
+        let state = self.check(wiring, &wires)?;
+        for &at in states(self.op_type) {
+            if wires[at].is_none() {
+                let x = wires[X].context("`X` is missing")?;
+                let zeros = Tensor::zero_dt(wiring.datum_type(x)?, &state)?;
+                wires[at] = Some(wiring.constant(zeros)?);
+            }
+        }
+        let wires: TVec<OutletId> = wires.into_iter().flatten().collect();
+        let mut outputs = self.part.wire(wiring, &wires)?;
+        if self.is_batch_first {
+            // `Y` has the batch behind sequence and direction, the states behind the direction.
+            let is_y = self.has_output.first().copied().unwrap_or(false);
+            for (i, output) in outputs.iter_mut().enumerate() {
+                let from = if is_y && i == 0 { 2 } else { 1 };
+                *output = wiring.wire_as_is(AxisOp::Move(from, 0), &[*output])?;
+            }
+        }
+        Ok(outputs)
+    }
+}
+
+impl Recurrent {
+    /// Fails unless all shapes fit each other; returns that of an initial state.
+    fn check(&self, wiring: &Wiring<'_>, wires: &[Option<OutletId>]) -> TractResult<[usize; 3]> {
+        let dims = |at: usize| wires[at].map(|wire| wiring.dims(wire)).transpose();
+        let (Some(x), Some(w), Some(r)) = (dims(X)?, dims(W)?, dims(R)?) else {
+            bail!("`X`, `W` or `R` is missing");
+        };
+        ensure!(
+            x.len() == 3 && w.len() == 3 && r.len() == 3,
+            "`X` is {x:?}, `W` {w:?} and `R` {r:?}, expected three axes each"
+        );
+        let (batch, width) = (x[1], x[2]);
+        let (n_directions, hidden) = (r[0], r[2]);
+        let n_rows = self.n_gates * hidden;
+        let state = [n_directions, batch, hidden];
+        let expected: [(&str, usize, &[usize]); 6] = [
+            ("W", W, &[n_directions, n_rows, width]),
+            ("R", R, &[n_directions, n_rows, hidden]),
+            ("B", B, &[n_directions, 2 * n_rows]),
+            ("initial_h", INITIAL_H, &state),
+            ("initial_c", INITIAL_C, &state),
+            ("P", P, &[n_directions, 3 * hidden]),
+        ];
+        for (name, at, wanted) in expected {
+            if let Some(found) = dims(at)? {
+                ensure!(
+                    found[..] == *wanted,
+                    "`{name}` is {found:?}, expected {wanted:?} for `X` of {x:?} and `R` of {r:?}"
+                );
+            }
+        }
+        Ok(state)
+    }
+}

@@ -1,0 +1,154 @@
+//! `Slice` with bounds that do not meet.
+//!
+//! tract takes no bounds that leave nothing, and before opset 10 it adds a length once to a start or an end that is
+//! further in front than that.
+
+use tract_onnx::model::{ParsingContext, optional_inputs};
+use tract_onnx::pb::NodeProto;
+use tract_onnx::prelude::*;
+use tract_onnx::tract_core::ops::array::Slice as SliceOfEngine;
+use tract_onnx::tract_core::ops::downsample::Downsample;
+use tract_onnx::tract_core::ops::identity::Identity;
+use tract_onnx::tract_hir::internal::*;
+
+use super::composition::{Built, Composition, compose};
+use super::wiring::Wiring;
+
+/// The first opset in which starts, ends, axes and steps are inputs.
+const OPSET_WITH_INPUTS: i64 = 10;
+
+#[derive(Clone, Debug)]
+enum Slice {
+    /// The operator's attributes.
+    Attributes(Bounds),
+    /// Where the inputs are: axes and steps are optional.
+    Inputs {
+        axes: Option<usize>,
+        steps: Option<usize>,
+    },
+}
+
+/// Without axes all of them, in order; without steps every element.
+#[derive(Clone, Debug, Default)]
+struct Bounds {
+    starts: Vec<i64>,
+    ends: Vec<i64>,
+    axes: Option<Vec<i64>>,
+    steps: Option<Vec<i64>>,
+}
+
+pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+    if context.onnx_operator_set_version < OPSET_WITH_INPUTS {
+        return compose(Slice::Attributes(Bounds {
+            starts: node.get_attr_vec("starts")?,
+            ends: node.get_attr_vec("ends")?,
+            axes: node.get_attr_opt_vec("axes")?,
+            steps: None,
+        }));
+    }
+    let mut optional = optional_inputs(node).skip(3);
+    compose(Slice::Inputs {
+        axes: optional.next().flatten(),
+        steps: optional.next().flatten(),
+    })
+}
+
+impl Composition for Slice {
+    fn op_type(&self) -> StaticName {
+        "Slice".into()
+    }
+
+    fn rules<'r, 'p: 'r, 's: 'r>(
+        &'s self,
+        solver: &mut Solver<'r>,
+        inputs: &'p [TensorProxy],
+        outputs: &'p [TensorProxy],
+    ) -> InferenceResult {
+        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
+        solver.equals(&inputs[0].rank, &outputs[0].rank)
+    }
+
+    fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
+        let bounds = match self {
+            Slice::Attributes(bounds) => bounds.clone(),
+            Slice::Inputs { axes, steps } => {
+                let numbers = |at: usize| constant(wiring, inputs, at);
+                Bounds {
+                    starts: numbers(1)?,
+                    ends: numbers(2)?,
+                    axes: axes.map(numbers).transpose()?,
+                    steps: steps.map(numbers).transpose()?,
+                }
+            }
+        };
+        let dims = wiring.dims(inputs[0])?;
+        let mut result = wiring.wire_as_is(Identity, &inputs[..1])?;
+        for i in 0..bounds.starts.len() {
+            let (axis, range) = bounds.of(i, &dims)?;
+            if range.first > 0 || range.end < dims[axis] {
+                let cut = SliceOfEngine::new(axis, range.first, range.end);
+                result = wiring.wire_as_is(cut, &[result])?;
+            }
+            if range.step != 1 && range.first < range.end {
+                let thinned = Downsample::new(axis, range.step, 0);
+                result = wiring.wire_as_is(thinned, &[result])?;
+            }
+        }
+        Ok(tvec!(result))
+    }
+}
+
+fn constant(wiring: &Wiring<'_>, inputs: &[OutletId], at: usize) -> TractResult<Vec<i64>> {
+    let fact = wiring.model.outlet_fact(inputs[at])?;
+    let tensor = fact.konst.as_ref().context("a bound is not known")?;
+    let tensor = tensor.cast_to::<i64>()?;
+    Ok(tensor.try_as_plain_ram()?.as_slice::<i64>()?.to_vec())
+}
+
+/// Elements of an axis, from `first` on up to `end`, which is not among them; backward with a negative step.
+struct Range {
+    first: usize,
+    end: usize,
+    step: isize,
+}
+
+impl Bounds {
+    /// The axis that the bounds at `i` are for, and what they leave of it.
+    fn of(&self, i: usize, dims: &[usize]) -> TractResult<(usize, Range)> {
+        let at = |list: &[i64]| {
+            list.get(i)
+                .copied()
+                .context("a list of bounds is too short")
+        };
+        let axis = self.axes.as_deref().map_or(Ok(i as i64), at)?;
+        let wrapped = if axis < 0 {
+            axis + dims.len() as i64
+        } else {
+            axis
+        };
+        let axis = usize::try_from(wrapped)
+            .ok()
+            .filter(|&axis| axis < dims.len());
+        let axis = axis.with_context(|| format!("axis {wrapped} of {} axes", dims.len()))?;
+        let dim = i64::try_from(dims[axis])?;
+        let step = self.steps.as_deref().map_or(Ok(1), at)?;
+        ensure!(step != 0, "a step of zero");
+        let wrap = |bound: i64| {
+            if bound < 0 {
+                bound.saturating_add(dim)
+            } else {
+                bound
+            }
+        };
+        let (start, end) = (wrap(at(&self.starts)?), wrap(at(&self.ends)?));
+        let (first, end) = if step > 0 {
+            (start.clamp(0, dim), end.clamp(0, dim))
+        } else {
+            // From the element after the end up to the start, which is an element in any case.
+            (end.clamp(-1, dim - 1) + 1, start.max(0).min(dim - 1) + 1)
+        };
+        let (first, end) = (usize::try_from(first)?, usize::try_from(end.max(first))?);
+        let step = isize::try_from(step)?;
+        Ok((axis, Range { first, end, step }))
+    }
+}
