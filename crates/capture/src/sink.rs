@@ -61,6 +61,12 @@ pub trait Sink: Send + Sync {
         false
     }
 
+    /// Whether the sink holds on to tensors after [`Sink::write`]. The memory of one that does not may be the
+    /// engine's own, which then waits until it has it back.
+    fn keeps_tensors(&self) -> bool {
+        false
+    }
+
     /// How many records a writer should take from the queue together, if there are so many.
     fn n_at_once(&self) -> usize {
         1

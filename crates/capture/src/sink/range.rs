@@ -111,6 +111,10 @@ impl RangeRow {
 }
 
 impl Sink for RangeSink {
+    fn keeps_tensors(&self) -> bool {
+        self.next.as_ref().is_some_and(|next| next.keeps_tensors())
+    }
+
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         self.hand_on(record, |next| next.write(record))
     }
