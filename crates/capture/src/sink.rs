@@ -8,6 +8,7 @@ mod nothing;
 mod once;
 mod range;
 mod refusals;
+mod spool;
 mod stats;
 mod volume;
 
@@ -28,8 +29,9 @@ pub use memory::MemorySink;
 pub use mindspore::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
 pub use nothing::NoSink;
 pub use once::Dedup;
-pub use range::{RangeRow, RangeSink};
-pub use stats::{StatsRow, StatsRows, StatsSink, StoredRows};
+pub use range::{DistinctRows, RangeRow, RangeRows, RangeSink};
+pub use spool::{SpooledRows, StoredRow, StoredRows};
+pub use stats::{StatsRow, StatsRows, StatsSink};
 pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};
 
 /// Takes records, from several threads at once and in any order.
