@@ -84,7 +84,9 @@ def steps(opscope: Path, out: Path) -> None:
     model, n_files = out / "steps.onnx", 20
     chain(model, n_files)
     dump = [opscope, "dump", model, "--engine", "tract", "--seed", "0", "--no-baseline"]
-    dry = ["--json", "--dry-run", "--queue-mib", "16", "--out", out / "dry"]
+    # Small tensors wait for writers as large ones do, until the queue is full.
+    dump += ["--queue-mib", "16"]
+    dry = ["--json", "--dry-run", "--out", out / "dry"]
     for label, kind in (("--stats", ["--stats"]), ("--as float16", ["--json", "--as", "float16"]), ("dry run", dry)):
         peaks = []
         for n_steps in (2_000, 10_000):
