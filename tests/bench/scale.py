@@ -16,6 +16,16 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 GIB = 1 << 30
+# What may wait for a writer, where nothing else is asked for.
+QUEUE_BYTES = 256 << 20
+# A child's peak begins with the memory of the process that starts it, so that is a small one.
+MEASURE = """
+import os, sys
+child = os.spawnv(os.P_NOWAIT, sys.argv[2], sys.argv[2:])
+_, status, usage = os.wait4(child, 0)
+open(sys.argv[1], "w").write(f"{usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}")
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
 OPERATORS = ("Relu", "Add", "Neg", "Neg")
 
 
@@ -51,14 +61,15 @@ def save(path: Path, nodes: list, shape: list[int], weights: list) -> None:
 def run(label: str, command: list, seconds_max: float | None = None, bytes_max: float | None = None) -> tuple[str, int]:
     """What the command prints, and its peak memory."""
     out = Path(command[-1])
+    measured = out.with_suffix(".measured")
     with open(out.with_suffix(".out"), "w+") as printed:
-        child = subprocess.Popen([str(part) for part in command[:-1]], stdout=printed, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        assert child.returncode == 0, f"{label}: ended with {child.returncode}"
+        child = [sys.executable, "-S", "-c", MEASURE, measured, *command[:-1]]
+        done = subprocess.run([str(part) for part in child], stdout=printed, stderr=subprocess.DEVNULL)
+        assert done.returncode == 0, f"{label}: ended with {done.returncode}"
         printed.seek(0)
         text = printed.read()
-    seconds, n_bytes = usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    seconds, n_kib = (float(number) for number in measured.read_text().split())
+    n_bytes = int(n_kib) * 1024
     line = f"{label:<44}{seconds:8.2f} s of CPU"
     if seconds_max is not None:
         line += f" ({seconds / seconds_max:.2f} of the limit)"
@@ -70,15 +81,22 @@ def run(label: str, command: list, seconds_max: float | None = None, bytes_max: 
 
 
 def steps(opscope: Path, out: Path) -> None:
-    model = out / "steps.onnx"
-    chain(model, 20)
-    peaks = []
-    for n_steps in (2_000, 10_000):
-        command = [opscope, "dump", model, "--engine", "tract", "--seed", "0", "--stats", "--no-baseline", "--steps", n_steps]
-        text, n_bytes = run(f"--stats, {n_steps} steps", [*command, out / "steps"])
-        assert text.count("\n") > n_steps * 45, "rows are missing"
-        peaks.append(n_bytes)
-    print(f"  memory of 10000 steps beside 2000: {peaks[1] / peaks[0]:.2f}")
+    model, n_files = out / "steps.onnx", 20
+    chain(model, n_files)
+    dump = [opscope, "dump", model, "--engine", "tract", "--seed", "0", "--no-baseline"]
+    # Small tensors wait for writers as large ones do, until the queue is full.
+    dump += ["--queue-mib", "16"]
+    dry = ["--json", "--dry-run", "--out", out / "dry"]
+    for label, kind in (("--stats", ["--stats"]), ("--as float16", ["--json", "--as", "float16"]), ("dry run", dry)):
+        peaks = []
+        for n_steps in (2_000, 10_000):
+            text, n_bytes = run(f"{label}, {n_steps} steps", [*dump, *kind, "--steps", n_steps, out / "steps"])
+            if label == "dry run":
+                assert json.loads(text)["files"] == n_steps * n_files
+            else:
+                assert text.count("\n") > n_steps * n_files, "rows are missing"
+            peaks.append(n_bytes)
+        print(f"  memory of 10000 steps beside 2000: {peaks[1] / peaks[0]:.2f}")
 
 
 def operators(opscope: Path, out: Path, engine: str, n: int) -> None:
@@ -96,15 +114,23 @@ def operators(opscope: Path, out: Path, engine: str, n: int) -> None:
     shutil.rmtree(tree)
 
 
-def tensors(opscope: Path, out: Path) -> None:
+def tensors(opscope: Path, out: Path, engine: str) -> None:
     model, n_bytes = out / "large.onnx", 3_200_000_000
     large(model, n_bytes // 4)
-    command = [opscope, "dump", model, "--engine", "tract", "--seed", "0", "--json", "--no-baseline"]
+    command = [opscope, "dump", model, "--engine", engine, "--seed", "0", "--json", "--no-baseline"]
     nothing = out / "nothing.json"
     nothing.write_text(json.dumps({"dump": {"dump_path": str(out), "dump_list": [{"model_name": "other"}]}}))
-    _, plain = run("3.2 GB tensors, without a dump", [*command, "--config", nothing, out / "plain"])
-    _, peak = run("3.2 GB tensors, --stats", [*command, "--stats", out / "stats"], None, plain + 256 * (1 << 20))
-    assert peak <= plain + 320 * (1 << 20), "more than the plain run and the queue"
+    label = f"{engine}, 3.2 GB tensors"
+    _, plain = run(f"{label}, without a dump", [*command, "--config", nothing, out / "plain"])
+    tree = out / "tensors"
+    kinds = {
+        "--stats": ["--stats"],
+        "dry run": ["--out", tree, "--dry-run"],
+        "statistics in files": ["--out", tree, "--content", "statistics"],
+    }
+    for kind, options in kinds.items():
+        _, peak = run(f"{label}, {kind}", [*command, *options, out / "dumped"], None, plain + QUEUE_BYTES)
+        assert peak <= plain + QUEUE_BYTES, "more than the plain run and the queue"
 
 
 def main() -> None:
@@ -117,7 +143,9 @@ def main() -> None:
             os.environ["OPSCOPE_ENGINE_LIB"] = sys.argv[3]
             for n in (10_000, 20_000, 40_000):
                 operators(opscope, out, "onnxruntime", n)
-        tensors(opscope, out)
+        tensors(opscope, out, "tract")
+        if len(sys.argv) > 3:
+            tensors(opscope, out, "onnxruntime")
     finally:
         shutil.rmtree(out)
 

@@ -67,6 +67,7 @@ const UNSAFE_FILES: &[&str] = &[
     "bindings/c/src/pointer.rs",
     "bindings/python/src/capture/memory.rs",
     "crates/acl/src/memory.rs",
+    "crates/engine/src/onnx/ort/loan.rs",
     "crates/engine/src/onnx/ort/memory.rs",
     "crates/engine/src/onnx/ort/native.rs",
     "crates/store/src/file_bytes.rs",

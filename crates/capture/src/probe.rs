@@ -412,6 +412,9 @@ pub(crate) fn push(
         // Parameters come this way only.
         *tensor = reduced(shared, tensor.clone());
     }
+    if shared.queue.is_beyond_budget(&record) {
+        reduce_all(shared, &mut record);
+    }
     shared.queue_or_drop(Job {
         order,
         record,
@@ -427,12 +430,21 @@ fn n_bytes(tensor: &Tensor) -> u64 {
 }
 
 /// Lets the sink look at a tensor while it is in a cache, and lets go of it if the sink has seen enough,
-/// so that the engine may reuse its memory at once. Large tensors are left to the writers, who work
-/// beside the engine.
+/// so that the engine may reuse its memory at once. Tensors beyond caches are left to the writers, who work
+/// beside the engine, unless they would take up too much of the queue.
 fn reduced(shared: &Shared, tensor: Tensor) -> Tensor {
-    match tensor.n_bytes() <= REDUCED_AT_ONCE_MAX {
-        true => reduced_at_once(shared, tensor),
-        false => tensor,
+    let n_bytes = tensor.n_bytes();
+    if n_bytes <= REDUCED_AT_ONCE_MAX || shared.is_large(n_bytes) {
+        reduced_at_once(shared, tensor)
+    } else {
+        tensor
+    }
+}
+
+/// Lets the sink look at every tensor of a record that is larger than the queue.
+fn reduce_all(shared: &Shared, record: &mut Record) {
+    for (_, tensor) in record.inputs.iter_mut().chain(&mut record.outputs) {
+        *tensor = reduced_at_once(shared, tensor.clone());
     }
 }
 

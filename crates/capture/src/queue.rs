@@ -41,12 +41,8 @@ impl Job {
     /// The room that it takes in the queue: elements that were let go take none, those that are to be
     /// computed do.
     pub(crate) fn cost(&self) -> u64 {
-        let n_bytes = |tensor: &Tensor| tensor.bytes().len() as u64;
-        let slots = self.record.slots();
         let floats = self.floats.as_ref().map_or(0, |work| work.n_bytes_beside);
-        slots
-            .map(|(_, _, tensor)| n_bytes(tensor))
-            .sum::<u64>()
+        n_element_bytes(&self.record)
             .saturating_add(floats)
             .saturating_add(RECORD_OVERHEAD_BYTES)
     }
@@ -146,11 +142,45 @@ impl Queue {
         }
     }
 
+    /// The budget.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    /// Whether models may be kept waiting.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.when_behind == WhenBehind::Wait
+    }
+
+    /// Whether the elements of a record take more room than there is in all.
+    pub(crate) fn is_beyond_budget(&self, record: &Record) -> bool {
+        n_element_bytes(record) > self.bytes_max
+    }
+
     /// Adds a record. While the queue is full it waits, or refuses the record. One that is larger than
     /// the whole budget is taken once nothing else is there, so at any time the queue and the writers
-    /// together hold no more than the budget or one record.
+    /// together hold no more than the budget or one record. Where the model may be kept waiting, it goes on after
+    /// such a record once that is written: otherwise it would make further tensors beside it.
     pub(crate) fn push(&self, job: Job) -> Result<(), DropReason> {
         let bytes = job.cost();
+        self.admit(job, bytes)?;
+        if bytes > self.bytes_max && self.may_wait() {
+            self.wait_for_budget();
+        }
+        Ok(())
+    }
+
+    /// Waits while more is there than the budget allows.
+    fn wait_for_budget(&self) {
+        let mut state = self.lock();
+        while state.end == End::Open && state.bytes > self.bytes_max {
+            state.n_waiting_for_room += 1;
+            state = wait(&self.has_room, state);
+            state.n_waiting_for_room -= 1;
+        }
+    }
+
+    fn admit(&self, job: Job, bytes: u64) -> Result<(), DropReason> {
         let mut state = self.lock();
         while state.end == End::Open && !self.has_room_for(&state, bytes) {
             if self.when_behind == WhenBehind::Drop {
@@ -266,6 +296,12 @@ impl Queue {
         // A panic while the lock is held cannot leave the state half-changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Bytes of the elements that a record holds on to.
+fn n_element_bytes(record: &Record) -> u64 {
+    let n_bytes = |tensor: &Tensor| tensor.bytes().len() as u64;
+    record.slots().map(|(_, _, tensor)| n_bytes(tensor)).sum()
 }
 
 fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {

@@ -59,6 +59,9 @@ impl Default for SessionOptions {
     }
 }
 
+/// Tensors of more than this part of the queue's budget are large: they are not held beside the engine's own memory.
+const LARGE_PART: u64 = 4;
+
 /// A plan at work: writer threads that carry what taps submit to a sink.
 pub struct Session {
     shared: Arc<Shared>,
@@ -111,6 +114,8 @@ pub(crate) struct Shared {
     pub(crate) sink: Arc<dyn Sink>,
     /// Whether the sink looks at tensors before they are queued.
     pub(crate) is_reducing: bool,
+    /// Most bytes of a tensor that may wait for a writer in memory that the engine does without.
+    waiting_bytes_max: u64,
     pub(crate) queue: Queue,
     pub(crate) counters: LiveCounters,
     pub(crate) is_stopped: Arc<AtomicBool>,
@@ -136,6 +141,12 @@ impl Shared {
     pub(crate) fn select(&self, plan: &Plan, model: &ModelId, graph: GraphView<'_>) -> Selected {
         let marks = lock(&self.marks).clone();
         select_marked(plan, model, graph, &marks)
+    }
+
+    /// Whether a tensor takes so much of the queue's budget that the engine should wait for whoever looks at it,
+    /// rather than go on while its memory is held.
+    pub(crate) fn is_large(&self, n_bytes: usize) -> bool {
+        n_bytes as u64 > self.waiting_bytes_max
     }
 
     /// Counts what a ring has removed.
@@ -173,6 +184,7 @@ impl Session {
         let shared = Arc::new(Shared {
             wanted: Wanted::new(plan.clone()),
             is_reducing: is_reducing(&plan, &*sink, &options),
+            waiting_bytes_max: options.queue_bytes_max / LARGE_PART,
             plan,
             sink,
             queue: Queue::new(options.queue_bytes_max, options.when_behind),

@@ -8,6 +8,7 @@ mod nothing;
 mod once;
 mod range;
 mod refusals;
+mod spool;
 mod stats;
 mod volume;
 
@@ -28,8 +29,9 @@ pub use memory::MemorySink;
 pub use mindspore::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
 pub use nothing::NoSink;
 pub use once::Dedup;
-pub use range::{RangeRow, RangeSink};
-pub use stats::{StatsRow, StatsRows, StatsSink, StoredRows};
+pub use range::{DistinctRows, RangeRow, RangeRows, RangeSink};
+pub use spool::{SpooledRows, StoredRow, StoredRows};
+pub use stats::{StatsRow, StatsRows, StatsSink};
 pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};
 
 /// Takes records, from several threads at once and in any order.
@@ -58,6 +60,12 @@ pub trait Sink: Send + Sync {
     /// first one first. What is left in the memo must not depend on the order; `false` if it would, and the
     /// memo is not used then.
     fn reduce_permuted(&self, _tensor: Observed<'_>) -> bool {
+        false
+    }
+
+    /// Whether the sink holds on to tensors after [`Sink::write`]. The memory of one that does not may be the
+    /// engine's own, which then waits until it has it back.
+    fn keeps_tensors(&self) -> bool {
         false
     }
 

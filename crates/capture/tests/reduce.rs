@@ -130,3 +130,56 @@ fn a_look_that_panics_keeps_the_elements() {
     assert_eq!(*sink.has_elements.lock().unwrap(), [true]);
     assert_eq!((counters.n_written, counters.n_dropped), (1, 2));
 }
+
+/// A queue of which `n_bytes` are a large part.
+fn small_queue(sink: Arc<dyn Sink>, n_bytes: usize) -> (Session, Tap, Vec<Arc<Operator>>) {
+    let options = SessionOptions {
+        queue_bytes_max: 2 * n_bytes as u64,
+        ..SessionOptions::default()
+    };
+    let session = Session::start(Plan::everything(), sink, options).unwrap();
+    let operators = operators(1);
+    let (tap, _) = session.attach(&Arc::new(ModelId::default()), &operators, &[]);
+    (session, tap, operators)
+}
+
+#[test]
+fn a_large_part_of_the_queue_is_looked_at_at_once() {
+    const N_BYTES: usize = 1 << 20;
+    let (session, mut tap, operators) = small_queue(Arc::new(StatsSink::default()), N_BYTES);
+    tap.begin_step(0);
+    let mut probe = tap.open(&operators[0]).unwrap();
+    for i in 0..2 {
+        let input = Arc::new(vec![0; N_BYTES]);
+        probe.input(i, tensor(&input));
+        // The operator may write its output there.
+        assert_eq!(Arc::strong_count(&input), 1);
+    }
+    probe.submit();
+    assert_eq!(session.finish().counters.n_written, 2);
+}
+
+/// Takes records as they are.
+struct Whole;
+
+impl Sink for Whole {
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        assert!(record.slots().all(|(_, _, tensor)| tensor.has_elements()));
+        Ok(Written::default())
+    }
+}
+
+#[test]
+fn the_model_goes_on_when_a_record_beyond_the_queue_is_written() {
+    const N_BYTES: usize = 1 << 20;
+    let (session, mut tap, operators) = small_queue(Arc::new(Whole), N_BYTES / 4);
+    for step in 0..20 {
+        tap.begin_step(step);
+        let mut probe = tap.open(&operators[0]).unwrap();
+        let output = Arc::new(vec![0; N_BYTES]);
+        probe.output(0, tensor(&output));
+        probe.submit();
+        assert_eq!(Arc::strong_count(&output), 1);
+    }
+    assert_eq!(session.finish().counters.n_written, 20);
+}

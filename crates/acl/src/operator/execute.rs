@@ -367,6 +367,10 @@ impl Alone {
 }
 
 impl Sink for Alone {
+    fn keeps_tensors(&self) -> bool {
+        self.0.keeps_tensors()
+    }
+
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         self.0.write(&Alone::without_task(record))
     }

@@ -12,6 +12,9 @@ use crate::pool::Pool;
 use crate::session::Shared;
 use crate::{GraphInput, Role};
 
+/// Smaller tensors are always copied: to wait for a writer costs more.
+const LENT_BYTES_MIN: usize = 1 << 20;
+
 /// Why a tensor in borrowed memory could not be taken. It counts as not shown.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BorrowError {
@@ -64,6 +67,22 @@ impl Probe {
             self.output(index, tensor);
         }
         Ok(())
+    }
+
+    /// Whether an engine that lends memory should show a tensor of `n_bytes` where it is, and let go of the memory
+    /// only when nobody holds the tensor any more, soon after [`Probe::submit`]: a copy would take more than
+    /// copies should, of which there are `n_bytes_held` already. Never where the model must not wait, or where
+    /// tensors are held until the end of the step.
+    pub fn is_to_be_lent(&self, n_bytes: usize, n_bytes_held: usize) -> bool {
+        let shared = &self.shared;
+        let is_too_much = n_bytes >= LENT_BYTES_MIN
+            && n_bytes.saturating_add(n_bytes_held) as u64 > shared.queue.bytes_max();
+        (shared.is_large(n_bytes) || is_too_much)
+            && shared.queue.may_wait()
+            && !shared.sink.keeps_tensors()
+            && self.kept.parameters.is_empty()
+            && self.kept.role != Role::Watched
+            && self.views.is_empty()
     }
 
     /// A tensor at this place, elements and all if something is to be computed of them.

@@ -23,6 +23,10 @@ impl MemorySink {
 }
 
 impl Sink for MemorySink {
+    fn keeps_tensors(&self) -> bool {
+        true
+    }
+
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         let n_bytes = record.n_bytes();
         self.records

@@ -1,11 +1,14 @@
 //! A sink that asks what each tensor would lose in narrower dtypes.
 
+mod stored;
+
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_store::record::{ModelId, Operator, Record, Side};
 use opscope_tensor::{DType, RangeLoss, Shape, range_loss};
 
+use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling, StoredRows};
 use super::{Removed, Sink, SinkError, Written};
 use crate::overflow::Overflow;
 use crate::{Failure, GraphView, Selected};
@@ -29,14 +32,65 @@ pub struct RangeRow {
     pub target: DType,
     /// What it would lose there.
     pub loss: RangeLoss,
+    /// The place of the narrower dtype among those that are asked for.
+    target_idx: usize,
+}
+
+/// Rows by step, task, side, position and dtype.
+///
+/// A tensor that several operators share, as the output of one and the input of others, is told once in each step:
+/// where it comes first.
+pub struct RangeRows(SpooledRows<RangeRow>);
+
+impl RangeRows {
+    /// The rows in order. They may be read again and again.
+    ///
+    /// # Errors
+    /// [`SinkError`] if a file that holds some of them cannot be read.
+    pub fn iter(&self) -> Result<DistinctRows<'_>, SinkError> {
+        Ok(DistinctRows {
+            rows: self.0.iter()?,
+            step: None,
+            seen: HashSet::new(),
+        })
+    }
+}
+
+/// Rows on their way out, each tensor of a step once.
+pub struct DistinctRows<'a> {
+    rows: StoredRows<'a, RangeRow>,
+    step: Option<u64>,
+    /// The tensors of the step so far, with the place of the dtype.
+    seen: HashSet<(usize, String)>,
+}
+
+impl Iterator for DistinctRows<'_> {
+    type Item = Result<RangeRow, SinkError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let row = match self.rows.next()? {
+                Ok(row) => row,
+                Err(error) => return Some(Err(error)),
+            };
+            if self.step.replace(row.step) != Some(row.step) {
+                self.seen.clear();
+            }
+            let name = row.value_name().to_owned();
+            if self.seen.insert((row.target_idx, name)) {
+                return Some(Ok(row));
+            }
+        }
+    }
 }
 
 /// Keeps a row for each tensor and narrower dtype, and hands records on to another sink, if there is
-/// one.
+/// one. As for [`StatsSink`](super::StatsSink), most rows wait in a file without a name.
 pub struct RangeSink {
     targets: Vec<DType>,
     next: Option<Arc<dyn Sink>>,
-    rows: Mutex<Vec<RangeRow>>,
+    rows: Mutex<Spooling<RangeRow>>,
+    n_in_memory_max: usize,
 }
 
 impl RangeSink {
@@ -46,30 +100,29 @@ impl RangeSink {
             targets,
             next,
             rows: Mutex::default(),
+            n_in_memory_max: N_IN_MEMORY_MAX,
         }
     }
 
-    /// The rows so far, by step, task, side, position and dtype; the sink is empty afterwards.
-    ///
-    /// A tensor that several operators share, as the output of one and the input of others, is told
-    /// once in each step: where it comes first.
-    pub fn take(&self) -> Vec<RangeRow> {
-        let mut rows =
-            std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
-        let position = |dtype| self.targets.iter().position(|target| *target == dtype);
-        rows.sort_by_key(|row| {
-            let task_id = row.operator.task_id;
-            (row.step, task_id, row.side, row.index, position(row.target))
-        });
-        let mut seen = HashSet::new();
-        rows.retain(|row| seen.insert((row.step, row.target, row.value_name().to_owned())));
-        rows
+    /// The same sink that holds about so many rows in memory.
+    #[must_use]
+    pub fn with_rows_in_memory(self, n_max: usize) -> RangeSink {
+        RangeSink {
+            n_in_memory_max: n_max,
+            ..self
+        }
     }
 
-    fn look_at(&self, record: &Record) {
+    /// The rows so far; the sink is empty afterwards.
+    pub fn take_rows(&self) -> RangeRows {
+        let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
+        RangeRows(rows.finish())
+    }
+
+    fn look_at(&self, record: &Record) -> Result<(), SinkError> {
         let mut rows = Vec::new();
         for (side, index, tensor) in record.slots() {
-            let of_target = |&target: &DType| {
+            let of_target = |(target_idx, &target): (usize, &DType)| {
                 Some(RangeRow {
                     step: record.step,
                     operator: record.operator.clone(),
@@ -79,14 +132,13 @@ impl RangeSink {
                     shape: tensor.shape().clone(),
                     target,
                     loss: range_loss(tensor.view(), target)?,
+                    target_idx,
                 })
             };
-            rows.extend(self.targets.iter().filter_map(of_target));
+            rows.extend(self.targets.iter().enumerate().filter_map(of_target));
         }
-        self.rows
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(rows);
+        let mut all = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        all.add(rows, self.n_in_memory_max)
     }
 
     fn hand_on(
@@ -94,8 +146,10 @@ impl RangeSink {
         record: &Record,
         write: impl FnOnce(&dyn Sink) -> Result<Written, SinkError>,
     ) -> Result<Written, SinkError> {
-        self.look_at(record);
-        self.next.as_deref().map_or(Ok(Written::default()), write)
+        // A row that cannot be stored keeps nobody from writing the record.
+        let looked_at = self.look_at(record);
+        let written = self.next.as_deref().map_or(Ok(Written::default()), write)?;
+        looked_at.map(|()| written)
     }
 }
 
@@ -111,6 +165,10 @@ impl RangeRow {
 }
 
 impl Sink for RangeSink {
+    fn keeps_tensors(&self) -> bool {
+        self.next.as_ref().is_some_and(|next| next.keeps_tensors())
+    }
+
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         self.hand_on(record, |next| next.write(record))
     }
@@ -171,74 +229,4 @@ impl Sink for RangeSink {
 }
 
 #[cfg(test)]
-mod tests {
-    use opscope_tensor::Tensor;
-
-    use super::*;
-    use crate::sink::MemorySink;
-
-    fn f32s(values: &[f32]) -> Tensor {
-        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        Tensor::from_vec(DType::F32, Shape::new([values.len()]).unwrap(), bytes).unwrap()
-    }
-
-    fn record(task_id: u32, input: (&str, &[f32]), output: (&str, &[f32])) -> Record {
-        Record {
-            model: Arc::new(ModelId {
-                file_stem: "m".into(),
-                graph_name: "g".into(),
-                load: Some(1),
-                device: 0,
-            }),
-            operator: Arc::new(Operator {
-                task_id,
-                op_type: "Mul".into(),
-                op_name: format!("op{task_id}"),
-                inputs: vec![input.0.into()],
-                outputs: vec![output.0.into()],
-                ..Operator::default()
-            }),
-            step: 0,
-            timestamp_us: 0,
-            inputs: vec![(0, f32s(input.1))],
-            outputs: vec![(0, f32s(output.1))],
-        }
-    }
-
-    #[test]
-    fn each_tensor_once_where_it_comes_first() {
-        let memory = Arc::new(MemorySink::default());
-        let targets = vec![DType::F16, DType::F8E5M2];
-        let sink = RangeSink::new(targets, Some(memory.clone()));
-        // Writers hand records over in any order.
-        sink.write(&record(1, ("b", &[1e5]), ("c", &[1.0])))
-            .unwrap();
-        sink.write(&record(0, ("a", &[1.0]), ("b", &[1e5])))
-            .unwrap();
-        let rows: Vec<_> = sink
-            .take()
-            .into_iter()
-            .map(|row| {
-                (
-                    row.operator.task_id,
-                    row.side,
-                    row.target,
-                    row.loss.n_overflow,
-                )
-            })
-            .collect();
-        assert_eq!(
-            rows,
-            [
-                (0, Side::Input, DType::F16, 0),
-                (0, Side::Input, DType::F8E5M2, 0),
-                (0, Side::Output, DType::F16, 1),
-                (0, Side::Output, DType::F8E5M2, 1),
-                (1, Side::Output, DType::F16, 0),
-                (1, Side::Output, DType::F8E5M2, 0),
-            ]
-        );
-        assert_eq!(memory.take().len(), 2);
-        assert!(sink.take().is_empty());
-    }
-}
+mod tests;

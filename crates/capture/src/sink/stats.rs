@@ -1,19 +1,17 @@
 //! A sink that reduces each tensor to its statistics.
 
-mod spool;
+mod stored;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_store::record::{Operator, Record, Side};
 use opscope_tensor::{DType, Observed, Shape, Stats};
 
-use self::spool::Spool;
+use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling};
 use super::{Sink, SinkError, Written};
 
-pub use spool::{StatsRows, StoredRows};
-
-/// Most rows that are in memory; further ones go to a file without a name.
-const N_ROWS_IN_MEMORY_MAX: usize = 1 << 16;
+/// Rows by step, task, name, side and position.
+pub type StatsRows = SpooledRows<StatsRow>;
 
 /// One tensor's row.
 #[derive(Clone, Debug)]
@@ -37,19 +35,13 @@ pub struct StatsRow {
 /// Keeps a row for each tensor and no tensor. However many steps there are, it holds no more memory than for some
 /// thousands of rows: the others wait in a file without a name, where temporary files are.
 pub struct StatsSink {
-    state: Mutex<State>,
+    rows: Mutex<Spooling<StatsRow>>,
     n_in_memory_max: usize,
-}
-
-#[derive(Default)]
-struct State {
-    rows: Vec<StatsRow>,
-    spool: Spool,
 }
 
 impl Default for StatsSink {
     fn default() -> Self {
-        StatsSink::with_rows_in_memory(N_ROWS_IN_MEMORY_MAX)
+        StatsSink::with_rows_in_memory(N_IN_MEMORY_MAX)
     }
 }
 
@@ -57,16 +49,14 @@ impl StatsSink {
     /// A sink that holds about so many rows in memory.
     pub fn with_rows_in_memory(n_max: usize) -> StatsSink {
         StatsSink {
-            state: Mutex::default(),
+            rows: Mutex::default(),
             n_in_memory_max: n_max.max(1),
         }
     }
 
     /// The rows so far; the sink is empty afterwards.
     pub fn take_rows(&self) -> StatsRows {
-        let State { mut rows, spool } = std::mem::take(&mut *self.lock());
-        spool::sort(&mut rows);
-        StatsRows::new(rows, spool)
+        std::mem::take(&mut *self.lock()).finish()
     }
 
     /// [`StatsSink::take_rows`] as a list.
@@ -80,12 +70,12 @@ impl StatsSink {
     /// Most rows that are in memory now.
     #[cfg(test)]
     fn n_in_memory(&self) -> usize {
-        self.lock().rows.len()
+        self.lock().n_in_memory()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Spooling<StatsRow>> {
         // Rows are added whole.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -112,15 +102,8 @@ impl Sink for StatsSink {
                 stats: tensor.stats().ok().copied(),
             })
             .collect();
-        let mut state = self.lock();
-        if state.rows.len() >= self.n_in_memory_max {
-            let State { rows, spool } = &mut *state;
-            spool::sort(rows);
-            // What cannot be stored stays in memory, and the record is told to have failed.
-            spool.append(rows)?;
-            rows.clear();
-        }
-        state.rows.extend(rows);
+        // What cannot be stored stays in memory, and the record is told to have failed.
+        self.lock().add(rows, self.n_in_memory_max)?;
         Ok(Written::default())
     }
 }

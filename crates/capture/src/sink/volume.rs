@@ -153,6 +153,10 @@ impl Sink for VolumeSink {
         self.next.reduce_permuted(tensor)
     }
 
+    fn keeps_tensors(&self) -> bool {
+        self.next.keeps_tensors()
+    }
+
     fn n_at_once(&self) -> usize {
         self.next.n_at_once()
     }

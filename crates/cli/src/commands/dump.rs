@@ -318,7 +318,7 @@ pub(crate) fn run_one(
             .filter(|_| matches!(request.plan.purpose, Purpose::Failures(_)))
             .or(captured.failure_dir),
         summary: captured.summary,
-        ranges: sinks.take_ranges(&arguments.narrow),
+        ranges: sinks.take_ranges(&arguments.narrow)?,
         has_rules: !request.tensors.is_empty(),
         forecast: None,
         stats: if let Target::Stats(sink) = &sinks.target {

@@ -11,6 +11,7 @@ mod error;
 mod executed;
 mod kind;
 mod library;
+mod loan;
 mod memory;
 mod native;
 mod prepared;

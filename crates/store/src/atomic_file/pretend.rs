@@ -1,13 +1,15 @@
 //! Files that are counted instead of created.
 
-use std::collections::HashMap;
+mod known;
+
 use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 
+use self::known::Known;
 use super::{Linked, Sharing, Stamp};
 
 /// What a pretending [`Creator`](super::Creator) would have put on disk.
@@ -23,7 +25,7 @@ pub struct Pretended {
     pub n_bytes: u64,
     /// Bytes of the links, which are not in `n_bytes`.
     pub n_bytes_linked: u64,
-    /// The bytes of `n_bytes` in whole blocks, as file systems give out room.
+    /// The bytes of `n_bytes` in whole blocks, as file systems give out room; blocks have a power of two of bytes.
     pub n_bytes_in_blocks: u64,
 }
 
@@ -33,14 +35,12 @@ pub(super) struct Pretence(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Whether the directory would be new.
-    dirs: HashMap<PathBuf, bool>,
-    files: HashMap<PathBuf, PretendedFile>,
+    known: Known,
     n_serials: u64,
 }
 
 #[derive(Clone, Debug)]
-struct PretendedFile {
+pub(super) struct PretendedFile {
     stamp: Stamp,
     n_bytes: u64,
     is_new: bool,
@@ -49,29 +49,28 @@ struct PretendedFile {
 
 impl Pretence {
     pub(super) fn exists(&self, path: &Path) -> bool {
-        let state = self.lock();
-        state.files.contains_key(path)
-            || state.dirs.get(path).is_some_and(|is_new| *is_new)
-            || path.exists()
+        let mut state = self.lock();
+        state.known.file(path).is_some() || state.known.is_new_dir(path) || path.exists()
     }
 
     pub(super) fn create_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.lock();
-        if dir.as_os_str().is_empty() || state.dirs.contains_key(dir) {
+        if dir.as_os_str().is_empty() || state.known.has_dir(dir) {
             return Ok(());
         }
         if dir.exists() {
             is_dir(dir)?;
-            state.dirs.insert(dir.to_owned(), false);
+            state.known.add_dir(dir, false);
             return Ok(());
         }
         let missing: Vec<&Path> = dir.ancestors().take_while(|path| !known(path)).collect();
-        if missing.iter().any(|path| state.files.contains_key(*path)) {
+        let known = &mut state.known;
+        if missing.iter().any(|path| known.file(path).is_some()) {
             return Err(io::ErrorKind::NotADirectory.into());
         }
         can_grow(dir)?;
         for path in missing {
-            state.dirs.insert(path.to_owned(), true);
+            known.add_dir(path, true);
         }
         Ok(())
     }
@@ -102,18 +101,18 @@ impl Pretence {
             is_new: true,
             is_link: false,
         };
-        state.files.insert(path.to_owned(), file);
+        state.known.add_file(path, file);
         Ok(())
     }
 
     pub(super) fn append(&self, path: &Path, n_bytes: u64) -> io::Result<()> {
-        if let Some(file) = self.lock().files.get_mut(path) {
+        if let Some(file) = self.lock().known.file(path) {
             file.n_bytes += n_bytes;
             return Ok(());
         }
         let is_new = !path.exists();
         self.replace(path, n_bytes)?;
-        if let Some(file) = self.lock().files.get_mut(path) {
+        if let Some(file) = self.lock().known.file(path) {
             file.is_new = is_new;
         }
         Ok(())
@@ -142,35 +141,20 @@ impl Pretence {
             is_new: true,
             is_link: true,
         };
-        self.lock().files.insert(new.to_owned(), file);
+        self.lock().known.add_file(new, file);
         Ok(true)
     }
 
     /// What is on disk has the stamp that it has there.
     pub(super) fn stamp(&self, path: &Path) -> io::Result<Stamp> {
-        match self.lock().files.get(path) {
+        match self.lock().known.file(path) {
             Some(file) if file.is_new => Ok(file.stamp),
             _ => Stamp::of(path),
         }
     }
 
     pub(super) fn total(&self, block_bytes: u64) -> Pretended {
-        let state = self.lock();
-        let mut total = Pretended {
-            n_dirs: state.dirs.values().filter(|is_new| **is_new).count() as u64,
-            ..Pretended::default()
-        };
-        for file in state.files.values() {
-            total.n_files += u64::from(file.is_new);
-            if file.is_link {
-                total.n_linked += 1;
-                total.n_bytes_linked += file.n_bytes;
-                continue;
-            }
-            total.n_bytes += file.n_bytes;
-            total.n_bytes_in_blocks += file.n_bytes.next_multiple_of(block_bytes.max(1));
-        }
-        total
+        self.lock().known.total(block_bytes)
     }
 
     /// Whether a file could be made there: what the operating system would find.

@@ -4,11 +4,15 @@ use std::io::Write;
 
 use clap::ValueEnum;
 use opscope_analysis::Element;
-use opscope_capture::sink::RangeRow;
+use opscope_capture::SinkError;
+use opscope_capture::sink::{RangeRow, RangeRows};
 use opscope_tensor::DType;
+use serde::Serialize;
+use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Value, json};
 
-use crate::exit::Failure;
+use super::report;
+use crate::exit::{Failure, PARTIAL};
 use crate::format;
 
 /// A dtype that a model may be brought to.
@@ -46,38 +50,61 @@ impl NarrowFloat {
 
 /// What the run would lose in other dtypes.
 pub(crate) struct Ranges {
-    /// The dtypes asked for.
-    pub(crate) targets: Vec<DType>,
+    /// The dtypes asked for, with what is told of each.
+    totals: Vec<(DType, Total)>,
     /// Every tensor that is wider than one of them, in order of execution.
-    pub(crate) rows: Vec<RangeRow>,
+    rows: RangeRows,
+}
+
+/// What is told of one dtype.
+#[derive(Default)]
+struct Total {
+    n_tensors: u64,
+    n_overflow: u64,
+    n_underflow: u64,
+    n_subnormal: u64,
+    first_overflow: Option<RangeRow>,
+}
+
+impl Total {
+    fn add(&mut self, row: &RangeRow) {
+        let loss = &row.loss;
+        self.n_tensors += 1;
+        self.n_overflow += u64::from(loss.n_overflow > 0);
+        self.n_underflow += u64::from(loss.n_underflow > 0);
+        self.n_subnormal += u64::from(loss.n_subnormal > 0);
+        if loss.n_overflow > 0 && self.first_overflow.is_none() {
+            self.first_overflow = Some(row.clone());
+        }
+    }
 }
 
 impl Ranges {
+    /// Adds up `rows` by dtype.
+    ///
+    /// # Errors
+    /// If a file that holds some of them cannot be read.
+    pub(super) fn new(targets: Vec<DType>, rows: RangeRows) -> Result<Ranges, Failure> {
+        let totals = targets.into_iter().map(|target| (target, Total::default()));
+        let mut totals: Vec<(DType, Total)> = totals.collect();
+        for row in rows.iter().map_err(unreadable)? {
+            let row = row.map_err(unreadable)?;
+            let total = totals.iter_mut().find(|(target, _)| *target == row.target);
+            if let Some((_, total)) = total {
+                total.add(&row);
+            }
+        }
+        Ok(Ranges { totals, rows })
+    }
+
     /// Whether anything would overflow.
     pub(crate) fn has_overflow(&self) -> bool {
-        self.rows.iter().any(|row| row.loss.n_overflow > 0)
-    }
-
-    fn of(&self, target: DType) -> impl Iterator<Item = &RangeRow> {
-        self.rows.iter().filter(move |row| row.target == target)
-    }
-
-    fn first_overflow(&self, target: DType) -> Option<&RangeRow> {
-        self.of(target).find(|row| row.loss.n_overflow > 0)
+        self.totals.iter().any(|(_, total)| total.n_overflow > 0)
     }
 
     /// The tensors that would lose something.
     pub(super) fn print_table(&self, out: &mut impl Write) -> Result<(), Failure> {
-        let rows: Vec<Vec<String>> = self
-            .rows
-            .iter()
-            .filter(|row| loses(row))
-            .map(cells)
-            .collect();
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let header = [
+        const HEADER: [&str; 13] = [
             "step",
             "task",
             "type",
@@ -92,7 +119,7 @@ impl Ranges {
             "largest",
             "at",
         ];
-        let right = [
+        const RIGHT: [&str; 6] = [
             "step",
             "task",
             "overflow",
@@ -100,72 +127,109 @@ impl Ranges {
             "subnormal",
             "largest",
         ];
-        let table = format::table(&header, &right, rows).trim_fmt();
-        writeln!(out, "{table}\n")?;
-        Ok(())
+        let loses_any = |(_, total): &(DType, Total)| {
+            total.n_overflow + total.n_underflow + total.n_subnormal > 0
+        };
+        if !self.totals.iter().any(loses_any) {
+            return Ok(());
+        }
+        let rows = || {
+            let rows = self.rows.iter().map_err(unreadable)?;
+            let rows = rows.filter(|row| row.as_ref().map_or(true, loses));
+            Ok(rows.map(|row| row.map(|row| cells(&row))))
+        };
+        report::print_in_pieces(out, (&HEADER, &RIGHT), rows)
     }
 
     /// One line for each dtype.
     pub(super) fn print_summary(&self, out: &mut impl Write) -> Result<(), Failure> {
-        for &target in &self.targets {
-            writeln!(
-                out,
-                "{:<18}{}",
-                format!("as {target}"),
-                self.summary(target)
-            )?;
+        for (target, total) in &self.totals {
+            writeln!(out, "{:<18}{}", format!("as {target}"), summary(total))?;
         }
         Ok(())
     }
 
-    fn summary(&self, target: DType) -> String {
-        let n_tensors = self.of(target).count() as u64;
-        if n_tensors == 0 {
-            return "no tensor is wider".to_owned();
+    /// All rows and the first overflow of each dtype, row by row.
+    pub(super) fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.totals.len()))?;
+        for (target, total) in &self.totals {
+            list.serialize_element(&OfTarget {
+                target: *target,
+                total,
+                rows: &self.rows,
+            })?;
         }
-        let n_over = self
-            .of(target)
-            .filter(|row| row.loss.n_overflow > 0)
-            .count();
-        let Some(first) = self.first_overflow(target) else {
-            let tensors = format::count(n_tensors, "tensor");
-            return format!("nothing overflows in {tensors}");
-        };
-        let RangeRow {
-            step,
-            operator,
-            loss,
-            ..
-        } = first;
-        format!(
-            "{n_over} of {} overflow, the first is {} `{}` {}, step {step}: {} of {}",
-            format::count(n_tensors, "tensor"),
-            operator.op_type,
-            operator.op_name,
-            slot(first),
-            loss.n_overflow,
-            format::count(loss.n_elements, "element"),
-        )
+        list.end()
     }
+}
 
-    /// All rows and the first overflow of each dtype.
-    pub(super) fn to_json(&self) -> Value {
-        let of_target = |&target: &DType| {
-            let count = |is_counted: fn(&RangeRow) -> bool| {
-                self.of(target).filter(|row| is_counted(row)).count()
-            };
-            json!({
-                "as": target.name(),
-                "tensors": count(|_| true),
-                "tensors_overflow": count(|row| row.loss.n_overflow > 0),
-                "tensors_underflow": count(|row| row.loss.n_underflow > 0),
-                "tensors_subnormal": count(|row| row.loss.n_subnormal > 0),
-                "first_overflow": self.first_overflow(target).map(row_json),
-                "rows": self.of(target).map(row_json).collect::<Vec<_>>(),
-            })
-        };
-        self.targets.iter().map(of_target).collect()
+/// What is told of one dtype, with its rows.
+struct OfTarget<'a> {
+    target: DType,
+    total: &'a Total,
+    rows: &'a RangeRows,
+}
+
+impl Serialize for OfTarget<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let total = self.total;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("as", self.target.name())?;
+        map.serialize_entry("tensors", &total.n_tensors)?;
+        map.serialize_entry("tensors_overflow", &total.n_overflow)?;
+        map.serialize_entry("tensors_underflow", &total.n_underflow)?;
+        map.serialize_entry("tensors_subnormal", &total.n_subnormal)?;
+        map.serialize_entry(
+            "first_overflow",
+            &total.first_overflow.as_ref().map(row_json),
+        )?;
+        map.serialize_entry("rows", &RowsOfTarget(self.target, self.rows))?;
+        map.end()
     }
+}
+
+struct RowsOfTarget<'a>(DType, &'a RangeRows);
+
+impl Serialize for RowsOfTarget<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(None)?;
+        for row in self.1.iter().map_err(S::Error::custom)? {
+            let row = row.map_err(S::Error::custom)?;
+            if row.target == self.0 {
+                list.serialize_element(&row_json(&row))?;
+            }
+        }
+        list.end()
+    }
+}
+
+fn summary(total: &Total) -> String {
+    if total.n_tensors == 0 {
+        return "no tensor is wider".to_owned();
+    }
+    let tensors = format::count(total.n_tensors, "tensor");
+    let Some(first) = &total.first_overflow else {
+        return format!("nothing overflows in {tensors}");
+    };
+    let RangeRow {
+        step,
+        operator,
+        loss,
+        ..
+    } = first;
+    format!(
+        "{} of {tensors} overflow, the first is {} `{}` {}, step {step}: {} of {}",
+        total.n_overflow,
+        operator.op_type,
+        operator.op_name,
+        slot(first),
+        loss.n_overflow,
+        format::count(loss.n_elements, "element"),
+    )
+}
+
+fn unreadable(error: SinkError) -> Failure {
+    Failure::new(PARTIAL, error)
 }
 
 fn loses(row: &RangeRow) -> bool {

@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::range::Ranges;
 use super::{Outcome, policy};
 use crate::console::{self, line};
 use crate::exit::{Failure, PARTIAL};
@@ -18,6 +19,8 @@ use crate::format;
 
 /// The member of the JSON object that has the rows.
 const STATS: &str = "stats";
+/// The member that tells what narrower dtypes would lose.
+const RANGES: &str = "ranges";
 /// Rows that are laid out at once.
 const N_ROWS_AT_ONCE: usize = 4096;
 
@@ -134,11 +137,14 @@ pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
 pub(crate) fn print_outcome_json(outcome: &Outcome) -> Result<(), Failure> {
     // Whole pieces of text reach the console, few at a time.
     let mut out = BufWriter::new(console::json_out());
-    let Value::Object(members) = outcome.to_json_without_stats() else {
+    let Value::Object(members) = outcome.to_json_without_rows() else {
         return Err(Failure::new(PARTIAL, anyhow!("the result is no object")));
     };
-    let rows = outcome.stats.as_ref();
-    let whole = WithStats { members, rows };
+    let whole = WithRows {
+        members,
+        stats: outcome.stats.as_ref(),
+        ranges: outcome.ranges.as_ref(),
+    };
     serde_json::to_writer_pretty(&mut out, &whole)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error)))?;
     writeln!(out)?;
@@ -146,22 +152,32 @@ pub(crate) fn print_outcome_json(outcome: &Outcome) -> Result<(), Failure> {
     Ok(())
 }
 
-/// An object whose member `stats` is written row by row.
-struct WithStats<'a> {
+/// An object whose members `stats` and `ranges` are written row by row.
+struct WithRows<'a> {
     members: Map<String, Value>,
-    rows: Option<&'a StatsRows>,
+    stats: Option<&'a StatsRows>,
+    ranges: Option<&'a Ranges>,
 }
 
-impl Serialize for WithStats<'_> {
+impl Serialize for WithRows<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         for (name, member) in &self.members {
-            match self.rows.filter(|_| name == STATS) {
-                Some(rows) => map.serialize_entry(name, &StatsList(rows))?,
-                None => map.serialize_entry(name, member)?,
+            match (name.as_str(), self.stats, self.ranges) {
+                (STATS, Some(rows), _) => map.serialize_entry(name, &StatsList(rows))?,
+                (RANGES, _, Some(ranges)) => map.serialize_entry(name, &RangesList(ranges))?,
+                _ => map.serialize_entry(name, member)?,
             }
         }
         map.end()
+    }
+}
+
+struct RangesList<'a>(&'a Ranges);
+
+impl Serialize for RangesList<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
     }
 }
 
@@ -182,17 +198,19 @@ impl Serialize for StatsList<'_> {
 impl Outcome {
     /// The same as a JSON object.
     pub(crate) fn to_json(&self) -> Result<Value, Failure> {
-        let mut result = self.to_json_without_stats();
+        let mut result = self.to_json_without_rows();
+        let failed = |error: serde_json::Error| Failure::new(PARTIAL, anyhow!(error));
         if let Some(rows) = &self.stats {
-            let list = StatsList(rows);
-            result[STATS] = serde_json::to_value(list)
-                .map_err(|error| Failure::new(PARTIAL, anyhow!(error)))?;
+            result[STATS] = serde_json::to_value(StatsList(rows)).map_err(failed)?;
+        }
+        if let (Some(ranges), Some(place)) = (&self.ranges, result.get_mut(RANGES)) {
+            *place = serde_json::to_value(RangesList(ranges)).map_err(failed)?;
         }
         Ok(result)
     }
 
-    /// The same with nothing in the place of statistics.
-    fn to_json_without_stats(&self) -> Value {
+    /// The same with nothing in the place of statistics and ranges.
+    fn to_json_without_rows(&self) -> Value {
         if let Some(forecast) = &self.forecast {
             let mut result = forecast.to_json(self);
             if let Some(object) = result.as_object_mut() {
@@ -243,8 +261,8 @@ impl Outcome {
             if self.stats.is_some() {
                 object.insert(STATS.into(), Value::Null);
             }
-            if let Some(ranges) = &self.ranges {
-                object.insert("ranges".into(), ranges.to_json());
+            if self.ranges.is_some() {
+                object.insert(RANGES.into(), Value::Null);
             }
             if self.left_overs != LeftOvers::default() {
                 let left_overs = self.left_overs;
@@ -365,26 +383,47 @@ fn print_stats(out: &mut impl Write, rows: &StatsRows) -> Result<(), Failure> {
         "nan", "inf",
     ];
     const RIGHT: [&str; 8] = ["step", "task", "min", "max", "mean", "l2", "nan", "inf"];
-    let mut table = format::TableInPieces::new(&HEADER, &RIGHT);
-    in_pieces(rows, |piece| {
+    let rows = || {
+        let rows = rows.iter().map_err(unreadable)?;
+        Ok(rows.map(|row| row.map(|row| cells(&row))))
+    };
+    print_in_pieces(out, (&HEADER, &RIGHT), rows)
+}
+
+fn unreadable(error: SinkError) -> Failure {
+    Failure::new(PARTIAL, anyhow!(error))
+}
+
+/// Prints a table of rows of cells, which are asked for twice. Columns listed in the second header are aligned to the
+/// right.
+pub(super) fn print_in_pieces<I>(
+    out: &mut impl Write,
+    (header, right): (&[&str], &[&str]),
+    rows: impl Fn() -> Result<I, Failure>,
+) -> Result<(), Failure>
+where
+    I: Iterator<Item = Result<Vec<String>, SinkError>>,
+{
+    let mut table = format::TableInPieces::new(header, right);
+    in_pieces(rows()?, |piece| {
         table.widen(piece);
         Ok(())
     })?;
-    in_pieces(rows, |piece| Ok(writeln!(out, "{}", table.piece(piece))?))?;
+    in_pieces(rows()?, |piece| {
+        Ok(writeln!(out, "{}", table.piece(piece))?)
+    })?;
     writeln!(out)?;
     Ok(())
 }
 
-/// Calls a function with the cells of some rows after the other; once if there are none.
+/// Calls a function with some rows after the other; once if there are none.
 fn in_pieces(
-    rows: &StatsRows,
+    rows: impl Iterator<Item = Result<Vec<String>, SinkError>>,
     mut each: impl FnMut(Vec<Vec<String>>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let unreadable = |error: SinkError| Failure::new(PARTIAL, anyhow!(error));
-    let mut rows = rows.iter().map_err(unreadable)?.peekable();
+    let mut rows = rows.peekable();
     loop {
         let piece = rows.by_ref().take(N_ROWS_AT_ONCE);
-        let piece = piece.map(|row| row.map(|row| cells(&row)));
         each(piece.collect::<Result<_, _>>().map_err(unreadable)?)?;
         if rows.peek().is_none() {
             return Ok(());

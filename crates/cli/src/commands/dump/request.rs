@@ -453,12 +453,10 @@ impl Sinks {
         }
     }
 
-    pub(super) fn take_ranges(&self, narrow: &[NarrowFloat]) -> Option<Ranges> {
-        let sink = self.ranges.as_ref()?;
-        Some(Ranges {
-            targets: NarrowFloat::dtypes(narrow),
-            rows: sink.take(),
-        })
+    pub(super) fn take_ranges(&self, narrow: &[NarrowFloat]) -> Result<Option<Ranges>, Failure> {
+        let rows = self.ranges.as_ref().map(|sink| sink.take_rows());
+        rows.map(|rows| Ranges::new(NarrowFloat::dtypes(narrow), rows))
+            .transpose()
     }
 
     /// The directories that steps of `id` wrote to.

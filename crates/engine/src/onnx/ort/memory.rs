@@ -16,6 +16,7 @@ use ort::AsPointer;
 use ort::operator::ComputeContext;
 use ort::sys;
 
+use super::loan::Lender;
 use super::value;
 
 /// The inputs of a kernel, for the time of one call.
@@ -39,7 +40,7 @@ enum Elements<'a> {
     Made(Vec<u8>),
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
     /// The tensor; its axes have this meaning.
     pub(super) fn view(&self, layout: Layout) -> TensorView<'_> {
         let bytes = match &self.elements {
@@ -51,6 +52,15 @@ impl Seen<'_> {
             shape: &self.shape,
             layout,
             bytes,
+        }
+    }
+
+    /// The tensor where it is, for as long as `lender` waits for it; `None` if the engine keeps its elements in
+    /// another form.
+    pub(super) fn lent(&self, lender: &Lender<'a>) -> Option<Tensor> {
+        match self.elements {
+            Elements::There(bytes) => lender.lend(self.dtype, self.shape.clone(), bytes),
+            Elements::Made(_) => None,
         }
     }
 
@@ -66,6 +76,14 @@ impl Seen<'_> {
             Elements::Made(bytes) => bytes,
         };
         Tensor::from_vec(self.dtype, self.shape, bytes).ok()
+    }
+
+    /// Bytes of the elements.
+    pub(super) fn n_bytes(&self) -> usize {
+        match &self.elements {
+            Elements::There(bytes) => bytes.len(),
+            Elements::Made(bytes) => bytes.len(),
+        }
     }
 
     /// Number of axes.

@@ -9,6 +9,7 @@ use opscope_tensor::Tensor;
 use ort::operator::ComputeContext;
 
 use super::super::layout::layout_of;
+use super::loan::{Lender, lending};
 use super::memory::{Desk, Inputs, Seen};
 use super::rewrite::Tapped;
 use super::site::{Given, SharedValue, Site, Source};
@@ -33,6 +34,8 @@ struct Run {
     inputs: Vec<Tensor>,
     /// Values that were taken and will be shown again, by number.
     taken: Vec<Option<Taken>>,
+    /// Bytes of their elements, where they are copies.
+    n_bytes_taken: usize,
     halt: Option<Halt>,
     kept: Option<Kept>,
     /// The last tap outside of bodies that has run.
@@ -165,21 +168,24 @@ impl Shared {
         let Some(mut probe) = probe else {
             return run.release(site);
         };
-        let call = Call {
-            tap,
-            site,
-            inputs,
-            counters: &counters,
-        };
-        self.show_values(&mut probe, &call, &mut run);
-        run.release(site);
-        // Handing over may wait.
-        drop(run);
-        probe.submit();
+        lending(|lender| {
+            let call = Call {
+                tap,
+                site,
+                inputs,
+                counters: &counters,
+                lender,
+            };
+            self.show_values(&mut probe, &call, &mut run);
+            run.release(site);
+            // Handing over may wait.
+            drop(run);
+            probe.submit();
+        });
     }
 
     /// Shows values in the order of their positions. What cannot be taken stays away; the probe counts it.
-    fn show_values(&self, probe: &mut Probe, call: &Call<'_>, run: &mut Run) {
+    fn show_values(&self, probe: &mut Probe, call: &Call<'_, '_>, run: &mut Run) {
         let site = call.site;
         let layout = |is_output, position, tensor: &Tensor| {
             let n_axes = tensor.shape().n_axes();
@@ -189,7 +195,10 @@ impl Shared {
         for (position, source) in &site.inputs {
             let tensor = match source {
                 Source::Given(given) => run.given(given),
-                Source::Wire(wire) => self.take(call, *wire, (false, *position), run, &mut taken),
+                Source::Wire(wire) => {
+                    let place = (false, *position);
+                    self.take(probe, call, (*wire, place), run, &mut taken)
+                }
             };
             if let Some(tensor) = tensor {
                 let layout = layout(false, *position, &tensor);
@@ -197,42 +206,53 @@ impl Shared {
             }
         }
         for (position, wire) in &site.outputs {
-            if let Some(tensor) = self.take(call, *wire, (true, *position), run, &mut taken) {
+            let place = (true, *position);
+            if let Some(tensor) = self.take(probe, call, (*wire, place), run, &mut taken) {
                 let layout = layout(true, *position, &tensor);
                 probe.output(*position, tensor.with_layout(layout));
             }
         }
     }
 
-    /// A value out of the engine's memory; once for all taps that show it, if their order allows. `place` is a side
-    /// and a position where the operator has it.
+    /// A value out of the engine's memory; once for all taps that show it, if their order allows and it need not be
+    /// lent. With the wire comes a side and a position where the operator has it.
     fn take(
         &self,
-        call: &Call<'_>,
-        wire: usize,
-        (is_output, position): (bool, usize),
+        probe: &Probe,
+        call: &Call<'_, '_>,
+        (wire, (is_output, position)): (usize, (bool, usize)),
         run: &mut Run,
         taken: &mut [Option<Tensor>],
     ) -> Option<Tensor> {
-        let known = taken.get_mut(wire)?;
-        if known.is_some() {
-            return known.clone();
+        if let Some(known) = taken.get(wire)? {
+            return Some(known.clone());
         }
         let number = *call.site.wires.get(wire)?;
         let value = self.values.get(number)?;
         let made_in = call.counters.get(..value.n_counters)?;
         let is_shared = value.n_shown > 1 && !made_in.contains(&UNKNOWN);
         if let Some(tensor) = run.again(number, made_in).filter(|_| is_shared) {
-            return known.insert(tensor).clone().into();
+            taken[wire] = Some(tensor.clone());
+            return Some(tensor);
         }
         let seen = call.inputs.tensor(call.site.n_counters + wire)?;
         let op_type = &call.site.operator.op_type;
         let layout = layout_of(op_type, is_output, position, seen.n_axes());
-        let tensor = call.tap.take(seen.view(layout)).ok()?;
-        if is_shared {
+        let n_bytes_held =
+            run.n_bytes_taken + taken.iter().flatten().map(n_element_bytes).sum::<usize>();
+        let is_to_be_lent = probe.is_to_be_lent(seen.n_bytes(), n_bytes_held);
+        let lent = is_to_be_lent.then(|| seen.lent(call.lender)).flatten();
+        let is_lent = lent.is_some();
+        let tensor = match lent {
+            Some(tensor) => call.tap.look(tensor.with_layout(layout)),
+            None => call.tap.take(seen.view(layout)).ok()?,
+        };
+        // What is lent has to come back before this tap ends.
+        if is_shared && !(is_lent && tensor.has_elements()) {
             run.remember(number, &tensor, made_in);
         }
-        known.insert(tensor).clone().into()
+        taken[wire] = Some(tensor.clone());
+        Some(tensor)
     }
 
     /// Keeps copies of what the operator is about to read, in the place of those of an iteration before.
@@ -267,11 +287,12 @@ impl Shared {
 }
 
 /// One call of a tap.
-struct Call<'a> {
+struct Call<'a, 'i> {
     tap: &'a Tap,
     site: &'a Site,
-    inputs: &'a Inputs<'a>,
+    inputs: &'a Inputs<'i>,
     counters: &'a [i64],
+    lender: &'a Lender<'i>,
 }
 
 impl Run {
@@ -289,7 +310,9 @@ impl Run {
     }
 
     fn remember(&mut self, value: usize, tensor: &Tensor, counters: &[i64]) {
+        self.forget(value);
         if let Some(place) = self.taken.get_mut(value) {
+            self.n_bytes_taken += n_element_bytes(tensor);
             *place = Some(Taken {
                 tensor: tensor.clone(),
                 counters: counters.to_vec(),
@@ -297,13 +320,22 @@ impl Run {
         }
     }
 
-    fn release(&mut self, site: &Site) {
-        for &value in &site.releases {
-            if let Some(place) = self.taken.get_mut(value) {
-                *place = None;
-            }
+    fn forget(&mut self, value: usize) {
+        if let Some(taken) = self.taken.get_mut(value).and_then(Option::take) {
+            self.n_bytes_taken -= n_element_bytes(&taken.tensor);
         }
     }
+
+    fn release(&mut self, site: &Site) {
+        for &value in &site.releases {
+            self.forget(value);
+        }
+    }
+}
+
+/// Bytes that a tensor holds on to.
+fn n_element_bytes(tensor: &Tensor) -> usize {
+    tensor.bytes().len()
 }
 
 /// The number of an iteration that cannot be read.

@@ -6,6 +6,7 @@ mod control_flow;
 mod executed;
 mod files;
 mod kinds;
+mod lent;
 mod runs;
 mod turns;
 mod values;
