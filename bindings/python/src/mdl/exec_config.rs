@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use opscope_acl::status::INVALID_PARAM;
-use opscope_acl::{Answer, Handle};
+use opscope_acl::{Answer, Handle, PerProcess};
 use pyo3::prelude::*;
 
 use crate::argument::{Word, Word32};
@@ -17,7 +17,7 @@ const N_OPTIONS: i32 = 10;
 const FIRST: Handle = Handle::MAX / 2;
 
 /// Sets of options, and the next handle.
-static OPTIONS: Mutex<(BTreeSet<Handle>, Handle)> = Mutex::new((BTreeSet::new(), FIRST));
+static OPTIONS: PerProcess<Mutex<(BTreeSet<Handle>, Handle)>> = PerProcess::new();
 
 pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(
@@ -32,7 +32,8 @@ pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 fn options() -> MutexGuard<'static, (BTreeSet<Handle>, Handle)> {
-    OPTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+    let options = OPTIONS.get_or_init(|_| Mutex::new((BTreeSet::new(), FIRST)));
+    options.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a handle stands for a set of options; 0 stands for none.
