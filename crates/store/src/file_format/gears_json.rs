@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use opscope_tensor::DType;
 use serde::{Deserialize, Serialize};
 
+use super::json_object;
 use crate::FormatError;
 
 /// Longest text that is read.
@@ -93,21 +94,7 @@ pub fn path_of(model: &Path) -> PathBuf {
 /// # Errors
 /// [`FormatError`] if it is no such file, is too large, or contradicts itself.
 pub fn parse(bytes: &[u8]) -> Result<Gears, FormatError> {
-    if bytes.len() > FILE_BYTES_MAX {
-        let found = format!("{} bytes", bytes.len());
-        let expected = format!("at most {FILE_BYTES_MAX} bytes");
-        return Err(FormatError::new(FILE_BYTES_MAX as u64, expected, found));
-    }
-    // Serde would take a list for the fields in their order.
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(FormatError::new(0, "an object", "something else"));
-    }
-    let gears: Gears = serde_json::from_slice(bytes).map_err(|error| {
-        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let before = lines.take(error.line().saturating_sub(1));
-        let offset = before.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);
-        FormatError::new(offset as u64, "the gears of a model", error.to_string())
-    })?;
+    let gears: Gears = json_object::decode(bytes, FILE_BYTES_MAX, "the gears of a model")?;
     let checked = gears.check();
     checked.map_err(|(expected, found)| FormatError::new(0, expected, found))?;
     Ok(gears)
