@@ -205,8 +205,10 @@ fn no_overflow_is_said_of_what_was_read_alone() {
     check(
         &[("Add.a.1.17.txt", b"")],
         0,
-        "no overflow (0 files with records)",
+        "no overflow records: no file of a dump is here",
     );
+    let unrelated = [("Add.a.5.1.17", b"" as &[u8]), ("Add.b.6.1.18", b"")];
+    check(&unrelated, 0, "no overflow records in 2 files; a dump");
     check(
         &[(other, b"junk")],
         3,
