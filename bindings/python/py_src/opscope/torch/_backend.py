@@ -14,7 +14,7 @@ from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from .. import _visible
+from .. import _options, _visible
 from . import (
     _captured,
     _dump,
@@ -26,7 +26,6 @@ from . import (
     _mindspore,
     _model_names,
     _names,
-    _options,
     _origin,
     _origins,
     _plan,
@@ -268,8 +267,8 @@ def backend(
     _options.names("layers", layers)
     names = tuple(layers.split() if isinstance(layers, str) else layers)
     if "watch" in options:
-        _options.names("watch", options["watch"] or ())
-        watch = options["watch"] or ()
+        watch = () if options["watch"] is None else options["watch"]
+        _options.names("watch", watch)
         options["watch"] = tuple(watch.split() if isinstance(watch, str) else watch)
     of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
     if unknown := sorted(set(options) - of_plan - of_config):

@@ -12,9 +12,10 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
+from .. import _options
 from .._argument import reason, shown
 from .._native.capture import Call, Eager, Step, acl_json_purpose
-from . import _dump, _elsewhere, _fork, _kinds, _names, _options, _place, _plan
+from . import _dump, _elsewhere, _fork, _kinds, _names, _place, _plan
 from ._hooks import Hook, Hooks, OperatorCall
 from ._plan import Config, DumpPlan
 
