@@ -7,7 +7,7 @@ use opscope_acl::status::INVALID_PARAM;
 use opscope_acl::{Answer, Handle, PerProcess};
 use pyo3::prelude::*;
 
-use crate::argument::{Word, Word32};
+use crate::argument::{Number, Word, Word32};
 use crate::call::{code, value};
 use crate::functions;
 
@@ -71,9 +71,14 @@ fn destroy_exec_config_handle(py: Python<'_>, handle: Word) -> i32 {
 
 /// aclmdlSetExecConfigOpt: no option has an effect on the CPU.
 #[pyfunction]
-fn set_exec_config_opt(py: Python<'_>, handle: Word, attr: i32, _attr_value: Word32) -> i32 {
+fn set_exec_config_opt(
+    py: Python<'_>,
+    handle: Word,
+    attr: Number<i32>,
+    _attr_value: Word32,
+) -> i32 {
     code(py, |_| {
-        if handle.0 == 0 || !(0..N_OPTIONS).contains(&attr) {
+        if handle.0 == 0 || !(0..N_OPTIONS).contains(&attr.0) {
             return Err(INVALID_PARAM);
         }
         check(handle)

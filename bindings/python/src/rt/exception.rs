@@ -41,7 +41,9 @@ fn set_exception_info_callback(
     py: Python<'_>,
     callback: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<i32> {
-    let function = callback.map(callable).transpose()?;
+    let function = callback
+        .map(|function| callable("callback", function))
+        .transpose()?;
     let tell = function
         .map(|function| -> ExceptionCallback { Arc::new(move |info| tell(&function, info)) });
     Ok(code(py, |process| process.set_exception_callback(tell)))
