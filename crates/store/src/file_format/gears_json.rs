@@ -25,7 +25,7 @@ const VERSION: u32 = 1;
 /// An extent that the gears set, or one that is not known.
 pub const OPEN: i64 = -1;
 
-/// What the gears set.
+/// The kind of extents that gears set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GearKind {
@@ -72,7 +72,7 @@ pub struct Gear {
 #[serde(deny_unknown_fields)]
 pub struct Gears {
     version: u32,
-    /// What they set.
+    /// The kind of extents that they set.
     pub kind: GearKind,
     /// The model's inputs.
     pub inputs: Vec<GearInput>,
@@ -107,7 +107,7 @@ pub fn encode(gears: &Gears) -> String {
     text
 }
 
-/// What is expected, and what is there.
+/// The text that is expected, and the one that is there.
 type Mistake = (String, String);
 
 fn mistake(expected: impl Into<String>, found: impl Into<String>) -> Mistake {
@@ -118,7 +118,7 @@ impl Gears {
     /// Gears for a model with these inputs and outputs.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// The first contradiction among the members, in words.
     pub fn new(
         kind: GearKind,
         inputs: Vec<GearInput>,
