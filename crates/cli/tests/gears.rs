@@ -183,7 +183,7 @@ fn an_open_choice_takes_the_engine_that_can() {
         "{errors}"
     );
     assert_eq!(run(&model, values, "onnxruntime").0, 3);
-    // What is damaged is left to nobody else.
+    // A damaged file is not handed on to the other engine.
     let damaged = dir.path().join("damaged.onnx");
     fs::write(&damaged, "no model").unwrap();
     let (code, _, errors) = run(&damaged, values, "auto");

@@ -1,4 +1,4 @@
-//! What the environment and the documents say about a dump that a file configures.
+//! Dumps that a file configures, under the environment and by the documents.
 
 mod support;
 
