@@ -72,7 +72,7 @@ fn show(callback: Callback, info: ExceptionInfo) {
     shown().remove(&pointer);
 }
 
-fn of(info: usize, field: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
+fn failure_field(info: usize, field: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
     value(NO_FAILURE, || {
         let shown = SHOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
         shown.get(&info).map_or(NO_FAILURE, field)
@@ -81,25 +81,25 @@ fn of(info: usize, field: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtGetTaskIdFromExceptionInfo(info: usize) -> u32 {
-    of(info, |info| info.task_id)
+    failure_field(info, |info| info.task_id)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtGetStreamIdFromExceptionInfo(info: usize) -> u32 {
-    of(info, |info| info.stream_id)
+    failure_field(info, |info| info.stream_id)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtGetThreadIdFromExceptionInfo(info: usize) -> u32 {
-    of(info, |info| info.thread_id)
+    failure_field(info, |info| info.thread_id)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtGetDeviceIdFromExceptionInfo(info: usize) -> u32 {
-    of(info, |info| info.device_id)
+    failure_field(info, |info| info.device_id)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtGetErrorCodeFromExceptionInfo(info: usize) -> u32 {
-    of(info, |info| info.error_code)
+    failure_field(info, |info| info.error_code)
 }
