@@ -340,7 +340,7 @@ def finish() -> list[dict]:
 
 
 class _Process:
-    """What this process has begun."""
+    """Backends that this process has begun."""
 
     def leave_fork(self) -> None:
         """A fork has begun nothing."""

@@ -370,7 +370,7 @@ def _check(plan: Any) -> None:
 
 
 class _Process:
-    """What this process has begun."""
+    """Contexts that this process has begun."""
 
     def leave_fork(self) -> None:
         """A fork has begun nothing."""

@@ -18,7 +18,7 @@ _start = threading.Thread.start
 
 
 class _OfThread(threading.local):
-    """What is entered in one thread."""
+    """The mode that is entered in one thread."""
 
     def __init__(self) -> None:
         # Whether operators of the thread are counted already, or are seen.

@@ -18,7 +18,7 @@ from .._argument import text
 from .._native.capture import FileWriter
 
 _log = _visible.logger()
-# What numpy makes arrays of by itself.
+# Types that numpy makes arrays of by itself.
 _ARRAYS = (bool, int, float, complex, str, np.ndarray)
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 # Types with eight bits that numpy does not have; older releases of torch lack some of them.
