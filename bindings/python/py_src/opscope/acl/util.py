@@ -8,6 +8,7 @@ import warnings
 from typing import TYPE_CHECKING, Any
 
 from opscope import _argument, _options
+from opscope._fork_lock import ForkLock
 from opscope._native.util import bytes_to_ptr, ptr_to_bytes
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ __all__ = [
 
 # A thread's id may be given to a new one when it has ended, but what was started is joined in turn.
 _threads: dict[int, list[threading.Thread]] = {}
-_threads_lock = threading.Lock()
+_threads_lock = ForkLock()
 
 
 class _Memory:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
 from .. import _options, _visible
+from .._fork_lock import ForkLock
 from . import (
     _captured,
     _dump,
@@ -43,7 +43,7 @@ _log = _visible.logger()
 _graph_numbers = itertools.count(1)
 _backends: list[Backend] = []
 _named: dict[tuple, tuple[Backend, dict]] = {}
-_lock = threading.Lock()
+_lock = ForkLock()
 # Whether a program asked for the backend by its name, and torch has never called it since.
 _is_asked_for = False
 
@@ -344,8 +344,7 @@ class _Process:
 
     def leave_fork(self) -> None:
         """A fork has begun nothing."""
-        global _lock, _is_asked_for
-        _lock = threading.Lock()
+        global _is_asked_for
         _is_asked_for = False
         _backends.clear()
         _named.clear()

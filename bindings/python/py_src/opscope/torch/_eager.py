@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
@@ -14,6 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatc
 
 from .. import _options
 from .._argument import reason, shown
+from .._fork_lock import ForkLock
 from .._native.capture import Call, Eager, Step, acl_json_purpose
 from . import _dump, _elsewhere, _fork, _kinds, _names, _place, _plan
 from ._hooks import Hook, Hooks, OperatorCall
@@ -28,7 +28,7 @@ _frame = sys._getframe
 LAYOUTS = ("steps", "single")
 # Dumps that were begun and not finished.
 _open: list[EagerDump] = []
-_lock = threading.Lock()
+_lock = ForkLock()
 _WORDS = _dump.Words(
     nothing="opscope.torch: no operator ran inside the context of the eager dump, so nothing was dumped",
     steps="steps",
@@ -374,8 +374,6 @@ class _Process:
 
     def leave_fork(self) -> None:
         """A fork has begun nothing."""
-        global _lock
-        _lock = threading.Lock()
         _open.clear()
         _elsewhere.leave_fork()
 

@@ -11,9 +11,11 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .._fork_lock import ForkLock
+
 # Counts that go on now.
 _open: list[Elsewhere] = []
-_lock = threading.Lock()
+_lock = ForkLock()
 _start = threading.Thread.start
 
 
@@ -106,7 +108,5 @@ def _start_counted(thread: threading.Thread) -> None:
 
 def leave_fork() -> None:
     """In a fork nothing is counted."""
-    global _lock
-    _lock = threading.Lock()
     _open.clear()
     threading.Thread.start = _start  # type: ignore[method-assign]
