@@ -6,7 +6,7 @@ use opscope_engine::onnx::with_taps;
 
 fuzz_target!(|bytes: &[u8]| {
     if let Ok(tapped) = with_taps(bytes) {
-        // What was read is written again; a model without a graph is refused.
+        // A model that was read is written again; one without a graph is refused.
         assert!(!tapped.is_empty());
     }
 });

@@ -1,4 +1,4 @@
-"""What very many steps, very many operators and very large tensors cost: `scale.py OPSCOPE OUT [ONNXRUNTIME_LIBRARY]`.
+"""Costs of very many steps, very many operators and very large tensors: `scale.py OPSCOPE OUT [ONNXRUNTIME_LIBRARY]`.
 
 Each command runs in a process of its own, whose CPU time and peak memory are printed beside the limit. Every answer is
 checked: how many operators were seen, tensors written and rows printed. The values of the chain are known too.
@@ -59,7 +59,7 @@ def save(path: Path, nodes: list, shape: list[int], weights: list) -> None:
 
 
 def run(label: str, command: list, seconds_max: float | None = None, bytes_max: float | None = None) -> tuple[str, int]:
-    """What the command prints, and its peak memory."""
+    """The command's output, and its peak memory."""
     out = Path(command[-1])
     measured = out.with_suffix(".measured")
     with open(out.with_suffix(".out"), "w+") as printed:

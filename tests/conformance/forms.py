@@ -79,7 +79,7 @@ def of_case(case: Case) -> list[Form]:
 
 
 def prefix(form: Form, forms: list[Form]) -> str:
-    """What the names of a form's values begin with."""
+    """The prefix of the names of a form's values."""
     return f"form{forms.index(form)}_"
 
 

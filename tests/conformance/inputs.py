@@ -10,7 +10,7 @@ import values
 from cases import Case, Value
 from numpy.typing import NDArray
 
-# What the tool is given at the three steps of a run: the case's own inputs, others, and its own again.
+# Inputs that the tool is given at the three steps of a run: the case's own, others, and its own again.
 N_STEPS = 3
 
 

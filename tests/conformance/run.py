@@ -40,7 +40,7 @@ class Engine:
 
 @dataclass(frozen=True)
 class Result:
-    """What became of a case as it is given, and by the name of a form of what became of that."""
+    """The outcome of a case as it is given, and by the name of a form the outcome of that."""
 
     case: Case
     verdict: Verdict
@@ -102,7 +102,7 @@ class Runner:
         except subprocess.TimeoutExpired:
             return Done(outputs, end=Verdict(judge.CRASH, f"no end after {TIMEOUT_SECONDS} s"))
         errors = done.stderr.decode(errors="replace")
-        # What an engine has no bytes for ends the run with 4, too; the rest of it is there.
+        # A value that an engine has no bytes for ends the run with 4, too; the rest of it is there.
         is_partly_dumped = done.returncode == 4 and "could not be dumped" in errors
         if done.returncode == 0 or (is_partly_dumped and (outputs / str(N_STEPS - 1)).exists()):
             return Done(outputs, done.stdout.decode(), others=others)

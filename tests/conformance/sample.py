@@ -49,7 +49,7 @@ def save(results: dict[str, list[Result]], chosen: list[Case]) -> None:
 
 
 def outcome(result: Result) -> str:
-    """What became of a case, and of those of its forms that ended otherwise."""
+    """The outcome of a case, and of those of its forms that ended otherwise."""
     own = result.verdict.outcome
     others = [f"{form}: {v.outcome}" for form, v in result.forms.items() if v.outcome != own]
     return "; ".join([own, *others])

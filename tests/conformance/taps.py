@@ -55,7 +55,7 @@ def check(model: ModelProto, dump: Path, engine: str, n_steps: int = 1) -> Taps:
 
 @dataclass(frozen=True)
 class Known:
-    """What the model alone says: values that cannot be shown and why, that a result needs, that have no elements."""
+    """Values by the model alone: those that cannot be shown and why, that a result needs, that have no elements."""
 
     engine: str
     kinds: dict[str, str]

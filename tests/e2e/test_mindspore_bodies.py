@@ -1,4 +1,4 @@
-"""What Loop, Scan and If run, in MindSpore's trees: one name, new times, and no weights but the model's.
+"""Bodies of Loop, Scan and If in MindSpore's trees: one name, new times, and no weights but the model's.
 
 MindSpore's own `while` is recorded in the run `control_flow`: its body's operators have one name and several times.
 """

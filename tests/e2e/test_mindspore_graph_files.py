@@ -27,7 +27,7 @@ def folder() -> Iterator[Path]:
 
 
 def compare(tool: Binary, text: Path) -> dict[str, Any]:
-    """What both files of a graph say, after seeing that it is the same."""
+    """The graph that both files of it have in common, after seeing that it is the same."""
     shown = [json.loads(tool.run("show", path, "--json")) for path in (text, text.with_suffix(".pb"))]
     of_text, of_message = shown
     assert set(of_text) == set(of_message)

@@ -113,7 +113,7 @@ E2E_KEYS = {
     "sample_mode",
     "sample_num",
 }
-# What differs from run to run in names and in rows.
+# Parts of names and of rows that differ from run to run.
 TIMES = re.compile(r"\d{14,16}")
 
 
@@ -166,7 +166,7 @@ def contents(root: Path) -> dict[str, bytes]:
 
 
 def dump(tool: Binary, folder: Path, target: str, setting: Setting, value: Any) -> tuple[dict[str, bytes], str]:
-    """What is dumped with this value, and what is told beside it."""
+    """The dump with this value, and the warnings beside it."""
     root = folder / "root"
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir()

@@ -66,7 +66,7 @@ def run(command: Sequence[object], folder: Path, environment: Mapping[str, str])
 
 
 def _network_trap() -> Callable[[], None]:
-    """What a new process calls before it becomes the command. Threads and children of it inherit the trap."""
+    """Called by a new process before it becomes the command. Threads and children of it inherit the trap."""
     libc = ctypes.CDLL(None, use_errno=True)
     instructions = _filter(_SOCKET_CALL[platform.machine()])
     program = _Program(len(instructions) // 8, instructions)

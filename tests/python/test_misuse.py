@@ -129,6 +129,43 @@ def test_wrong_types_raise(call: str, error: str) -> None:
     assert run_snippet(STARTED + snippet) == error
 
 
+# Prints each call with a wrong value that is refused in other words than "... is expected, got ...".
+REFUSALS = """
+import inspect, math, re
+WRONG = [None, "5", b"5", math.nan, 1.5, [], ["a"], [[1.5]], {}, {"dimCount": 1}, object(), 2**200, -2**200, "a\\0b"]
+# Functions that wait, or follow the addresses that they are given.
+WAITING = {"finalize", "finalize_reference", "start_thread", "process_report", "memcpy", "memset", "memcpy_async",
+    "memset_async", "ptr_to_bytes", "ptr_to_numpy", "load_from_mem", "load_from_mem_with_mem", "get_desc_from_mem"}
+odd, n = [], 0
+for module in (acl, acl.mdl, acl.rt, acl.op, acl.util):
+    for name, function in inspect.getmembers(module, callable):
+        if name.startswith("_") or inspect.isclass(function) or inspect.ismodule(function):
+            continue
+        names = list(inspect.signature(function).parameters)
+        for i, wrong in [(i, wrong) for i in range(len(names)) for wrong in WRONG]:
+            if isinstance(wrong, int) and name in WAITING:
+                continue
+            values = [0] * len(names)
+            values[i] = wrong
+            try:
+                function(*values)
+            except Exception as error:
+                n += 1
+                told = " ".join([str(error), *getattr(error, "__notes__", [])])
+                is_clear = "is expected, got " in told or "null character" in told
+                is_named = any(re.search(rf"\\b{re.escape(name)}\\b", told) for name in names)
+                if not (is_clear and is_named) and "`dimCount`" not in told:
+                    odd.append(f"{module.__name__}.{name}({names[i]}={wrong!r}): {type(error).__name__}: {told}")
+result = [n, odd]
+"""
+
+
+def test_wrong_types_are_told_by_name() -> None:
+    n, odd = run_snippet(STARTED + REFUSALS)
+    assert n > 2000
+    assert odd == []
+
+
 def test_errors_have_a_text_that_is_told_once() -> None:
     first, second = run_snippet("acl.mdl.init_dump()\nresult = [acl.get_recent_err_msg(), acl.get_recent_err_msg()]")
     assert "EP0008" in first

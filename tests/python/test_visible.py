@@ -1,4 +1,4 @@
-"""What a file says reaches a terminal as text: exceptions, warnings, logs and `repr`."""
+"""Text from files reaches a terminal as text: exceptions, warnings, logs and `repr`."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,15 +18,16 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
 
 @pytest.fixture(autouse=True)
-def own_directory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def own_directory(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Some of TorchAir's options leave files in the working directory."""
-    if not request.module.__name__.startswith("test_torchair"):
-        yield
-        return
-    before = Path.cwd()
-    os.chdir(tmp_path_factory.mktemp("cwd"))
-    yield
-    os.chdir(before)
+    monkeypatch.chdir(tmp_path_factory.mktemp("cwd"))
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    # MindSpore allows letters, digits, `-`, `_` and `/` in paths.
+    with tempfile.TemporaryDirectory(prefix="opscope-") as name:
+        yield Path(name)
 
 
 @pytest.fixture(autouse=True)

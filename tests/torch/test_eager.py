@@ -7,109 +7,17 @@ import gc
 import json
 import resource
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import dumps
 import models
 import numpy as np
 import opscope.torch
 import pytest
 import torch
-from eager_reference import Execution, Recorder
+from eager_reference import Recorder
+from eager_runs import check, check_rows, check_steps, is_undefined, operators, records, train
 from torch import Tensor, nn
-
-
-def train(name: str, context: Any, n_steps: int = 2, optimizer: Any = torch.optim.Adam) -> list[bytes]:
-    """Everything that a few steps of training leave behind."""
-    case = models.CASES[name]
-    torch.manual_seed(7)
-    model = case.make().train()
-    optimizer = optimizer(model.parameters(), lr=0.01)
-    left: list[bytes] = []
-    with context as dump:
-        for _ in range(n_steps):
-            loss = case.loss(model(*case.inputs()))
-            loss.backward()
-            optimizer.step()
-            left.append(models.bits(loss))
-            left += [models.bits(p.grad) for p in model.parameters() if p.grad is not None]
-            optimizer.zero_grad()
-            if dump is not None:
-                dump.step()
-    return left + [models.bits(value) for value in model.state_dict().values()]
-
-
-def graph(root: str, step: int = 0) -> dict:
-    """The description of a step."""
-    return json.loads((Path(root) / ".opscope" / "graphs" / f"eager_{step}.json").read_text(encoding="utf-8"))
-
-
-def operators(root: str, step: int = 0) -> list[dict]:
-    return graph(root, step)["operators"]
-
-
-def records(root: str, step: int = 0) -> dict[str, dumps.Record]:
-    folder = Path(root) / "0" / "eager" / "1" / str(step)
-    return dumps.step(folder) if folder.exists() else {}
-
-
-def check_operator(operator: dict, record: dumps.Record | None, expected: Execution) -> int:
-    """Compares one operator with what the reference saw; gives the number of tensors compared."""
-    assert operator["op_type"] == expected.target
-    assert len(operator["inputs"]) == len(expected.inputs), operator
-    seen = expected.inputs + expected.outputs + expected.changed
-    if record is None:
-        assert not any(one and one[1] for one in seen) or _is_undefined(operator), operator
-        return 0
-    if _is_undefined(operator):
-        return 0
-    content = record.data()
-    inputs, outputs = ([(t.shape, t.payload) for t in side] for side in (content.inputs, content.outputs))
-    assert inputs == [one for one in expected.inputs if one], operator["op_name"]
-    given = [one for one in expected.outputs if one]
-    assert outputs[: len(given)] == given, operator["op_name"]
-    # Of what is written to in place every tensor is there, changed or not.
-    for one in expected.changed:
-        assert one in outputs[len(given) :], operator["op_name"]
-    return len(inputs) + len(outputs)
-
-
-def _is_undefined(operator: dict) -> bool:
-    """Whether it has to do with memory that nobody has written to."""
-    names = [operator["op_name"], *operator["inputs"]]
-    return any(name.startswith(("empty", "new_empty")) for name in names)
-
-
-def check_steps(report: dict, recorder: Recorder) -> int:
-    """Compares a dump with the reference; gives the number of tensors compared."""
-    assert report["first_fault"] is None and report["first_error"] is None
-    n = 0
-    for step, executions in enumerate(recorder.steps):
-        if not executions:
-            continue
-        described = operators(report["root"], step)
-        written = records(report["root"], step)
-        assert [one["op_type"] for one in described] == [one.target for one in executions]
-        for operator, execution in zip(described, executions):
-            n += check_operator(operator, written.get(operator["op_name"]), execution)
-    return n
-
-
-def check(tmp_path: Any, function: Callable[[], Any], **options: Any) -> tuple[dict, list[dict]]:
-    """Runs a function under the reference, and dumped; expects the same."""
-    torch.manual_seed(3)
-    with Recorder() as recorder:
-        expected = function()
-    torch.manual_seed(3)
-    with opscope.torch.eager(tmp_path, **options) as dump:
-        found = function()
-    report = dump.finish()
-    check_steps(report, recorder)
-    if isinstance(expected, Tensor):
-        assert models.bits(expected) == models.bits(found)
-    return report, operators(report["root"])
 
 
 @pytest.mark.parametrize("name", models.CASES)
@@ -137,7 +45,7 @@ def test_sides_and_statistics(tmp_path, data: str, mode: str) -> None:
         written = records(root, step)
         for operator, expected in zip(operators(root, step), executions):
             record = written.get(operator["op_name"])
-            if record is None or _is_undefined(operator):
+            if record is None or is_undefined(operator):
                 continue
             sides = {"input": expected.inputs, "output": expected.outputs}
             wanted = [one for side in ("input", "output") if mode in (side, "all") for one in sides[side] if one]
@@ -147,18 +55,6 @@ def test_sides_and_statistics(tmp_path, data: str, mode: str) -> None:
                 assert found[: len(wanted)] == wanted
             else:
                 check_rows(record.rows(), wanted)
-
-
-def check_rows(rows: list[dict[str, str]], wanted: list) -> None:
-    """The largest and the number of elements say enough: the rest of the numbers has tests of its own."""
-    rows_of_content = [(row, payload) for row, (_, payload) in zip(rows, wanted) if payload]
-    for row, payload in rows_of_content:
-        dtype = _dtype(row)
-        if dtype is not None:
-            tensor = torch.frombuffer(bytearray(payload), dtype=dtype)
-            largest = next(row[key] for key in row if key.startswith("Max"))
-            assert float(largest) == pytest.approx(float(tensor.max()), rel=1e-5)
-            assert int(row["Count"]) == tensor.numel()
 
 
 @pytest.mark.parametrize("foreach", [False, True])
@@ -176,155 +72,6 @@ def test_optimizers(tmp_path, foreach: bool, optimizer: Any) -> None:
     check_steps(report, recorder)
     phases = {operator["attributes"]["phase"] for operator in operators(report["root"])}
     assert phases == {"forward", "backward", "optimizer"}
-
-
-def _in_place_of_a_view() -> Tensor:
-    x = torch.arange(12.0)
-    whole = x * 2
-    part = whole.view(3, 4)[1]
-    part.add_(100)
-    return whole + 1
-
-
-def _out() -> Tensor:
-    x, out = torch.randn(4), torch.zeros(4)
-    torch.add(x, x, out=out)
-    torch.mul(x, 3, out=out)
-    return out + 1
-
-
-def _detached_write() -> Tensor:
-    x = torch.randn(5, requires_grad=True)
-    y = x * 2
-    y.data.mul_(10)
-    return (y + 1).detach()
-
-
-def _write_through_numpy() -> Tensor:
-    x = torch.ones(5) * 3
-    first = x + 1
-    x.numpy()[2] = 50
-    return first + x
-
-
-def _write_in_another_thread() -> Tensor:
-    x = torch.ones(5) * 3
-    first = x + 1
-    thread = threading.Thread(target=x.fill_, args=(9,))
-    thread.start()
-    thread.join()
-    return first + x
-
-
-def _writes_twice() -> Tensor:
-    x = torch.randn(6)
-    x.relu_()
-    x.add_(1)
-    x.mul_(x)
-    x[2:4] = 7
-    return x.clone()
-
-
-def _random() -> Tensor:
-    x = torch.randn(8)
-    x.uniform_()
-    return nn.functional.dropout(x, 0.5) + torch.rand_like(x) + torch.randperm(8) + torch.bernoulli(x)
-
-
-def _views() -> Tensor:
-    x = torch.randn(4, 6)
-    y = x.t()[1:3].unsqueeze(0).expand(3, 2, 4)
-    return y.permute(2, 1, 0).reshape(-1) + torch.stack(x.unbind(1)).chunk(2)[0].flatten()[0]
-
-
-def _conjugates() -> Tensor:
-    x = torch.randn(3, 4, dtype=torch.complex64)
-    return (x.conj().imag * 1 + x.mH.t().real + (x @ x.mH).real[0, 0]) + torch._neg_view(x.real)
-
-
-def _no_grad() -> Tensor:
-    model = models.Cnn().eval()
-    with torch.no_grad():
-        return model(torch.randn(2, 3, 10, 10))
-
-
-def _inference_mode() -> Tensor:
-    model = models.Cnn().train()
-    with torch.inference_mode():
-        first = model(torch.randn(2, 3, 10, 10))
-        first.add_(1)
-        return first * 2
-
-
-def _freed_memory() -> Tensor:
-    total = torch.zeros(1000)
-    for i in range(50):
-        # The next one gets the memory of the one before, with another content.
-        total = total + torch.full((1000,), float(i))
-    return total
-
-
-def _double_backward() -> Tensor:
-    x = torch.randn(4, requires_grad=True)
-    (gradient,) = torch.autograd.grad(x.pow(3).sum(), x, create_graph=True)
-    gradient.square().sum().backward()
-    return x.grad
-
-
-def _checkpoint() -> Tensor:
-    layer = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
-    x = torch.randn(2, 4, requires_grad=True)
-    torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=False).sum().backward()
-    return x.grad
-
-
-def _resized() -> Tensor:
-    x = torch.ones(3)
-    x.resize_(2)
-    x.set_(torch.arange(4.0))
-    return x + 1
-
-
-def _vmapped() -> Tensor:
-    return torch.vmap(lambda row: (row * 2).sum())(torch.randn(3, 4))
-
-
-FUNCTIONS = [
-    _in_place_of_a_view, _out, _detached_write, _write_through_numpy, _write_in_another_thread, _writes_twice, _random,
-    _views, _conjugates, _no_grad, _inference_mode, _freed_memory, _double_backward, _checkpoint, _resized, _vmapped,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_values(tmp_path, function: Callable[[], Tensor]) -> None:
-    report, _ = check(tmp_path, function)
-    assert set(report["unseen"]) <= {"uninitialised"}
-
-
-@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
-def test_statistics_are_those_of_what_was_read(tmp_path, function: Callable[[], Tensor]) -> None:
-    """An input that was looked at as an output of another operator, and that was written to since."""
-    torch.manual_seed(3)
-    with opscope.torch.eager(tmp_path / "tensor") as dump:
-        function()
-    whole = dump.finish()["root"]
-    torch.manual_seed(3)
-    with opscope.torch.eager(tmp_path / "stats", data="stats") as dump:
-        function()
-    rows = records(dump.finish()["root"])
-    for name, record in records(whole).items():
-        content = record.data()
-        for row, tensor in zip(rows[name].rows(), content.inputs + content.outputs):
-            values = [float(row[key]) for key in row if key.startswith("Max") and row[key]]
-            if tensor.payload and values and _dtype(row) is not None:
-                found = torch.frombuffer(bytearray(tensor.payload), dtype=_dtype(row)).double()
-                assert values[0] == pytest.approx(float(found.max()), rel=1e-5, nan_ok=True), (name, row)
-
-
-def _dtype(row: dict[str, str]) -> torch.dtype | None:
-    known = {"FLOAT": torch.float32, "INT64": torch.int64}
-    names = (text.removeprefix("DT_").upper() for text in row.values())
-    return next((known[name] for name in names if name in known), None)
 
 
 def test_forward_and_backward_are_linked(tmp_path) -> None:
@@ -446,9 +193,7 @@ def test_tensors_of_types_of_the_program_show_their_elements(tmp_path) -> None:
 
 
 def test_distributed_tensors_show_the_local_part(tmp_path) -> None:
-    distributed = pytest.importorskip("torch.distributed")
-    if not distributed.is_available():
-        pytest.skip("this torch has no torch.distributed")
+    from torch import distributed
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Shard, distribute_tensor
 

@@ -63,7 +63,7 @@ def main(path, method, n_workers, n_epochs):
     assert hook.processes == {os.getpid()}, hook.processes
     assert report["first_error"] is None and report["first_fault"] is None, report
     assert report["n_steps_active"] == min(n_epochs, 10) and report["n_failed"] == 0, report
-    # What `empty` gives has no meaning, so that nobody looks at it.
+    # The elements of `empty` have no meaning, so that nobody looks at them.
     assert report["n_selected"] == report["n_written"] + report["unseen"]["uninitialised"], report
 
 if __name__ == "__main__":
@@ -99,7 +99,7 @@ def test_workers_of_a_data_loader(method: str, n_workers: int, n_epochs: int, tm
     assert steps(tmp_path / "dump") == list(range(min(n_epochs, 10)))
 
 
-# What a program does in its fork and around it; `dump` is under way.
+# Programs for a fork and around it; `dump` is under way.
 FORKS = {
     "os.fork": """
         pid = os.fork()

@@ -101,63 +101,6 @@ def test_only_what_nobody_can_reach_is_left_where_it_lies() -> None:
     assert held == {"sin", "add"}, found
 
 
-def files_of(root: Path, name: str) -> list[np.ndarray]:
-    return [one.numpy() for one in opscope.open(root) if one.name == name and one.side == "output"]
-
-
-@pytest.mark.parametrize("engine", ["eager", "compiled"])
-def test_memory_that_is_taken_away_is_not_read(engine: str, tmp_path: Path) -> None:
-    """As fully sharded parameters do, and offloaded activations: nothing a writer has left to do may look there."""
-    n = 1 << 18
-    weight, data = torch.nn.Parameter(torch.full((n,), 2.0)), np.full(n, 3.0, np.float32)
-    taken: list[torch.Tensor] = []
-
-    def pack(saved: torch.Tensor) -> torch.Tensor:
-        copied = saved.detach().clone()
-        if not saved.is_leaf:
-            taken.append(saved)
-        return copied
-
-    def model(x: torch.Tensor) -> torch.Tensor:
-        product = x * weight
-        return product.sin().exp().sum()
-
-    dump: Any = opscope.torch.backend(tmp_path) if engine == "compiled" else opscope.torch.eager(tmp_path)
-    call = torch.compile(model, backend=dump) if engine == "compiled" else model
-    if engine == "eager":
-        dump.__enter__()
-    for step in range(4):
-        x = torch.from_numpy(data)
-        with torch.autograd.graph.saved_tensors_hooks(pack, lambda saved: saved):
-            result = call(x)
-        del result
-        for tensor in taken:
-            tensor.untyped_storage().resize_(0)
-        taken.clear()
-        x.data = torch.zeros(1)
-        data.resize(0, refcheck=False)
-        size = weight.untyped_storage().nbytes()
-        weight.untyped_storage().resize_(0)
-        # Whatever was let go of is somebody else's by now.
-        rubbish = [torch.full((n,), -7.0) for _ in range(6)]
-        weight.untyped_storage().resize_(size)
-        with torch.no_grad():
-            weight.fill_(2.0)
-        data.resize(n, refcheck=False)
-        data[:] = 3.0
-        del rubbish
-        if engine == "eager":
-            dump.step()
-    if engine == "eager":
-        dump.__exit__(None, None, None)
-    report = dump.finish()
-    assert report["first_error"] is None and report["n_written"] > 0
-    products = files_of(tmp_path, "mul")
-    assert len(products) == 4 and all((one == 6.0).all() for one in products)
-    sines = files_of(tmp_path, "sin")
-    assert len(sines) == 4 and all(np.allclose(one, np.sin(np.float32(6.0))) for one in sines)
-
-
 @pytest.mark.parametrize("make", ["backend", "eager", "catch", "watch"])
 def test_a_path_that_cannot_be_written_does_not_stop_the_program(make: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("here")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import csv
+import errno
 import hashlib
 import json
 import logging
@@ -11,11 +11,8 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import mindspore_tree
 import models
@@ -25,81 +22,25 @@ import opscope.torch
 import pytest
 import torch
 from dump_data import parse
+from mindspore_runs import (
+    GRAPHS,
+    KERNELS,
+    NAME,
+    arrays,
+    backend,
+    clean,
+    configuration,
+    graph_dirs,
+    in_order,
+    names,
+    order,
+    seen,
+    train,
+)
 from reference import Reference, Seen
 from torch import Tensor, nn
 
-KERNELS = ["cpu", "gpu", "ascend-o0", "ascend-o1"]
-GRAPHS = ["ascend-o2", "ge"]
 OPSCOPE = os.environ.get("OPSCOPE")
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # MindSpore allows letters, digits, `-`, `_` and `/` in paths.
-    with tempfile.TemporaryDirectory(prefix="opscope-") as name:
-        yield Path(name)
-
-
-def configuration(folder: Path, target: str = "cpu", e2e: dict | None = None, **settings: object) -> str:
-    common = {
-        "op_debug_mode": 0, "dump_mode": 0, "path": str(folder), "net_name": "Net", "iteration": "all",
-        "input_output": 0, "kernels": [], "support_device": [0, 1], **settings,
-    }  # fmt: skip
-    sections: dict[str, Any] = {"common_dump_settings": common}
-    if target not in GRAPHS:
-        sections["e2e_dump_settings"] = {"enable": True, **(e2e or {})}
-    return json.dumps(sections)
-
-
-def backend(folder: Path, target: str = "cpu", e2e: dict | None = None, **settings: object) -> Any:
-    return opscope.torch.backend(mindspore_json=configuration(folder, target, e2e, **settings), target=target)
-
-
-NAME = re.compile(r"([^.]+)\.([^.]+)\.(\d+)\.\d+\.\d{16}\.(input|output)\.(\d+)\.(\w+)\.(\w+)\.npy")
-
-
-def arrays(step: Path) -> dict[str, dict[str, np.ndarray]]:
-    """The arrays of an iteration by operator and then by side and slot; parameters by name."""
-    found: dict[str, dict[str, np.ndarray]] = {}
-    for path in step.glob("*.npy"):
-        kind, name, _, side, slot, _, _ = NAME.fullmatch(path.name).groups()
-        slots = found.setdefault(f"Parameter.{name}" if kind == "Parameter" else name, {})
-        assert f"{side}.{slot}" not in slots, path.name
-        slots[f"{side}.{slot}"] = np.load(path)
-    return found
-
-
-def names(step: Path) -> set[str]:
-    return {name for name in arrays(step) if not name.startswith("Parameter.")}
-
-
-def graph_dirs(root: Path) -> list[Path]:
-    """Directories of the graphs, in the order of compilation."""
-    return sorted((root / "rank_0" / "Net").iterdir(), key=lambda path: int(path.name))
-
-
-def order(root: Path, graph: Path) -> list[str]:
-    path = root / "rank_0" / "execution_order" / f"ms_execution_order_graph_{graph.name}.csv"
-    return path.read_text().splitlines()[1:]
-
-
-def seen(array: np.ndarray) -> Seen:
-    return array.shape, array.tobytes()
-
-
-def in_order(slots: dict[str, np.ndarray], side: str) -> list[Seen]:
-    """The tensors of a side; results that are none have a number and no tensor."""
-    numbers = sorted(int(slot.split(".")[1]) for slot in slots if slot.startswith(side))
-    return [seen(slots[f"{side}.{number}"]) for number in numbers]
-
-
-def clean(name: str) -> str:
-    return re.sub(r"[/\\. ]", "_", name)
-
-
-def train(how: object, *, n_steps: int = 1, case: str = "cnn") -> models.Outcome:
-    torch._dynamo.reset()
-    return models.run(models.CASES[case], how, is_training=True, n_steps=n_steps)
 
 
 @pytest.mark.parametrize("target", KERNELS)
@@ -392,156 +333,6 @@ def test_the_operator_that_fails(folder: Path, target: str, expected: set[str]) 
     for slots in found.values():
         assert set(slots) == {"input.0", "input.1"}
         np.testing.assert_array_equal(slots["input.1"], [1, 8])
-
-
-class Block(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.fc = nn.Linear(4, 4)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.fc(x).tanh()
-
-
-class Net(nn.Module):
-    """A module in a list, one that is used twice, and operators of the root."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.blocks = nn.ModuleList([Block(), Block()])
-        self.again = self.blocks[0]
-        self.tail = nn.Sequential(nn.Linear(4, 2), nn.ReLU())
-
-    def forward(self, x: Tensor) -> Tensor:
-        for block in self.blocks:
-            x = block(x)
-        return self.tail(self.again(x)).sin() * 2
-
-
-FLAG_CASES = {
-    "root": (lambda net: [(net, True)], r".*"),
-    "nothing": (lambda net: [], r"(?!)"),
-    "child": (lambda net: [(net.tail, True)], r".*/tail-Sequential/.*"),
-    "of a list": (lambda net: [(net.blocks[1], True)], r".*/1-Block/.*"),
-    "list": (lambda net: [(net.blocks, True)], r".*/(0-Block|1-Block|again-Block)/.*"),
-    "shared": (lambda net: [(net.again, True)], r".*/(0-Block|again-Block)/.*"),
-    "grandchild": (lambda net: [(net.blocks[1].fc, True)], r".*/1-Block/fc-Linear/.*"),
-    "all but one": (lambda net: [(net, True), (net.tail, False)], r"(?!.*/tail-Sequential/).*"),
-    "on again": (lambda net: [(net.tail, False), (net, True)], r".*"),
-    "operator": (lambda net: [(torch.ops.aten.tanh, True)], r".*/Tanh-op\d"),
-    "overload": (lambda net: [(torch.ops.aten.sin.default, True)], r"Default/Sin-op0"),
-    "all but an operator": (lambda net: [(net, True), (torch.ops.aten.t, False)], r"(?!.*/T-op\d).*"),
-}
-
-
-@pytest.fixture
-def unflagged() -> Iterator[None]:
-    yield
-    opscope.mindspore._flags._operators.clear()
-
-
-@pytest.mark.parametrize("case", FLAG_CASES)
-@pytest.mark.parametrize("target", ["cpu", "ascend-o0"])
-def test_set_dump(folder: Path, unflagged: None, case: str, target: str) -> None:
-    flags, pattern = FLAG_CASES[case]
-    net = Net()
-    for module, enabled in flags(net):
-        opscope.mindspore.set_dump(module, enabled)
-    dumping = backend(folder, target, dump_mode=2)
-    torch.compile(net, backend=dumping)(torch.randn(3, 4)).sum().backward()
-    if case == "nothing":
-        with pytest.warns(RuntimeWarning, match="no graph that was executed has anything that is selected"):
-            dumping.finish()
-    else:
-        dumping.finish()
-    lists = (folder / "rank_0/execution_order").glob("ms_execution*")
-    full_names = [name for path in lists for name in path.read_text().splitlines()[1:]]
-    expected = {clean(name) for name in full_names if re.fullmatch(pattern, name)}
-    found = {name for step in folder.glob("rank_0/Net/*/0") for name in names(step)}
-    assert found == expected
-    if case == "child":
-        assert any(name.startswith("Gradients_") for name in found)
-
-
-def test_set_dump_of_a_module_in_a_function(folder: Path) -> None:
-    first, second = nn.Linear(3, 3), nn.Linear(3, 3)
-    opscope.mindspore.set_dump(second)
-    dumping = backend(folder, dump_mode=2)
-    with torch.no_grad():
-        torch.compile(lambda x: second(first(x)).sin(), backend=dumping)(torch.ones(2, 3))
-    dumping.finish()
-    (graph,) = graph_dirs(folder)
-    assert names(graph / "0") == {clean(name) for name in order(folder, graph) if "second-Linear" in name} != set()
-
-
-@pytest.mark.parametrize(
-    ("choose", "expected"),
-    [
-        (lambda net: net, {"T-op0", "Addmm-op0", "Sin-op0", "Cos-op0", "Tan-op0"}),
-        (lambda net: net.fc, {"T-op0", "Addmm-op0"}),
-        (lambda net: net.last, {"Tan-op0"}),
-    ],
-)
-def test_set_dump_around_a_graph_break(folder: Path, choose: Any, expected: set[str]) -> None:
-    class Tan(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            return x.tan()
-
-    class Broken(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.fc, self.last = nn.Linear(2, 2), Tan()
-
-        def forward(self, x: Tensor) -> Tensor:
-            x = self.last(self.fc(x)).sin()
-            torch._dynamo.graph_break()
-            # Nothing here needs `self`.
-            return x.cos()
-
-    net = Broken()
-    opscope.mindspore.set_dump(choose(net))
-    dumping = backend(folder, dump_mode=2)
-    with torch.no_grad():
-        torch.compile(net, backend=dumping)(torch.ones(1, 2))
-    assert dumping.finish()["n_graphs"] == 2
-    found = {name for graph in graph_dirs(folder) for name in names(graph / "0")}
-    assert {name.split("_")[-1] for name in found} == expected
-
-
-def test_set_dump_counts_when_a_graph_is_compiled(folder: Path) -> None:
-    net = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
-    dumping = backend(folder, dump_mode=2)
-    compiled = torch.compile(net, backend=dumping, dynamic=False)
-    x = torch.randn(1, 2)
-    opscope.mindspore.set_dump(net[1])
-    result = compiled(x)
-    opscope.mindspore.set_dump(net[1], False)
-    opscope.mindspore.set_dump(net[0])
-    # The backward graph goes with its forward graph; another shape is another graph.
-    result.sum().backward()
-    compiled(torch.randn(3, 2))
-    dumping.finish()
-    kinds = [{name.rsplit("_", 1)[-1] for name in names(graph / "0")} for graph in graph_dirs(folder)]
-    assert kinds[0] - {"Detach-op0"} == {"Relu-op0"} and kinds[2] == {"T-op0", "Addmm-op0"}
-    assert any("ThresholdBackward" in name for name in kinds[1]) and not any("Mm" in name for name in kinds[1])
-
-
-@pytest.mark.parametrize(
-    ("target", "enabled"), [(lambda x: x, True), ("model", True), (nn.Linear, True), (nn.ReLU(), 1)]
-)
-def test_set_dump_refuses(target: object, enabled: object) -> None:
-    with pytest.raises(ValueError, match="set_dump: `(target|enabled)` must be"):
-        opscope.mindspore.set_dump(target, enabled)
-
-
-def test_flags_go_with_their_module() -> None:
-    flags = opscope.mindspore._flags
-    net = nn.Sequential(nn.ReLU())
-    opscope.mindspore.set_dump(net)
-    numbers = {id(net), id(net[0])}
-    assert numbers <= set(flags.snapshot().modules)
-    del net
-    assert not numbers & set(flags.snapshot().modules)
 
 
 @pytest.mark.parametrize(

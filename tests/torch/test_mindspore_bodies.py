@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import re
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,13 +17,6 @@ from torch import Tensor, nn
 from torch._higher_order_ops.while_loop import while_loop
 
 N_TRIPS = 3
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # MindSpore allows letters, digits, `-`, `_` and `/` in paths.
-    with tempfile.TemporaryDirectory(prefix="opscope-") as name:
-        yield Path(name)
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_acl::{ExceptionCallback, ExceptionInfo, Handle};
+use opscope_acl::{ExceptionCallback, ExceptionInfo, Handle, PerProcess};
 
 use crate::border::{Code, call, null, process, value};
 
@@ -50,7 +50,7 @@ extern "C" fn aclrtProcessReport(timeout_ms: i32) -> Code {
 const NO_FAILURE: u32 = u32::MAX;
 
 /// The failures that are being shown to a callback at this moment, by the pointer that it got.
-static SHOWN: LazyLock<Mutex<HashMap<usize, ExceptionInfo>>> = LazyLock::new(Mutex::default);
+static SHOWN: PerProcess<Mutex<HashMap<usize, ExceptionInfo>>> = PerProcess::new();
 static NEXT: AtomicUsize = AtomicUsize::new(1);
 
 #[unsafe(no_mangle)]
@@ -65,41 +65,41 @@ extern "C" fn aclrtSetExceptionInfoCallback(callback: Option<Callback>) -> Code 
 }
 
 fn show(callback: Callback, info: ExceptionInfo) {
-    let shown = || SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let shown = || SHOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
     let pointer = NEXT.fetch_add(1, Ordering::Relaxed);
     shown().insert(pointer, info);
     callback(pointer);
     shown().remove(&pointer);
 }
 
-fn of(info: usize, field: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
+fn failure_field(info: usize, field: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
     value(NO_FAILURE, || {
-        let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let shown = SHOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
         shown.get(&info).map_or(NO_FAILURE, field)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtGetTaskIdFromExceptionInfo(info: usize) -> u32 {
-    of(info, |info| info.task_id)
+    failure_field(info, |info| info.task_id)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtGetStreamIdFromExceptionInfo(info: usize) -> u32 {
-    of(info, |info| info.stream_id)
+    failure_field(info, |info| info.stream_id)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtGetThreadIdFromExceptionInfo(info: usize) -> u32 {
-    of(info, |info| info.thread_id)
+    failure_field(info, |info| info.thread_id)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtGetDeviceIdFromExceptionInfo(info: usize) -> u32 {
-    of(info, |info| info.device_id)
+    failure_field(info, |info| info.device_id)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn aclrtGetErrorCodeFromExceptionInfo(info: usize) -> u32 {
-    of(info, |info| info.error_code)
+    failure_field(info, |info| info.error_code)
 }

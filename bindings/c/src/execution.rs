@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use opscope_acl::{Answer, Handle, status};
+use opscope_acl::{Answer, Handle, PerProcess, status};
 
 use crate::border::{Code, call, null, process, value};
 use crate::layout::IoDims;
@@ -62,7 +62,7 @@ extern "C" fn aclmdlExecuteAsyncV2(
 // ---- Options of a run
 
 /// Sets of options. Their values are checked and have no effect on an engine of the CPU.
-static OPTIONS: Mutex<BTreeSet<Handle>> = Mutex::new(BTreeSet::new());
+static OPTIONS: PerProcess<Mutex<BTreeSet<Handle>>> = PerProcess::new();
 /// Beyond every number of other objects, so that they are not taken for these.
 static NEXT: AtomicUsize = AtomicUsize::new(usize::MAX / 2);
 
@@ -73,7 +73,7 @@ const VALUE_SIZES: &[usize] = &[4, 4, 8, 8, 8, 8, 8, 8, 4, 4];
 extern "C" fn aclmdlCreateExecConfigHandle() -> Handle {
     value(0, || {
         let handle = NEXT.fetch_add(16, Ordering::Relaxed);
-        let mut options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut options = OPTIONS.get().lock().unwrap_or_else(PoisonError::into_inner);
         options.insert(handle);
         handle
     })
@@ -82,7 +82,7 @@ extern "C" fn aclmdlCreateExecConfigHandle() -> Handle {
 #[unsafe(no_mangle)]
 extern "C" fn aclmdlDestroyExecConfigHandle(options: Handle) -> Code {
     call(|| {
-        let mut all = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = OPTIONS.get().lock().unwrap_or_else(PoisonError::into_inner);
         if all.remove(&options) {
             return Ok(());
         }
@@ -115,7 +115,7 @@ extern "C" fn aclmdlSetExecConfigOpt(
 }
 
 fn check_options(options: Handle) -> Answer {
-    let all = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+    let all = OPTIONS.get().lock().unwrap_or_else(PoisonError::into_inner);
     if options == 0 || all.contains(&options) {
         Ok(())
     } else {

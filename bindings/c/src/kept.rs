@@ -8,13 +8,12 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ffi::{CString, c_char};
 use std::ptr;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use opscope_acl::Handle;
+use opscope_acl::{Handle, PerProcess};
 
 /// Texts by name, of each object. Texts of no object are kept for 0.
-static KEPT: LazyLock<Mutex<HashMap<Handle, HashMap<String, CString>>>> =
-    LazyLock::new(Mutex::default);
+static KEPT: PerProcess<Mutex<HashMap<Handle, HashMap<String, CString>>>> = PerProcess::new();
 
 thread_local! {
     static REPORT: RefCell<Option<CString>> = const { RefCell::new(None) };
@@ -26,7 +25,7 @@ pub(crate) fn keep(object: Handle, name: String, text: Option<String>) -> *const
         return ptr::null();
     };
     let text = c_text(text);
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = KEPT.get().lock().unwrap_or_else(PoisonError::into_inner);
     let kept = kept.entry(object).or_default().entry(name);
     let kept = kept
         .and_modify(|kept| {
@@ -48,7 +47,7 @@ pub(crate) fn keep_or_empty(object: Handle, name: String, text: Option<String>) 
 
 /// Lets go of the texts of an object.
 pub(crate) fn forget(object: Handle) {
-    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut kept = KEPT.get().lock().unwrap_or_else(PoisonError::into_inner);
     kept.remove(&object);
 }
 
@@ -81,11 +80,11 @@ mod tests {
         let first = keep("conv");
         assert_eq!(keep("conv"), first);
         assert_ne!(keep("relu\0hidden"), first);
-        let kept = KEPT.lock().unwrap();
+        let kept = KEPT.get().lock().unwrap();
         assert_eq!(kept[&usize::MAX]["name"].as_c_str(), c"relu");
         drop(kept);
         forget(usize::MAX);
-        assert!(!KEPT.lock().unwrap().contains_key(&usize::MAX));
+        assert!(!KEPT.get().lock().unwrap().contains_key(&usize::MAX));
     }
 
     #[test]

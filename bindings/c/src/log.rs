@@ -77,7 +77,7 @@ fn write(level: i32, function: &str, file: &str, line: u32, text: &dyn Display) 
     let time = jiff::Zoned::now().strftime("%Y-%m-%d-%H:%M:%S%.3f");
     let line =
         format!("[{level}] APP({pid},{program}):{time} [{file}:{line}] {function}: {text}\n");
-    // What a program says may have lines of its own, and names of files and models.
+    // The program's text may have lines of its own, and names of files and models.
     let line = visible_lines(&line);
     // A program whose output is closed has nobody to tell.
     let to_stdout = std::env::var("ASCEND_SLOG_PRINT_TO_STDOUT").is_ok_and(|value| value == "1");

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 
-use opscope_acl::{Handle, status};
+use opscope_acl::{Handle, PerProcess, status};
 
 use crate::border::{Code, call, null, process, value};
 use crate::op::{Operator, side};
@@ -16,7 +16,7 @@ const OPTIONS_END: i32 = 17;
 const AUTO_TUNE_MODE: i32 = 2;
 
 /// Options are kept so that they can be read back; none changes a result.
-static OPTIONS: Mutex<BTreeMap<i32, String>> = Mutex::new(BTreeMap::new());
+static OPTIONS: PerProcess<Mutex<BTreeMap<i32, String>>> = PerProcess::new();
 
 #[unsafe(no_mangle)]
 extern "C" fn aclopCompile(
@@ -104,7 +104,7 @@ extern "C" fn aclSetCompileopt(option: i32, value: Text) -> Code {
         match option {
             AUTO_TUNE_MODE => Err(status::FEATURE_UNSUPPORTED),
             0..OPTIONS_END => {
-                let mut options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut options = OPTIONS.get().lock().unwrap_or_else(PoisonError::into_inner);
                 options.insert(option, value.to_owned());
                 Ok(())
             }
@@ -117,7 +117,7 @@ extern "C" fn aclSetCompileopt(option: i32, value: Text) -> Code {
 #[unsafe(no_mangle)]
 extern "C" fn aclGetCompileoptSize(option: i32) -> usize {
     value(0, || {
-        let options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let options = OPTIONS.get().lock().unwrap_or_else(PoisonError::into_inner);
         options.get(&option).map_or(0, |value| value.len() + 1)
     })
 }
@@ -128,7 +128,7 @@ extern "C" fn aclGetCompileopt(option: i32, value: Out<c_char>, size: usize) -> 
         if value.is_null() {
             return Err(null("aclGetCompileopt", "value"));
         }
-        let options = OPTIONS.lock().unwrap_or_else(PoisonError::into_inner);
+        let options = OPTIONS.get().lock().unwrap_or_else(PoisonError::into_inner);
         let text = options.get(&option).ok_or(status::API_NOT_SUPPORT)?;
         value.set_text(text, size)
     })

@@ -1,7 +1,8 @@
-//! What Python values mean as arguments.
+//! Arguments of pyACL's functions.
 //!
 //! pyACL parses arguments with C's types, and programs rely on it: `-1` is the greatest index. Numbers
-//! that C would cut off are cut off here; a value of another type is a `TypeError`.
+//! that C would cut off are cut off here; a value of another type is a `TypeError`. Errors say what is
+//! expected and what was given; PyO3 adds the argument's name.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -29,6 +30,73 @@ pub(crate) struct Text(pub(crate) String);
 #[derive(Clone, Debug)]
 pub(crate) struct FilePath(PathBuf);
 
+/// A number of C's, which has to be in its range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Number<T>(pub(crate) T);
+
+/// A list, or another sequence than a text.
+#[derive(Clone, Debug)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+/// A type of arguments, in words for errors.
+pub(crate) trait Expected {
+    /// With an article.
+    const WORDS: &'static str;
+}
+
+/// Tells what each type is called.
+macro_rules! expected {
+    ($($kind:ty: $words:literal),+ $(,)?) => {
+        $(impl Expected for $kind {
+            const WORDS: &'static str = $words;
+        })+
+    };
+}
+
+expected!(
+    i32: "a whole number of 32 bits",
+    i64: "a whole number of 64 bits",
+    u64: "a whole number of 64 bits that is not negative",
+    u16: "a whole number of 16 bits that is not negative",
+    f32: "a number",
+    Word: "a whole number",
+    Byte: "a whole number or a truth value",
+    Text: "a text",
+    List<i64>: "a list of whole numbers",
+);
+
+/// The same error in words: what is expected, and what was given. Errors of other kinds, which come
+/// out of the value's own code, stay as they are.
+pub(crate) fn told(value: &Bound<'_, PyAny>, expected: &str, error: PyErr) -> PyErr {
+    let py = value.py();
+    let message = || {
+        let kind = value.get_type().name()?;
+        let shown = py.import("opscope._argument")?;
+        let shown = shown.call_method1("shown", (value,))?;
+        Ok(format!("{expected} is expected, got {shown} ({kind})"))
+    };
+    let message = match message() {
+        Ok(message) => message,
+        Err(failure) => return failure,
+    };
+    if error.is_instance_of::<PyTypeError>(py) {
+        PyTypeError::new_err(message)
+    } else if error.is_instance_of::<PyOverflowError>(py) {
+        PyOverflowError::new_err(message)
+    } else {
+        error
+    }
+}
+
+/// [`told`] of the value of an argument, which is of a wrong type.
+pub(crate) fn wrong_type(name: &str, value: &Bound<'_, PyAny>, expected: &str) -> PyErr {
+    told(
+        value,
+        &format!("{name}: {expected}"),
+        PyTypeError::new_err(()),
+    )
+}
+
 impl FilePath {
     pub(crate) fn as_path(&self) -> &Path {
         &self.0
@@ -42,7 +110,7 @@ fn lowest_bits(value: &Bound<'_, PyAny>) -> PyResult<u64> {
         Err(error) => error,
     };
     if !error.is_instance_of::<PyOverflowError>(value.py()) {
-        return Err(error);
+        return Err(told(value, Word::WORDS, error));
     }
     let integer = value.call_method0("__index__")?;
     integer.bitand(u64::MAX)?.extract()
@@ -84,7 +152,8 @@ impl<'py> FromPyObject<'_, 'py> for Text {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let text: String = value.extract()?;
+        let text: PyResult<String> = value.extract();
+        let text = text.map_err(|error| told(&value, Text::WORDS, error))?;
         if text.contains('\0') {
             return Err(PyValueError::new_err("embedded null character"));
         }
@@ -96,11 +165,43 @@ impl<'py> FromPyObject<'_, 'py> for FilePath {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let path: PathBuf = value.extract()?;
+        let path: PyResult<PathBuf> = value.extract();
+        let path = path.map_err(|error| told(&value, "a path", error))?;
         if has_nul(path.as_os_str()) {
             return Err(PyValueError::new_err("embedded null character"));
         }
         Ok(FilePath(path))
+    }
+}
+
+impl<'py, T> FromPyObject<'_, 'py> for Number<T>
+where
+    T: Expected + for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let number: PyResult<T> = value.extract();
+        let number = number.map_err(|error| told(&value, T::WORDS, error));
+        number.map(Number)
+    }
+}
+
+impl<'py, T> FromPyObject<'_, 'py> for List<T>
+where
+    T: Expected + for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+{
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let items: PyResult<Vec<Bound<'py, PyAny>>> = value.extract();
+        let items =
+            items.map_err(|error| told(&value, &format!("a list, each {}", T::WORDS), error))?;
+        let extract = |item: &Bound<'py, PyAny>| {
+            let found: PyResult<T> = item.extract();
+            found.map_err(|error| told(item, T::WORDS, error))
+        };
+        items.iter().map(extract).collect::<PyResult<_>>().map(List)
     }
 }
 
@@ -112,10 +213,10 @@ fn has_nul(text: &OsStr) -> bool {
 ///
 /// # Errors
 /// `TypeError` if it cannot be called.
-pub(crate) fn callable(function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+pub(crate) fn callable(name: &str, function: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     if function.is_callable() {
         Ok(function.clone().unbind())
     } else {
-        Err(PyTypeError::new_err("the function cannot be called"))
+        Err(wrong_type(name, function, "a function"))
     }
 }

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::argument::{FilePath, Word};
+use crate::argument::{FilePath, Number, Word};
 use crate::call::{Pair, code, value};
 use crate::{functions, tensor_desc};
 
@@ -75,20 +75,20 @@ fn get_recent_err_msg(py: Python<'_>) -> Option<String> {
 
 /// aclDataTypeSize: bytes of one element.
 #[pyfunction]
-fn data_type_size(data_type: i32) -> usize {
-    opscope_acl::data_type_size(data_type)
+fn data_type_size(data_type: Number<i32>) -> usize {
+    opscope_acl::data_type_size(data_type.0)
 }
 
 /// aclFloat16ToFloat.
 #[pyfunction]
-fn float16_to_float(value: u16) -> f32 {
-    opscope_acl::float16_to_float(value)
+fn float16_to_float(value: Number<u16>) -> f32 {
+    opscope_acl::float16_to_float(value.0)
 }
 
 /// aclFloatToFloat16.
 #[pyfunction]
-fn float_to_float16(value: f32) -> u16 {
-    opscope_acl::float_to_float16(value)
+fn float_to_float16(value: Number<f32>) -> u16 {
+    opscope_acl::float_to_float16(value.0)
 }
 
 /// aclCreateDataBuffer: describes memory of the caller's; a handle.

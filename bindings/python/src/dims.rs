@@ -1,8 +1,11 @@
 //! Dictionaries that pyACL returns in place of C's structures.
 
 use opscope_acl::{Answer, Dims};
+use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+
+use crate::argument::{List, Word, wrong_type};
 
 /// A dictionary, or an empty one where the call failed, beside the code.
 pub(crate) type Described<'py> = PyResult<(Bound<'py, PyDict>, i32)>;
@@ -36,9 +39,20 @@ pub(crate) fn described<'py, T>(
 ///
 /// # Errors
 /// `KeyError`, `TypeError` or `ValueError` if it is not laid out so.
-pub(crate) fn extents(dict: &Bound<'_, PyDict>) -> PyResult<Vec<i64>> {
-    let n_dims: usize = dict.as_any().get_item("dimCount")?.extract()?;
-    let mut dims: Vec<i64> = dict.as_any().get_item("dims")?.extract()?;
+pub(crate) fn extents(dict: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
+    let lacking = |name: &str| {
+        format!("dims: a dictionary with `dimCount` and `dims` is expected, `{name}` is missing")
+    };
+    let member = |name: &'static str| {
+        let members = dict.cast::<PyDict>();
+        let members = members
+            .map_err(|_| wrong_type("dims", dict, "a dictionary with `dimCount` and `dims`"))?;
+        let found = members.get_item(name)?;
+        found.ok_or_else(|| PyKeyError::new_err(lacking(name)))
+    };
+    let n_dims: Word = member("dimCount")?.extract()?;
+    let n_dims = n_dims.0;
+    let List(mut dims): List<i64> = member("dims")?.extract()?;
     if dims.len() < n_dims {
         let message = format!(
             "`dimCount` is {n_dims}, but `dims` has {} numbers",

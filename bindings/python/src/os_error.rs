@@ -9,7 +9,7 @@ use opscope_store::visible::visible;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
-/// What a file or directory was refused for.
+/// Python's exception for a file or directory that was refused.
 pub(crate) fn of_store(error: &StoreError) -> PyErr {
     match error {
         StoreError::Io { action, path, .. } => {
@@ -19,7 +19,7 @@ pub(crate) fn of_store(error: &StoreError) -> PyErr {
     }
 }
 
-/// What `what` was refused for, on the path if there is one.
+/// Python's exception for the error of the system in the chain of `error`, about the path if there is one.
 pub(crate) fn of_chain(error: &(dyn Error + 'static), what: &str, path: Option<&Path>) -> PyErr {
     let refusal = refusal_in(error);
     let Some((refusal, errno)) =

@@ -72,7 +72,7 @@ impl Catalogue {
             .collect()
     }
 
-    /// What was not read as a part of the dump: paths with reasons.
+    /// Paths that were not read as a part of the dump, with reasons.
     fn passed_over(&self) -> Vec<(PathBuf, &'static str)> {
         pairs(&self.catalogue.passed_over)
     }

@@ -3,7 +3,7 @@
 use opscope_acl::status::INVALID_PARAM;
 use pyo3::prelude::*;
 
-use crate::argument::{Text, Word};
+use crate::argument::{List, Number, Text, Word};
 use crate::call::{Pair, code, pair, value};
 use crate::functions;
 
@@ -35,9 +35,14 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// aclCreateTensorDesc: a handle; 0 if the extents make no shape.
 #[pyfunction]
-fn create_tensor_desc(py: Python<'_>, data_type: i32, dims: Vec<i64>, format: i32) -> usize {
+fn create_tensor_desc(
+    py: Python<'_>,
+    data_type: Number<i32>,
+    dims: List<i64>,
+    format: Number<i32>,
+) -> usize {
     value(py, |process| {
-        process.create_tensor_desc(data_type, &dims, format)
+        process.create_tensor_desc(data_type.0, &dims.0, format.0)
     })
     .unwrap_or(0)
 }
@@ -104,28 +109,30 @@ fn set_tensor_desc_name(py: Python<'_>, desc: Word, name: Text) {
 
 /// aclSetTensorFormat.
 #[pyfunction]
-fn set_tensor_format(py: Python<'_>, desc: Word, format: i32) -> i32 {
-    code(py, |process| process.set_tensor_format(desc.0, format))
+fn set_tensor_format(py: Python<'_>, desc: Word, format: Number<i32>) -> i32 {
+    code(py, |process| process.set_tensor_format(desc.0, format.0))
 }
 
 /// aclSetTensorOriginFormat.
 #[pyfunction]
-fn set_tensor_origin_format(py: Python<'_>, desc: Word, format: i32) -> i32 {
+fn set_tensor_origin_format(py: Python<'_>, desc: Word, format: Number<i32>) -> i32 {
     code(py, |process| {
-        process.set_tensor_origin_format(desc.0, format)
+        process.set_tensor_origin_format(desc.0, format.0)
     })
 }
 
 /// aclSetTensorShape.
 #[pyfunction]
-fn set_tensor_shape(py: Python<'_>, desc: Word, dims: Vec<i64>) -> i32 {
-    code(py, |process| process.set_tensor_shape(desc.0, &dims))
+fn set_tensor_shape(py: Python<'_>, desc: Word, dims: List<i64>) -> i32 {
+    code(py, |process| process.set_tensor_shape(desc.0, &dims.0))
 }
 
 /// aclSetTensorOriginShape.
 #[pyfunction]
-fn set_tensor_origin_shape(py: Python<'_>, desc: Word, dims: Vec<i64>) -> i32 {
-    code(py, |process| process.set_tensor_origin_shape(desc.0, &dims))
+fn set_tensor_origin_shape(py: Python<'_>, desc: Word, dims: List<i64>) -> i32 {
+    code(py, |process| {
+        process.set_tensor_origin_shape(desc.0, &dims.0)
+    })
 }
 
 /// aclSetTensorConst: gives a tensor the bytes at an address.

@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::argument::Word;
+use crate::argument::{Word, wrong_type};
 use crate::call::answer;
 use crate::functions;
 
@@ -15,8 +15,10 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// The address of a bytes object's first byte, good while the object exists.
 #[pyfunction]
-fn bytes_to_ptr(bytes_data: &Bound<'_, PyBytes>) -> usize {
-    bytes_data.as_bytes().as_ptr().addr()
+fn bytes_to_ptr(bytes_data: &Bound<'_, PyAny>) -> PyResult<usize> {
+    let bytes = bytes_data.cast::<PyBytes>();
+    let bytes = bytes.map_err(|_| wrong_type("bytes_data", bytes_data, "an object of bytes"))?;
+    Ok(bytes.as_bytes().as_ptr().addr())
 }
 
 /// A copy of the bytes at an address.

@@ -30,7 +30,7 @@ const OVERFLOW_DUMP: i32 = 5;
 pub(crate) struct Dump {
     /// What models follow that are loaded now.
     current: Option<Arc<Settings>>,
-    /// What operators outside models follow.
+    /// The configuration that operators outside models follow.
     single_operators: Option<Arc<Settings>>,
     /// The latest dump of values, watched or not.
     values: Option<Arc<Settings>>,
@@ -201,7 +201,7 @@ impl Process {
 }
 
 impl Dump {
-    /// What models that are loaded now are dumped for; `None` if they are not.
+    /// The purpose for which models that are loaded now are dumped; `None` if they are not.
     pub(crate) fn purpose(&self) -> Option<Purpose> {
         Some(self.current.as_ref()?.plan.purpose)
     }

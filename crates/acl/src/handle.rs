@@ -15,10 +15,17 @@ pub(crate) struct Handles(AtomicUsize);
 /// that a program which adds to one gets no other.
 const FIRST: usize = 0x1000;
 const STRIDE: usize = 16;
+/// How far handles of a fork are from those of its parent: no process gives out as many.
+const GENERATION: usize = 1 << 48;
 
 impl Handles {
     pub(crate) fn new() -> Handles {
-        Handles(AtomicUsize::new(FIRST))
+        Handles::behind(0)
+    }
+
+    /// Those of a fork, which differ from all that its ancestors gave out.
+    pub(crate) fn behind(n_ancestors: usize) -> Handles {
+        Handles(AtomicUsize::new(FIRST + n_ancestors * GENERATION))
     }
 
     pub(crate) fn next(&self) -> Handle {

@@ -58,7 +58,7 @@ pub(crate) struct Running {
     pub(crate) again: Option<ModelCopy>,
     /// The engine that runs it, if it is another one than the process has chosen.
     pub(crate) taken: Option<TakenEngine>,
-    /// What was told of its dump: each text once.
+    /// Texts about its dump that were told, each once.
     pub(crate) told: HashSet<String>,
 }
 

@@ -79,7 +79,7 @@ impl Attributes {
 
 /// An operator that is ready to run.
 pub(crate) struct Prepared {
-    /// What the program calls its type.
+    /// The program's name of its type.
     op_type: String,
     inputs: Vec<TensorDesc>,
     outputs: Vec<TensorDesc>,

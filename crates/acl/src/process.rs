@@ -1,7 +1,7 @@
 //! What the interface keeps between calls.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_config::Environment;
 use opscope_engine::SharedEngine;
@@ -17,6 +17,7 @@ use crate::log::Log;
 use crate::memory::Memory;
 use crate::message::{Report, Reports};
 use crate::model::Model;
+use crate::per_process::PerProcess;
 use crate::runtime::Runtime;
 use crate::{Status, status};
 
@@ -66,7 +67,7 @@ pub(crate) struct Models {
     pub(crate) n_loaded: u32,
 }
 
-static GLOBAL: OnceLock<Process> = OnceLock::new();
+static GLOBAL: PerProcess<Process> = PerProcess::new();
 
 impl Process {
     /// A process of its own, in the environment of the program.
@@ -90,10 +91,16 @@ impl Process {
     }
 
     /// The one that the bindings of a program share. `engine` is asked once, by the first caller.
+    ///
+    /// A fork has another one, which is not initialised: models, dumps and objects of the parent are
+    /// unknown there, and their numbers are given to nothing else.
     pub fn global(engine: impl FnOnce() -> SharedEngine) -> &'static Process {
-        GLOBAL.get_or_init(|| {
+        GLOBAL.get_or_init(|n_ancestors| {
             opscope_engine::disable_telemetry();
-            Process::new(engine())
+            Process {
+                handles: Handles::behind(n_ancestors),
+                ..Process::new(engine())
+            }
         })
     }
 

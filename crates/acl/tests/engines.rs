@@ -1,4 +1,4 @@
-//! What becomes of an execution when a dump asks for something that the engine lacks: it goes well, with another engine
+//! Executions under a dump that asks for something that the engine lacks: they go well, with another engine
 //! or without the dump.
 
 mod support;

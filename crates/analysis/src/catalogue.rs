@@ -26,7 +26,7 @@ pub struct Catalogue {
     pub items: Vec<Item>,
     /// Graphs that lie beside the tensors of MindSpore.
     pub graphs: Vec<RankGraph>,
-    /// What is not read as a part of the dump.
+    /// Files and directories that are not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,
     /// What could not be read.
     pub errors: Vec<StoreError>,

@@ -35,7 +35,7 @@ pub struct MindSporeOverview {
     pub n_record_files: u64,
     /// Statistics that the runtime below MindSpore wrote.
     pub tables: Vec<OperatorStatistics>,
-    /// What is not read as a part of the dump.
+    /// Files and directories that are not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,
     /// What could not be read.
     pub errors: Vec<StoreError>,

@@ -24,7 +24,7 @@ pub struct Overview {
     pub n_bytes: u64,
     /// Directories that hold dump files, relative to the listed one, in order.
     pub dirs: Vec<String>,
-    /// What is not read as a part of the dump.
+    /// Files and directories that are not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,
     /// Files that are no dump files, or damaged ones, and directories that could not be listed.
     pub errors: Vec<StoreError>,

@@ -12,7 +12,7 @@ use opscope_store::tree::acl::DumpFileName;
 pub struct OperatorStatistics {
     /// The execution of the model: the number that the file's directory is called.
     pub step: Option<u64>,
-    /// What the file's name says; none if it says nothing.
+    /// The parts of the file's name; none if it follows no pattern.
     pub name: Option<DumpFileName>,
     /// The file's name.
     pub file_name: String,

@@ -1,4 +1,4 @@
-//! What `msaccucmp convert` makes of odd arguments and array files: the reference's exit status, and whether it made an
+//! `msaccucmp convert` with odd arguments and array files: the reference's exit status, and whether it made an
 //! array and the output directory. Every row was seen with the real tool.
 
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! Standard output and standard error: the only way to either.
 //!
-//! Names, cells and messages come from files. What a terminal would obey, or not show, is escaped on the way
+//! Names, cells and messages come from files. Characters that a terminal would obey, or not show, are escaped on the way
 //! (`opscope_store::visible`); `cargo xtask check` sees to it that nothing goes around this.
 
 use std::fmt;

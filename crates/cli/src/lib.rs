@@ -68,7 +68,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     code
 }
 
-/// What is wrong with the arguments. The message repeats some of them, among lines of its own: it is made of
+/// A mistake in the arguments, in words. The message repeats some of them, among lines of its own: it is made of
 /// arguments that are one line each.
 fn usage(arguments: &[OsString], error: &clap::Error) -> String {
     let visible = arguments

@@ -12,7 +12,7 @@ use opscope_tensor::{DType, Shape};
 use support::{digits, opscope, text};
 use zip::write::SimpleFileOptions;
 
-/// Kilobytes of address space that a command may have. What is asked for here is much more.
+/// Kilobytes of address space that a command may have. The files here promise much more.
 const LIMIT_KIB: u64 = 4 << 20;
 
 /// The command in a process with a limit.
@@ -100,7 +100,7 @@ fn check(arguments: &[&str], expected_code: i32, part: &str) {
     );
 }
 
-/// What a header promises is what a model's input is compared with, before any element is read.
+/// A model's input is compared with the promise of a file's header, before any element is read.
 #[test]
 fn inputs_promise_no_more_than_the_model_takes() {
     let place = place();

@@ -21,7 +21,7 @@ const HOSTILE: &str =
 /// The same as the name of a file.
 const FILE: &str = "x\u{1b}[31m\u{9b}2J\u{202e}\u{200b}\u{7f}\u{2028}\t\r\u{feff}\nopscope: y";
 
-/// What no terminal may get, apart from the ends of lines.
+/// Characters that no terminal may get, apart from the ends of lines.
 fn is_hostile(c: char) -> bool {
     (c.is_control() && c != '\n')
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'

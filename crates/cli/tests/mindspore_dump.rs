@@ -204,7 +204,7 @@ fn marks_choose_under_dump_mode_2() {
     assert_eq!(report["operators_dumped"], 3);
 }
 
-/// What is told of marks under this `dump_mode`.
+/// Warnings about marks under this `dump_mode`.
 fn told_of_marks(mode: u32, marks: &[&str]) -> String {
     let dir = directory();
     let common = json!({"dump_mode": mode});

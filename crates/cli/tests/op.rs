@@ -184,6 +184,6 @@ fn dumps_have_the_format_of_the_description() {
         image[0].2, image[2].2,
         "the result has the elements of the image, in its order"
     );
-    // What is not said of a result of elements is not known.
+    // Without a described format the layout of an elementwise result is not known.
     assert_eq!((one[0].0, one[1].0, other[0].0), ("NHWC", "ND", "NCHW"));
 }

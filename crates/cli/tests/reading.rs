@@ -207,7 +207,7 @@ fn without_an_overflow_the_code_tells_why() {
     for (dump, code, told) in [
         ("zero", 0, "no overflow (1 file"),
         ("newzero", 0, "no overflow"),
-        ("none", 0, "no overflow (0 files"),
+        ("none", 0, "no overflow records in "),
         ("type9", 3, "byte 61"),
         ("missing", 3, "cannot read"),
         (

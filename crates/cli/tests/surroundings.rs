@@ -1,4 +1,4 @@
-//! What the environment and the documents say about a dump that a file configures.
+//! Dumps that a file configures, under the environment and by the documents.
 
 mod support;
 
@@ -63,6 +63,16 @@ impl Place {
             .env("HOME", self.0.path());
         command.current_dir(self.0.path());
         command
+    }
+
+    /// A dump of the digit classifier for one image.
+    fn dump_digits(&self, options: &[&str]) -> (i32, String, String) {
+        let mut command = self.opscope();
+        command
+            .arg("dump")
+            .arg(digits("digits_cnn.onnx"))
+            .args(options);
+        text(command.args(["--seed", "0", "--shape", "image:1,1,8,8"]))
     }
 
     /// A run of a model whose second operator fails.
@@ -207,33 +217,13 @@ fn home_is_the_users() {
         assert_eq!(code, 0, "{path}: {told}");
         assert!(told.contains("note at `/dump/dump_path`"), "{path}: {told}");
         assert!(told.ends_with("0 warnings, 1 note\n"), "{path}: {told}");
-        let mut command = dir.opscope();
-        command.arg("dump").arg(digits("digits_cnn.onnx"));
-        command.args([
-            "--config",
-            "acl.json",
-            "--seed",
-            "0",
-            "--shape",
-            "image:1,1,8,8",
-        ]);
-        let (code, _, errors) = text(&mut command);
+        let (code, _, errors) = dir.dump_digits(&["--config", "acl.json"]);
         assert_eq!(code, 0, "{path}: {errors}");
         assert!(!files(&dir.path("out")).is_empty(), "{path}");
     }
     // The same on the command line, where a shell that sees a quote leaves it alone.
     let dir = Place::new("");
-    let mut command = dir.opscope();
-    command.arg("dump").arg(digits("digits_cnn.onnx"));
-    command.args([
-        "--out",
-        "~/there",
-        "--seed",
-        "0",
-        "--shape",
-        "image:1,1,8,8",
-    ]);
-    assert_eq!(text(&mut command).0, 0);
+    assert_eq!(dir.dump_digits(&["--out", "~/there"]).0, 0);
     assert!(dir.path("there").is_dir() && !dir.path("~").exists());
 }
 
@@ -276,17 +266,7 @@ fn an_empty_list_dumps_single_operators() {
         found[0].ends_with("/0/Concat.Concat_0.65535.65535"),
         "{found:?}"
     );
-    let mut command = dir.opscope();
-    command.arg("dump").arg(digits("digits_cnn.onnx"));
-    command.args([
-        "--config",
-        "acl.json",
-        "--seed",
-        "0",
-        "--shape",
-        "image:1,1,8,8",
-    ]);
-    let (code, _, errors) = text(&mut command);
+    let (code, _, errors) = dir.dump_digits(&["--config", "acl.json"]);
     assert_eq!((code, errors.contains("warning")), (0, false), "{errors}");
     assert_eq!(files(&dir.path("out")), found);
 }
@@ -364,17 +344,7 @@ fn selections_are_told_as_they_are() {
         ),
     ] {
         let dir = Place::new(&format!(r#""dump_path": "~/out", {dump}"#));
-        let mut command = dir.opscope();
-        command.arg("dump").arg(digits("digits_cnn.onnx"));
-        command.args([
-            "--config",
-            "acl.json",
-            "--seed",
-            "0",
-            "--shape",
-            "image:1,1,8,8",
-        ]);
-        let (code, _, errors) = text(&mut command);
+        let (code, _, errors) = dir.dump_digits(&["--config", "acl.json"]);
         assert_eq!(code, 0, "{errors}");
         assert!(errors.contains(part) && !errors.contains(other), "{errors}");
     }

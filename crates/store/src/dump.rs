@@ -66,7 +66,7 @@ pub struct Listing {
     pub step_tables: Vec<Entry>,
     /// Files and directories that hold nothing of a dump, or are not looked into.
     pub passed_over: Vec<PassedOver>,
-    /// What could not be read: directories, links, pipes and devices.
+    /// Entries that could not be read: directories, links, pipes and devices.
     pub errors: Vec<StoreError>,
 }
 

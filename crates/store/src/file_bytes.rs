@@ -44,7 +44,7 @@ impl FileBytes {
             return map(&file).map(|map| FileBytes(Bytes::Mapped(map, file)));
         }
         let mut bytes = Vec::with_capacity(metadata.len() as usize);
-        // What is appended meanwhile is left out, as of a file that is mapped.
+        // Bytes that are appended meanwhile are left out, as of a file that is mapped.
         file.take(metadata.len()).read_to_end(&mut bytes)?;
         Ok(FileBytes(Bytes::Read(bytes)))
     }

@@ -5,6 +5,7 @@ pub mod execution_order;
 pub mod ffts_plus;
 pub mod gears_json;
 pub mod graph_json;
+mod json_object;
 pub mod mapping_csv;
 pub mod ms_dtype;
 pub mod ms_graph_ir;

@@ -56,7 +56,7 @@ pub struct DefaultAttribute {
     pub name: String,
     /// Its value as text.
     pub text: String,
-    /// What the text stands for.
+    /// The type of the value that the text stands for.
     pub r#type: AttributeType,
 }
 

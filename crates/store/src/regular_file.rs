@@ -23,7 +23,7 @@ enum LastLink {
 /// Opens the file that somebody named. A link that they named is followed.
 ///
 /// # Errors
-/// What the operating system reports, or [`not_regular`].
+/// The operating system's, or [`not_regular`].
 pub fn open(path: &Path) -> io::Result<(File, Metadata)> {
     open_as(path, LastLink::Followed)
 }

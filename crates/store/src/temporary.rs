@@ -130,7 +130,7 @@ pub fn clean(dir: &Path) -> LeftOvers {
 /// Removes from `dir` the directories of processes that have ended, with all that is in them.
 ///
 /// As with [`clean`], only those of our own user whose names follow the pattern to the letter, and none that a
-/// symbolic link leads to. What cannot be removed stays.
+/// symbolic link leads to. Files that cannot be removed stay.
 pub fn clean_directories(dir: &Path) {
     let Ok(entries) = fs::read_dir(dir) else {
         return;

@@ -1,5 +1,7 @@
 //! The digit classifier of the examples, for programs that take files of bare numbers.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
 use std::path::PathBuf;
 
 use crate::support::project;

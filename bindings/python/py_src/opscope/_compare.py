@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Union
 
+from . import _options
 from ._visible import visible
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Comparison:
         """
         from ._native import reading
 
+        _options.path("path", path)
         return cls(reading.judge(os.fspath(path), _judgement(thresholds, top, allow_skip)))
 
     @property
@@ -94,6 +96,8 @@ class Comparison:
             UsageError: The name ends in something else.
             FileError: The file exists and `force` is not given, or it cannot be written.
         """
+        _options.path("path", path)
+        _options.boolean("force", force)
         self._native.save(os.fspath(path), force)
 
     def __repr__(self) -> str:
@@ -138,14 +142,20 @@ def compare(
     """
     from ._native import reading
 
+    for name, value in (("target", target), ("golden", golden)):
+        _options.path(name, value)
+    _options.path("reference", reference, is_optional=True)
+    _options.boolean("outputs_only", outputs_only)
+    _options.boolean("kl", kl)
+    _options.whole("jobs", jobs, 1, is_optional=True)
     request = {
         "target": os.fspath(target),
         "golden": os.fspath(golden),
         "reference": None if reference is None else os.fspath(reference),
-        "steps": list(steps),
-        "ranks": list(ranks),
-        "names": list(names),
-        "op_types": list(op_types),
+        "steps": _options.wholes("steps", steps, 0),
+        "ranks": _options.wholes("ranks", ranks, 0),
+        "names": _options.texts("names", names),
+        "op_types": _options.texts("op_types", op_types),
         "outputs_only": outputs_only,
         "kl": kl,
         "jobs": jobs,
@@ -154,10 +164,12 @@ def compare(
 
 
 def _judgement(thresholds: StrPath | None, top: int, allow_skip: Iterable[str]) -> dict[str, Any]:
+    _options.path("thresholds", thresholds, is_optional=True)
+    _options.whole("top", top, 0)
     return {
         "thresholds": None if thresholds is None else os.fspath(thresholds),
         "top": top,
-        "allow_skip": list(allow_skip),
+        "allow_skip": _options.texts("allow_skip", allow_skip),
     }
 
 

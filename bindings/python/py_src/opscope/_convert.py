@@ -5,14 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Union
 
+from . import _options
+from ._argument import shown
 from ._errors import OpscopeError, UsageError
 from ._passed_over import PassedOver, passed_over_files
 
 StrPath = Union[str, "os.PathLike[str]"]
 
 DEFAULT_LEVEL = 1
+COMPRESS = "compress: expected zstd, zstd:LEVEL or a level from 1 to 19"
+# All bits that permissions have.
+MODE_MAX = 0o7777
 PARTIAL = 4
 
 
@@ -76,12 +82,21 @@ def convert(
     """
     from ._native import reading
 
-    paths = [src] if isinstance(src, (str, os.PathLike)) else list(src)
+    paths = _options.paths("src", src)
+    _options.path("out", out)
+    _options.string("type", type)
+    _options.string("layout", layout, is_optional=True)
+    for name, number in (("only_output", only_output), ("only_input", only_input)):
+        _options.whole(name, number, 0, is_optional=True)
+    _options.whole("jobs", jobs, 1, is_optional=True)
+    _options.boolean("keep_existing", keep_existing)
+    for name, mode in (("dir_mode", dir_mode), ("file_mode", file_mode)):
+        _options.whole(name, mode, 0, MODE_MAX)
     request = {
         "out": os.fspath(out),
         "kind": type,
         "layout": layout,
-        "target_shape": None if target_shape is None else list(target_shape),
+        "target_shape": _options.wholes("target_shape", target_shape, 0, is_optional=True),
         "only_output": only_output,
         "only_input": only_input,
         "compress": _level(compress),
@@ -99,6 +114,8 @@ def convert(
 
 
 def _level(compress: str | int | None) -> int | None:
+    if isinstance(compress, bool) or not isinstance(compress, (str, int, NoneType)):
+        raise TypeError(f"{COMPRESS}, got {shown(compress)} ({type(compress).__name__})")
     if compress is None or isinstance(compress, int):
         level = compress
     elif compress == "zstd":
@@ -107,5 +124,5 @@ def _level(compress: str | int | None) -> int | None:
         name, _, digits = compress.partition(":")
         level = int(digits) if name == "zstd" and digits.isdecimal() else 0
     if level is not None and not 1 <= level <= 19:
-        raise UsageError("compress: expected zstd, zstd:LEVEL or a level from 1 to 19", code="usage")
+        raise UsageError(f"{COMPRESS}, got {shown(compress)}", code="usage")
     return level

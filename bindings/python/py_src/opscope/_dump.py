@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Union, overload
 
+from . import _options
 from ._errors import OpscopeError
 from ._passed_over import PassedOver, passed_over_files
 from ._record import Record
@@ -27,6 +28,8 @@ def open(path: StrPath, *, jobs: int | None = None) -> Dump:
     arrays (compressed ones too), and tables of statistics. The directory is listed, on `jobs` threads, when the dump is
     first looked into; elements are read when they are asked for.
     """
+    _options.path("path", path)
+    _options.whole("jobs", jobs, 1, is_optional=True)
     name = os.fspath(path)
     # Not later, when nobody expects it.
     _check_exists(name)

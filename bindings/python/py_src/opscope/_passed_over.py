@@ -13,7 +13,7 @@ class PassedOver(NamedTuple):
     path: str
     """Where it is."""
     reason: str
-    """What it is: `hidden`, `statistics` and so on, as in the JSON of `opscope show`."""
+    """The reason: `hidden`, `statistics` and so on, as in the JSON of `opscope show`."""
 
 
 def passed_over_files(pairs: Iterable[tuple[str | os.PathLike[str], str]]) -> list[PassedOver]:

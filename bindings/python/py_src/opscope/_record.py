@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import _options
 from ._statistics import Statistics, from_columns
 from ._visible import visible
 
@@ -118,7 +119,9 @@ class Record:
         With a `layout`, such as `NCHW`, the elements are brought into that; `shape` are the extents in its order, to
         which larger tensors are cut.
         """
-        extents = None if shape is None else list(shape)
+        _options.string("layout", layout, is_optional=True)
+        _options.boolean("copy", copy)
+        extents = _options.wholes("shape", shape, 0, is_optional=True)
         return _to_numpy(self._catalogue.array(self._index, layout, extents), copy)
 
     def raw(self) -> NDArray[np.uint8] | NDArray[np.uint16]:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Union
 
+from . import _options
+from ._argument import shown
 from ._errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,11 +32,10 @@ class Search:
     ) -> None:
         self._patterns = {name: _compiled(name, pattern) for name, pattern in patterns.items() if pattern is not None}
         self._values = {name: value for name, value in values.items() if value is not None}
-        self._choices = {name: _several(choice) for name, choice in choices.items() if choice is not None}
+        self._choices = {name: _several(name, choice) for name, choice in choices.items() if choice is not None}
         for name, known in _VALUES.items():
-            value = self._values.get(name, known[0])
-            if value not in known:
-                raise UsageError(f"{name}: {value!r} is none of {', '.join(known)}", code="usage")
+            _options.word(name, values[name], (None, *known))
+        _options.whole("slot", values["slot"], 0, is_optional=True)
 
     def fits(self, record: Record) -> bool:
         """Whether a record has everything."""
@@ -48,12 +50,13 @@ def _compiled(name: str, pattern: Pattern) -> re.Pattern[str]:
     if isinstance(pattern, re.Pattern):
         return pattern
     if not isinstance(pattern, str):
-        raise UsageError(f"{name}: expected a pattern, found {pattern!r}", code="usage")
+        message = f"{name}: a pattern is expected, got {shown(pattern)} ({type(pattern).__name__})"
+        raise UsageError(message, code="usage")
     # Neither the case of letters nor `/` is special, on any system.
     return re.compile(fnmatch.translate(pattern))
 
 
-def _several(choice: Any) -> frozenset[Any]:
-    if isinstance(choice, Iterable) and not isinstance(choice, str):
-        return frozenset(choice)
-    return frozenset((choice,))
+def _several(name: str, choice: Any) -> frozenset[Any]:
+    if name == "dtype":
+        return frozenset((choice,) if isinstance(choice, str) else _options.texts(name, choice))
+    return frozenset(_options.wholes(name, (choice,) if isinstance(choice, Integral) else choice, 0) or ())

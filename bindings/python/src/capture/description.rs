@@ -83,7 +83,7 @@ pub(super) struct OperatorDescription {
 /// How attributes begin that are arguments of the operator, which Python has printed.
 const ARGUMENT_PREFIX: &str = "argument.";
 
-/// What the text of an attribute of this name stands for.
+/// The type of the value that the text of an attribute of this name stands for.
 fn kind(name: &str) -> AttributeType {
     if name.starts_with(ARGUMENT_PREFIX) {
         AttributeType::Python

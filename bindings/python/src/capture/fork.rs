@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 /// How many forks lie between this process and the one that loaded this module.
 static N_FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// What a thing remembers of the process that made it.
+/// The process that something was made in, kept with it to recognise forks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Generation(u64);
 

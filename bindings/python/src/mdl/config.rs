@@ -3,7 +3,7 @@
 use opscope_acl::ConfigValue;
 use pyo3::prelude::*;
 
-use crate::argument::{FilePath, Word};
+use crate::argument::{FilePath, Number, Word, wrong_type};
 use crate::call::{Pair, code, pair, value};
 use crate::functions;
 
@@ -32,15 +32,18 @@ fn create_config_handle(py: Python<'_>) -> usize {
 fn set_config_opt(
     py: Python<'_>,
     config_handle: Word,
-    attr: i32,
+    attr: Number<i32>,
     attr_value: &Bound<'_, PyAny>,
 ) -> PyResult<i32> {
     let path = attr_value.extract::<FilePath>().ok();
     let option = match &path {
         Some(path) => ConfigValue::Path(path.as_path()),
         None => {
-            let Word(number) = attr_value.extract()?;
-            if ADDRESSES.contains(&attr) {
+            let number = attr_value.extract();
+            let Word(number) = number.map_err(|_: PyErr| {
+                wrong_type("attr_value", attr_value, "a whole number or a path")
+            })?;
+            if ADDRESSES.contains(&attr.0) {
                 ConfigValue::Address(number)
             } else {
                 ConfigValue::Number(number as u64)
@@ -48,7 +51,7 @@ fn set_config_opt(
         }
     };
     Ok(code(py, |process| {
-        process.set_config_option(config_handle.0, attr, option)
+        process.set_config_option(config_handle.0, attr.0, option)
     }))
 }
 

@@ -6,7 +6,7 @@ use opscope_acl::{Chunk, DumpCallback};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::argument::{FilePath, Word, callable};
+use crate::argument::{FilePath, Number, Word, callable};
 use crate::call::{Pair, code, pair, value};
 use crate::{callback, functions};
 
@@ -58,12 +58,16 @@ fn finalize_dump(py: Python<'_>) -> i32 {
 fn dump_reg_callback(
     py: Python<'_>,
     callback: Option<&Bound<'_, PyAny>>,
-    flag: i32,
+    flag: Number<i32>,
 ) -> PyResult<i32> {
-    let function = callback.map(callable).transpose()?;
+    let function = callback
+        .map(|function| callable("callback", function))
+        .transpose()?;
     let receive = function
         .map(|function| -> DumpCallback { Arc::new(move |chunk| receive(&function, chunk)) });
-    Ok(code(py, |process| process.register_callback(receive, flag)))
+    Ok(code(py, |process| {
+        process.register_callback(receive, flag.0)
+    }))
 }
 
 fn receive(function: &Py<PyAny>, chunk: &Chunk<'_>) -> i32 {
@@ -88,8 +92,8 @@ fn dump_unreg_callback(py: Python<'_>) {
 
 /// acldumpGetPath: where a kind of dump goes, or None. pyACL lacks this one.
 #[pyfunction]
-fn dump_get_path(py: Python<'_>, dump_type: i32) -> Option<String> {
-    value(py, |process| process.dump_path(dump_type))
+fn dump_get_path(py: Python<'_>, dump_type: Number<i32>) -> Option<String> {
+    value(py, |process| process.dump_path(dump_type.0))
 }
 
 /// acldumpGetExceptionInfoPath: where dumps of failing operators go, and the code. pyACL lacks this

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use opscope_acl::status::INVALID_PARAM;
-use opscope_acl::{Answer, Handle};
+use opscope_acl::{Answer, Handle, PerProcess};
 use pyo3::prelude::*;
 
-use crate::argument::{Word, Word32};
+use crate::argument::{Number, Word, Word32};
 use crate::call::{code, value};
 use crate::functions;
 
@@ -17,7 +17,7 @@ const N_OPTIONS: i32 = 10;
 const FIRST: Handle = Handle::MAX / 2;
 
 /// Sets of options, and the next handle.
-static OPTIONS: Mutex<(BTreeSet<Handle>, Handle)> = Mutex::new((BTreeSet::new(), FIRST));
+static OPTIONS: PerProcess<Mutex<(BTreeSet<Handle>, Handle)>> = PerProcess::new();
 
 pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     functions!(
@@ -32,7 +32,8 @@ pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 fn options() -> MutexGuard<'static, (BTreeSet<Handle>, Handle)> {
-    OPTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+    let options = OPTIONS.get_or_init(|_| Mutex::new((BTreeSet::new(), FIRST)));
+    options.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a handle stands for a set of options; 0 stands for none.
@@ -70,9 +71,14 @@ fn destroy_exec_config_handle(py: Python<'_>, handle: Word) -> i32 {
 
 /// aclmdlSetExecConfigOpt: no option has an effect on the CPU.
 #[pyfunction]
-fn set_exec_config_opt(py: Python<'_>, handle: Word, attr: i32, _attr_value: Word32) -> i32 {
+fn set_exec_config_opt(
+    py: Python<'_>,
+    handle: Word,
+    attr: Number<i32>,
+    _attr_value: Word32,
+) -> i32 {
     code(py, |_| {
-        if handle.0 == 0 || !(0..N_OPTIONS).contains(&attr) {
+        if handle.0 == 0 || !(0..N_OPTIONS).contains(&attr.0) {
             return Err(INVALID_PARAM);
         }
         check(handle)

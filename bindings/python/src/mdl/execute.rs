@@ -1,7 +1,6 @@
 //! Executing a model.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
 use crate::argument::{Word, Word32};
 use crate::call::code;
@@ -71,7 +70,7 @@ fn set_input_dynamic_dims(
     model_id: Word32,
     dataset: Word,
     index: Word,
-    dims: &Bound<'_, PyDict>,
+    dims: &Bound<'_, PyAny>,
 ) -> PyResult<i32> {
     let extents = dims::extents(dims)?;
     Ok(code(py, |process| {

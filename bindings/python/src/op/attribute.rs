@@ -3,7 +3,7 @@
 use opscope_acl::AttributeValue;
 use pyo3::prelude::*;
 
-use crate::argument::{Byte, Text, Word};
+use crate::argument::{Byte, List, Number, Text, Word};
 use crate::call::{Pair, code, value};
 use crate::functions;
 
@@ -56,14 +56,14 @@ fn set_attr_bool(py: Python<'_>, attr: Word, attr_name: Text, attr_value: Byte) 
 
 /// aclopSetAttrInt.
 #[pyfunction]
-fn set_attr_int(py: Python<'_>, attr: Word, attr_name: Text, attr_value: i64) -> i32 {
-    set(py, attr, &attr_name, AttributeValue::Int(attr_value))
+fn set_attr_int(py: Python<'_>, attr: Word, attr_name: Text, attr_value: Number<i64>) -> i32 {
+    set(py, attr, &attr_name, AttributeValue::Int(attr_value.0))
 }
 
 /// aclopSetAttrFloat.
 #[pyfunction]
-fn set_attr_float(py: Python<'_>, attr: Word, attr_name: Text, attr_value: f32) -> i32 {
-    set(py, attr, &attr_name, AttributeValue::Float(attr_value))
+fn set_attr_float(py: Python<'_>, attr: Word, attr_name: Text, attr_value: Number<f32>) -> i32 {
+    set(py, attr, &attr_name, AttributeValue::Float(attr_value.0))
 }
 
 /// aclopSetAttrString.
@@ -74,34 +74,44 @@ fn set_attr_string(py: Python<'_>, attr: Word, attr_name: Text, attr_value: Text
 
 /// aclopSetAttrDataType: the attributes that were given, and the code.
 #[pyfunction]
-fn set_attr_data_type(py: Python<'_>, attr: Word, attr_name: Text, attr_value: i32) -> Pair<usize> {
-    let status = set(py, attr, &attr_name, AttributeValue::DataType(attr_value));
+fn set_attr_data_type(
+    py: Python<'_>,
+    attr: Word,
+    attr_name: Text,
+    attr_value: Number<i32>,
+) -> Pair<usize> {
+    let status = set(py, attr, &attr_name, AttributeValue::DataType(attr_value.0));
     (attr.0, status)
 }
 
 /// aclopSetAttrListBool: of a list or an array.
 #[pyfunction]
-fn set_attr_list_bool(py: Python<'_>, attr: Word, attr_name: Text, attr_value: Vec<Byte>) -> i32 {
-    let values = attr_value.iter().map(|value| value.0 != 0).collect();
+fn set_attr_list_bool(py: Python<'_>, attr: Word, attr_name: Text, attr_value: List<Byte>) -> i32 {
+    let values = attr_value.0.iter().map(|value| value.0 != 0).collect();
     set(py, attr, &attr_name, AttributeValue::Bools(values))
 }
 
 /// aclopSetAttrListInt: of a list or an array.
 #[pyfunction]
-fn set_attr_list_int(py: Python<'_>, attr: Word, attr_name: Text, attr_value: Vec<i64>) -> i32 {
-    set(py, attr, &attr_name, AttributeValue::Ints(attr_value))
+fn set_attr_list_int(py: Python<'_>, attr: Word, attr_name: Text, attr_value: List<i64>) -> i32 {
+    set(py, attr, &attr_name, AttributeValue::Ints(attr_value.0))
 }
 
 /// aclopSetAttrListFloat: of a list or an array.
 #[pyfunction]
-fn set_attr_list_float(py: Python<'_>, attr: Word, attr_name: Text, attr_value: Vec<f32>) -> i32 {
-    set(py, attr, &attr_name, AttributeValue::Floats(attr_value))
+fn set_attr_list_float(py: Python<'_>, attr: Word, attr_name: Text, attr_value: List<f32>) -> i32 {
+    set(py, attr, &attr_name, AttributeValue::Floats(attr_value.0))
 }
 
 /// aclopSetAttrListString.
 #[pyfunction]
-fn set_attr_list_string(py: Python<'_>, attr: Word, attr_name: Text, attr_value: Vec<Text>) -> i32 {
-    let values = attr_value.into_iter().map(|value| value.0).collect();
+fn set_attr_list_string(
+    py: Python<'_>,
+    attr: Word,
+    attr_name: Text,
+    attr_value: List<Text>,
+) -> i32 {
+    let values = attr_value.0.into_iter().map(|value| value.0).collect();
     set(py, attr, &attr_name, AttributeValue::Strings(values))
 }
 
@@ -111,9 +121,14 @@ fn set_attr_list_data_type(
     py: Python<'_>,
     attr: Word,
     attr_name: Text,
-    attr_value: Vec<i32>,
+    attr_value: List<i32>,
 ) -> Pair<usize> {
-    let status = set(py, attr, &attr_name, AttributeValue::DataTypes(attr_value));
+    let status = set(
+        py,
+        attr,
+        &attr_name,
+        AttributeValue::DataTypes(attr_value.0),
+    );
     (attr.0, status)
 }
 
@@ -123,7 +138,8 @@ fn set_attr_list_list_int(
     py: Python<'_>,
     attr: Word,
     attr_name: Text,
-    attr_value: Vec<Vec<i64>>,
+    attr_value: List<List<i64>>,
 ) -> i32 {
-    set(py, attr, &attr_name, AttributeValue::IntLists(attr_value))
+    let lists = attr_value.0.into_iter().map(|list| list.0).collect();
+    set(py, attr, &attr_name, AttributeValue::IntLists(lists))
 }

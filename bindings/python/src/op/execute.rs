@@ -4,7 +4,7 @@ use opscope_acl::Handle;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::argument::{Byte, FilePath, Text, Word, Word32};
+use crate::argument::{Byte, FilePath, List, Text, Word, Word32};
 use crate::call::{Pair, code, pair};
 use crate::functions;
 
@@ -29,10 +29,10 @@ pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 fn execute(
     py: Python<'_>,
     op_type: Text,
-    input_desc: Vec<Word>,
-    inputs: Vec<Word>,
-    output_desc: Vec<Word>,
-    outputs: Vec<Word>,
+    input_desc: List<Word>,
+    inputs: List<Word>,
+    output_desc: List<Word>,
+    outputs: List<Word>,
     attr: Word,
     stream: Word,
 ) -> PyResult<i32> {
@@ -54,15 +54,15 @@ fn execute(
 fn execute_v2(
     py: Python<'_>,
     op_type: Text,
-    input_desc: Vec<Word>,
-    inputs: Vec<Word>,
-    output_desc: Vec<Word>,
-    outputs: Vec<Word>,
+    input_desc: List<Word>,
+    inputs: List<Word>,
+    output_desc: List<Word>,
+    outputs: List<Word>,
     attr: Word,
     stream: Word,
 ) -> PyResult<i32> {
-    let inputs = pairs("input", &input_desc, &inputs)?;
-    let outputs = pairs("output", &output_desc, &outputs)?;
+    let inputs = pairs("input", &input_desc.0, &inputs.0)?;
+    let outputs = pairs("output", &output_desc.0, &outputs.0)?;
     Ok(code(py, |process| {
         process.execute_op(&op_type.0, &inputs, &outputs, attr.0, stream.0)
     }))
@@ -97,11 +97,11 @@ fn handles(words: &[Word]) -> Vec<Handle> {
 fn create_handle(
     py: Python<'_>,
     op_type: Text,
-    input_desc: Vec<Word>,
-    output_desc: Vec<Word>,
+    input_desc: List<Word>,
+    output_desc: List<Word>,
     attr: Word,
 ) -> Pair<usize> {
-    let (inputs, outputs) = (handles(&input_desc), handles(&output_desc));
+    let (inputs, outputs) = (handles(&input_desc.0), handles(&output_desc.0));
     pair(py, |process| {
         process.create_op_handle(&op_type.0, &inputs, &outputs, attr.0)
     })
@@ -118,11 +118,11 @@ fn destroy_handle(py: Python<'_>, handle: Word) {
 fn execute_with_handle(
     py: Python<'_>,
     handle: Word,
-    inputs: Vec<Word>,
-    outputs: Vec<Word>,
+    inputs: List<Word>,
+    outputs: List<Word>,
     stream: Word,
 ) -> i32 {
-    let (inputs, outputs) = (handles(&inputs), handles(&outputs));
+    let (inputs, outputs) = (handles(&inputs.0), handles(&outputs.0));
     code(py, |process| {
         process.execute_op_handle(handle.0, &inputs, &outputs, stream.0)
     })

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use opscope_acl::status::{INVALID_PARAM, READ_MODEL_FAILURE, REPEAT_INITIALIZE};
 use pyo3::prelude::*;
 
-use crate::argument::FilePath;
+use crate::argument::{FilePath, Number};
 use crate::call::code;
 use crate::functions;
 
@@ -33,9 +33,9 @@ fn set_model_dir(py: Python<'_>, model_dir: FilePath) -> i32 {
 
 /// aclopSetMaxOpQueueNum: operators are not kept, so the number only has to be one.
 #[pyfunction]
-fn set_max_op_queue_num(py: Python<'_>, max_op_num: u64) -> i32 {
+fn set_max_op_queue_num(py: Python<'_>, max_op_num: Number<u64>) -> i32 {
     code(py, |_| {
-        if max_op_num == 0 {
+        if max_op_num.0 == 0 {
             Err(INVALID_PARAM)
         } else {
             Ok(())

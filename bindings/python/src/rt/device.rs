@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::argument::{Word, Word32};
+use crate::argument::{Number, Word, Word32};
 use crate::call::{Pair, code, pair};
 use crate::functions;
 
@@ -30,14 +30,14 @@ pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 
 /// aclrtSetDevice.
 #[pyfunction]
-fn set_device(py: Python<'_>, device_id: i32) -> i32 {
-    code(py, |process| process.set_device(device_id))
+fn set_device(py: Python<'_>, device_id: Number<i32>) -> i32 {
+    code(py, |process| process.set_device(device_id.0))
 }
 
 /// aclrtResetDevice.
 #[pyfunction]
-fn reset_device(py: Python<'_>, device_id: i32) -> i32 {
-    code(py, |process| process.reset_device(device_id))
+fn reset_device(py: Python<'_>, device_id: Number<i32>) -> i32 {
+    code(py, |process| process.reset_device(device_id.0))
 }
 
 /// aclrtGetDevice: the device of the calling thread, and the code.
@@ -66,8 +66,8 @@ fn get_run_mode(py: Python<'_>) -> Pair<i32> {
 
 /// aclrtCreateContext: a handle and the code.
 #[pyfunction]
-fn create_context(py: Python<'_>, device_id: i32) -> Pair<usize> {
-    pair(py, |process| process.create_context(device_id))
+fn create_context(py: Python<'_>, device_id: Number<i32>) -> Pair<usize> {
+    pair(py, |process| process.create_context(device_id.0))
 }
 
 /// aclrtDestroyContext.
@@ -87,7 +87,7 @@ fn set_context(py: Python<'_>, context: Word) -> i32 {
 /// Programs written for early versions pass a device, which has no effect.
 #[pyfunction]
 #[pyo3(signature = (_device_id=None))]
-fn get_context(py: Python<'_>, _device_id: Option<i32>) -> Pair<usize> {
+fn get_context(py: Python<'_>, _device_id: Option<Number<i32>>) -> Pair<usize> {
     pair(py, |process| process.current_context())
 }
 
@@ -119,8 +119,8 @@ fn synchronize_stream(py: Python<'_>, stream: Word) -> i32 {
 
 /// aclrtSynchronizeStreamWithTimeout: waits for so many milliseconds, or without end for -1.
 #[pyfunction]
-fn synchronize_stream_with_timeout(py: Python<'_>, stream: Word, timeout: i32) -> i32 {
+fn synchronize_stream_with_timeout(py: Python<'_>, stream: Word, timeout: Number<i32>) -> i32 {
     code(py, |process| {
-        process.synchronize_stream_with_timeout(stream.0, timeout)
+        process.synchronize_stream_with_timeout(stream.0, timeout.0)
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use opscope_acl::{ExceptionCallback, ExceptionInfo};
+use opscope_acl::{ExceptionCallback, ExceptionInfo, PerProcess};
 use pyo3::prelude::*;
 
 use crate::argument::{Word, callable};
@@ -27,10 +27,10 @@ pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 }
 
 /// Exceptions that are being told, by the number that stands for the pointer of C.
-static TOLD: Mutex<(u64, BTreeMap<u64, ExceptionInfo>)> = Mutex::new((0, BTreeMap::new()));
+static TOLD: PerProcess<Mutex<(u64, BTreeMap<u64, ExceptionInfo>)>> = PerProcess::new();
 
 fn told() -> MutexGuard<'static, (u64, BTreeMap<u64, ExceptionInfo>)> {
-    TOLD.lock().unwrap_or_else(PoisonError::into_inner)
+    TOLD.get().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// aclrtSetExceptionInfoCallback: `callback(exception_info)` is called when an operator fails; None
@@ -41,7 +41,9 @@ fn set_exception_info_callback(
     py: Python<'_>,
     callback: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<i32> {
-    let function = callback.map(callable).transpose()?;
+    let function = callback
+        .map(|function| callable("callback", function))
+        .transpose()?;
     let tell = function
         .map(|function| -> ExceptionCallback { Arc::new(move |info| tell(&function, info)) });
     Ok(code(py, |process| process.set_exception_callback(tell)))

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::argument::{Word, Word32};
+use crate::argument::{Number, Word, Word32};
 use crate::call::{Pair, answer, code, pair};
 use crate::functions;
 
@@ -49,9 +49,16 @@ fn free_host(py: Python<'_>, host_ptr: Word) -> i32 {
 /// aclrtMemcpy. A size that is larger than an allocation gives a code; an address that the process did
 /// not give out is followed as it is, as in C.
 #[pyfunction]
-fn memcpy(py: Python<'_>, dst: Word, dest_max: Word, src: Word, count: Word, kind: i32) -> i32 {
+fn memcpy(
+    py: Python<'_>,
+    dst: Word,
+    dest_max: Word,
+    src: Word,
+    count: Word,
+    kind: Number<i32>,
+) -> i32 {
     code(py, |process| {
-        process.memcpy(dst.0, dest_max.0, src.0, count.0, kind)
+        process.memcpy(dst.0, dest_max.0, src.0, count.0, kind.0)
     })
 }
 
@@ -63,19 +70,19 @@ fn memcpy_async(
     dest_max: Word,
     src: Word,
     count: Word,
-    kind: i32,
+    kind: Number<i32>,
     stream: Word,
 ) -> i32 {
     code(py, |process| {
-        process.memcpy_async(dst.0, dest_max.0, src.0, count.0, kind, stream.0)
+        process.memcpy_async(dst.0, dest_max.0, src.0, count.0, kind.0, stream.0)
     })
 }
 
 /// aclrtMemset.
 #[pyfunction]
-fn memset(py: Python<'_>, dev_ptr: Word, max_count: Word, value: i32, count: Word) -> i32 {
+fn memset(py: Python<'_>, dev_ptr: Word, max_count: Word, value: Number<i32>, count: Word) -> i32 {
     code(py, |process| {
-        process.memset(dev_ptr.0, max_count.0, value, count.0)
+        process.memset(dev_ptr.0, max_count.0, value.0, count.0)
     })
 }
 
@@ -85,19 +92,19 @@ fn memset_async(
     py: Python<'_>,
     dev_ptr: Word,
     max_count: Word,
-    value: i32,
+    value: Number<i32>,
     count: Word,
     stream: Word,
 ) -> i32 {
     code(py, |process| {
-        process.memset_async(dev_ptr.0, max_count.0, value, count.0, stream.0)
+        process.memset_async(dev_ptr.0, max_count.0, value.0, count.0, stream.0)
     })
 }
 
 /// aclrtGetMemInfo: free and total bytes, and the code.
 #[pyfunction]
-fn get_mem_info(py: Python<'_>, attr: i32) -> (usize, usize, i32) {
-    match answer(py, |process| process.mem_info(attr)) {
+fn get_mem_info(py: Python<'_>, attr: Number<i32>) -> (usize, usize, i32) {
+    match answer(py, |process| process.mem_info(attr.0)) {
         Ok((free, total)) => (free, total, 0),
         Err(status) => (0, 0, status.0),
     }

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-use crate::argument::{Word, callable};
+use crate::argument::{Number, Word, callable};
 use crate::call::code;
 use crate::{callback, functions};
 
@@ -20,15 +20,17 @@ pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// aclrtSubscribeReport: lets a thread, whose id `acl.util.start_thread` gives, run the functions of a
 /// stream.
 #[pyfunction]
-fn subscribe_report(py: Python<'_>, thread_id: u64, stream: Word) -> i32 {
-    code(py, |process| process.subscribe_report(thread_id, stream.0))
+fn subscribe_report(py: Python<'_>, thread_id: Number<u64>, stream: Word) -> i32 {
+    code(py, |process| {
+        process.subscribe_report(thread_id.0, stream.0)
+    })
 }
 
 /// aclrtUnSubscribeReport.
 #[pyfunction]
-fn unsubscribe_report(py: Python<'_>, thread_id: u64, stream: Word) -> i32 {
+fn unsubscribe_report(py: Python<'_>, thread_id: Number<u64>, stream: Word) -> i32 {
     code(py, |process| {
-        process.unsubscribe_report(thread_id, stream.0)
+        process.unsubscribe_report(thread_id.0, stream.0)
     })
 }
 
@@ -40,27 +42,27 @@ fn launch_callback(
     py: Python<'_>,
     r#fn: &Bound<'_, PyAny>,
     user_data_list: Py<PyAny>,
-    block_type: i32,
+    block_type: Number<i32>,
     stream: Word,
 ) -> PyResult<i32> {
-    let function = callable(r#fn)?;
+    let function = callable("fn", r#fn)?;
     let work = Box::new(move || {
         callback::run(&function, |py, function| {
             function.call1((user_data_list.bind(py),))
         });
     });
     Ok(code(py, |process| {
-        process.launch_callback(work, block_type, stream.0)
+        process.launch_callback(work, block_type.0, stream.0)
     }))
 }
 
 /// aclrtProcessReport: runs what the streams of the calling thread have to run, or waits for so many
 /// milliseconds until there is something.
 #[pyfunction]
-fn process_report(py: Python<'_>, timeout: i32) -> PyResult<i32> {
+fn process_report(py: Python<'_>, timeout: Number<i32>) -> PyResult<i32> {
     // What C calls `pthread_self`.
     let thread_id: u64 = py.import("_thread")?.call_method0("get_ident")?.extract()?;
     Ok(code(py, |process| {
-        process.process_report(thread_id, timeout)
+        process.process_report(thread_id, timeout.0)
     }))
 }

@@ -38,7 +38,7 @@ pub(crate) struct Description {
     /// The input with extents, if any extent is open.
     shape_input: Option<Value>,
     pub(super) operators: Vec<Arc<Operator>>,
-    /// What open extents may be, if the model is prepared for some values only.
+    /// The values of open extents, if the model is prepared for some only.
     pub(super) gears: Option<ModelGears>,
     /// Extents of the results of the latest execution, or of the gear that was set since.
     pub(super) latest_outputs: Mutex<Option<Vec<Vec<i64>>>>,

@@ -24,7 +24,7 @@ pub(crate) struct ModelGears {
     outputs: Vec<GearedOutput>,
 }
 
-/// What is known of an output before the model runs.
+/// An output as it is known before the model runs.
 struct GearedOutput {
     dtype: DType,
     /// The extents in the gear in which it is largest; -1 where they are not known.

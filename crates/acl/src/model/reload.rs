@@ -10,7 +10,7 @@ use super::{Model, Running};
 use crate::Process;
 use crate::process::lock;
 
-/// What is left of a model's source when it is loaded.
+/// The source of a model, as far as it is kept when the model is loaded.
 #[derive(Clone)]
 pub(crate) enum ModelCopy {
     File(PathBuf),
@@ -19,7 +19,7 @@ pub(crate) enum ModelCopy {
 }
 
 impl Process {
-    /// What the dump that is in force asks for.
+    /// The purpose of the dump that is in force.
     pub(super) fn purpose_at_load(&self) -> Option<Purpose> {
         lock(&self.dump).purpose()
     }

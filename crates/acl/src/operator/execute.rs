@@ -141,7 +141,7 @@ impl Process {
         descs.iter().enumerate().map(operand).collect()
     }
 
-    /// What a number of `aclFormat` says of axes; the undefined one says nothing.
+    /// The layout that a number of `aclFormat` stands for; without meaning for the undefined one.
     fn layout(&self, format: i32) -> Answer<Layout> {
         if format == UNDEFINED {
             return Ok(Layout::Nd);

@@ -178,7 +178,7 @@ fn of_dump_file(
     let mut of_file = of_run(run);
     of_file.take_file(file, head);
     let Ok(head) = head else {
-        // What may hold anything is told of among the problems alone.
+        // A file that may hold anything is told of among the problems alone.
         let is_named = file.name != FileName::Foreign;
         return is_named.then_some(of_file).into_iter().collect();
     };

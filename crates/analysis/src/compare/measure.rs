@@ -147,7 +147,7 @@ fn slot(
         result.histogram = found.histogram.to_vec();
     }
     if let Some(yardsticks) = yardsticks {
-        result.yardstick = yardsticks.of(golden, pair, options);
+        result.yardstick = yardsticks.distance(golden, pair, options);
     }
     Ok((result, n_bytes))
 }
@@ -236,7 +236,12 @@ struct Yardsticks<'a> {
 
 impl Yardsticks<'_> {
     /// How far the reference is from the golden side.
-    fn of(&self, golden: &Slot, pair: SlotPair, options: difference::Options) -> Option<Metrics> {
+    fn distance(
+        &self,
+        golden: &Slot,
+        pair: SlotPair,
+        options: difference::Options,
+    ) -> Option<Metrics> {
         let partner = self.of_golden.get(&pair.golden)?;
         let slot = slot_of(self.side, partner.target);
         let (found, _) = tensors((slot, golden), partner.layout, options).ok()?;

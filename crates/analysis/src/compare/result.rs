@@ -30,7 +30,7 @@ pub struct PassedOverFile {
     pub side: String,
     /// Where it is.
     pub path: String,
-    /// What it is, as in the JSON of `opscope show`.
+    /// The reason, as in the JSON of `opscope show`.
     pub reason: String,
 }
 

@@ -14,7 +14,7 @@ pub(super) const MISSING_SLOT: &str = "missing_slot";
 /// The skips that a matching leads to: operators and slots without a partner, and files that could not be
 /// read at all.
 pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
-    let orders = [true, false].map(|is_target| PairOrder::of(sides, is_target));
+    let orders = [true, false].map(|is_target| PairOrder::by_place(sides, is_target));
     let unmatched = sides.matching.unmatched.iter().map(|one| {
         let order = &orders[usize::from(!one.is_of_target)];
         of_unmatched(sides, one, order)
@@ -57,7 +57,7 @@ fn named_sides(sides: Sides<'_>) -> impl Iterator<Item = (&'static str, &Side)> 
 struct PairOrder(HashMap<Place, Vec<(usize, usize)>>);
 
 impl PairOrder {
-    fn of(sides: Sides<'_>, is_target: bool) -> PairOrder {
+    fn by_place(sides: Sides<'_>, is_target: bool) -> PairOrder {
         let side = if is_target {
             sides.target
         } else {

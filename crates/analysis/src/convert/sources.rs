@@ -45,14 +45,14 @@ impl Source {
     }
 }
 
-/// What is at a path.
+/// The files at a path, by what becomes of them.
 #[derive(Debug, Default)]
 pub struct FoundSources {
     /// Files to convert.
     pub sources: Vec<Source>,
     /// Files that hold nothing to convert.
     pub passed_over: Vec<PassedOver>,
-    /// What could not be read.
+    /// Files and directories that could not be read.
     pub errors: Vec<StoreError>,
 }
 

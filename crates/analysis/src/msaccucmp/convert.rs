@@ -94,7 +94,7 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
     }
 }
 
-/// What `-f` and the options that go with it ask for, in the order in which the reference looks at them: the index and
+/// Reads `-f` and the options that go with it, in the order in which the reference looks at them: the index and
 /// shape of a single file, the format, the user's scripts.
 fn relayout(options: &ConvertOptions, name: &str) -> Result<Relayout, Failure> {
     let is_one = !options.dump_path.contains(',') && paths::resolve(&options.dump_path).is_file();

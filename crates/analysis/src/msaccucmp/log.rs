@@ -43,7 +43,7 @@ pub(super) fn help(text: &str) {
         .write_all(visible_lines(text).as_bytes());
 }
 
-/// What is wrong with the command line.
+/// Prints a mistake in the command line.
 pub(super) fn usage(text: &str) {
     // Nobody is left to tell if stderr is closed.
     let _ = std::io::stderr()

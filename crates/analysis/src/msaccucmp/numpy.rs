@@ -6,7 +6,7 @@ use opscope_store::file_format::npy::{self, NpyHeader};
 use opscope_store::regular_file;
 use opscope_tensor::{DType, Tensor};
 
-/// What zip archives begin with; numpy takes those for archives of arrays.
+/// The first bytes of zip archives; numpy takes those for archives of arrays.
 const ARCHIVE_MAGICS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 /// Where a file says its version's second number, and the last version that Python 2 wrote.
 const MINOR_VERSION_AT: usize = 7;
@@ -77,7 +77,7 @@ fn from_bytes(mut bytes: Vec<u8>) -> Result<LoadedArray, LoadFailure> {
     })
 }
 
-/// What numpy makes of a header that is none of numbers.
+/// The failure for a header that describes no array of numbers, as numpy tells it.
 fn of_header(bytes: &[u8], reason: String) -> LoadFailure {
     let Some(text) = header_text(bytes) else {
         return LoadFailure::Refused(reason);

@@ -23,13 +23,15 @@ use crate::tensor_file::TensorFile;
 pub struct Scan {
     /// Records of an overflow, earliest first: by step, then by time.
     pub overflows: Vec<Overflow>,
+    /// Files of the dump, with records or without.
+    pub n_files: u64,
     /// Files that hold records, by their names or by what is in them.
     pub n_record_files: u64,
-    /// Those of them that could be read.
+    /// Files with records that could be read.
     pub n_read_files: u64,
     /// Files and directories that are not looked into.
     pub passed_over: Vec<PassedOver>,
-    /// What could not be read.
+    /// Files and directories that could not be read.
     pub errors: Vec<ScanError>,
 }
 
@@ -70,7 +72,7 @@ pub struct OperatorFile {
     pub file_name: String,
 }
 
-/// What could not be read.
+/// A file or directory that could not be read.
 #[derive(Debug, Error)]
 pub enum ScanError {
     /// A file or directory.
@@ -115,6 +117,10 @@ pub fn scan(path: &Path, n_threads: usize) -> Scan {
             named.entries
         }
     };
+    scan.n_files = match is_dir {
+        true => listing.entries.len(),
+        false => looked_into.len(),
+    } as u64;
     let results = job::map(&looked_into, n_threads, |entry| look_into(entry, !is_dir));
     for (entry, result) in looked_into.iter().zip(results) {
         match result {
@@ -166,7 +172,7 @@ fn look_into(entry: &Entry, is_named: bool) -> Result<Option<Vec<OverflowRecord>
     ))
 }
 
-/// What no file with tensors is may still be a record in JSON, or statistics.
+/// A file without tensors may still be a record in JSON, or statistics.
 fn look_for_json_or_table(
     entry: &Entry,
     source: StoreError,
@@ -238,7 +244,7 @@ fn overflow(entry: &Entry, record: OverflowRecord) -> Option<Overflow> {
     })
 }
 
-/// What is most likely the time in a name of an unknown pattern.
+/// The number that is most likely the time in a name of an unknown pattern.
 fn longest_number(name: &str) -> String {
     let fields = name.split(|c: char| !c.is_ascii_digit());
     fields

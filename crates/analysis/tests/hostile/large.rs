@@ -7,7 +7,7 @@ use opscope_tensor::DType;
 
 use crate::is_child;
 
-/// Operators of each side. What took the square of that would take hours.
+/// Operators of each side. Work that grew with their square would take hours.
 const N: u32 = 20_000;
 
 fn run(task: Option<u32>, op_type: &str, op_name: String) -> Run {

@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// Sizes of images: what their height and width may be
     #[arg(long, value_name = "H,W;H,W;...", group = "kind")]
     size: Option<String>,
-    /// What all open extents may be together, in the order of inputs and axes
+    /// Values of all open extents together, in the order of inputs and axes
     #[arg(long, value_name = "N,...;N,...", group = "kind")]
     dims: Option<String>,
     /// Extents of an input, -1 where the gears set them; may be repeated [default: those of the model]
@@ -58,7 +58,7 @@ pub(crate) struct Arguments {
     modes: ModeArguments,
 }
 
-/// What gears set, and the values of each.
+/// The kind of the gears, and the values of each.
 type ListedGears = (GearKind, Vec<Vec<u64>>);
 
 /// Type and extents of a result.
@@ -145,7 +145,7 @@ impl Arguments {
             outputs: Vec::new(),
         };
         let wrong = |reason: String| Failure::message(USAGE, reason);
-        // What the gears say of inputs is checked before anything runs.
+        // The gears' inputs are checked before anything runs.
         let gears = values.into_iter().map(gear).collect();
         let mut gears = Gears::new(kind, inputs, Vec::new(), gears).map_err(wrong)?;
         let mut dtypes: Vec<Option<DType>> = vec![None; signature.outputs.len()];
@@ -254,8 +254,8 @@ fn check(value: &ValueInfo, dims: &[i64]) -> Result<(), Failure> {
     Err(Failure::message(USAGE, message))
 }
 
-/// Types and extents of the results for these inputs: with zeroes and with ones. What differs follows from values, and is
-/// not known.
+/// Types and extents of the results for these inputs: with zeroes and with ones. Extents that
+/// differ depend on values, and are not known.
 fn results(
     model: &mut dyn LoadedModel,
     signature: &Signature,
@@ -305,7 +305,7 @@ fn results(
     }
 }
 
-/// What two results have in common.
+/// Types and extents that two results have in common.
 fn common(a: &ResultType, b: &ResultType) -> ResultType {
     if a.1.len() != b.1.len() {
         return (a.0, vec![OPEN]);

@@ -130,7 +130,7 @@ fn prepare(
             );
             return Err(Failure::message(USAGE, message));
         }
-        // What runs is no longer the one operator.
+        // The executed graph is no longer the one operator.
         GraphKind::Executed => model,
     };
     let inputs = InputSource::new(arguments, model.signature())?;

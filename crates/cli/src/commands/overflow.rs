@@ -21,8 +21,8 @@ const MICROSECOND_DIGITS: usize = 16;
 /// Show which operator overflowed first, and why
 ///
 /// Finds the overflow records below a directory, puts them in order (by step, then by time), and joins
-/// each with the dump of its operator. Ends with 1 if there was an overflow, with 0 if there was none, and with 4 if
-/// none was found and something could not be read.
+/// each with the dump of its operator. Ends with 1 if there was an overflow, with 0 if there was none or there are no
+/// records, and with 4 if none was found and something could not be read.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   opscope overflow -d dump/20240102030405
@@ -44,13 +44,13 @@ pub(crate) struct Arguments {
     modes: ModeArguments,
 }
 
-/// An overflow with what is in its operator's dump.
+/// An overflow with the content of its operator's dump.
 struct Shown<'a> {
     overflow: &'a Overflow,
     operator: Option<OperatorContent>,
 }
 
-/// What is in the files of an operator.
+/// The content of an operator's files.
 #[derive(Default)]
 struct OperatorContent {
     /// Empty if no file says it.
@@ -204,11 +204,18 @@ fn print(scan: &Scan, shown: &[Shown<'_>], export: Option<&Export>) -> Result<()
     passed_over::print(&mut out, &scan.passed_over)
 }
 
-/// What may be said where no overflow was found: only of what could be read.
+/// The line where no overflow was found. It speaks of records that could be read, and of nothing else.
 fn nothing_found(scan: &Scan) -> String {
     let files = |n: u64| format::count(n, "file");
     if scan.errors.is_empty() {
-        return format!("no overflow ({} with records)", files(scan.n_record_files));
+        return match (scan.n_record_files, scan.n_files) {
+            (0, 0) => "no overflow records: no file of a dump is here".to_owned(),
+            (0, n) => format!(
+                "no overflow records in {}; a dump that looks for overflows leaves none where nothing overflows",
+                files(n)
+            ),
+            (n, _) => format!("no overflow ({} with records)", files(n)),
+        };
     }
     let unread = unread(scan);
     match scan.n_read_files {
@@ -277,6 +284,7 @@ fn print_json(
 ) -> Result<(), Failure> {
     let result = json!({
         "path": arguments.dump,
+        "files": scan.n_files,
         "record_files": scan.n_record_files,
         "record_files_read": scan.n_read_files,
         "overflows": scan.overflows.len(),

@@ -1,4 +1,4 @@
-//! What is put into a tree, and what each command does with it.
+//! Files that are put into a tree, and how each command takes them.
 
 use std::fs;
 use std::path::Path;
@@ -39,7 +39,7 @@ fn binary_record() -> Vec<u8> {
     dump_data::op_debug_file(&OverflowRecord::Blocks(record(0)), 17)
 }
 
-/// What is put into a tree.
+/// A file, or something else, that is put into a tree.
 pub(crate) enum Content {
     Bytes(Vec<u8>),
     LinkTo(&'static str),
@@ -48,7 +48,7 @@ pub(crate) enum Content {
     Directory,
 }
 
-/// What a command does with a file.
+/// How a command takes a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Read,
@@ -221,7 +221,7 @@ pub(crate) fn of_mindspore() -> Vec<Case> {
         tensor("Conv2D.a.5.1.17"),
         mapped("79", tensor("Conv2D.l.5.1.17")),
         tensor("80"),
-        // What the runtime below writes beside whole graphs.
+        // Files that the runtime below writes beside whole graphs.
         table("Conv2D.a.6.1.17.csv"),
         mapped("81", table("Conv2D.l.6.1.17.csv")),
         binary("Opdebug.Node_OpDebug.5.1.18"),

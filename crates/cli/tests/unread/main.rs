@@ -91,7 +91,7 @@ fn check(below: &str, cases: Vec<Case>, beside: Option<(&str, &str)>) {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join(below);
         let (path, _listener) = put(&dir, &case);
-        // What tells that a tree is MindSpore's, where the file does not.
+        // A file beside it that marks the tree as MindSpore's.
         if let Some((name, content)) = beside {
             fs::write(root.path().join(name), content).unwrap();
         }
@@ -205,8 +205,10 @@ fn no_overflow_is_said_of_what_was_read_alone() {
     check(
         &[("Add.a.1.17.txt", b"")],
         0,
-        "no overflow (0 files with records)",
+        "no overflow records: no file of a dump is here",
     );
+    let unrelated = [("Add.a.5.1.17", b"" as &[u8]), ("Add.b.6.1.18", b"")];
+    check(&unrelated, 0, "no overflow records in 2 files; a dump");
     check(
         &[(other, b"junk")],
         3,
@@ -260,7 +262,7 @@ fn records_in_json_find_their_operator() {
     assert_eq!(json["shown"][0]["units"][0]["status"], "0x20");
 }
 
-/// What no regular file is ends with a message at once, wherever a file is named.
+/// A path to anything but a regular file ends with a message at once, wherever it is named.
 #[test]
 fn no_reader_waits() {
     let root = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-/// What is said of a link inside a dump.
+/// The complaint about a link inside a dump.
 pub(super) const LINK_REASON: &str =
     "there is a symbolic link, which is not followed inside a dump";
 

@@ -45,7 +45,7 @@ pub struct MindSporeDump {
     pub runtime_tables: Vec<Entry>,
     /// Tables of whole steps.
     pub step_tables: Vec<Entry>,
-    /// What is not read as a part of the dump.
+    /// Files and directories that are not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,
     /// What could not be read.
     pub errors: Vec<StoreError>,
@@ -79,14 +79,14 @@ pub enum FileName {
     Foreign,
 }
 
-/// What a file is, by its name.
+/// The role of a file in a tree, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileRole {
     /// Statistics of tensors.
     Statistics,
     /// A graph, or a list of its operators or iterations.
     Graph,
-    /// What may hold tensors, or an overflow record.
+    /// A file that may hold tensors, or an overflow record.
     Tensors(FileName),
     /// Nothing that is read.
     PassedOver(PassReason),

@@ -1,4 +1,4 @@
-//! What lies in a dump's directories and is not read as a part of the dump.
+//! Files in a dump's directories that are not read as a part of the dump.
 
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub enum PassReason {
     OwnRecords,
     /// The list of values that a watched run has overwritten.
     Overwrites,
-    /// What a configuration of MindSpore becomes for the runtime below it.
+    /// A configuration of MindSpore's, as the runtime below it gets it.
     Configuration,
     /// The arguments of one of MindSpore's kernels.
     KernelArguments,
@@ -64,7 +64,7 @@ impl PassReason {
         }
     }
 
-    /// What such a file is called, in the singular and the plural.
+    /// The words for such files, in the singular and the plural.
     pub fn nouns(self) -> [&'static str; 2] {
         match self {
             PassReason::RealNames => ["list of real names", "lists of real names"],

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use opscope_tensor::DType;
 use serde::{Deserialize, Serialize};
 
+use super::json_object;
 use crate::FormatError;
 
 /// Longest text that is read.
@@ -24,7 +25,7 @@ const VERSION: u32 = 1;
 /// An extent that the gears set, or one that is not known.
 pub const OPEN: i64 = -1;
 
-/// What the gears set.
+/// The kind of extents that gears set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GearKind {
@@ -71,7 +72,7 @@ pub struct Gear {
 #[serde(deny_unknown_fields)]
 pub struct Gears {
     version: u32,
-    /// What they set.
+    /// The kind of extents that they set.
     pub kind: GearKind,
     /// The model's inputs.
     pub inputs: Vec<GearInput>,
@@ -93,21 +94,7 @@ pub fn path_of(model: &Path) -> PathBuf {
 /// # Errors
 /// [`FormatError`] if it is no such file, is too large, or contradicts itself.
 pub fn parse(bytes: &[u8]) -> Result<Gears, FormatError> {
-    if bytes.len() > FILE_BYTES_MAX {
-        let found = format!("{} bytes", bytes.len());
-        let expected = format!("at most {FILE_BYTES_MAX} bytes");
-        return Err(FormatError::new(FILE_BYTES_MAX as u64, expected, found));
-    }
-    // Serde would take a list for the fields in their order.
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(FormatError::new(0, "an object", "something else"));
-    }
-    let gears: Gears = serde_json::from_slice(bytes).map_err(|error| {
-        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let before = lines.take(error.line().saturating_sub(1));
-        let offset = before.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);
-        FormatError::new(offset as u64, "the gears of a model", error.to_string())
-    })?;
+    let gears: Gears = json_object::decode(bytes, FILE_BYTES_MAX, "the gears of a model")?;
     let checked = gears.check();
     checked.map_err(|(expected, found)| FormatError::new(0, expected, found))?;
     Ok(gears)
@@ -120,7 +107,7 @@ pub fn encode(gears: &Gears) -> String {
     text
 }
 
-/// What is expected, and what is there.
+/// The text that is expected, and the one that is there.
 type Mistake = (String, String);
 
 fn mistake(expected: impl Into<String>, found: impl Into<String>) -> Mistake {
@@ -131,7 +118,7 @@ impl Gears {
     /// Gears for a model with these inputs and outputs.
     ///
     /// # Errors
-    /// What is wrong with them, in words.
+    /// The first contradiction among the members, in words.
     pub fn new(
         kind: GearKind,
         inputs: Vec<GearInput>,

@@ -12,6 +12,7 @@ use std::io::{self, Write};
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::json_object;
 use crate::FormatError;
 use crate::record::graph::TensorType;
 use crate::record::{AttributeType, Operator};
@@ -135,25 +136,8 @@ fn member(out: &mut impl Write, key: &str, value: &impl Serialize) -> io::Result
 /// # Errors
 /// [`FormatError`] if it is no such description, or too large.
 pub fn parse(bytes: &[u8]) -> Result<GraphFile, FormatError> {
-    if bytes.len() > FILE_BYTES_MAX {
-        let found = format!("{} bytes", bytes.len());
-        let expected = format!("at most {FILE_BYTES_MAX} bytes");
-        return Err(FormatError::new(FILE_BYTES_MAX as u64, expected, found));
-    }
-    // Serde would take a list for the fields in their order.
-    if bytes.trim_ascii_start().first() != Some(&b'{') {
-        return Err(FormatError::new(0, "an object", "something else"));
-    }
-    let graph: GraphFile = serde_json::from_slice(bytes).map_err(|error| {
-        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-        let before = lines.take(error.line().saturating_sub(1));
-        let offset = before.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);
-        FormatError::new(
-            offset as u64,
-            "the description of a graph",
-            error.to_string(),
-        )
-    })?;
+    let graph: GraphFile =
+        json_object::decode(bytes, FILE_BYTES_MAX, "the description of a graph")?;
     if graph.version == 0 {
         return Err(FormatError::new(
             0,

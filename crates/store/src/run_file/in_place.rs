@@ -9,7 +9,7 @@ use rustix::fs::OFlags;
 
 use crate::file_format::run_json::{self, RunRecord};
 
-/// What a record has at its end in blanks while the run is at work: counters and findings come to less.
+/// Bytes of blanks at the end of a record while the run is at work: counters and findings come to less.
 const ROOM_BYTES: usize = 4096;
 
 /// The text of a record with room for what its end will say besides.

@@ -6,6 +6,7 @@ import os
 import sys
 from datetime import datetime
 
+from .. import _options
 from .._visible import visible
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -18,8 +19,8 @@ def app_log(log_level: int, log_str: str) -> None:
 
     The log is standard error, or standard output where `ASCEND_SLOG_PRINT_TO_STDOUT` is 1.
     """
-    if not isinstance(log_level, int) or not isinstance(log_str, str):
-        raise TypeError("app_log takes a number and a text")
+    _options.whole("log_level", log_level, -(2**31), 2**31 - 1)
+    _options.string("log_str", log_str)
     if log_level < _lowest_level():
         return
     to_stdout = os.environ.get("ASCEND_SLOG_PRINT_TO_STDOUT") == "1"

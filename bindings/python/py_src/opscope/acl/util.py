@@ -7,6 +7,8 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from opscope import _argument, _options
+from opscope._fork_lock import ForkLock
 from opscope._native.util import bytes_to_ptr, ptr_to_bytes
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ __all__ = [
 
 # A thread's id may be given to a new one when it has ended, but what was started is joined in turn.
 _threads: dict[int, list[threading.Thread]] = {}
-_threads_lock = threading.Lock()
+_threads_lock = ForkLock()
 
 
 class _Memory:
@@ -59,8 +61,11 @@ def ptr_to_numpy(ptr: int, shape: tuple[int, ...], npy_type: int) -> np.ndarray:
     """An array over the memory at an address, which has to outlive it. `npy_type` is numpy's type number."""
     import numpy as np
 
+    _options.whole("ptr", ptr, 0)
     if not isinstance(shape, tuple):
-        raise TypeError("the shape has to be a tuple")
+        raise TypeError(f"shape: a tuple is expected, got {_argument.shown(shape)} ({type(shape).__name__})")
+    _options.wholes("shape", shape, 0)
+    _options.whole("npy_type", npy_type, 0)
     if ptr == 0:
         raise ValueError("a null pointer has no elements")
     dtype = next((dtype for dtype in map(np.dtype, "?bBhHiIlLqQefdgFDG") if dtype.num == npy_type), None)
@@ -73,7 +78,7 @@ def _array(data: np.ndarray) -> np.ndarray:
     import numpy as np
 
     if not isinstance(data, np.ndarray):
-        raise ValueError("needs an ndarray as argument")
+        raise ValueError(f"data: a numpy.ndarray is expected, got {_argument.shown(data)} ({type(data).__name__})")
     return data
 
 
@@ -83,7 +88,7 @@ def start_thread(thr_func: Callable[[list[Any]], object], args_list: list[Any]) 
     The thread has no context of its own until it sets one. A program may end without it.
     """
     if not callable(thr_func):
-        raise TypeError("the function cannot be called")
+        raise TypeError(f"thr_func: a function is expected, got {_argument.shown(thr_func)} ({type(thr_func).__name__})")
     thread = threading.Thread(target=thr_func, args=(args_list,), daemon=True)
     try:
         thread.start()
@@ -97,6 +102,7 @@ def start_thread(thr_func: Callable[[list[Any]], object], args_list: list[Any]) 
 
 def stop_thread(thr_id: int) -> int:
     """Waits until a thread of `start_thread` has ended; `ESRCH` if there is none with this id."""
+    _options.whole("thr_id", thr_id, -(2**63))
     with _threads_lock:
         started = _threads.get(thr_id, [])
         thread = started.pop(0) if started else None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from .. import _options
+
 # The variable that names a configuration.
 CONFIG_VARIABLE = "MINDSPORE_DUMP_CONFIG"
 # The variable that leaves dumps to the graph engine if it is `1`.
@@ -26,6 +28,8 @@ def backend(config: str | os.PathLike | None = None, target: str | None = None, 
         raise ImportError("opscope.mindspore.backend needs PyTorch, which cannot be imported") from error
     from .._native.capture import check_mindspore_file
 
+    _options.path("config", config, is_optional=True)
+    _options.string("target", target, is_optional=True)
     found = os.environ.get(CONFIG_VARIABLE) if config is None else config
     if not found:
         return opscope_torch.backend(**{**options, "enabled": False})

@@ -15,7 +15,7 @@ class Flags:
     modules: dict[int, bool] = field(default_factory=dict)
     # Operators by what torch prints of them: with the overload, or for all of them.
     operators: dict[str, bool] = field(default_factory=dict)
-    # What was switched on as a whole: its type, and the addresses of all that is in it.
+    # Modules that were switched on as a whole: the type of each, and the addresses of all that is in it.
     roots: list[tuple[str, frozenset[int]]] = field(default_factory=list)
 
 

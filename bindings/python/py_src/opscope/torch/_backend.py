@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
@@ -14,7 +13,8 @@ from functorch.compile import default_partition
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
 
-from .. import _visible
+from .. import _options, _visible
+from .._fork_lock import ForkLock
 from . import (
     _captured,
     _dump,
@@ -26,7 +26,6 @@ from . import (
     _mindspore,
     _model_names,
     _names,
-    _options,
     _origin,
     _origins,
     _plan,
@@ -44,7 +43,7 @@ _log = _visible.logger()
 _graph_numbers = itertools.count(1)
 _backends: list[Backend] = []
 _named: dict[tuple, tuple[Backend, dict]] = {}
-_lock = threading.Lock()
+_lock = ForkLock()
 # Whether a program asked for the backend by its name, and torch has never called it since.
 _is_asked_for = False
 
@@ -268,8 +267,8 @@ def backend(
     _options.names("layers", layers)
     names = tuple(layers.split() if isinstance(layers, str) else layers)
     if "watch" in options:
-        _options.names("watch", options["watch"] or ())
-        watch = options["watch"] or ()
+        watch = () if options["watch"] is None else options["watch"]
+        _options.names("watch", watch)
         options["watch"] = tuple(watch.split() if isinstance(watch, str) else watch)
     of_plan, of_config = ({field.name for field in fields(kind)} for kind in (DumpPlan, Config))
     if unknown := sorted(set(options) - of_plan - of_config):
@@ -341,12 +340,11 @@ def finish() -> list[dict]:
 
 
 class _Process:
-    """What this process has begun."""
+    """Backends that this process has begun."""
 
     def leave_fork(self) -> None:
         """A fork has begun nothing."""
-        global _lock, _is_asked_for
-        _lock = threading.Lock()
+        global _is_asked_for
         _is_asked_for = False
         _backends.clear()
         _named.clear()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 import warnings
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import torch
 
 from .. import _visible
+from .._fork_lock import ForkLock
 from .._native.capture import Eager, Graph, Session, Watch
 from .._warning import warn as warn_outside
 from .._world import rank_name, world
@@ -74,7 +74,7 @@ class Dump:
         self._report: dict | None = None
         # Names of operators, to suggest some for a name that nothing has.
         self._known: set[str] = set()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._pid = os.getpid()
         # Whether this is a fork of the process that it belongs to.
         self.is_left = False
@@ -143,7 +143,7 @@ class Dump:
 
     def leave_fork(self) -> None:
         """In a fork nothing is dumped; the parent's dump goes on."""
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self.is_left = True
 
     def counters(self) -> dict | None:

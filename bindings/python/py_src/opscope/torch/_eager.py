@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
@@ -12,9 +11,11 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
 
+from .. import _options
 from .._argument import reason, shown
+from .._fork_lock import ForkLock
 from .._native.capture import Call, Eager, Step, acl_json_purpose
-from . import _dump, _elsewhere, _fork, _kinds, _names, _options, _place, _plan
+from . import _dump, _elsewhere, _fork, _kinds, _names, _place, _plan
 from ._hooks import Hook, Hooks, OperatorCall
 from ._plan import Config, DumpPlan
 
@@ -27,7 +28,7 @@ _frame = sys._getframe
 LAYOUTS = ("steps", "single")
 # Dumps that were begun and not finished.
 _open: list[EagerDump] = []
-_lock = threading.Lock()
+_lock = ForkLock()
 _WORDS = _dump.Words(
     nothing="opscope.torch: no operator ran inside the context of the eager dump, so nothing was dumped",
     steps="steps",
@@ -369,12 +370,10 @@ def _check(plan: Any) -> None:
 
 
 class _Process:
-    """What this process has begun."""
+    """Contexts that this process has begun."""
 
     def leave_fork(self) -> None:
         """A fork has begun nothing."""
-        global _lock
-        _lock = threading.Lock()
         _open.clear()
         _elsewhere.leave_fork()
 

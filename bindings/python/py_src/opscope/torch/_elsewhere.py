@@ -11,14 +11,16 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .._fork_lock import ForkLock
+
 # Counts that go on now.
 _open: list[Elsewhere] = []
-_lock = threading.Lock()
+_lock = ForkLock()
 _start = threading.Thread.start
 
 
 class _OfThread(threading.local):
-    """What is entered in one thread."""
+    """The mode that is entered in one thread."""
 
     def __init__(self) -> None:
         # Whether operators of the thread are counted already, or are seen.
@@ -106,7 +108,5 @@ def _start_counted(thread: threading.Thread) -> None:
 
 def leave_fork() -> None:
     """In a fork nothing is counted."""
-    global _lock
-    _lock = threading.Lock()
     _open.clear()
     threading.Thread.start = _start  # type: ignore[method-assign]

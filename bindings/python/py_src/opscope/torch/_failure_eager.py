@@ -8,9 +8,10 @@ from typing import Any
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .. import _options
 from . import _calls, _dump, _failure, _fork, _names
 from ._graph import Described, Operator, Value
-from ._plan import Config, DumpPlan
+from ._plan import EXCEPTION, Config, DumpPlan
 from ._storage import OPERATOR
 
 
@@ -65,6 +66,8 @@ class catch(TorchDispatchMode):  # noqa: N801
 
     def __init__(self, path: str | os.PathLike = "./", detail: str | bool = "norm") -> None:
         super().__init__()
+        _options.path("path", path)
+        _options.word("detail", detail, (True, *EXCEPTION))
         plan = DumpPlan(path=os.fspath(path), exception=detail)
         self._dump = _dump.Dump(plan, Config(), is_enabled=True, has_graphs=False)
         self._failures = Failures(self._dump)

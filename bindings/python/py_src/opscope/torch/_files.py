@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,10 +14,11 @@ from torch.fx.immutable_collections import immutable_list
 
 from .. import _visible
 from .._argument import text
+from .._fork_lock import ForkLock
 from .._native.capture import FileWriter
 
 _log = _visible.logger()
-# What numpy makes arrays of by itself.
+# Types that numpy makes arrays of by itself.
 _ARRAYS = (bool, int, float, complex, str, np.ndarray)
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 # Types with eight bits that numpy does not have; older releases of torch lack some of them.
@@ -34,7 +34,7 @@ class Files:
 
     def __init__(self, root: str) -> None:
         self._writer = FileWriter(root, list(_PLAIN))
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._pid = os.getpid()
         self.n_files = 0
         # Values that no file has, by reason.
@@ -159,7 +159,7 @@ class PathCounts:
     """How often a name was used in this process, for names of files that go on counting."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._n_used: Counter[str] = Counter()
 
     def next(self, path: str | Path) -> int:

@@ -129,7 +129,7 @@ def _flag(one: Operator, origin: Origin) -> bool | None:
 
 
 def _argument(value: Value, origin: Origin) -> int | None:
-    # What a body is given has names of the body's own.
+    # Inputs of a body have names of the body's own.
     is_argument = value.node is not None and value.node.op == "placeholder" and value.body is None
     return argument(origin, value.node) if is_argument else None
 
@@ -162,7 +162,7 @@ def constants(described: Described) -> list[int]:
 
 
 class Marks:
-    """What `set_dump` has marked, and whether any graph has it."""
+    """Modules and operators that `set_dump` has marked, and whether any graph has them."""
 
     def __init__(self) -> None:
         self._modules: set[int] = set()
@@ -179,7 +179,7 @@ class Marks:
             self._modules |= {number for key in _stack(one) if (number := origin.module_number(key)) is not None}
 
     def complaints(self) -> Iterator[str]:
-        """What is marked and no graph has, with what is near to it."""
+        """Marked names that no graph has, each with names that are near to it."""
         if self._flags is None:
             return
         operators = [name for name, is_on in self._flags.operators.items() if is_on]

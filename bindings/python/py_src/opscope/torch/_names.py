@@ -186,7 +186,7 @@ class Layers:
 
 
 def hint(token: str, known: Iterable[str]) -> str:
-    """What is to be said of a name that nothing has: those near to it, or some of those that there are."""
+    """A hint for a name that nothing has: those near to it, or some of those that there are."""
     names = sorted(filter(None, known))
     if near := difflib.get_close_matches(token, names, _N_SUGGESTIONS, 0.4):
         return f"; near to it: {', '.join(near)}"

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _visible
+from .. import _options, _visible
 from .._native.capture import check_acl_json, check_mindspore_json, read_configuration
 from .._argument import shown
 from .._plan import STEP_MAX, DumpPlan, StepRange
-from . import _options
 
 __all__ = ["Config", "DumpPlan", "acl_json_text", "check", "check_acl_json", "check_config", "mindspore_text", "parse_numbers"]
 
@@ -54,7 +53,7 @@ def parse_numbers(given: int | str | Iterable | None, what: str) -> tuple[StepRa
         given = [_item(item, given, what) for item in given.split("|")]
     elif _is_number(given):
         given = [given]
-    elif not isinstance(given, Iterable):
+    elif not isinstance(given, Iterable) or isinstance(given, (bytes, bytearray, Mapping)):
         raise _no_numbers(given, what)
     ranges = []
     for item in given:
@@ -65,7 +64,7 @@ def parse_numbers(given: int | str | Iterable | None, what: str) -> tuple[StepRa
         else:
             raise _no_numbers(item, what)
         if not 0 <= first <= last:
-            raise ValueError(f"{what} {first} to {last}: the first must be 0 or more and not behind the last")
+            raise ValueError(f"{what} {shown(first)} to {shown(last)}: the first must be 0 or more and not behind the last")
         ranges.append(StepRange(min(first, STEP_MAX), min(last, STEP_MAX)))
     return tuple(ranges)
 
@@ -84,6 +83,7 @@ def _no_numbers(given: Any, what: str) -> TypeError:
 def _item(item: str, text: str, what: str) -> tuple[int, int]:
     numbers = item.split("-")
     if len(numbers) > 2 or not all(number.isascii() and number.isdigit() for number in numbers):
+        text, item = _options.quoted(text), _options.quoted(item)
         raise ValueError(f"{what} `{text}`: `{item}` is no number and no range such as 5-8")
     # Longer numbers are beyond any step, and slow to read.
     first, last = (

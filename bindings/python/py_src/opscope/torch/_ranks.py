@@ -10,6 +10,7 @@ from datetime import datetime
 import torch
 
 from .. import _visible
+from .._fork_lock import ForkLock
 from .._world import is_initialised, world
 
 _log = _visible.logger()
@@ -20,7 +21,7 @@ _N_NAMES_MAX = 3600
 _STORE_SECONDS_MAX = 20.0
 # How many dumps each path has had so far: the n-th of one process belongs to the n-th of the others.
 _n_of_path: dict[str, int] = {}
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def is_chosen(ranks: tuple[tuple[int, int], ...] | None) -> bool:

@@ -8,9 +8,10 @@ from typing import Any
 
 from torch.fx import GraphModule
 
+from .. import _options
 from .._argument import reason
 from .._native.capture import Graph
-from . import _bodies, _options, _taps
+from . import _bodies, _taps
 from ._graph import Described
 
 _step: int | None = None

@@ -36,7 +36,7 @@ OPERATOR = "operator"
 
 
 class Exposure:
-    """What a forward graph and its backward graph have in common."""
+    """Values that a forward graph and its backward graph share."""
 
     def __init__(self) -> None:
         # What the arguments of the forward graph are called in the program.

@@ -9,9 +9,11 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .. import _options
+from .._argument import shown
 from . import _calls, _dump, _fork, _names, _watch
 from ._graph import Described
-from ._plan import Config, DumpPlan
+from ._plan import Config, DumpPlan, check, check_config
 from ._watch import Seen, Watcher, Write
 
 _ALL = "all"
@@ -45,10 +47,17 @@ class watch(TorchDispatchMode):  # noqa: N801
         watch_bytes_max: int = Config.watch_bytes_max,
     ) -> None:
         super().__init__()
+        _options.path("path", path)
+        _options.names("names", names)
+        _options.instance("model", model, torch.nn.Module, "a torch.nn.Module")
+        _options.whole("step", step, 0)
         tokens = tuple(names.split() if isinstance(names, str) else names)
         # What is watched is chosen here; the plan says that something is.
         plan = DumpPlan(path=os.fspath(path), data=data, watch=_ALL)
-        self._dump = _dump.Dump(plan, Config(watch_bytes_max=watch_bytes_max), is_enabled=True, has_graphs=False)
+        config = Config(watch_bytes_max=watch_bytes_max)
+        check(plan)
+        check_config(config)
+        self._dump = _dump.Dump(plan, config, is_enabled=True, has_graphs=False)
         self._layers = _names.Layers(tokens)
         self._is_all = _ALL in tokens
         self._model = model
@@ -100,6 +109,9 @@ class watch(TorchDispatchMode):  # noqa: N801
 
     def note(self, name: str, tensor: torch.Tensor) -> None:
         """Watches a tensor of the program's own from now on."""
+        _options.string("name", name)
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"tensor: a torch.Tensor is expected, got {shown(tensor)} ({type(tensor).__name__})")
         seen = Seen(_watch.ARGUMENT_TYPE, name, _watch.ARGUMENT_TASK, _calls.source())
         self._held.append(tensor)
         self._guarded(lambda: self._watcher.note(seen, [(0, tensor)]) if self._watcher is not None else None)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import itertools
 import re
-import threading
 from collections.abc import Callable
 from typing import Any
 
 from torch.fx import GraphModule, Node
 
+from .._fork_lock import ForkLock
 from . import _graph_json, _runner, _taps, _watch
 from ._findings import Findings
 from ._graph import Described
@@ -115,7 +115,7 @@ class WatchedGraph:
         self._plain = _taps.plain(gm)
         self._with_watch: Callable[[list], Any] | None = None
         self._writes: list[list[bool]] = []
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._is_broken = False
 
         def run(args: list) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,6 +14,7 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.nn import Module
 
+from opscope._fork_lock import ForkLock
 from opscope._world import world
 from opscope.torch._files import Files
 from opscope.torch._interpreted import Boxed, Quiet, boxed, copied
@@ -32,7 +32,7 @@ class FxDump:
         self.path = path
         self._keeps = keeps
         self._files: Files | None = None
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def compiled(self, gm: GraphModule, name: str) -> Boxed:
         """The graph, run so that its operators are dumped."""

@@ -11,9 +11,9 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import threading
 from typing import Any
 
+from opscope._fork_lock import ForkLock
 from opscope._native.capture import FileWriter
 from opscope._plan import DumpPlan
 from opscope._world import rank_name, world
@@ -35,7 +35,7 @@ class DumpOptions:
         self._directory = os.path.join(os.getcwd(), DIRECTORY)
         self._number: int | None = None
         self._graphs: list[dict[str, Any]] = []
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def add(self, graph: str, marked: list[str]) -> None:
         """Writes the file anew, with one more graph. A model does not fail for that."""

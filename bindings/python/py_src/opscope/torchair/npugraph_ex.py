@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import importlib
 import sys
-import threading
 from collections.abc import Mapping
 from typing import Any
 
+from opscope._fork_lock import ForkLock
 from opscope.torchair._backend import NpuBackend, get_compiler, get_npu_backend
 from opscope.torchair.configs.compiler_config import CompilerConfig
 from opscope.torchair.configs.npugraphex_config import assign
 
 NAME = "npugraph_ex"
 _made: list[tuple[CompilerConfig, NpuBackend]] = []
-_lock = threading.Lock()
+_lock = ForkLock()
 
 
 def compile_graph(gm: Any, example_inputs: Any, **keywords: Any) -> Any:

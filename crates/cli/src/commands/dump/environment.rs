@@ -25,12 +25,12 @@ pub(super) struct FailureDump {
     sink: Arc<AclSink>,
 }
 
-/// What a run keeps on the word of the environment, given what its file asks for.
+/// The dump that the environment asks for, given the configuration file of the run.
 #[derive(Default)]
 pub(super) struct FollowedEnvironment {
-    /// What the run is about, where that is failures.
+    /// The run's own dump, where that is about failures.
     pub(super) dump: Option<AclDump>,
-    /// What it keeps of failures besides.
+    /// The dump of failures beside another one.
     pub(super) beside: Option<AclDump>,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Request {
     mindspore: Option<MindSporeOptions>,
     /// The file that says so, if there is one.
     pub(super) configuration: Option<PathBuf>,
-    /// What the environment asks for of operators that fail, where the rest is about something else.
+    /// The dump of operators that fail which the environment asks for, where the rest is about something else.
     failures: Option<acl::AclDump>,
 }
 
@@ -299,7 +299,7 @@ impl Request {
         Request { plan, ..self }
     }
 
-    /// What makes a selected operator worth keeping.
+    /// The reason for which a selected operator is kept.
     pub(crate) fn purpose(&self) -> Purpose {
         self.plan.purpose
     }

@@ -150,7 +150,7 @@ impl RingArguments {
     }
 }
 
-/// What the signal does meanwhile: it sets a flag, or brings a word about it at the end.
+/// A handler of the signal while the run lasts: it sets a flag, or brings a word about it at the end.
 pub(super) struct Listening {
     id: Option<SigId>,
     _in_vain: Option<UnusedSignal>,

@@ -1,4 +1,4 @@
-//! What a plan names and a model lacks.
+//! Names of a plan that a model lacks.
 
 use opscope_capture::{ModelSelection, Plan, Tap};
 use opscope_engine::{GraphKind, LoadedModel};

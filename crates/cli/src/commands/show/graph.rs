@@ -17,7 +17,7 @@ use crate::console::{self, line, tell};
 use crate::exit::{Failure, PARTIAL};
 use crate::format;
 
-/// What a constant tensor is called where nothing of it is said.
+/// The name of a constant tensor of which nothing else is said.
 const A_CONSTANT: &str = "a constant";
 const TENSOR: &str = "Tensor";
 
@@ -185,7 +185,7 @@ fn node_json(graph: &Graph, node: &GraphNode, is_text: bool) -> Value {
     })
 }
 
-/// What the text says of a constant tensor; the message says nothing.
+/// The description of a constant tensor in text; a message has none.
 fn constant_json(value: &Literal) -> Value {
     match value {
         Literal::Tensor(Some(tensor), elements) => {

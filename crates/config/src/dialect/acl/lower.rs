@@ -178,7 +178,7 @@ fn content(settings: &Settings) -> Content {
     })
 }
 
-fn never_dumped() -> impl Iterator<Item = Exclusion> {
+pub(super) fn never_dumped() -> impl Iterator<Item = Exclusion> {
     NEVER_DUMPED.iter().map(|op_type| Exclusion {
         model: None,
         operators: OperatorKey::Type((*op_type).to_owned()),
@@ -186,7 +186,7 @@ fn never_dumped() -> impl Iterator<Item = Exclusion> {
     })
 }
 
-fn data_flow() -> impl Iterator<Item = Exclusion> {
+pub(super) fn data_flow() -> impl Iterator<Item = Exclusion> {
     DATA_FLOW.iter().map(|op_type| Exclusion {
         model: None,
         operators: OperatorKey::UnnamedOfType((*op_type).to_owned()),

@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
         self.issue(Severity::Warning, message.into())
     }
 
-    /// What is worth knowing about this value, and no cause for worry.
+    /// A note about this value, which is no cause for worry.
     pub(super) fn note(&self, message: impl Into<String>) -> Issue {
         self.issue(Severity::Note, message.into())
     }

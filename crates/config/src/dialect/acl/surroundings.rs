@@ -1,4 +1,4 @@
-//! What the environment asks for, beside a file or without one.
+//! Dumps that the environment asks for, beside a file or without one.
 
 use opscope_capture::FailureDetail;
 

@@ -1,6 +1,6 @@
 //! Settings that are fine and change nothing: each is warned about, so that nobody waits for its effect.
 //!
-//! What the framework itself warns about is told where it is read.
+//! Settings that the framework itself warns about are told where they are read.
 
 use opscope_store::tree::mindspore::Target;
 

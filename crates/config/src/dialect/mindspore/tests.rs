@@ -141,7 +141,7 @@ fn what_follows_the_first_value_is_passed_over() {
         assert_eq!(warned.map(|issue| issue.place.line), place, "{after:?}");
         assert_eq!(config.dump.unwrap().text, text);
     }
-    // What is no value is refused all the same.
+    // Text that is no value is refused all the same.
     for text in ["", " ", "}", "{\"common_dump_settings\":", "{} {"] {
         assert!(check(text, Target::Cpu, &env()).is_err(), "{text:?}");
     }

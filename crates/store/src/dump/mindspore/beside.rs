@@ -69,7 +69,7 @@ impl MindSporeDump {
                     self.iterations.push(order);
                 })
             } else {
-                // What it is called says that it is about a graph, and nothing else.
+                // Its name says that it is about a graph, and nothing else.
                 self.add_file(entry, FileName::Foreign);
                 Ok(())
             };

@@ -122,7 +122,7 @@ pub(super) fn quoted_text(text: &str) -> String {
     out
 }
 
-/// What stands between quotes. A backslash before anything but what is escaped stands for itself.
+/// The text between quotes. A backslash stands for itself unless it escapes the character behind it.
 pub(super) fn unescaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text.chars().peekable();

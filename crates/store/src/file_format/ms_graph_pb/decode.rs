@@ -202,7 +202,7 @@ fn read_type(value: Value<'_>, depth: usize) -> Result<ValueType, FormatError> {
     })
 }
 
-/// What is in a tuple: without a shape, nothing is said of its extents.
+/// The values of a tuple: without a shape, nothing is said of its extents.
 fn read_element(value: Value<'_>, depth: usize) -> Result<ValueType, FormatError> {
     let mut found = read_type(value, depth)?;
     let mut has_shape = false;

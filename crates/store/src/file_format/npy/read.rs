@@ -33,7 +33,7 @@ impl From<io::Error> for StreamError {
     }
 }
 
-/// What is known of a stream's length before it is read.
+/// The length of a stream, as far as it is known before it is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamLength {
     /// Bytes that it says to have.

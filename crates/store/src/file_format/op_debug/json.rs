@@ -42,6 +42,16 @@ struct Members<'a> {
     place: String,
 }
 
+/// A structure whose fields are the members of the same names. Fields behind `;` are variables.
+macro_rules! numbers {
+    ($members:expr => $name:ident { $($field:ident),+ $(; $($known:ident),+)? }) => {
+        $name {
+            $($field: $members.number(stringify!($field))?,)+
+            $($($known,)+)?
+        }
+    };
+}
+
 impl<'a> Members<'a> {
     fn blocks(&self) -> Result<BlockRecord, FormatError> {
         let dha = self.object("DHA Atomic Add")?;
@@ -62,14 +72,9 @@ impl<'a> Members<'a> {
     }
 
     fn task(&self) -> Result<TaskInfo, FormatError> {
-        Ok(TaskInfo {
-            model_id: self.number("model_id")?,
-            stream_id: self.number("stream_id")?,
-            task_id: self.number("task_id")?,
-            task_type: self.number("task_type")?,
-            pc_start: self.number("pc_start")?,
-            para_base: self.number("para_base")?,
-        })
+        Ok(numbers!(
+            self => TaskInfo { model_id, stream_id, task_id, task_type, pc_start, para_base }
+        ))
     }
 
     fn accelerator(&self) -> Result<AcceleratorRecord, FormatError> {
@@ -106,48 +111,29 @@ impl<'a> Members<'a> {
             }
             _ => (self.number("status")?, None),
         };
-        Ok(CoreData {
-            model_id: self.number("model_id")?,
-            stream_id: self.number("stream_id")?,
-            task_id: self.number("task_id")?,
-            task_type: self.number("task_type")?,
-            context_id: self.number("context_id")?,
-            thread_id: self.number("thread_id")?,
-            pc_start: self.number("pc_start")?,
-            para_base: self.number("para_base")?,
-            core_id: self.number("core_id")?,
-            block_id: self.number("block_id")?,
-            status,
-            more_status,
-        })
+        Ok(numbers!(
+            self => CoreData {
+                model_id, stream_id, task_id, task_type, context_id, thread_id, pc_start, para_base,
+                core_id, block_id; status, more_status
+            }
+        ))
     }
 
     fn cpu(&self) -> Result<CpuData, FormatError> {
-        Ok(CpuData {
-            model_id: self.number("model_id")?,
-            stream_id: self.number("stream_id")?,
-            task_id: self.number("task_id")?,
-            task_type: self.number("task_type")?,
-            context_id: self.number("context_id")?,
-            cpu_id: self.number("cpu_id")?,
-            thread_id: self.number("thread_id")?,
-            status: self.number("status")?,
-        })
+        Ok(numbers!(
+            self => CpuData {
+                model_id, stream_id, task_id, task_type, context_id, cpu_id, thread_id, status
+            }
+        ))
     }
 
     fn sdma(&self) -> Result<SdmaData, FormatError> {
-        Ok(SdmaData {
-            model_id: self.number("model_id")?,
-            stream_id: self.number("stream_id")?,
-            task_id: self.number("task_id")?,
-            task_type: self.number("task_type")?,
-            context_id: self.number("context_id")?,
-            thread_id: self.number("thread_id")?,
-            src_addr: self.number("src_addr")?,
-            dst_addr: self.number("dst_addr")?,
-            channel_id: self.number("channel_id")?,
-            status: self.number("status")?,
-        })
+        Ok(numbers!(
+            self => SdmaData {
+                model_id, stream_id, task_id, task_type, context_id, thread_id, src_addr, dst_addr,
+                channel_id, status
+            }
+        ))
     }
 
     fn object(&self, name: &str) -> Result<Members<'a>, FormatError> {

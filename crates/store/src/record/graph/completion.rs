@@ -1,4 +1,4 @@
-//! What other parts of a graph tell of a value where a file leaves it out.
+//! Types and shapes of values that a file leaves out, from other parts of the graph.
 
 use opscope_tensor::DType;
 
@@ -52,7 +52,7 @@ impl Graph {
         self
     }
 
-    /// What is taken out of a tuple says what is in it.
+    /// An operator that takes a value out of a tuple tells the type of what is in it.
     fn complete_unpacked(&mut self) {
         for i in 0..self.nodes.len() {
             let node = &self.nodes[i];

@@ -9,11 +9,11 @@ use crate::record::AttributeType;
 
 /// Deepest nesting of lists that is followed.
 const DEPTH_MAX: usize = 32;
-/// What stands where a list was cut off.
+/// Stands where a list was cut off.
 const CUT: char = '…';
 
 impl Literal {
-    /// The value that the text of an attribute stands for. What cannot be told apart stays text.
+    /// The value that the text of an attribute stands for. Text of several meanings stays text.
     pub fn from_text(text: &str, r#type: AttributeType) -> Literal {
         let known = match r#type {
             AttributeType::Int => int(text),
@@ -76,7 +76,7 @@ fn list(text: &str, element: impl Fn(&str) -> Option<Literal>) -> Option<Vec<Lit
     values.collect()
 }
 
-/// What is between the commas that are in no quotes.
+/// The parts between the commas that are in no quotes.
 fn elements(text: &str) -> Vec<&str> {
     let mut all = Vec::new();
     let (mut start, mut is_quoted, mut is_escaped) = (0, false, false);

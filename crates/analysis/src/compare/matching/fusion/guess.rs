@@ -38,7 +38,7 @@ fn made_of_names(board: &mut Board<'_>, scope: &Scope, gap: &Gap, side: usize) {
     let other = 1 - side;
     let names = gap.runs[other].iter().map(|&run| board.name(other, run));
     let names: Vec<String> = names.map(str::to_owned).collect();
-    let known = Prefixes::of(names.iter().map(String::as_str));
+    let known = Prefixes::from_words(names.iter().map(String::as_str));
     // A name and the number of its execution are of one run in a place.
     let keyed = names.iter().zip(&gap.runs[other]);
     let of_key: HashMap<(&str, usize), usize> = keyed

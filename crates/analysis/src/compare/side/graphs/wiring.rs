@@ -24,7 +24,7 @@ type Value<'a> = Option<Cow<'a, str>>;
 /// operator's place in it.
 type Operator = (usize, usize);
 
-/// What an operator reads and makes.
+/// The values that an operator reads and makes.
 struct Wires<'a> {
     /// Which graph the names belong to; those of MindSpore count after those of descriptions.
     graph: usize,
@@ -39,7 +39,7 @@ struct Ends<'a> {
 }
 
 impl<'a> Ends<'a> {
-    fn of(values: impl Iterator<Item = Value<'a>>) -> Ends<'a> {
+    fn from_values(values: impl Iterator<Item = Value<'a>>) -> Ends<'a> {
         let values: Vec<Value<'a>> = values.collect();
         let is_present = values.iter().map(Option::is_some).collect();
         Ends { values, is_present }
@@ -123,13 +123,13 @@ fn lent(name: &Option<String>) -> Value<'_> {
     name.as_deref().map(Cow::Borrowed)
 }
 
-/// What a description says of an operator.
+/// An operator as a description has it.
 fn described_wires(graphs: &Graphs, (graph, operator): Operator) -> Wires<'_> {
     let operator = &graphs.files[graph].graph.operators[operator];
     Wires {
         graph,
-        inputs: Ends::of(operator.inputs.iter().map(lent)),
-        outputs: Ends::of(operator.outputs.iter().map(lent)),
+        inputs: Ends::from_values(operator.inputs.iter().map(lent)),
+        outputs: Ends::from_values(operator.outputs.iter().map(lent)),
     }
 }
 
@@ -161,7 +161,7 @@ impl<'a> Nodes<'a> {
         self.by_name.get(&key).copied()
     }
 
-    /// What a node reads and makes; its graph counts after `first` others.
+    /// The values that a node reads and makes; its graph counts after `first` others.
     fn wires(&self, (g, n): (usize, usize), first: usize) -> Wires<'a> {
         let graph = &self.graphs[g].graph;
         let node = &graph.nodes[n];
@@ -169,8 +169,8 @@ impl<'a> Nodes<'a> {
         let inputs = node.inputs.iter().filter(is_value);
         Wires {
             graph: first + g,
-            inputs: Ends::of(inputs.map(|input| value_of(graph, input))),
-            outputs: Ends::of((0..n_outputs(node)).map(|i| Some(name_of(n, i)))),
+            inputs: Ends::from_values(inputs.map(|input| value_of(graph, input))),
+            outputs: Ends::from_values((0..n_outputs(node)).map(|i| Some(name_of(n, i)))),
         }
     }
 }

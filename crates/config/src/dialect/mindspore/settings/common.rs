@@ -194,7 +194,7 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// What `$HOME` or `~` at the beginning of a path stands for where Opscope's own reading counts.
+    /// The directory that `$HOME` or `~` at the beginning of a path stands for where Opscope's own reading counts.
     fn home(&self, path: &str) -> Option<String> {
         let home = self.env.expand_home(path).filter(|_| self.is_lenient)?;
         Some(self.env.absolute(home).display().to_string())

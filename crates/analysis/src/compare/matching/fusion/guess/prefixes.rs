@@ -9,7 +9,7 @@ pub(super) struct Prefixes<'n> {
 
 impl<'n> Prefixes<'n> {
     /// Sorts words. The empty word, with which every text begins, is none.
-    pub(super) fn of(words: impl Iterator<Item = &'n str>) -> Prefixes<'n> {
+    pub(super) fn from_words(words: impl Iterator<Item = &'n str>) -> Prefixes<'n> {
         let mut words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         words.sort_unstable();
         words.dedup();
@@ -50,7 +50,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_the_longest(words in prop::collection::vec("[abä]{0,4}", 0..20), text in "[abä]{0,8}") {
-            let known = Prefixes::of(words.iter().map(String::as_str));
+            let known = Prefixes::from_words(words.iter().map(String::as_str));
             let fits = words.iter().filter(|word| !word.is_empty() && text.starts_with(word.as_str()));
             let expected = fits.max_by_key(|word| word.len());
             prop_assert_eq!(known.longest(&text), expected.map(String::as_str));

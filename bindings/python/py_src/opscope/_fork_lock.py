@@ -1,0 +1,50 @@
+"""Locks that are free in a fork of the process, whoever held them in the parent.
+
+A fork has no other threads, so that a lock which one of them held at that moment would stay locked for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Any
+
+
+class ForkLock:
+    """A `threading.Lock` of which every fork has its own."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        # The lock that is held now. A fork that begins inside of `with` lets go of its parent's.
+        self._held = self._lock
+        _locks.add(self)
+
+    def acquire(self, blocking: bool = True) -> bool:
+        """As that of `threading.Lock`."""
+        lock = self._lock
+        is_acquired = lock.acquire(blocking)
+        if is_acquired:
+            self._held = lock
+        return is_acquired
+
+    def release(self) -> None:
+        """As that of `threading.Lock`."""
+        self._held.release()
+
+    def __enter__(self) -> None:
+        self.acquire()
+
+    def __exit__(self, *error: Any) -> None:
+        self.release()
+
+
+_locks: weakref.WeakSet[ForkLock] = weakref.WeakSet()
+
+
+def _in_child() -> None:
+    for lock in list(_locks):
+        lock._lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_in_child)

@@ -1,0 +1,32 @@
+//! Files of our own that are one JSON object.
+
+use serde::de::DeserializeOwned;
+
+use crate::FormatError;
+
+/// Decodes the object that a file consists of. `expected` names it in errors.
+///
+/// # Errors
+/// [`FormatError`] if there are more than `n_bytes_max` bytes, or if they are no such object; with
+/// the place where decoding ended.
+pub(super) fn decode<T: DeserializeOwned>(
+    bytes: &[u8],
+    n_bytes_max: usize,
+    expected: &str,
+) -> Result<T, FormatError> {
+    if bytes.len() > n_bytes_max {
+        let found = format!("{} bytes", bytes.len());
+        let expected = format!("at most {n_bytes_max} bytes");
+        return Err(FormatError::new(n_bytes_max as u64, expected, found));
+    }
+    // Serde would take a list for the fields in their order.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(FormatError::new(0, "an object", "something else"));
+    }
+    serde_json::from_slice(bytes).map_err(|error| {
+        let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+        let before = lines.take(error.line().saturating_sub(1));
+        let offset = before.map(<[u8]>::len).sum::<usize>() + error.column().saturating_sub(1);
+        FormatError::new(offset as u64, expected, error.to_string())
+    })
+}
