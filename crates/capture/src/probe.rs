@@ -458,7 +458,7 @@ pub(crate) fn reduced_at_once(shared: &Shared, tensor: Tensor) -> Tensor {
 }
 
 /// Whether the sink needs no more of a tensor than numbers, which are in its memo now.
-fn is_enough(shared: &Shared, tensor: Observed<'_>) -> bool {
+pub(crate) fn is_enough(shared: &Shared, tensor: Observed<'_>) -> bool {
     is_enough_by(tensor, |tensor| shared.sink.reduce(tensor))
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::{Tensor, TensorView};
+use opscope_tensor::{Observed, Tensor, TensorView};
 
 use crate::control::InForce;
 use crate::counters::{DropReason, add};
@@ -13,7 +13,7 @@ use crate::memos::Memos;
 use crate::non_finite::StepNotes;
 use crate::overwrite::Watcher;
 use crate::parameters::{Parameter, Parameters};
-use crate::probe::{is_enough_permuted, push, reduced_at_once, take, take_whole};
+use crate::probe::{is_enough, is_enough_permuted, push, reduced_at_once, take, take_whole};
 use crate::quantised::Claims;
 use crate::queue::Work;
 use crate::ring::Hold;
@@ -358,18 +358,16 @@ impl Tap {
         reduced_at_once(&self.shared, tensor)
     }
 
-    /// [`Tap::look`] at a tensor whose elements lie side by side in another order than row-major, the first
-    /// one first. One that comes back with its elements was not taken: what the sink wants of it depends on
-    /// their order.
-    pub fn look_permuted(&self, tensor: Tensor) -> Tensor {
-        let is_taken = !self.selected.has_views
-            && tensor.has_elements()
-            && is_enough_permuted(&self.shared, tensor.observed());
-        if is_taken {
-            tensor.without_elements()
-        } else {
-            tensor
-        }
+    /// Lets the sink look at elements in borrowed memory, and returns whether it needs no more of them than
+    /// what is in the memo then.
+    pub fn look_at(&self, tensor: Observed<'_>) -> bool {
+        !self.selected.has_views && self.shared.is_reducing && is_enough(&self.shared, tensor)
+    }
+
+    /// [`Tap::look_at`] elements that lie side by side in another order than row-major, the first one first.
+    /// Where this returns `false` the memo is of no use: what the sink wants depends on the order.
+    pub fn look_at_permuted(&self, tensor: Observed<'_>) -> bool {
+        !self.selected.has_views && is_enough_permuted(&self.shared, tensor)
     }
 
     /// Counts an operator that is about to run; `Some` if the plan has any use for it.

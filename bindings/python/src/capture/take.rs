@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use opscope_capture::Tap;
-use opscope_tensor::{DType, Identity, Layout, Memo, SharedBytes, Tensor, TensorView, dense_copy};
+use opscope_tensor::{
+    DType, Identity, Layout, Memo, Observed, SharedBytes, Tensor, TensorView, dense_copy,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -140,15 +142,14 @@ impl Shared {
             if let Some(known) = found {
                 return Ok((known.tensor(&lent)?, Some(known.again())));
             }
-            match self.numbers(py, &lent, eye.tap) {
+            match eye.tap.map(|tap| numbers(py, &lent, tap)).transpose()? {
                 // Of elements in another order it could not be said which one is not finite.
-                Some(numbers) if lent.strides.is_some() && numbers.non_finite().any() => {}
-                Some(numbers) if !numbers.has_elements() => {
+                Some((numbers, true)) if lent.strides.is_none() || !numbers.non_finite().any() => {
                     let known = is_steady.then(|| Known::new(&lent, &numbers));
                     return Ok((numbers, known));
                 }
-                // What is known of them in another order does not hold in row-major order.
-                Some(looked_at) if lent.strides.is_none() => memo = Some(looked_at.memo().clone()),
+                // Numbers of elements in another order do not hold in row-major order.
+                Some((numbers, _)) if lent.strides.is_none() => memo = Some(numbers.memo().clone()),
                 _ => {}
             }
         }
@@ -186,23 +187,6 @@ impl Shared {
         (owner, identity)
     }
 
-    /// The tensor after the sink has looked at it where it lies: without elements if the sink has seen
-    /// enough. `None` if there is nothing to look with.
-    fn numbers(&self, py: Python<'_>, lent: &Lent<'_, '_>, tap: Option<&Tap>) -> Option<Tensor> {
-        let tap = tap?;
-        let held = Arc::new(lent.hold(&self.released));
-        let tensor = lent.tensor(held).ok()?;
-        let n_bytes = tensor.n_bytes();
-        let is_row_major = lent.strides.is_none();
-        Some(detached(py, n_bytes, || {
-            if is_row_major {
-                tap.look(tensor)
-            } else {
-                tap.look_permuted(tensor)
-            }
-        }))
-    }
-
     /// The elements side by side.
     fn gather(
         &self,
@@ -218,6 +202,28 @@ impl Shared {
         let copy = || dense_copy(dtype, shape, strides, 0, bytes).map_err(|_| Reason::Copy);
         detached(py, n_bytes, copy)
     }
+}
+
+/// The numbers that the sink found in a tensor where it lies, and whether it needs no more than these.
+fn numbers(py: Python<'_>, lent: &Lent<'_, '_>, tap: &Tap) -> Result<(Tensor, bool), Reason> {
+    let (dtype, shape) = lent.unpacked()?;
+    let view = TensorView {
+        dtype,
+        shape: &shape,
+        layout: Layout::Nd,
+        bytes: lent.bytes(),
+    };
+    let memo = Arc::<Memo>::default();
+    let is_row_major = lent.strides.is_none();
+    let is_enough = detached(py, view.bytes.len(), || {
+        let tensor = Observed::new(view, &memo);
+        match is_row_major {
+            true => tap.look_at(tensor),
+            false => tap.look_at_permuted(tensor),
+        }
+    });
+    let numbers = Tensor::of_numbers(view, memo).map_err(|_| Reason::Shape)?;
+    Ok((numbers, is_enough))
 }
 
 impl Known {
