@@ -17,6 +17,8 @@ from ._elsewhere import Elsewhere
 
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _OURS = os.path.dirname(os.path.dirname(__file__)) + os.sep
+# Stands for the path of a module that nobody has looked for.
+_UNKNOWN: Any = object()
 # Frames that are gone through for a line of the program, at most.
 _N_FRAMES_MAX = 100
 
@@ -25,8 +27,11 @@ class Lines:
     """Lines of the program, which is neither torch nor this package."""
 
     def __init__(self) -> None:
-        # Of each line its text, by code and number; `None` for code that is not the program's.
-        self._texts: dict[CodeType, dict[int, str] | None] = {}
+        # Of each line its text, by the code's `id` and the line's number; `None` for code that is not the program's.
+        # Code itself as a key would be hashed with all its constants each time.
+        self._texts: dict[int, dict[int, str] | None] = {}
+        # Keeps every `id` the code's own.
+        self._codes: list[CodeType] = []
 
     def of(self, frame: FrameType | None) -> str:
         """`file:line function` of the innermost call in the program; empty where there is none."""
@@ -36,9 +41,10 @@ class Lines:
                 break
             code = frame.f_code
             try:
-                known = texts[code]
+                known = texts[id(code)]
             except KeyError:
-                known = texts[code] = _program(code)
+                self._codes.append(code)
+                known = texts[id(code)] = _program(code)
             if known is not None:
                 line = frame.f_lineno
                 text = known.get(line)
@@ -143,13 +149,12 @@ class Place:
 
     def _path(self, root: Any, module: Any) -> str | None:
         paths = self._paths.get(root)
-        if paths is None or module not in paths:
-            paths = weakref.WeakKeyDictionary({found: name for name, found in root.named_modules()})
-            if module not in paths:
-                # Made since, or not part of it: looked for only once.
-                paths[module] = None
-            self._paths[root] = paths
-        return paths.get(module)
+        path = _UNKNOWN if paths is None else paths.get(module, _UNKNOWN)
+        if path is not _UNKNOWN:
+            return path
+        self._paths[root] = paths = weakref.WeakKeyDictionary({found: name for name, found in root.named_modules()})
+        # Made since, or not part of it: looked for only once.
+        return paths.setdefault(module, None)
 
     def _begin_optimizer(self, *_: Any) -> None:
         if not torch.compiler.is_compiling():
