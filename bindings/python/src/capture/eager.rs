@@ -12,6 +12,7 @@ mod kind;
 mod links;
 mod look;
 mod names;
+mod noted;
 mod step;
 mod values;
 

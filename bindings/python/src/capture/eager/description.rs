@@ -3,7 +3,7 @@
 use opscope_store::record::Operator;
 use serde_json::{Map, Value, json};
 
-use super::step::{Details, Noted};
+use super::noted::{Details, Noted};
 
 /// The text of a step's description.
 pub(super) fn to_json(name: &str, step: u64, noted: &Noted) -> String {

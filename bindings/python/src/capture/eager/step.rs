@@ -6,7 +6,6 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use opscope_capture::{Probe, Tap};
-use opscope_store::record::{CallSite, Operator};
 use opscope_tensor::Tensor;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -14,9 +13,9 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::arguments::{Arguments, flatten};
 use super::call::{Begun, Call, Input, Origin};
-use super::kind::Kind;
 use super::look::Looked;
 use super::names::Names;
+use super::noted::{Noted, Output, described};
 use super::values::{Content, Name, Pin};
 use super::{Inner, description, links::Link, lock};
 use crate::capture::reason::Reason;
@@ -41,30 +40,6 @@ pub(super) struct Step {
     number: u64,
     names: Arc<Mutex<Names>>,
     noted: Mutex<Noted>,
-}
-
-/// What the description of a step says.
-#[derive(Default)]
-pub(super) struct Noted {
-    pub(super) operators: Vec<(Arc<Operator>, Details)>,
-    /// Values that no operator gives.
-    pub(super) arguments: Vec<Arc<str>>,
-    /// Values in memory that was written to since it had another name, with that name.
-    pub(super) aliases: Vec<(Arc<str>, Arc<str>)>,
-}
-
-/// What the description of an operator says and its record does not.
-pub(super) struct Details {
-    pub(super) kind: Arc<Kind>,
-    pub(super) origin: Origin,
-    pub(super) is_selected: bool,
-}
-
-/// A result, or what was written to.
-struct Output {
-    /// Empty for what is no tensor.
-    name: Arc<str>,
-    tensor: Option<Tensor>,
 }
 
 impl Step {
@@ -598,33 +573,6 @@ impl Step {
             probe.fail(reason);
         }
     }
-}
-
-/// The operator as its record has it, what its description says besides, and its inputs.
-fn described(begun: Begun, outputs: &[Output]) -> (Arc<Operator>, Details, Vec<Input>) {
-    let inputs = begun.inputs;
-    let operator = Operator {
-        task_id: begun.task_id,
-        op_type: begun.kind.target.clone(),
-        op_name: begun.op_name.to_string(),
-        inputs: inputs.iter().map(|input| input.name.to_string()).collect(),
-        outputs: outputs
-            .iter()
-            .map(|output| output.name.to_string())
-            .collect(),
-        attributes: begun.texts,
-        call_site: Some(CallSite {
-            module: begun.origin.module.clone(),
-            source: begun.origin.source.clone(),
-        }),
-        ..Operator::default()
-    };
-    let details = Details {
-        kind: begun.kind,
-        origin: begun.origin,
-        is_selected: begun.is_selected,
-    };
-    (Arc::new(operator), details, inputs)
 }
 
 /// The number of the node that autograd has just made for an operator, if it has.

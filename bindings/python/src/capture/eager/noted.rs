@@ -1,0 +1,60 @@
+//! What is noted of the operators of a step, for its description and for their records.
+
+use std::sync::Arc;
+
+use opscope_store::record::{CallSite, Operator};
+use opscope_tensor::Tensor;
+
+use super::call::{Begun, Input, Origin};
+use super::kind::Kind;
+
+/// The content of a step's description.
+#[derive(Default)]
+pub(super) struct Noted {
+    pub(super) operators: Vec<(Arc<Operator>, Details)>,
+    /// Values that no operator gives.
+    pub(super) arguments: Vec<Arc<str>>,
+    /// Values in memory that was written to since it had another name, with that name.
+    pub(super) aliases: Vec<(Arc<str>, Arc<str>)>,
+}
+
+/// What only the description of an operator has, and not its record.
+pub(super) struct Details {
+    pub(super) kind: Arc<Kind>,
+    pub(super) origin: Origin,
+    pub(super) is_selected: bool,
+}
+
+/// A result, or what was written to.
+pub(super) struct Output {
+    /// Empty for what is no tensor.
+    pub(super) name: Arc<str>,
+    pub(super) tensor: Option<Tensor>,
+}
+
+/// The operator as its record has it, what its description says besides, and its inputs.
+pub(super) fn described(begun: Begun, outputs: &[Output]) -> (Arc<Operator>, Details, Vec<Input>) {
+    let inputs = begun.inputs;
+    let operator = Operator {
+        task_id: begun.task_id,
+        op_type: begun.kind.target.clone(),
+        op_name: begun.op_name.to_string(),
+        inputs: inputs.iter().map(|input| input.name.to_string()).collect(),
+        outputs: outputs
+            .iter()
+            .map(|output| output.name.to_string())
+            .collect(),
+        attributes: begun.texts,
+        call_site: Some(CallSite {
+            module: begun.origin.module.clone(),
+            source: begun.origin.source.clone(),
+        }),
+        ..Operator::default()
+    };
+    let details = Details {
+        kind: begun.kind,
+        origin: begun.origin,
+        is_selected: begun.is_selected,
+    };
+    (Arc::new(operator), details, inputs)
+}
