@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use serde_json::Value;
+use unicode_width::UnicodeWidthStr;
 
 use crate::console;
+
 /// Spaces behind each column.
 const PADDING: u16 = 2;
 
@@ -122,7 +124,7 @@ fn laid_out(mut table: Table, names: &[&str], right: &[&str]) -> Table {
 pub(crate) struct TableInPieces<'a> {
     header: &'a [&'a str],
     right: &'a [&'a str],
-    widths: Vec<u16>,
+    widths: Vec<usize>,
     is_begun: bool,
 }
 
@@ -132,16 +134,17 @@ impl<'a> TableInPieces<'a> {
         TableInPieces {
             header,
             right,
-            widths: table(header, right, Vec::new()).column_max_content_widths(),
+            widths: header.iter().map(|name| width(name)).collect(),
             is_begun: false,
         }
     }
 
     /// Makes room for rows. All of them have to be seen before the first is printed.
     pub(crate) fn widen(&mut self, rows: Vec<Vec<String>>) {
-        let wanted = table(self.header, self.right, rows).column_max_content_widths();
-        for (width, wanted) in self.widths.iter_mut().zip(wanted) {
-            *width = (*width).max(wanted);
+        for row in rows {
+            for (widest, cell) in self.widths.iter_mut().zip(shown_cells(row)) {
+                *widest = width(&cell).max(*widest);
+            }
         }
     }
 
@@ -155,12 +158,19 @@ impl<'a> TableInPieces<'a> {
         let mut table = laid_out(table, self.header, self.right);
         for (i, width) in self.widths.iter().enumerate() {
             if let Some(column) = table.column_mut(i) {
+                let width = u16::try_from(*width).unwrap_or(u16::MAX);
                 let width = Width::Fixed(width.saturating_add(PADDING));
                 column.set_constraint(ColumnConstraint::Absolute(width));
             }
         }
         table.trim_fmt()
     }
+}
+
+/// Columns of a terminal that the widest line of a cell takes.
+fn width(cell: &str) -> usize {
+    let lines = cell.lines().map(UnicodeWidthStr::width);
+    lines.max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -186,6 +196,7 @@ mod tests {
         assert_eq!(count(1, "file"), "1 file");
         assert_eq!(count(0, "file"), "0 files");
     }
+
     /// A table in pieces reads as one that is printed at once.
     #[test]
     fn a_table_in_pieces() {
