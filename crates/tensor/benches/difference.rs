@@ -1,4 +1,4 @@
-//! What comparing two tensors costs, beside reading the same bytes, and numpy where there is one.
+//! Measures the cost of comparing two tensors, beside reading the same bytes, and numpy where there is one.
 //!
 //! `cargo bench -p opscope-tensor --bench difference`. One thread. The best of several rounds counts, in which
 //! reading and comparing take turns. Answers are checked against doubles that are summed one after the

@@ -179,7 +179,7 @@ pub(crate) trait Machine: Copy {
 
 /// Work that can be done on any machine.
 pub(crate) trait Task {
-    /// What comes out.
+    /// The result of the task.
     type Output;
     /// Does it; to be marked `#[inline(always)]`.
     fn run<M: Machine>(self, machine: M) -> Self::Output;

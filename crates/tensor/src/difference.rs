@@ -37,7 +37,7 @@ use self::sweep::{Found, Sweep};
 use self::ulp::Ulps;
 use crate::{DType, TensorView, cpu};
 
-/// What is computed beside the numbers that always are.
+/// Numbers to compute beside those that are always computed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Whether the Kullback-Leibler divergence is wanted, which takes another pass over the elements.
@@ -120,8 +120,8 @@ pub fn coarser(a: DType, b: DType) -> Option<DType> {
     ulp::coarser(a, b)
 }
 
-/// What [`difference`] found. Unless said otherwise numbers are taken over the elements that are finite on
-/// both sides, in double precision.
+/// The result of [`difference`]. Unless said otherwise, numbers are taken over the elements that
+/// are finite on both sides, in double precision.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Difference {
     /// Number of elements of either tensor.

@@ -1,4 +1,4 @@
-//! What a tensor's axes mean.
+//! Layouts: the meaning of a tensor's axes.
 //!
 //! The names are those of the Ascend format enumeration, which users meet in file names, options
 //! and documents. Numbers that files use for a layout live in `opscope-store`.

@@ -1,4 +1,4 @@
-//! What is known of a tensor's elements, so that nobody has to look at them twice.
+//! Remembers results computed from a tensor's elements, so that nobody has to look at them twice.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -30,7 +30,7 @@ pub struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// What is computed from `view` goes to `memo`, which belongs to nothing else.
+    /// Observes `view` and keeps results computed from it in `memo`, which belongs to nothing else.
     pub fn new(view: TensorView<'a>, memo: &'a Memo) -> Observed<'a> {
         Observed { view, memo }
     }

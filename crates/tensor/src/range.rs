@@ -1,4 +1,4 @@
-//! What would become of a tensor's numbers in a narrower floating-point dtype.
+//! Measures the effect of rounding a tensor's numbers to a narrower floating-point dtype.
 //!
 //! Numbers are rounded once, from what they are, to the nearest number of the target, ties to the one
 //! whose last bit is 0. Nothing is converted: three limits for each target say what rounding gives.
@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use crate::convert::dtype::decode;
 use crate::{DType, TensorView};
 
-/// What rounding to a target would do to a tensor.
+/// The effect of rounding a tensor to a target dtype.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RangeLoss {
     /// Number of elements.
@@ -87,7 +87,7 @@ pub fn is_wider_range(source: DType, target: DType) -> bool {
     }
 }
 
-/// What rounding to `target` would do to `tensor`; `None` unless [`is_wider_range`].
+/// Measures the effect of rounding `tensor` to `target`; `None` unless [`is_wider_range`].
 pub fn range_loss(tensor: TensorView<'_>, target: DType) -> Option<RangeLoss> {
     let limits = Limits::of(target)?;
     if !is_wider_range(tensor.dtype, target) {

@@ -145,7 +145,7 @@ impl Tensor {
         Tensor { memo, ..self }
     }
 
-    /// What is remembered of it.
+    /// Returns the memo of results computed from its elements.
     pub fn memo(&self) -> &Arc<Memo> {
         &self.memo
     }

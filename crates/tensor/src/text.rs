@@ -35,9 +35,9 @@ pub enum TextError {
     Place {
         /// Position of the element in memory order.
         index: usize,
-        /// What its head says about where it begins.
+        /// The offset of the text according to its head.
         offset: i64,
-        /// What its head says about its length.
+        /// The length of the text according to its head, in bytes.
         length: i64,
         /// Where the heads end.
         start: usize,
@@ -320,7 +320,7 @@ mod tests {
             }
         }
 
-        /// Whatever the bytes are: every text lies within them, or there is an error.
+        /// Any bytes decode to texts that all lie within them, or give an error.
         #[test]
         fn any_bytes(n in 0_usize..4, bytes in prop::collection::vec(0_u8..40, 0..90)) {
             let shape = Shape::new([n]).unwrap();

@@ -14,7 +14,7 @@ use self::grid::Grid;
 use super::dtype::{DecodeError, decode, numpy_dtype};
 use crate::{DType, Shape, ShapeError, TensorView};
 
-/// What it takes to read quantised elements.
+/// The scale, zero point and blocks that are needed to read quantised elements.
 #[derive(Clone, Copy)]
 pub struct Quantisation<'a> {
     /// The distance between two neighbouring codes: floats.

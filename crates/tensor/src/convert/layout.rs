@@ -4,9 +4,9 @@
 //! one slice to another that the caller owns. Device layouts pad axes to whole blocks: the padding
 //! is zero on the way there and dropped on the way back, so there and back is the identity.
 //!
-//! What each layout is, with its formula and its source, is in `docs/formats/layouts.md`, and so is
-//! what the `-f` option of the reference converter does differently. A drop-in gets that by its own
-//! choice of `original` and with [`Conversion::is_prefix`].
+//! `docs/formats/layouts.md` describes each layout, with its formula and its source, and how the
+//! `-f` option of the reference converter differs. A drop-in gets that behaviour by its own choice
+//! of `original` and with [`Conversion::is_prefix`].
 //!
 //! ```
 //! use opscope_tensor::convert::layout::{Conversion, Plan};
@@ -37,7 +37,7 @@ pub use error::LayoutError;
 use crate::{DType, Layout, Shape};
 use nest::{Nest, Region};
 
-/// What to convert. Fields beyond those of [`Conversion::new`] have defaults that suit most dumps.
+/// A conversion to plan. Fields beyond those of [`Conversion::new`] have defaults that suit most dumps.
 #[derive(Clone, Copy, Debug)]
 pub struct Conversion<'a> {
     /// Layout of the source.

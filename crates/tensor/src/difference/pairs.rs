@@ -1,4 +1,4 @@
-//! What pairs of finite elements add up to.
+//! Sums over pairs of finite elements.
 
 use super::relative::Relative;
 use super::side::{SideBlock, fold, padded, quotient, scale_of};
@@ -256,7 +256,7 @@ fn ratio(distance: Wide, by: Wide) -> f64 {
     }
 }
 
-/// What is measured over the distance, in decibels; infinite without a distance.
+/// The ratio of `of` to the distance, in decibels; infinite without a distance.
 fn decibels(distance: Wide, of: Wide) -> f64 {
     match (distance.is_zero(), of.is_zero()) {
         (true, _) => f64::INFINITY,

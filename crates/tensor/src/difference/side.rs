@@ -1,4 +1,4 @@
-//! What one side's elements add up to.
+//! Sums over the elements of one side.
 //!
 //! Element `i` of a block goes to lane `i % 16`; lanes are added in pairs, and blocks in their order
 //! with what rounding took away. Nothing here depends on the machine.
@@ -150,7 +150,7 @@ fn deviation<M: Machine>(m: M, values: &[f64], mean: f64, scale: i32) -> f64 {
     fold(lanes)
 }
 
-/// What all blocks of a side add up to.
+/// The sums of all blocks of a side.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Side {
     n: u64,

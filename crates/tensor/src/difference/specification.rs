@@ -1,4 +1,4 @@
-//! What every metric is: plain code, one element after the other.
+//! The specification of every metric: plain code, one element after the other.
 
 use half::{bf16, f16};
 

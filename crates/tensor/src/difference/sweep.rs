@@ -20,7 +20,7 @@ pub(super) struct Sweep<'a> {
     pub(super) ulps: Option<Ulps>,
 }
 
-/// What the pass finds.
+/// The result of the pass.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) sides: [Side; 2],

@@ -108,7 +108,7 @@ fn check_named(name: &str, target: &Case, golden: &Case) -> Difference {
     found
 }
 
-/// What lies beyond the documented bounds.
+/// Lists the numbers that lie beyond the documented bounds.
 fn complaints(found: &Difference, expected: &Difference) -> Vec<String> {
     let mut complaints = Vec::new();
     let mut check = |name: &str, found: f64, expected: f64, bound: f64| {
@@ -173,7 +173,7 @@ fn complaints(found: &Difference, expected: &Difference) -> Vec<String> {
     complaints
 }
 
-/// What has no rounding, as text.
+/// Formats the fields that involve no rounding as text.
 fn counts(d: &Difference) -> String {
     let side = |s: &Summary| [s.n_nan, s.n_positive_inf, s.n_negative_inf, s.n_zero];
     let found = (

@@ -11,7 +11,7 @@ mod vector;
 use crate::cpu::{self, LANES};
 use vector::Advance;
 
-/// What one step of the state takes in.
+/// The bytes that one step of the state takes in.
 type Block = [u8; 64];
 const INITIAL: [u32; 4] = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476];
 

@@ -1,4 +1,4 @@
-//! What a block of elements adds up to, and the rules that every way of computing it follows.
+//! The sums of a block of elements, and the rules that every way of computing them follows.
 //!
 //! The order of summation is part of the definition. A block has [`BLOCK`] elements, the last one of
 //! a tensor fewer. Element `i` of a block is added to lane `i % 16`, in ascending order of `i`; then
@@ -63,8 +63,8 @@ impl Block {
     }
 }
 
-/// What elements are multiplied by before they are squared, so that no square overflows or
-/// vanishes. Only `float64` ever needs it.
+/// The factor that elements are multiplied by before they are squared, so that no square overflows
+/// or vanishes. Only `float64` ever needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scale {
     /// The largest magnitude is 2^-500 or less, and not zero.
@@ -90,7 +90,7 @@ impl Scale {
         }
     }
 
-    /// What elements are multiplied by.
+    /// Returns the factor that elements are multiplied by.
     #[inline(always)]
     pub(super) fn factor(self) -> f64 {
         match self {

@@ -108,7 +108,7 @@ pub(super) trait Float {
     fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey;
 }
 
-/// What one pass over a block finds. The sums mean something only if all elements are finite.
+/// The result of one pass over a block. The sums mean something only if all elements are finite.
 pub(super) struct Survey {
     sum: f64,
     sum_of_magnitudes: f64,

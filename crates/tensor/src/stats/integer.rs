@@ -96,7 +96,7 @@ fn survey_long<M: Machine, I: Integer>(m: M, bytes: &[u8]) -> Block {
 
 /// How short integers become signed halfwords.
 struct Short {
-    /// What was subtracted from them.
+    /// The number that was subtracted from them.
     offset: i16,
     /// The ends of the range, as halfwords, if they count as saturated.
     ends: Option<[i16; 2]>,

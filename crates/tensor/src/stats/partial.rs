@@ -134,7 +134,7 @@ impl Partial {
         self.deviation + deviation + distance * distance * (n * (n_next / (n + n_next)))
     }
 
-    /// What the sum before adds to the weight of `n` elements that follow.
+    /// Returns the amount that the sum so far adds to the weight of `n` elements that follow.
     fn weight_before(&self, n: u64) -> f64 {
         n as f64 * self.sum.value().abs()
     }
@@ -216,7 +216,7 @@ impl Partial {
     }
 }
 
-/// What to compute beside the statistics.
+/// Numbers to compute beside the statistics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Whether to count magnitudes by their power of two, which costs several times as much as the

@@ -360,7 +360,7 @@ impl Total {
     }
 }
 
-/// What is known of a chunk while it is added.
+/// The state of a chunk while its blocks are added.
 #[derive(Clone, Copy)]
 struct Lane {
     min: f64,

@@ -1,4 +1,4 @@
-//! What the statistics of a block are: plain code, one element after the other.
+//! The specification of the statistics of a block: plain code, one element after the other.
 //!
 //! Nothing runs this but tests. The code that does run must give the same bits on every input.
 

@@ -5,7 +5,7 @@ use half::f16;
 use super::table;
 use crate::DType;
 
-/// What the patterns of a narrow dtype mean.
+/// The meaning of the bit patterns of a narrow dtype.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CodeValues {
     /// Width of an element.

@@ -2,7 +2,7 @@
 
 use super::minifloat::{MiniFloat, e8m0_bytes};
 
-/// What each of the 256 values of a byte expands to.
+/// The bytes that each of the 256 values of a byte expands to.
 pub(super) type Table<const N: usize> = [[u8; N]; 256];
 
 pub(super) static E5M2: Table<2> = f16_table(MiniFloat::E5M2);

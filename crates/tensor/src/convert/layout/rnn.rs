@@ -13,7 +13,7 @@ const BLOCK: usize = 16;
 /// Gates of an LSTM, which `FRACTAL_ZN_LSTM` takes for granted.
 const N_LSTM_GATES: usize = 4;
 
-/// What a recurrent layout holds: rows in one or two parts, columns in gates.
+/// The contents of a recurrent layout: rows in one or two parts, columns in gates.
 struct Layer {
     parts: Vec<usize>,
     n_gates: usize,

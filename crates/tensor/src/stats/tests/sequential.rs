@@ -3,7 +3,7 @@
 use crate::sequential::{CHUNK, SequentialStats, sequential_stats};
 use crate::{DType, Layout, Shape, TensorView};
 
-/// What there is before the first element.
+/// Returns the statistics before the first element.
 fn nothing(n_elements: u64) -> SequentialStats {
     SequentialStats {
         n_elements,
