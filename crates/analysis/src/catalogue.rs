@@ -28,14 +28,14 @@ pub struct Catalogue {
     pub graphs: Vec<RankGraph>,
     /// Files and directories that are not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,
-    /// What could not be read.
+    /// Errors of files and directories that could not be read.
     pub errors: Vec<StoreError>,
 }
 
 /// One tensor of a dump.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Item {
-    /// What it belongs to.
+    /// The kind of thing that it belongs to.
     pub kind: ItemKind,
     /// The operator's type; empty where nothing says it.
     pub op_type: String,
@@ -82,7 +82,7 @@ pub struct Item {
     pub statistics: Vec<(String, Option<String>)>,
 }
 
-/// What a tensor belongs to.
+/// The kind of thing that a tensor belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ItemKind {
     /// An operator.

@@ -77,7 +77,7 @@ pub struct Pick {
     pub index: usize,
 }
 
-/// What became of all files.
+/// The outcome of converting all files.
 #[derive(Debug, Default)]
 pub struct Report {
     /// Dump files that were converted completely.
@@ -92,7 +92,7 @@ pub struct Report {
     pub n_bytes_read: u64,
     /// Bytes that were written.
     pub n_bytes_written: u64,
-    /// What could not be converted, in the order of the sources.
+    /// Files and tensors that could not be converted, in the order of the sources.
     pub failures: Vec<Failure>,
 }
 

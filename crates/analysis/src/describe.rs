@@ -1,4 +1,4 @@
-//! What is in one file.
+//! Describes the contents of one file.
 
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub struct FileDescription {
     pub dump_time: u64,
     /// The operator's name before characters were replaced.
     pub op_name: String,
-    /// What the name of a MindSpore array says.
+    /// The parts of the name of a MindSpore array.
     pub array_name: Option<TensorFileName>,
     /// Its inputs and outputs; none in a file with overflow records.
     pub tensors: Vec<TensorDescription>,

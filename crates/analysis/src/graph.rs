@@ -1,4 +1,4 @@
-//! What is in a file beside the tensors of a dump: a graph, or statistics.
+//! Reads the files beside the tensors of a dump: a graph, or statistics.
 
 use std::path::Path;
 

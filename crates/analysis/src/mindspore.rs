@@ -1,4 +1,4 @@
-//! What is in a directory that MindSpore dumped.
+//! Lists the contents of a directory that MindSpore dumped.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub struct MindSporeOverview {
     pub tables: Vec<OperatorStatistics>,
     /// Files and directories that are not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,
-    /// What could not be read.
+    /// Errors of files and directories that could not be read.
     pub errors: Vec<StoreError>,
 }
 
@@ -65,7 +65,7 @@ pub struct TensorOverview {
     pub layout: Option<String>,
     /// Name of the dtype before any conversion, from the file's name or the statistics.
     pub original_dtype: Option<String>,
-    /// What the file holds; none if there is no file, or it is damaged.
+    /// The contents of the file; none if there is no file, or it is damaged.
     pub tensor: Option<TensorDescription>,
     /// Extents, from the file or the statistics.
     pub shape: Vec<u64>,

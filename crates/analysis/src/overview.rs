@@ -1,4 +1,4 @@
-//! What is in a directory of dump files, nano dumps and arrays.
+//! Lists the contents of a directory of dump files, nano dumps and arrays.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,7 +51,7 @@ pub struct OperatorOverview {
     pub is_record: bool,
 }
 
-/// What the header of one file says.
+/// The facts that the header of one file gives.
 struct HeaderSummary {
     op_name: String,
     n_inputs: u64,

@@ -222,7 +222,7 @@ impl TensorFile {
         self.n_decompressed
     }
 
-    /// What the name of a MindSpore array says.
+    /// Returns the parts of the name of a MindSpore array; `None` for files of other kinds or names.
     pub(crate) fn array_name(&self) -> Option<TensorFileName> {
         let name = TensorFileName::parse(&self.file_name);
         name.filter(|_| self.kind == FileKind::Npy)

@@ -20,7 +20,7 @@ const PYTHON_CASE: &str = "format_custom_plugin";
 /// The case whose metrics are written in Python, which needs numpy for all but one of its runs.
 const PYTHON_METRICS_CASE: &str = "compare_custom_algorithm";
 const N_RUNS: usize = 383;
-/// What names of results begin or end with before their time.
+/// Texts that the names of results begin or end with before their time.
 const TIMED_NAMES: [&str; 4] = ["overflow_summary_", "file_result_", "result_", "mapping_"];
 const TIME_DIGITS: usize = 14;
 const TIME: &str = "TIMESTAMP";

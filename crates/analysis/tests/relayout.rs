@@ -133,7 +133,7 @@ fn other_attributes_mean_nothing() {
     assert_eq!((report.n_converted, report.failures.len()), (4, 0));
 }
 
-/// What `-f` of the reference refuses or gets wrong, and is defined.
+/// Conversions that `-f` of the reference refuses or gets wrong, although their results are defined.
 #[test]
 fn more_is_converted_than_the_reference_can() {
     let stamp = ".3.7.1700000000000000";

@@ -19,7 +19,7 @@ use crate::tensor_file::Head;
 /// Digits of a timestamp in microseconds; those with more are local times.
 const TIMESTAMP_DIGITS_MAX: usize = 16;
 
-/// What is in one file.
+/// The contents of one file.
 enum Content {
     Tensors(Head),
     Table(Table),
@@ -93,7 +93,7 @@ fn order(entry: &Entry) -> impl Ord + use<> {
     (entry.order(), slot)
 }
 
-/// What the name of a converted tensor says.
+/// Parses the name of a converted tensor; `None` if the file is not named like one.
 pub(super) fn result_name(entry: &Entry) -> Option<ResultName> {
     let (stem, _) = npy_zst::split_name(&entry.real_name)?;
     ResultName::parse(stem)
@@ -138,7 +138,7 @@ fn is_table(entry: &Entry) -> bool {
     entry.real_name.ends_with(stats_csv::FILE_NAME_SUFFIX)
 }
 
-/// What path and name of a file say.
+/// Returns an item with everything that the path and name of a file say.
 fn of_entry(entry: &Entry) -> Item {
     let dir = entry.path.parent().unwrap_or(Path::new("."));
     // A relative path may leave out the directories that say what it is.

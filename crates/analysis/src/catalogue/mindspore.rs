@@ -90,7 +90,7 @@ fn with_statistics(mut item: Item, table: &Table) -> Item {
     item
 }
 
-/// What is known of an execution without its files.
+/// Returns an item with everything that is known of an execution without its files.
 fn of_run(run: &OperatorRun) -> Item {
     let place = &run.place;
     Item {

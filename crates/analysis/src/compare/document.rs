@@ -36,7 +36,7 @@ pub enum DocumentError {
         line: u64,
         /// Column, from 1.
         column: u64,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
 }

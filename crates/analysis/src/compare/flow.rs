@@ -46,7 +46,8 @@ pub(super) fn place_of(operator: &OperatorResult) -> Place {
 
 type Key = (Place, Vec<u64>);
 
-/// What was seen so far: by the numbers of both sides together, of the target, of the golden side.
+/// Outputs and inputs seen so far: by the numbers of both sides together, of the target, of the
+/// golden side.
 type Seen = [HashMap<Key, At>; 3];
 
 impl Flow {

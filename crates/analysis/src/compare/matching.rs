@@ -46,11 +46,11 @@ pub struct Options {
     pub models: Vec<(String, String)>,
     /// Steps of the target with those of the golden side, likewise.
     pub steps: Vec<(u64, u64)>,
-    /// What the user knows.
+    /// The user's mapping of operators that belong together.
     pub mapping: Option<Mapping>,
-    /// What the compiler fused in the target.
+    /// Rules of the fusions that the compiler made in the target.
     pub target_fusion: Option<FusionRules>,
-    /// What the compiler fused in the golden side.
+    /// Rules of the fusions that the compiler made in the golden side.
     pub golden_fusion: Option<FusionRules>,
     /// Whether operators may only be matched by mapping, declared fusion and name, never by a guess.
     pub no_guesses: bool,
@@ -93,7 +93,7 @@ impl Matching {
     }
 }
 
-/// What belongs together, and what is left over.
+/// Executions that belong together, and those that are left over.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Matching {
     /// In the order in which the target ran.
@@ -109,7 +109,7 @@ pub struct RunPair {
     pub target: Vec<usize>,
     /// Executions of the golden side.
     pub golden: Vec<usize>,
-    /// What brought them together.
+    /// The evidence that brought them together.
     pub how: How,
     /// Slots that are compared.
     pub slots: Vec<SlotPair>,
@@ -117,7 +117,7 @@ pub struct RunPair {
     pub missing: Vec<MissingSlot>,
 }
 
-/// What brought executions together.
+/// The evidence that brought executions together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum How {
     /// The same name, place and number.
@@ -142,7 +142,7 @@ pub struct SlotPair {
     pub golden: SlotRef,
     /// The layout that both are brought to before they are compared; none if they are compared as they are.
     pub layout: Option<Layout>,
-    /// What may be done if their extents do not agree; never done without being asked for.
+    /// A change that may be made if their extents do not agree; never made without being asked for.
     pub hint: Option<Hint>,
 }
 
@@ -202,7 +202,7 @@ pub enum Reason {
     NoSuchPlace,
     /// The other side has it less often.
     NoSuchRepeat,
-    /// What has its name on the other side is an operator of another type, which is named.
+    /// The operator that has its name on the other side is of another type, which is named.
     OtherType(String),
     /// Two operators of the other side are about equally like it.
     Ambiguous(String, String),

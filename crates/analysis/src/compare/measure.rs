@@ -20,7 +20,7 @@ use crate::job;
 pub struct Options {
     /// Threads that work on slots.
     pub n_threads: usize,
-    /// What else is computed of each pair of tensors.
+    /// Further numbers to compute of each pair of tensors.
     pub difference: difference::Options,
 }
 
@@ -114,7 +114,7 @@ fn slot_of(side: &Side, place: SlotRef) -> &Slot {
     &side.runs[place.run].slots[place.slot]
 }
 
-/// What came of a pair, with the bytes that were read; or why there is nothing.
+/// The result of a pair, with the bytes that were read; or why there is none.
 type Outcome = Result<(SlotResult, u64), Box<Skip>>;
 
 fn slot(

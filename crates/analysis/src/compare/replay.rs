@@ -1,4 +1,4 @@
-//! What an operator does with inputs that are known: its own error apart from what it inherited.
+//! Judges an operator by its outputs for known inputs: tells its own error from the one it inherited.
 //!
 //! Nothing is run here. Whoever has an engine computes outputs again and hands them over.
 
@@ -18,7 +18,7 @@ use crate::describe::chain;
 
 pub use choice::{Choice, ChoiceError, choose};
 
-/// What came of running an operator again.
+/// The result of running an operator again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Replayed {
     /// The operator.
@@ -31,7 +31,7 @@ pub struct Replayed {
     /// Its inputs against those of the golden dump.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<SlotResult>,
-    /// What is computed from its inputs, against what is computed from the golden inputs.
+    /// Outputs computed from its inputs, against those computed from the golden inputs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inherited: Vec<SlotResult>,
     /// Its outputs against those of the golden dump.
@@ -46,7 +46,7 @@ pub struct Replayed {
     pub level: Level,
     /// Who is at fault.
     pub blame: Blame,
-    /// What else there is to know: inputs that came from elsewhere, what could not be done.
+    /// Further remarks: inputs that came from elsewhere, steps that could not be done.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -60,7 +60,7 @@ pub struct Errors {
     /// Of its inputs.
     #[serde(with = "number")]
     pub inputs: f64,
-    /// What it makes of that.
+    /// The error that it makes of that.
     #[serde(with = "number")]
     pub inherited: f64,
     /// Of its outputs.

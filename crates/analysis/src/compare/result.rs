@@ -10,16 +10,16 @@ pub const VERSION: u32 = 1;
 pub struct Comparison {
     /// Version of the schema.
     pub version: u32,
-    /// What was asked for.
+    /// The paths and options that the comparison was run with.
     pub config: Config,
     /// Pairs of operators, in the order in which the target ran them.
     pub operators: Vec<OperatorResult>,
-    /// What was not compared, and why.
+    /// Operators, slots and files that were not compared, and why.
     pub skips: Vec<Skip>,
     /// Files of both dumps that hold nothing to compare.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<PassedOverFile>,
-    /// What came of it.
+    /// The verdict, counts and first divergences.
     pub summary: Summary,
 }
 
@@ -34,7 +34,7 @@ pub struct PassedOverFile {
     pub reason: String,
 }
 
-/// What was asked for.
+/// The paths and options that a comparison was run with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Config {
     /// Version of the program.
@@ -59,7 +59,7 @@ pub struct OperatorResult {
     pub target: Vec<OperatorName>,
     /// The golden side's operators.
     pub golden: Vec<OperatorName>,
-    /// What brought them together: `name`, `order`, `fusion`, `mapping` or `fuzzy`.
+    /// The evidence that brought them together: `name`, `order`, `fusion`, `mapping` or `fuzzy`.
     pub how: String,
     /// How sure that is, from 0 to 1, where it is a guess.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +100,7 @@ pub struct OperatorName {
     pub repeat: usize,
 }
 
-/// What came of two slots.
+/// The result of comparing two slots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlotResult {
     /// The target's slot, `input.0` or `output.1`.
@@ -112,7 +112,7 @@ pub struct SlotResult {
     pub target: TensorInfo,
     /// The golden side's.
     pub golden: TensorInfo,
-    /// What was compared: `tensor`, `statistics` or `digest`.
+    /// The kind of evidence that was compared: `tensor`, `statistics` or `digest`.
     pub evidence: String,
     /// The layout in which they were compared, where it is none of theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -182,7 +182,7 @@ pub struct RuleHit {
     /// The threshold.
     #[serde(with = "number")]
     pub threshold: f64,
-    /// What passing it means.
+    /// The level that follows from crossing it.
     pub level: Level,
 }
 
@@ -195,7 +195,7 @@ pub struct OwnError {
     /// Of its outputs.
     #[serde(with = "number")]
     pub outputs: f64,
-    /// What it added, by the rule of `docs/compare.md`.
+    /// The error that it added, by the rule of `docs/compare.md`.
     #[serde(with = "number")]
     pub added: f64,
     /// Whether its inputs were compared, so that the part it inherited is known.
@@ -243,7 +243,7 @@ pub struct Skip {
     pub before: Option<usize>,
 }
 
-/// What came of a comparison.
+/// The summary of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The verdict: the worst level of all operators.
@@ -284,7 +284,7 @@ pub struct Divergence {
     pub operator: usize,
     /// The target's slot.
     pub slot: String,
-    /// What is known of the reason.
+    /// The cause, as far as it is known.
     pub cause: Cause,
     /// Operators that were not compared and stand between what agrees and this slot, the nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -16,7 +16,7 @@ use super::selection::Selection;
 use super::side::Side;
 use super::verdict::{Thresholds, judge};
 
-/// What is compared, and how.
+/// The dumps to compare, and how.
 #[derive(Debug)]
 pub struct Request {
     /// The dump that is examined.
@@ -31,7 +31,7 @@ pub struct Request {
     pub matching: matching::Options,
     /// Threads that read headers and work on slots.
     pub n_threads: usize,
-    /// What else is computed of each pair of tensors.
+    /// Further numbers to compute of each pair of tensors.
     pub difference: difference::Options,
     /// How the numbers are judged.
     pub judging: Judging,
@@ -48,7 +48,7 @@ pub struct Judging {
     pub thresholds: Thresholds,
     /// How many operators are ranked.
     pub n_ranked: usize,
-    /// What may stay uncompared.
+    /// Patterns for things that may stay uncompared.
     pub allowed: Vec<SkipPattern>,
 }
 
@@ -68,9 +68,9 @@ pub enum CompareError {
     Empty {
         /// `target`, `golden` or `reference`.
         side: &'static str,
-        /// What was opened.
+        /// The path that was opened.
         path: PathBuf,
-        /// What could not be read.
+        /// Messages about the files that could not be read.
         problems: Vec<String>,
     },
     /// The mapping does not fit the dumps.
@@ -130,7 +130,7 @@ pub fn run(request: &Request) -> Result<Comparison, CompareError> {
     Ok(comparison)
 }
 
-/// What belongs together, as a mapping that can be edited and given back; no tensor is read.
+/// Matches two dumps and returns the pairs as a mapping that can be edited and given back; reads no tensor.
 ///
 /// # Errors
 /// As [`run`].

@@ -21,18 +21,18 @@ pub use load::{LoadError, Loaded};
 /// One of the dumps that are compared.
 #[derive(Debug, Default)]
 pub struct Side {
-    /// What was opened.
+    /// The path that was opened.
     pub root: PathBuf,
     /// Executions of operators, in order.
     pub runs: Vec<Run>,
     /// Graphs that lie beside the tensors, with their ranks.
     pub graphs: Vec<(Option<u32>, Graph)>,
-    /// What the descriptions of graphs and the graphs beside the dump say of its runs.
+    /// Facts about its runs from the descriptions of graphs and the graphs beside the dump.
     pub described: Graphs,
     /// Names of the values of ONNX models that ran as they are, as far as descriptions of their graphs lie beside the
     /// dump.
     pub value_names: HashSet<String>,
-    /// What could not be read and belongs to no run.
+    /// Messages about files that could not be read and belong to no run.
     pub problems: Vec<String>,
     /// Files that were not read as a part of the dump, and overflow records, of which there are no tensors.
     pub passed_over: Vec<PassedOver>,
@@ -56,7 +56,7 @@ pub struct RunPlace {
 pub struct Run {
     /// Rank, model and step.
     pub place: RunPlace,
-    /// What it is.
+    /// The kind of run.
     pub kind: ItemKind,
     /// The operator's type; empty where nothing says it.
     pub op_type: String,
@@ -85,7 +85,7 @@ pub struct Slot {
     pub dtype: Option<DType>,
     /// Name of the element type as the dump has it.
     pub dtype_name: String,
-    /// What the axes mean; none if it is unknown.
+    /// The meaning of the axes; none if it is unknown.
     pub layout: Option<Layout>,
     /// Extents as stored; none of a damaged file.
     pub shape: Option<Vec<u64>>,

@@ -1,4 +1,4 @@
-//! What was not compared because nothing belongs to it.
+//! Lists operators, slots and files that were not compared because nothing belongs to them.
 
 use std::collections::HashMap;
 

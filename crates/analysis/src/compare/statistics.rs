@@ -14,7 +14,7 @@ use super::measure::has_same_extents;
 use super::result::Metrics;
 use super::side::{LoadError, Slot};
 
-/// What came of comparing statistics.
+/// The outcome of comparing statistics.
 pub(super) enum Outcome {
     /// Both have something in common.
     Measured(Found),
@@ -26,7 +26,7 @@ pub(super) enum Outcome {
     Unreadable(bool, LoadError),
 }
 
-/// What was compared.
+/// The numbers of a comparison, and the evidence that they come from.
 pub(super) struct Found {
     /// `statistics` or `digest`.
     pub(super) evidence: &'static str,
@@ -116,8 +116,9 @@ fn numbers(a: &Described, b: &Described, metrics: &mut Vec<(String, f64)>) -> bo
     has_any
 }
 
-/// What a distance is measured by: the golden side's largest magnitude, as far as it is known, and its norm for
-/// a norm. A mean cannot be farther off than the elements are in the square mean, so it is measured by that.
+/// Returns the scale that a distance is measured by: the golden side's largest magnitude, as far as
+/// it is known, and its norm for a norm. A mean cannot be farther off than the elements are in the
+/// square mean, so it is measured by that.
 fn scale(golden: &Described, name: Name, own: Number) -> f64 {
     let finite = |name: Name| golden.get(name).filter(|number| number.value.is_finite());
     let magnitude = |name: Name| finite(name).map(|number| number.value.abs());

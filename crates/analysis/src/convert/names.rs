@@ -17,7 +17,7 @@ pub(super) struct OutputName {
 impl OutputName {
     /// The name of a file made from a dump file, `{file}{tail}{suffix}`.
     ///
-    /// What is made from a dump file that itself goes by digits goes by the same digits. A name that
+    /// A file made from a dump file that itself goes by digits goes by the same digits. A name that
     /// is too long is replaced by the UUID of itself. In both cases the full name is kept.
     pub(super) fn new(source: &Source, tail: &str, suffix: &str) -> OutputName {
         OutputName::of(&source.file_name, source.real_name.as_deref(), tail, suffix)
@@ -47,7 +47,7 @@ impl OutputName {
     }
 }
 
-/// What the name of a converted tensor says.
+/// The parts of the name of a converted tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResultName {
     /// The name of the dump file.

@@ -1,4 +1,4 @@
-//! What to convert.
+//! The files to convert.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

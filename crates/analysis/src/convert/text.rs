@@ -11,7 +11,7 @@ use crate::Element;
 /// Writes all elements.
 ///
 /// # Errors
-/// What the writer reports.
+/// The errors of the writer.
 pub(super) fn write(
     out: &mut impl Write,
     elements: impl Iterator<Item = Element>,

@@ -30,7 +30,7 @@ pub(super) struct Writer<'a> {
     mapping: Mutex<()>,
 }
 
-/// What became of one file.
+/// The outcome of converting one file.
 #[derive(Default)]
 pub(super) struct Converted {
     pub(super) n_arrays: u64,

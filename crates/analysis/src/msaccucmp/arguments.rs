@@ -9,7 +9,7 @@ use super::paths::is_safe_text;
 pub(super) struct OptionSpec {
     /// All spellings, the short one first.
     pub(super) names: &'static [&'static str],
-    /// What its value must be.
+    /// The kind of value that it takes.
     pub(super) value: ValueKind,
     /// Whether the command needs it.
     pub(super) is_required: bool,
@@ -17,7 +17,7 @@ pub(super) struct OptionSpec {
     pub(super) is_exclusive: bool,
 }
 
-/// What the value of an option must be.
+/// The kind of value that an option takes.
 pub(super) enum ValueKind {
     /// Anything.
     Text,
@@ -134,7 +134,7 @@ fn take_value(
     }
 }
 
-/// What one word of the command line is.
+/// The role of one word of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Word {
     Help,

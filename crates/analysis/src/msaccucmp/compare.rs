@@ -47,7 +47,7 @@ use algorithms::Algorithms;
 use network::Job;
 use stop::Stop;
 
-/// What stands where there is no value.
+/// The text that stands where there is no value.
 const NAN: &str = "NaN";
 const H5_SUFFIX: &str = ".h5";
 const NPY_SUFFIX: &str = ".npy";

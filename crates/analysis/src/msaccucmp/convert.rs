@@ -22,14 +22,14 @@ use super::source::Source;
 use super::{formats, log};
 use relayout::{Pick, Relayout};
 
-/// What a file is converted to, and where.
+/// The form that a file is converted to, and the place of the result.
 struct Context {
     output: Output,
     kind: OutputKind,
     relayout: Option<Relayout>,
 }
 
-/// What to convert.
+/// The files to convert.
 enum Input {
     One(PathBuf),
     /// Several files, and how many directory entries or list items they come from.
@@ -184,7 +184,8 @@ fn check_dependence(options: &ConvertOptions) -> Result<(), Failure> {
     }
 }
 
-/// Whatever of `-d` can be converted. A directory without files is nothing to convert, and no mistake.
+/// Finds the files of `-d` that can be converted. A directory without files is nothing to convert,
+/// and no mistake.
 fn find_input(text: &str) -> Result<Input, Failure> {
     let mut found = Vec::new();
     if text.contains(',') {

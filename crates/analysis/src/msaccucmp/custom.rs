@@ -39,7 +39,7 @@ struct Script {
     path: PathBuf,
 }
 
-/// What a converter is called with.
+/// The arguments that a converter is called with.
 pub(super) struct Call<'a, 'b> {
     pub(super) array: &'b Array<'a>,
     pub(super) dims: &'b [usize],

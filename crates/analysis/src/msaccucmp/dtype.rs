@@ -1,4 +1,4 @@
-//! What the reference makes of a tensor's bytes.
+//! Decodes a tensor's bytes as the reference does.
 
 use std::borrow::Cow;
 
@@ -91,7 +91,7 @@ pub(super) fn file_name_part(dump_dtype: DType) -> Result<&'static str, Failure>
     }
 }
 
-/// What is decoded: which bytes, as what.
+/// The bytes to decode, and their dtype and shape.
 struct Plan<'a> {
     dump_dtype: DType,
     dims: Vec<usize>,

@@ -1,4 +1,4 @@
-//! What can go wrong, with the reference's number for it.
+//! Everything that can go wrong, with the reference's number for it.
 
 use super::log;
 
@@ -8,7 +8,7 @@ pub(super) const UNEXPECTED_STATUS: i32 = 1;
 /// The reference's error numbers, which are exit statuses too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Code {
-    /// What the reference did not expect of one operator.
+    /// An error of one operator that the reference did not expect.
     Unknown = 1,
     /// No dump of an operator.
     NoDumpFile = 2,
@@ -85,7 +85,7 @@ impl Failure {
         Failure::Coded(code, message.into())
     }
 
-    /// What the reference would not catch.
+    /// A failure that the reference would not catch.
     pub(super) fn unexpected(message: impl Into<String>) -> Failure {
         Failure::Unexpected(message.into())
     }

@@ -18,7 +18,7 @@ use chain::Chain;
 /// Number of groups from which the reference hands them over.
 const GROUPS_MIN: i32 = 2;
 
-/// What to convert.
+/// A tensor to convert.
 pub(super) struct Request<'a, 'b> {
     /// The elements along one axis.
     pub(super) array: Array<'a>,

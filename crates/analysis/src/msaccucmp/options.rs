@@ -9,7 +9,7 @@ pub(super) use compare::{AlgorithmChoice, CompareOptions, FileCompareOptions};
 const USAGE_STATUS: i32 = 2;
 const NO_ARGUMENTS_STATUS: i32 = 6;
 
-/// What to do.
+/// The command to run, with its options.
 #[derive(Debug)]
 pub(super) enum Command {
     Convert(ConvertOptions),

@@ -48,7 +48,7 @@ pub(super) fn run(options: &OverflowOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the summary says about one overflow.
+/// Returns the section of the summary on one overflow.
 fn block(file: &DebugFile, out_dir: &Path, number: usize) -> Result<String, Failure> {
     let json = converted(file, out_dir)?;
     let record = Record::read(&json)?;

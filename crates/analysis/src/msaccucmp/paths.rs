@@ -13,7 +13,7 @@ use super::log;
 const PATH_BYTES_MAX: usize = 4096;
 const COMPONENT_BYTES_MAX: usize = 255;
 
-/// What a path must be.
+/// The kind of thing that a path must lead to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     File,

@@ -2,7 +2,7 @@
 //!
 //! The wanted shape is taken as it is, whatever order of axes the target layout has.
 
-/// What the rules say.
+/// The way to cut a tensor by the rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cut {
     /// Leave the tensor as it is.

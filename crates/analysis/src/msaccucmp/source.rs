@@ -25,7 +25,7 @@ const LARGE_FILE_BYTES: usize = 1 << 30;
 const NANO_NAME_FIELDS_MIN: usize = 5;
 const NANO_OP_NAME_FIELD: usize = 4;
 
-/// What a dump file holds.
+/// A dump file and its contents.
 pub(super) struct Source {
     /// Where it is, without symbolic links.
     pub(super) path: PathBuf,

@@ -11,12 +11,12 @@ use crate::convert::{self, Options, Report, Source, decode_tensor};
 use crate::describe::{chain, slot_name};
 use crate::tensor_file::TensorFile;
 
-/// What was written.
+/// The files that were written.
 #[derive(Debug)]
 pub struct Export {
     /// The summary file.
     pub summary: PathBuf,
-    /// What became of records and dumps.
+    /// The outcome of converting records and dumps.
     pub report: Report,
 }
 
@@ -63,7 +63,7 @@ fn source(path: &Path, real_name: &str) -> Source {
     }
 }
 
-/// What the summary says about one overflow.
+/// Returns the section of the summary on one overflow.
 fn block(overflow: &Overflow, number: usize) -> String {
     let mut text = summary::title(number);
     let files = overflow

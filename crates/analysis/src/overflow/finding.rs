@@ -1,4 +1,4 @@
-//! What a record says about overflows.
+//! Finds the overflows that a record reports.
 
 use opscope_store::file_format::op_debug::{
     Accelerator, CoreData, OverflowRecord, TaskInfo, causes,

@@ -124,7 +124,7 @@ fn extremes<const N: usize, T: Copy + PartialOrd>(
     [pick(T::gt), pick(T::lt)]
 }
 
-/// What sums need.
+/// A float that can be summed, with its two zeros.
 trait Sum: Copy + std::ops::Add<Output = Self> {
     const NEGATIVE_ZERO: Self;
     const ZERO: Self;

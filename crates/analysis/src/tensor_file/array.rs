@@ -58,7 +58,7 @@ pub(super) fn compressed_array_file(
 /// A number that no dtype has.
 const UNKNOWN: u32 = u32::MAX;
 
-/// What a header would say of an array.
+/// Returns the entry that a header would have for an array.
 pub(super) fn array_entry(
     dtype: DType,
     shape: &Shape,

@@ -1,4 +1,4 @@
-//! What a file says of its tensors, without looking at their elements.
+//! Reads the description of a file's tensors, without looking at their elements.
 
 use std::path::Path;
 

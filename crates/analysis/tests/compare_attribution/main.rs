@@ -193,7 +193,7 @@ impl Case {
         assert_eq!(first, Some(node));
     }
 
-    /// What an operator that was not compared did shows in the first one that reads it.
+    /// Checks that the error of an operator that was not compared shows in the first one that reads it.
     fn check_gap(&self, k: usize) {
         self.none_accused();
         if let Some(failure) = &self.comparison.summary.first_failure {

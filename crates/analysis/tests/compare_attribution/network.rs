@@ -40,7 +40,7 @@ impl Random {
     }
 }
 
-/// What an operator does; weights are constants that no operator makes.
+/// The computation of an operator; weights are constants that no operator makes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
     MatMul,
@@ -86,7 +86,7 @@ pub(crate) enum Arithmetic {
     BF16,
 }
 
-/// What goes wrong on the target side.
+/// The fault on the target side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
     None,

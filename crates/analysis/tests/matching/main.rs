@@ -116,7 +116,7 @@ fn matched_by(target: &Side, golden: &Side, options: &Options) -> Matching {
     matching
 }
 
-/// What holds of every matching: everything is in it once.
+/// Checks what holds of every matching: everything is in it once.
 fn check(matching: &Matching, target: &Side, golden: &Side) {
     for (i, side) in [target, golden].into_iter().enumerate() {
         let mut n_of = vec![0; side.runs.len()];

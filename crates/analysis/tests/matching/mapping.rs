@@ -1,4 +1,4 @@
-//! What the user says.
+//! Matching by the mapping that the user gives.
 
 use opscope_analysis::compare::matching::{Form, Mapping, MappingError, Matching, Options};
 use opscope_analysis::compare::side::Side;

@@ -1,4 +1,4 @@
-//! What holds of all networks.
+//! Properties that hold of all networks.
 
 use opscope_analysis::compare::matching::{Form, How, Mapping, Names, OperatorMapping};
 use opscope_analysis::compare::side::{Run, Side};
@@ -78,7 +78,7 @@ proptest! {
         }
     }
 
-    /// Whatever stands in a file, reading it ends.
+    /// Reading ends for any text in a file.
     #[test]
     fn any_text_is_read_or_refused(text in "[\\[\\]{}:,*&!|>'\"\n a-c#-]{0,60}") {
         for form in [Form::Json, Form::Yaml] {

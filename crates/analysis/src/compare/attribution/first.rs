@@ -13,7 +13,7 @@ use crate::compare::verdict::{NOT_JUDGED_RULE, is_output_slot};
 /// Most operators that are named beside a divergence.
 const N_SUSPECTS_MAX: usize = 5;
 
-/// What was found first.
+/// The first divergences and failures of a comparison.
 pub(super) struct Firsts {
     pub(super) divergence: Option<Divergence>,
     pub(super) failure: Option<Divergence>,

@@ -1,4 +1,4 @@
-//! What the type of an operator says about how it treats errors.
+//! The way operators treat errors, as far as their type tells.
 
 /// How far the outputs of an operator may be farther apart than its inputs without anything being wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

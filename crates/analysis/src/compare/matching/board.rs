@@ -9,7 +9,7 @@ use super::slots::{self, Group};
 use super::{How, Matching, Reason, RunPair, Unmatched};
 use crate::compare::side::{Run, RunPlace, Side};
 
-/// What has been found so far. Sides are 0, the target, and 1, the golden one.
+/// The state of the search for partners. Sides are 0, the target, and 1, the golden one.
 pub(super) struct Board<'a> {
     pub sides: [&'a Side; 2],
     pub unmatched: Vec<Unmatched>,
@@ -38,7 +38,7 @@ enum State {
     Out,
 }
 
-/// What has no partner yet between two pairs that follow each other on both sides.
+/// Executions without a partner yet between two pairs that follow each other on both sides.
 #[derive(Debug, Default)]
 pub(super) struct Gap {
     /// Executions of each side, in order.
@@ -200,8 +200,9 @@ impl<'a> Board<'a> {
         self.doubts.get(&(side, run))
     }
 
-    /// What is left between pairs that stand in the same order on both sides: the most such pairs that there
-    /// are. Where the order is unknown, everything that is left.
+    /// Returns the executions left between pairs that stand in the same order on both sides, taking
+    /// the most such pairs that there are. Where the order is unknown, returns everything that is
+    /// left.
     pub(super) fn gaps(&self, scope: &Scope) -> Vec<Gap> {
         let mut anchors: Vec<[usize; 2]> = Vec::new();
         for &run in scope.runs[0].iter().filter(|_| scope.is_ordered) {

@@ -14,7 +14,7 @@ use super::slots::Group;
 pub(super) use guess::{by_name, chains};
 pub use rules::{FusedOperator, FusionRules, FusionRulesError};
 
-/// What the compiler says of each side.
+/// The compiler's fusion rules for each side.
 type Rules<'a> = [Option<&'a FusionRules>; 2];
 
 /// Names of the operators that a run was made of; empty where nothing says so.
@@ -126,7 +126,7 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &Scope, rules: Rules<'_>) {
     }
 }
 
-/// What has no partner yet, by name and repeat.
+/// Returns the executions without a partner yet, by name and repeat.
 fn by_key(board: &Board<'_>, scope: &Scope, side: usize) -> HashMap<(String, usize), usize> {
     let free = scope.runs[side]
         .iter()

@@ -12,13 +12,13 @@ use crate::compare::side::Slot;
 
 /// Weights of name, type, extents, dtypes and place. They add up to 1.
 const WEIGHTS: [f64; 5] = [0.35, 0.25, 0.2, 0.05, 0.15];
-/// What an operator has to be like another to be taken for it.
+/// The least likeness at which an operator is taken for another.
 const LIKENESS_MIN: f64 = 0.6;
 /// By how much it has to be more like it than any other.
 const LEAD_MIN: f64 = 0.1;
-/// What counts for something that is unknown.
+/// The likeness of things of which one is unknown.
 const UNKNOWN: f64 = 0.5;
-/// What counts for types that differ in words, without any table saying that they are others.
+/// The likeness of types that differ in words, without any table saying that they are others.
 const OTHER_WORD: f64 = 0.2;
 /// In larger gaps, only operators this near by position are looked at.
 const N_NEAR: usize = 32;
@@ -162,7 +162,7 @@ fn best(candidates: &[Candidate], is_taken: &[Vec<bool>; 2]) -> [HashMap<usize, 
     best
 }
 
-/// What is looked at of an operator again and again.
+/// Features of an operator that are compared again and again.
 struct Features {
     tokens: NameTokens,
     extents: Option<Vec<u64>>,

@@ -1,5 +1,5 @@
-//! What the user says of operators that belong together: a file of JSON or YAML, which a matching can be written
-//! to as a proposal.
+//! The user's account of operators that belong together: a file of JSON or YAML, which a matching
+//! can be written to as a proposal.
 
 mod apply;
 mod export;
@@ -57,7 +57,7 @@ pub struct OperatorMapping {
     /// several operators. Slots that are not named go by side and position.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub slots: BTreeMap<String, String>,
-    /// What brought them together, in a proposal. Not read.
+    /// The evidence that brought them together, in a proposal. Not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub how: Option<String>,
     /// How sure that is, from 0 to 1, in a proposal. Not read.
@@ -106,7 +106,7 @@ impl Unmapped {
     }
 }
 
-/// What a mapping is written in.
+/// The format that a mapping is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// JSON.
@@ -115,7 +115,7 @@ pub enum Form {
     Yaml,
 }
 
-/// What is wrong with a mapping.
+/// Why a mapping cannot be used or written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MappingError {
     /// It is not of this form.
@@ -125,7 +125,7 @@ pub enum MappingError {
         line: u64,
         /// Where in the line.
         column: u64,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
     /// A name that no operator of the side has.
@@ -155,7 +155,7 @@ pub enum MappingError {
     Slot {
         /// Where in the mapping.
         place: String,
-        /// What stands there.
+        /// The text that stands there.
         text: String,
     },
     /// It cannot be written.

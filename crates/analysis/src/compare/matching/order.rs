@@ -13,7 +13,7 @@ use super::slots;
 /// Operators of the same kind, on the same side of a match, that might be meant instead.
 const N_ALTERNATIVES_MAX: usize = 16;
 
-/// What has to agree: the type, and the extents of the first output.
+/// The properties that have to agree: the type, and the extents of the first output.
 type Kind<'a> = (&'a str, Option<Vec<u64>>);
 
 /// Pairs operators of the same type and extents that stand in the same order between pairs: first those that

@@ -12,7 +12,7 @@ use crate::catalogue::ItemKind;
 /// Most names that an error lists.
 const N_LISTED_MAX: usize = 20;
 
-/// What is wanted.
+/// The operators that the user wants.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// A name, its form in file names, the end of one, or a pattern with `*` and `?`; none means everything.
@@ -29,7 +29,7 @@ pub enum ChoiceError {
     /// There is nothing of the sort.
     #[error("the dump has no operator `{name}`{place}{alike}")]
     None {
-        /// What was wanted.
+        /// The name that was wanted.
         name: String,
         /// The step and rank that were wanted.
         place: String,
@@ -45,7 +45,7 @@ pub enum ChoiceError {
     /// There are several.
     #[error("`{name}` may be any of {n} operators: {list}")]
     Several {
-        /// What was wanted.
+        /// The name that was wanted.
         name: String,
         /// How many.
         n: usize,
@@ -115,7 +115,7 @@ pub fn choose(side: &Side, choice: &Choice) -> Result<Vec<usize>, ChoiceError> {
     })
 }
 
-/// What makes runs those of one operator.
+/// Returns the properties that runs of one operator have in common.
 fn identity(run: &Run) -> (Option<String>, String, String, Option<u32>) {
     let model = run.place.model.clone();
     (model, run.op_type.clone(), run.op_name.clone(), run.task_id)

@@ -1,4 +1,4 @@
-//! What tables say of a slot, an operator and a skip.
+//! Columns of the tables for slots, operators and skips.
 
 use super::words;
 use crate::compare::result::{

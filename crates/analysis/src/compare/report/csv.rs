@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::columns::{self, Cell, MetricColumns, PATH_COLUMNS, SLOT_COLUMNS};
 use crate::compare::result::Comparison;
 
-/// What was not compared is a row of its own kind.
+/// The evidence of a slot that was not compared; a row of its own kind tells of such a slot.
 const NO_EVIDENCE: &str = "none";
 
 pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {

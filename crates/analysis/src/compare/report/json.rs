@@ -43,7 +43,7 @@ pub enum ReadError {
     Invalid {
         /// Where, counted from 1; for one document the line in it.
         line: usize,
-        /// What is wrong.
+        /// The error of the JSON parser.
         source: serde_json::Error,
     },
     /// It is of another version.

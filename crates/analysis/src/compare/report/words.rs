@@ -235,7 +235,7 @@ fn position(slot: &SlotResult, flat: f64) -> String {
     indices.join(", ")
 }
 
-/// What was not compared, in one line.
+/// Describes something that was not compared, in one line.
 pub fn skip(skip: &Skip) -> String {
     let operator = skip.operator.as_ref().map(|operator| {
         let place = place(operator);

@@ -1,4 +1,5 @@
-//! What lies beside a dump tells of its graph: which operator a run is of, and who made what it reads.
+//! Finds in the graphs beside a dump which operator a run is of, and which one made the values that
+//! it reads.
 //!
 //! Descriptions in `.opscope/graphs` go before the graph files of MindSpore. They are looked for in the directories
 //! above each file, so that a part of a dump has them too.
@@ -25,7 +26,7 @@ const N_LEVELS_MAX: usize = 8;
 /// Most descriptions that are read in one directory.
 const N_FILES_MAX: usize = 4096;
 
-/// What is known of the graphs of a side.
+/// The graphs of a side, as far as they are known.
 #[derive(Debug, Default)]
 pub struct Graphs {
     files: Vec<Described>,

@@ -1,4 +1,4 @@
-//! What is known of a slot: numbers of a table or of its elements, under common names.
+//! The known numbers of a slot, from a table or from its elements, under common names.
 
 use opscope_tensor::digest::hex;
 use opscope_tensor::sequential::{sequential_md5, sequential_sha1, sequential_stats};
@@ -96,7 +96,7 @@ impl Name {
     }
 }
 
-/// What is known of a slot without comparing elements.
+/// Everything known of a slot without comparing elements.
 pub(super) struct Described {
     pub(super) family: Family,
     pub(super) numbers: Vec<(Name, Number)>,

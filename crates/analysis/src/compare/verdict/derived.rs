@@ -41,7 +41,7 @@ pub(super) const METRICS: [&str; 25] = [
     "digest_mismatch",
 ];
 
-/// What the name of a metric of statistics begins with; [`is_statistic`].
+/// The beginning of the name of a metric of statistics; see [`is_statistic`].
 const STATISTIC: &str = "statistic_";
 
 /// Whether a metric is about a statistic, or is the largest distance of all.

@@ -33,11 +33,11 @@ pub struct Thresholds {
     pub not_judged: Vec<String>,
     /// How many times the reference's own distance is allowed.
     pub yardstick_factor: f64,
-    /// What the reference's distance does to limits.
+    /// The effect of the reference's distance on limits.
     pub yardstick: YardstickUse,
 }
 
-/// What the distance of the reference does to limits.
+/// The effect of the reference's distance on limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum YardstickUse {
@@ -48,7 +48,7 @@ pub enum YardstickUse {
     Replace,
 }
 
-/// What is wrong with thresholds.
+/// Why thresholds cannot be used.
 #[derive(Debug, Error)]
 pub enum ThresholdsError {
     /// The file cannot be read, or is no such file.
@@ -61,7 +61,7 @@ pub enum ThresholdsError {
     Dtype {
         /// The name.
         name: String,
-        /// What may be meant.
+        /// A hint at the name that may be meant.
         hint: String,
     },
     /// A metric that no slot has.
@@ -71,7 +71,7 @@ pub enum ThresholdsError {
         place: String,
         /// The name.
         metric: String,
-        /// What may be meant.
+        /// A hint at the name that may be meant.
         hint: String,
     },
     /// A factor that is none.
@@ -214,7 +214,7 @@ impl Thresholds {
     }
 }
 
-/// What a dtype falls back on: `float`, also where it is unknown, or `integer`.
+/// Returns the kind that a dtype falls back on: `float`, also where it is unknown, or `integer`.
 fn kind_of(dtype: Option<DType>) -> &'static str {
     if dtype.is_none_or(exactness::is_float) {
         "float"

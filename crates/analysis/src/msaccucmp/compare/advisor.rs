@@ -1,4 +1,4 @@
-//! What a result says on the whole.
+//! Advice on a result as a whole.
 
 use super::super::log;
 use super::stop::Stop;
@@ -7,7 +7,7 @@ use super::stop::Stop;
 pub(super) const FILE_NAME: &str = "advisor_summary.txt";
 /// Smaller similarities are inaccurate.
 const ACCURATE_MIN: f64 = 0.99;
-/// What the reference's table reader takes for a missing value.
+/// The texts that the reference's table reader takes for a missing value.
 const MISSING: [&str; 18] = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan",
@@ -28,7 +28,7 @@ const DEVIATING: &str = "The accuracy of some tensors is low, while the final ac
     qualified. This may be caused by Ascend internal optimization. Ignore or contact Huawei for \
     further diagnosis. ";
 
-/// What to say.
+/// The advice to give.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Advice {
     kind: &'static str,

@@ -25,7 +25,7 @@ pub(super) const FILE_METRICS: [Metric; 8] = [
     Metric::MeanRelativeError,
 ];
 
-/// What is computed, in the order of the columns.
+/// The metrics to compute, in the order of the columns.
 pub(super) struct Algorithms {
     chosen: Vec<Algorithm>,
     scripts: Scripts,
@@ -57,7 +57,7 @@ impl Algorithms {
         }
     }
 
-    /// What `-alg`, `-c` and `-a` ask for.
+    /// Chooses the metrics that `-alg`, `-c` and `-a` ask for.
     pub(super) fn choose(
         choice: &AlgorithmChoice,
         custom_dir: &str,
@@ -97,7 +97,7 @@ impl Algorithms {
         })
     }
 
-    /// What stands for results that there are not.
+    /// Returns the texts that stand for missing results.
     pub(super) fn none(&self) -> Vec<String> {
         vec![NAN.to_owned(); self.chosen.len()]
     }

@@ -29,7 +29,7 @@ pub(super) struct Golden<'a> {
     pub(super) shape: Vec<i64>,
 }
 
-/// What two tensors are aligned for.
+/// The circumstances in which two tensors are aligned.
 pub(super) struct Alignment<'a> {
     pub(super) op_name: &'a str,
     pub(super) custom: Option<&'a Custom>,

@@ -12,7 +12,7 @@ use super::network::{self, Job};
 use super::rule::{graph_names, load_value};
 use super::stop::Stop;
 
-/// What is below the directory that is given.
+/// The layout below the directory that is given.
 const LAYOUT: &str = "dump_path/time/device_id/model_name/model_id/dump_step/dump_file";
 /// Numbers in the names of models: when and which.
 const NAME_NUMBERS: usize = 2;

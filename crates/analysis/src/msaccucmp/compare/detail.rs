@@ -37,7 +37,7 @@ pub(super) struct Detail {
 }
 
 impl Detail {
-    /// What the options say.
+    /// Reads from the options which tensor to list, and how much of it.
     pub(super) fn new(op_name: &str, options: &CompareOptions) -> Result<Detail, Stop> {
         let n_lines = options.n_lines_max.unwrap_or(N_LINES);
         if !(N_LINES_MIN..=N_LINES).contains(&n_lines) {

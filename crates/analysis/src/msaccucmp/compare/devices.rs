@@ -76,7 +76,7 @@ fn by_time(dir: &DumpDir) -> Result<Vec<Timed>, Stop> {
     Ok(found.into_iter().map(|(_, operator)| operator).collect())
 }
 
-/// What operators are compared with.
+/// Settings that operators of two device dumps are compared with.
 pub(super) struct Devices<'a> {
     /// The form of rows. Its columns for addresses are always filled.
     pub(super) form: Form<'a>,

@@ -20,7 +20,7 @@ use super::super::numpy::{self, LoadFailure};
 use super::super::source::{self, Source, SourceTensor, packed};
 use super::stop::Stop;
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone)]
 pub(super) struct Dump {
     /// The name in the header.

@@ -1,4 +1,4 @@
-//! What names of dump files say.
+//! Reads the names of dump files.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -149,7 +149,7 @@ pub(super) fn task_mode(name: &str) -> Option<TaskMode> {
     }
 }
 
-/// What a list of files is sorted by.
+/// The key that a list of files is sorted by.
 #[derive(Clone, Copy)]
 pub(super) enum SortBy {
     /// The last field, or the third of originals.

@@ -23,7 +23,7 @@ use super::values::Values;
 const QUANT_TYPE: &str = "AscendQuant";
 const DEQUANT_TYPE: &str = "AscendDequant";
 
-/// What the operators of a group are compared with.
+/// The network and settings that the operators of a group are compared with.
 pub(super) struct Fused<'a> {
     pub(super) network: &'a Network,
     pub(super) rule: &'a Rule,

@@ -43,7 +43,7 @@ pub(super) enum Pair<'a> {
     Bools(&'a [u8], &'a [u8]),
 }
 
-/// What metrics have to know of the tensors.
+/// The facts about the tensors that metrics have to know.
 #[derive(Clone, Copy)]
 pub(super) struct About<'a> {
     pub(super) my_file: &'a str,

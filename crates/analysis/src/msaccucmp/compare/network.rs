@@ -30,7 +30,7 @@ pub(super) struct Job<'a> {
     pub(super) options: &'a CompareOptions,
     pub(super) my_path: &'a str,
     pub(super) fusion_rule: &'a str,
-    /// What the name of the result begins with.
+    /// The beginning of the result's name.
     pub(super) name_start: String,
     /// Whether advice was asked for and is not turned off by another option.
     pub(super) is_advised: bool,

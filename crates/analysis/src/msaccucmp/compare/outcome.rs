@@ -1,4 +1,4 @@
-//! What comes out of comparing a group of operators, and how the outcomes of all become one.
+//! The outcome of comparing a group of operators, and how the outcomes of all become one.
 
 use std::collections::HashMap;
 

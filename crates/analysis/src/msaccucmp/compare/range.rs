@@ -7,7 +7,7 @@ use super::file_name::is_number;
 use super::rule::Rule;
 use super::stop::Stop;
 
-/// What to compare of a model.
+/// The operators of a model to compare.
 #[derive(Debug)]
 pub(super) enum Choice {
     /// Every `step`th operator from `start` to `end`, and these two.

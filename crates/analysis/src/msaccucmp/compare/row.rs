@@ -6,7 +6,7 @@ use super::algorithms::Algorithms;
 /// Column of the tensor's name where the golden side has no addresses. Slices are looked up by it.
 const TENSOR_COLUMN: usize = 7;
 
-/// What all rows have in common.
+/// The properties that all rows have in common.
 pub(super) struct Form<'a> {
     pub(super) algorithms: &'a Algorithms,
     /// Whether the sides hold arrays, which have no addresses.

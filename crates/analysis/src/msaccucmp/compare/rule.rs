@@ -37,7 +37,7 @@ pub(super) struct Rule {
     pub(super) input_nodes: Vec<String>,
 }
 
-/// What a group is known by: a name, or a hash of several. A name that looks like a hash is none.
+/// The key of a group: a name, or a hash of several. A name that looks like a hash is none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum GroupKey {
     Name(String),

@@ -24,7 +24,7 @@ impl Stop {
         Stop::Coded(code, reason.into())
     }
 
-    /// What a wrong index comes to in the reference.
+    /// The exception that a wrong index raises in the reference.
     pub(super) fn index() -> Stop {
         Stop::Fatal("list index out of range".to_owned())
     }

@@ -2,7 +2,7 @@
 
 use super::stop::Stop;
 
-/// What spreadsheets take for the start of a formula.
+/// The characters that spreadsheets take for the start of a formula.
 const FORMULA_STARTS: [char; 8] = ['＝', '＋', '－', '+', '-', '=', '%', '@'];
 
 /// The text of a table, lines ended by CR and LF, cells quoted where they have to be.
@@ -54,7 +54,7 @@ fn is_formula(cell: &str) -> bool {
     has_start && !is_number(cell)
 }
 
-/// What Python's `float` reads.
+/// Whether Python's `float` reads a text.
 fn is_number(text: &str) -> bool {
     let text = text.trim();
     let digits = text.trim_start_matches(['+', '-']);

@@ -19,7 +19,7 @@ use crate::names;
 /// Groups are handed to converters from this number on.
 const GROUPS_MIN: i32 = 2;
 
-/// What `-f` and the options that belong to it ask for.
+/// The change of layout that `-f` and the options that belong to it ask for.
 pub(super) struct Relayout {
     pub(super) target: Layout,
     pub(super) wanted: Option<Vec<usize>>,

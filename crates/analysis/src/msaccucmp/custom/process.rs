@@ -16,7 +16,7 @@ const DRIVER: &str = include_str!("driver.py");
 /// Longest answer line; errors can hold a trace.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// What a script holds.
+/// The result of loading a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Loaded {
     /// The function, and how many arguments it takes.

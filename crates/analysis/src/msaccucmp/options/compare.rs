@@ -36,7 +36,7 @@ pub(in super::super) struct CompareOptions {
     pub(in super::super) detail_words: Vec<&'static str>,
 }
 
-/// What `-alg` says.
+/// The value of `-alg`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) enum AlgorithmChoice {
     /// Names and numbers with commas between them, or `all`.

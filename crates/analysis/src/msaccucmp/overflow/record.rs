@@ -14,7 +14,7 @@ const RECORD_BYTES_MAX: u64 = 1 << 30;
 /// Accelerators that records name.
 const ACC_TYPES: [&str; 4] = ["AIC", "AIV", "AICPU", "SDMA"];
 
-/// What the summary needs of a record.
+/// The parts of a record that the summary needs.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
     /// Unit, task, stream and status of each part that saw an overflow.

@@ -1,5 +1,4 @@
-//! What the compiler says of the operators that it fused: the JSON that Ascend's compiler makes of a model.
-//!
+//! The compiler's account of the operators that it fused: the JSON that Ascend's compiler makes of a model.
 //! Each operator carries the names of those that it was made of, each of its outputs the operator and output that
 //! it was.
 
@@ -21,13 +20,13 @@ const ORIGIN: &str = "_datadump_origin_name";
 /// Key of the number that an output had there.
 const ORIGIN_INDEX: &str = "_datadump_origin_output_index";
 
-/// What was fused in a model.
+/// The operators of a model with those that each was fused from.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FusionRules {
     operators: HashMap<String, FusedOperator>,
 }
 
-/// What an operator was made of.
+/// An operator with those that it was made of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FusedOperator {
     /// Its name.
@@ -136,7 +135,7 @@ impl FusionRules {
         Ok(ops.map(FusedOperator::from).collect())
     }
 
-    /// What is said of an operator, by its name as file names have it.
+    /// Returns the rule of an operator, by its name as file names have it.
     pub(super) fn get(&self, file_name: &str) -> Option<&FusedOperator> {
         self.operators.get(file_name)
     }

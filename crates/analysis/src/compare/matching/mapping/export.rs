@@ -102,7 +102,7 @@ impl<'a> Inside<'a> {
         Inside { sides, runs }
     }
 
-    /// What vanished on this side of a pair.
+    /// Returns the runs that vanished in fused operators on this side of a pair.
     fn of(&self, side: usize, pair: &RunPair) -> Vec<usize> {
         let [own, others] = if side == 0 {
             [&pair.target, &pair.golden]

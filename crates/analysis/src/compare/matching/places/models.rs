@@ -7,9 +7,9 @@ use crate::compare::matching::Reason;
 use crate::compare::matching::name::file_name;
 use crate::compare::side::Side;
 
-/// What an equal name of the model counts, when the share of operators' names in common counts 1.
+/// The weight of an equal name of the model, when the share of operators' names in common weighs 1.
 const NAME_WEIGHT: f64 = 0.25;
-/// What an equal number counts.
+/// The weight of an equal number.
 const NUMBER_WEIGHT: f64 = 0.05;
 /// Pairs of models of which the operators' names are looked at.
 const N_COMPARED_MAX: usize = 10_000;

@@ -18,7 +18,7 @@ pub(in super::super) struct Group<'a> {
     pub runs: [Vec<usize>; 2],
     /// Slots that are given, by run and position.
     pub given: Vec<[(usize, Position); 2]>,
-    /// What is known of outputs.
+    /// The known origins of outputs.
     pub origins: Origins<'a>,
     /// Whether the last operators of both sides make the same values, as far as nothing else is known.
     pub is_end_shared: bool,
@@ -112,7 +112,7 @@ impl<'a> Work<'a> {
         self.found.push(two);
     }
 
-    /// What the user says.
+    /// Pairs the slots that the user gives.
     fn given(&mut self, group: &Group<'_>) {
         for pair in &group.given {
             let find = |i: usize| {
@@ -176,7 +176,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// What goes into a group from outside, in order, where extents agree.
+    /// Pairs inputs that come into a group from outside, in order, where extents agree.
     fn inputs(&mut self, group: &Group<'_>) {
         let [targets, goldens] = [0, 1].map(|i| self.outer_inputs(i, &group.runs[i]));
         let mut of_extents: HashMap<Vec<u64>, VecDeque<SlotRef>> = HashMap::new();

@@ -15,8 +15,8 @@ pub(in super::super) fn is_plain(layout: Layout) -> bool {
     layout == Layout::Nd || layout.n_named_axes().is_some()
 }
 
-/// What a slot's axes mean. A name with another number of axes than the tensor says nothing, as with biases of
-/// one axis in a network of images.
+/// Returns the layout of a slot's axes. A name with another number of axes than the tensor says
+/// nothing, as with biases of one axis in a network of images.
 fn layout_of(slot: &Slot) -> Layout {
     let layout = slot.layout.unwrap_or(Layout::Nd);
     let n_axes = slot.shape.as_ref().map(Vec::len);

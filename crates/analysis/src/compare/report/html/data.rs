@@ -1,5 +1,5 @@
-//! What the page knows, small enough for 100,000 slots: a list for each column, texts that repeat once, numbers with
-//! six digits, and of slots that agree only the main numbers.
+//! The data of the page, small enough for 100,000 slots: a list for each column, texts that repeat
+//! once, numbers with six digits, and of slots that agree only the main numbers.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -84,7 +84,7 @@ struct Slots {
     numbers: Vec<(&'static str, Vec<Option<Number>>)>,
 }
 
-/// What else there is of a slot.
+/// Further details of a slot.
 #[derive(Serialize)]
 struct Detail<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -315,7 +315,7 @@ impl SkipRow<'_> {
     }
 }
 
-/// What stands above the tables.
+/// Lists the facts that stand above the tables.
 fn facts(comparison: &Comparison) -> Vec<(&str, String)> {
     let config = &comparison.config;
     let summary = &comparison.summary;

@@ -255,7 +255,7 @@ fn as_integer(number: Number) -> i128 {
     }
 }
 
-/// What is left of a number in an integer of so many bits.
+/// Wraps a number to an integer of the width of `dtype`.
 fn wrap(dtype: DType, value: i128) -> i128 {
     match dtype {
         DType::I8 => (value as i8).into(),

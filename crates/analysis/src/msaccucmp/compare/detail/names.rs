@@ -24,7 +24,7 @@ const NAME_LENGTH_MAX: usize = 255;
 /// Gives names, and knows which files of earlier runs have them.
 pub(super) struct Names {
     prefix: String,
-    /// What long names are replaced by: the dump's name and the tensor.
+    /// The text that replaces long names: the dump's name and the tensor.
     replacement: String,
     dir: PathBuf,
 }
@@ -53,7 +53,7 @@ impl Names {
         self.fit("", &format!("_{kind}_error_topn.csv"), None)
     }
 
-    /// What the errors are on the whole.
+    /// The summary of the errors.
     pub(super) fn summary(&self) -> Result<String, Stop> {
         self.fit("", "_summary.txt", None)
     }
