@@ -10,7 +10,7 @@ use opscope_store::regular_file;
 use crate::status::{INTERNAL_ERROR, INVALID_DUMP_CONFIG, INVALID_FILE, INVALID_PARAM, PARSE_FILE};
 use crate::{Answer, Process, Status};
 
-/// What `aclInit` makes of a configuration.
+/// The parts of a configuration that `aclInit` puts in force.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     /// The dump, unless it asks for none.
@@ -71,7 +71,7 @@ impl<'a> Text<'a> {
         self.bytes
     }
 
-    /// What `aclInit` makes of it.
+    /// Accepts or refuses the configuration as `aclInit` does.
     pub(crate) fn accept_init(&self) -> Answer<Accepted> {
         let text = self.decode(PARSE_FILE)?;
         let report_scope = acl::report_scope(text).map_err(|issue| match &issue.report {
@@ -89,7 +89,7 @@ impl<'a> Text<'a> {
         })
     }
 
-    /// What `aclmdlSetDump` makes of it: the dump, unless it asks for none.
+    /// Accepts or refuses it as `aclmdlSetDump` does; returns the dump, unless it asks for none.
     pub(crate) fn accept_set_dump(&self) -> Answer<Option<AclDump>> {
         self.lower(self.decode(INVALID_DUMP_CONFIG)?)
     }

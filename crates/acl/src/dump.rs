@@ -24,11 +24,11 @@ const N_TIMES: i64 = 3600;
 const DATA_DUMP: i32 = 4;
 const OVERFLOW_DUMP: i32 = 5;
 
-/// What was configured. Several modes may be switched on one after the other; models follow the
-/// latest.
+/// The dumps that were configured. Several modes may be switched on one after the other; models
+/// follow the latest.
 #[derive(Default)]
 pub(crate) struct Dump {
-    /// What models follow that are loaded now.
+    /// The configuration that models loaded from now on follow.
     current: Option<Arc<Settings>>,
     /// The configuration that operators outside models follow.
     single_operators: Option<Arc<Settings>>,
@@ -58,10 +58,10 @@ pub(crate) struct Settings {
 /// A model's part in the dump.
 #[derive(Default)]
 pub(crate) struct Registration {
-    /// What was in force when the model was loaded; `None` if nothing was. Decides for good which
-    /// operators are kept.
+    /// The configuration in force when the model was loaded; `None` if there was none. It decides
+    /// for good which operators are kept.
     selected_by: Option<Arc<Settings>>,
-    /// What is kept of the next execution.
+    /// The values to keep of the next execution, and the configuration that asks for them.
     current: Option<(Plan, Arc<Settings>)>,
 }
 
@@ -93,7 +93,7 @@ impl Registration {
         *self = Registration::at_load(Some(settings));
     }
 
-    /// What to keep of the next execution.
+    /// Returns the values to keep of the next execution, and the configuration that asks for them.
     pub(crate) fn current(&self) -> Option<(Plan, Arc<Settings>)> {
         self.current.clone()
     }

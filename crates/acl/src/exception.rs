@@ -30,7 +30,7 @@ pub(crate) struct ExceptionDump {
     is_on: bool,
 }
 
-/// What is told of an operator that failed, as `aclrtExceptionInfo`.
+/// The facts told of an operator that failed, as in `aclrtExceptionInfo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExceptionInfo {
     /// The operator's position in its model.
@@ -49,7 +49,7 @@ pub struct ExceptionInfo {
 pub type ExceptionCallback = Arc<dyn Fn(&ExceptionInfo) + Send + Sync>;
 
 impl ExceptionDump {
-    /// What full detail switches on stays on, and so does what the environment asks for.
+    /// Switches the dump off, unless it keeps full detail or the environment asks for it.
     pub(crate) fn switch_off(&mut self) {
         if !self.is_of_environment && self.detail != FailureDetail::Full {
             self.is_on = false;
@@ -132,7 +132,7 @@ impl Process {
         Ok(())
     }
 
-    /// What to keep of the next execution, if it fails.
+    /// Returns the capture for the next execution, in case it fails.
     pub(crate) fn failure_capture(&self) -> Option<Capture> {
         let dump = lock(&self.dump);
         let failures = dump.failures.as_ref().filter(|failures| failures.is_on)?;

@@ -1,4 +1,4 @@
-//! What the library says on standard error, and from which severity on.
+//! Messages of the library on standard error, and the severity from which on they are shown.
 
 use std::fmt;
 

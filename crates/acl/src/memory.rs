@@ -34,7 +34,7 @@ enum Kind {
 
 #[derive(Debug)]
 struct Allocation {
-    /// What the allocator gave: `address` is the first multiple of the alignment in it.
+    /// The address that the allocator gave: `address` is the first multiple of the alignment in it.
     base: usize,
     layout: Layout,
     /// Bytes from `address` on.

@@ -1,4 +1,4 @@
-//! What `aclGetRecentErrMsg` tells: reports with a code, a title and hints.
+//! Texts for `aclGetRecentErrMsg`: reports with a code, a title and hints.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write;
@@ -9,10 +9,10 @@ use std::thread::{self, ThreadId};
 const N_REPORTS_MAX: usize = 64;
 /// Most threads with reports that nobody has read; those of the thread that was quiet longest go.
 const N_THREADS_MAX: usize = 1024;
-/// What stands before lines that continue a report.
+/// The blanks before lines that continue a report.
 const INDENT: &str = "        ";
 
-/// What happened, in the user's terms.
+/// An account of an error, in the user's terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
     /// The whole text.

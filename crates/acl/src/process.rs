@@ -1,4 +1,4 @@
-//! What the interface keeps between calls.
+//! The state that the interface keeps between calls.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

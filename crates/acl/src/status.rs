@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Status(pub i32);
 
-/// What a function answers.
+/// The result of a function of the interface.
 pub type Answer<T = ()> = Result<T, Status>;
 
 /// The number that a binding returns for an answer: 0, or the status.

@@ -1,4 +1,4 @@
-//! What is dumped, of which model, and where.
+//! Tests of the values that are dumped, of which model, and where.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! What `aclGetRecentErrMsg` tells.
+//! Tests of the texts of `aclGetRecentErrMsg`.
 
 mod support;
 

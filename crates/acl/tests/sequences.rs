@@ -34,7 +34,7 @@ impl Run<'_> {
         }
     }
 
-    /// What a call returns, in the words of the file.
+    /// Makes a call and gives its result in the words of the file.
     fn call(&self, call: &Value) -> Option<String> {
         let process = &self.fixture.process;
         let argument = &call["args"][0];

@@ -14,7 +14,7 @@ const ENABLED: &str = "enabled";
 const CONFIG: &str = "config";
 const EXPECTED: &str = "expected an object with the keys `enabled` and `config`, or one of them";
 
-/// What a control file asks for.
+/// The requests of a control file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Control {
     /// Whether the dump is on; `None` leaves it as it is.
@@ -41,7 +41,7 @@ impl Control {
     /// looked at.
     ///
     /// # Errors
-    /// What is wrong with it, in file order; at least one issue.
+    /// All faults of the text, in file order; at least one issue.
     pub fn parse(text: &str, env: &Environment) -> Result<Control, Vec<Issue>> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let root = json::parse(text).map_err(|issue| vec![*issue])?;

@@ -1,4 +1,4 @@
-//! What a configuration depends on beside its text.
+//! Everything that a configuration depends on beside its text.
 
 use std::path::{Path, PathBuf};
 use std::{env, io};
@@ -8,8 +8,8 @@ use std::{env, io};
 pub struct Environment {
     /// Where relative paths start.
     pub current_dir: PathBuf,
-    /// What `$HOME` and `~` at the beginning of a path stand for. With `None` they are taken
-    /// literally.
+    /// The directory that `$HOME` and `~` at the beginning of a path stand for. With `None` they
+    /// are taken literally.
     pub home: Option<PathBuf>,
     /// `ASCEND_DUMP_PATH`: first choice for dumps of operators that fail.
     pub dump_path: Option<PathBuf>,
@@ -70,7 +70,7 @@ impl Environment {
     }
 }
 
-/// What follows `$HOME` or `~` at the beginning of a path.
+/// Returns the rest of a path that begins with `$HOME` or `~`: empty, or from the next `/` on.
 pub(crate) fn home_prefix(path: &str) -> Option<&str> {
     let rest = path
         .strip_prefix("$HOME")

@@ -3,7 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// What is different after a file was written or replaced by another one.
+/// A mark of a file that changes when the file is written or replaced by another one.
 ///
 /// The system's clock of files moves in steps of some milliseconds: of two changes of a file within
 /// one such step that leave its size as it is, the second may not show.

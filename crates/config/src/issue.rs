@@ -1,4 +1,4 @@
-//! What is wrong, or worth knowing, about a configuration.
+//! Errors, warnings and notes about a configuration.
 
 use std::fmt;
 
@@ -38,18 +38,18 @@ pub struct Issue {
     pub item: String,
     /// Line and column of that value.
     pub place: Place,
-    /// What was found, if that is worth telling, and what is allowed.
+    /// The value found, if that is worth telling, and the values that are allowed.
     pub message: String,
-    /// What stands in the file.
+    /// The text that stands in the file.
     pub found: Option<String>,
-    /// What may stand there.
+    /// The values that may stand there.
     pub expected: Option<String>,
-    /// What would help.
+    /// Advice on how to fix it.
     pub hint: Option<String>,
-    /// What the vendor's tool prints, its first line; `None` where it prints nothing, or where
+    /// The first line that the vendor's tool prints; `None` where it prints nothing, or where
     /// [`Issue::report`] says it.
     pub vendor_text: Option<String>,
-    /// What the vendor's library would report. `None` where it reports nothing.
+    /// The report that the vendor's library would make; `None` where it makes none.
     pub report: Option<Report>,
 }
 

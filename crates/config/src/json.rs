@@ -42,7 +42,7 @@ pub(crate) struct Member {
 }
 
 impl Value {
-    /// What kind of value this is, as in "found a number".
+    /// Names the kind of this value, as in "found a number".
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Value::Null => "null",

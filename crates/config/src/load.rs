@@ -36,7 +36,7 @@ pub enum ConfigError {
     Unusable {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault that makes it unusable.
         reason: String,
     },
     /// It is not UTF-8.

@@ -1,4 +1,4 @@
-//! What the vendor's library reports of a refusal: a code, and values for its message's blanks.
+//! Refusals as the vendor's library reports them: a code, and values for its message's blanks.
 //!
 //! The vendor's interface keeps these for its caller to ask for, so they are data here.
 
@@ -11,7 +11,7 @@ pub enum Report {
     Item {
         /// Path of the item.
         item: String,
-        /// What is wrong with it.
+        /// The fault of the item.
         reason: Reason,
     },
     /// `EP0002`: a value is not one of the words allowed.
@@ -29,12 +29,12 @@ pub enum Report {
         item: String,
         /// The value, or the part of it that cannot be used.
         value: String,
-        /// What is wrong with it.
+        /// The fault of the value.
         reason: Reason,
     },
     /// `EP0004`: the file is not valid JSON.
     Syntax {
-        /// What the parser says.
+        /// The parser's message.
         reason: String,
     },
     /// `EP0005`: two settings exclude each other.
@@ -109,8 +109,8 @@ impl Report {
         }
     }
 
-    /// What goes into the blanks of the code's message, in order. `file` is the configuration's
-    /// path as the caller gave it.
+    /// Returns the values for the blanks of the code's message, in order. `file` is the
+    /// configuration's path as the caller gave it.
     pub fn placeholders(&self, file: &str) -> Vec<String> {
         let file = file.to_owned();
         match self.clone() {

@@ -70,7 +70,7 @@ impl FromStr for EngineKind {
     }
 }
 
-/// What a user asked for.
+/// A user's choice of an engine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Which engine.
@@ -85,12 +85,12 @@ pub struct Wanted {
 pub struct NamedLibrary {
     /// The file, or a directory that has it: itself, in `lib`, or in the Python package `onnxruntime` below it.
     pub path: PathBuf,
-    /// What named it, such as an option or a variable.
+    /// The option, variable or other place that named it.
     pub named_by: &'static str,
 }
 
 impl Wanted {
-    /// What `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB` ask for. An empty variable is as none.
+    /// Reads the choice from `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB`. An empty variable is as none.
     ///
     /// # Errors
     /// [`EngineError::NoEngine`] if the first one has another word than those of [`EngineKind`].
@@ -167,7 +167,7 @@ impl Chosen {
     }
 }
 
-/// What an engine lacks for a model that is otherwise in order. A model that is damaged is left to nobody else.
+/// Says what an engine lacks for a model that is otherwise in order. A damaged model is left to nobody else.
 fn lack(error: &EngineError) -> Option<String> {
     let is_lack = match error {
         EngineError::Unsupported { .. } => true,
@@ -214,7 +214,7 @@ pub fn choose(wanted: &Wanted) -> Result<Chosen, EngineError> {
 /// Loads ONNX Runtime from a file.
 type Loader = fn(&Path) -> Result<SharedEngine, EngineError>;
 
-/// What there is to choose from.
+/// The engines that there are to choose from.
 struct Chooser<A> {
     around: A,
     /// `None` in a build without ONNX Runtime.
@@ -234,7 +234,7 @@ enum Trouble {
 }
 
 impl Trouble {
-    /// What is wrong, and what would help.
+    /// Says what is wrong, and what would help.
     fn text(&self) -> String {
         match self {
             Trouble::NotBuilt => {
@@ -250,7 +250,7 @@ impl Trouble {
     }
 }
 
-/// What a build without any engine says.
+/// The message of a build without any engine.
 const NO_ENGINE: &str = "this build has no engine to run models with: build it with \
                          `--features onnxruntime` or `--features tract`";
 

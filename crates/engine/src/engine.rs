@@ -1,4 +1,4 @@
-//! What an engine is.
+//! The interface of engines.
 
 use std::fmt;
 use std::path::Path;
@@ -91,7 +91,7 @@ pub enum ModelSource<'a> {
 
 /// A model that is ready to run. It may move from one thread to another.
 pub trait LoadedModel: Send {
-    /// What the model takes and gives.
+    /// The values that the model takes and gives.
     fn signature(&self) -> &Signature;
 
     /// The operators that a run may execute, in order of execution. Operators of a branch that is
@@ -133,7 +133,7 @@ pub trait LoadedModel: Send {
         let _ = tap;
     }
 
-    /// What should be told of the runs so far, although they went well; each text is given once.
+    /// Takes the texts about the runs so far that should be told although they went well; each is given once.
     fn take_warnings(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -191,7 +191,8 @@ pub enum GraphKind {
     /// The one in the file, operator by operator.
     #[default]
     Original,
-    /// What the engine makes of it to run it fast: operators are fused, constants computed beforehand.
+    /// The graph that the engine makes of it to run it fast: operators are fused, constants
+    /// computed beforehand.
     Executed,
 }
 
@@ -217,7 +218,7 @@ impl FromStr for GraphKind {
     }
 }
 
-/// What a model takes and gives.
+/// The values that a model takes and gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Signature {
     /// The name that the graph carries inside the file.

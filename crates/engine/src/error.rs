@@ -1,4 +1,4 @@
-//! What can go wrong with a model and its inputs.
+//! Errors about a model and its inputs.
 
 use std::io;
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub enum EngineError {
     Invalid {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault of the file.
         reason: String,
     },
     /// The engine's library cannot be used.
@@ -30,7 +30,7 @@ pub enum EngineError {
     Library {
         /// Which file.
         path: PathBuf,
-        /// What is wrong with it, and what was expected.
+        /// The fault of the library, and what was expected.
         reason: String,
     },
     /// The model needs an operator that this engine does not have, or has wrong.
@@ -126,9 +126,9 @@ pub enum InputError {
     Dtype {
         /// Which input.
         name: String,
-        /// What the model declares.
+        /// The type that the model declares.
         expected: DType,
-        /// What was given.
+        /// The type that was given.
         found: DType,
     },
     /// The shape does not agree with the declared one.
@@ -136,9 +136,9 @@ pub enum InputError {
     Shape {
         /// Which input.
         name: String,
-        /// What the model declares.
+        /// The shape that the model declares.
         expected: String,
-        /// What was given.
+        /// The shape that was given.
         found: Shape,
     },
     /// A shape is needed and not known.
@@ -146,7 +146,7 @@ pub enum InputError {
     Dynamic {
         /// Which input.
         name: String,
-        /// What the model declares.
+        /// The shape that the model declares.
         shape: String,
     },
     /// Random values of this type make no sense.
@@ -180,7 +180,7 @@ pub enum InputError {
     Size {
         /// Which input.
         name: String,
-        /// What was expected and found.
+        /// The expected and the found length.
         source: TensorError,
     },
 }

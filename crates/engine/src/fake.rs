@@ -22,7 +22,7 @@ pub struct FakeModel {
     lent: Option<Vec<u8>>,
 }
 
-/// What lent memory holds when a tensor has been shown.
+/// The byte that fills lent memory once a tensor has been shown.
 const OVERWRITTEN: u8 = 0xa5;
 
 impl FakeModel {

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::thread;
 
-/// What the threads of engines are called that run nothing else; their panics come back to the caller.
+/// The name of engines' threads that run nothing else; their panics come back to the caller.
 pub(crate) const ENGINE_THREAD: &str = "opscope-engine";
 
 thread_local! {

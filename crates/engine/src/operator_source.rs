@@ -7,7 +7,7 @@ use opscope_tensor::Tensor;
 
 use crate::{EngineError, LoadOptions};
 
-/// What a model, or the description of one, knows of its operators.
+/// A model, or the description of one, as a source of its operators.
 pub trait OperatorSource {
     /// The operators in file order, those of bodies right after the operator that they belong to.
     fn operators(&self) -> &[SourceOperator];
@@ -41,7 +41,7 @@ pub struct SourceOperator {
     pub captured: Vec<String>,
 }
 
-/// What an operator is run on.
+/// Values for an operator to run on, and the outputs that are wanted.
 #[derive(Clone, Debug, Default)]
 pub struct Given {
     /// Inputs by position; an input that is missing here is taken from the source, if that has it.

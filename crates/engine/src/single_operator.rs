@@ -34,9 +34,9 @@ pub struct SingleOperator {
     pub op_name: String,
     /// Version of the ONNX operator set.
     pub opset: i64,
-    /// What it reads, in position; `None` where an optional input is absent.
+    /// The operands that it reads, in position; `None` where an optional input is absent.
     pub inputs: Vec<Option<Operand>>,
-    /// What it produces, in position; `None` where an optional output is absent.
+    /// The operands that it produces, in position; `None` where an optional output is absent.
     pub outputs: Vec<Option<Operand>>,
     /// Its attributes.
     pub attributes: Vec<(String, Attribute)>,
@@ -58,9 +58,9 @@ pub struct Operand {
     pub dims: Option<Vec<Dim>>,
     /// The value of an input that is part of the model.
     pub constant: Option<Tensor>,
-    /// What its axes mean; [`Layout::Nd`] if nothing is said, which stands for ONNX's order.
+    /// The meaning of its axes; [`Layout::Nd`] if nothing is said, which stands for ONNX's order.
     pub layout: Layout,
-    /// What the axes mean of the tensor that this one was made from, if it is said.
+    /// The meaning of the axes of the tensor that this one was made from, if it is said.
     pub origin_layout: Option<Layout>,
 }
 
@@ -124,7 +124,7 @@ pub enum OperatorError {
     Value {
         /// JSON pointer to the value.
         pointer: String,
-        /// What was found and what is expected.
+        /// A text with the value that was found, if any, and the one that is expected.
         reason: String,
     },
     /// ONNX cannot say it.
@@ -132,7 +132,7 @@ pub enum OperatorError {
     Inexpressible {
         /// The operator's type.
         op_type: String,
-        /// What cannot be said.
+        /// The part that cannot be said.
         reason: String,
     },
     /// The formats of its operands cannot be computed with.

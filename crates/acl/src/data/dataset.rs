@@ -26,7 +26,7 @@ pub(crate) struct Entry {
     pub(crate) tensor_desc: Handle,
 }
 
-/// What stands for the extents that a model leaves open.
+/// Values for the extents that a model leaves open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Gear {
     /// The first axis of every input.

@@ -10,7 +10,7 @@ use crate::{Answer, Process};
 /// Most axes of a description.
 pub(crate) const N_DIMS_MAX: usize = 128;
 
-/// What a program says of a tensor.
+/// A program's description of a tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TensorDesc {
     /// The number of `aclDataType`.

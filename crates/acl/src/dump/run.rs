@@ -14,7 +14,7 @@ use super::sink::MODES;
 use crate::Process;
 use crate::model::Model;
 
-/// What goes on when every dump is switched off: models that were dumped, and records without an end.
+/// The unfinished parts of dumps that were switched off: models that were dumped, and records without an end.
 pub(crate) struct SwitchedOff {
     pub(crate) models: Vec<Arc<Model>>,
     pub(crate) runs: Vec<Arc<RunFile>>,

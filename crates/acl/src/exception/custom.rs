@@ -23,7 +23,7 @@ const WORKSPACE: i32 = 2;
 const RAW_ADDRESS: i32 = 2;
 /// `ACL_DUMP_PLACEMENT_DEVICE`.
 const ON_DEVICE: i32 = 0;
-/// What an input entry says it is.
+/// The type by which an entry declares itself an input.
 const INPUT_TYPE_INPUT: u32 = 2;
 /// Only the owner may read what was kept, and nobody change it.
 const MODES: Modes = Modes {
@@ -44,7 +44,7 @@ pub struct ExceptionTensor {
     pub data_type: i32,
     /// Where it lies.
     pub address: usize,
-    /// What the address is; only 2, the address itself, is taken.
+    /// The kind of the address; only 2, the address itself, is taken.
     pub address_kind: i32,
     /// Whose memory it is in; only 0, the device's, is taken.
     pub placement: i32,

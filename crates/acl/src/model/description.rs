@@ -1,4 +1,4 @@
-//! What a program may ask of a model.
+//! Facts that a program may ask of a model.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! What a program may ask of a model's description.
+//! Questions that a program may ask about a model's description.
 
 use std::path::Path;
 use std::sync::Arc;

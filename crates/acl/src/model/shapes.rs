@@ -11,7 +11,7 @@ use opscope_tensor::Shape;
 
 use crate::data::Gear;
 
-/// What a program gives for an input.
+/// The buffer and description that a program gives for an input.
 pub(super) struct Given {
     /// Bytes of its buffer.
     pub(super) n_bytes: usize,
@@ -59,7 +59,7 @@ pub(super) fn resolve(
     Ok(shapes)
 }
 
-/// What is known of an input's extents before other inputs and its buffer are looked at.
+/// Returns the extents of an input that are known before other inputs and its buffer are looked at.
 fn extents(
     value: &ValueInfo,
     given: &Given,
@@ -89,7 +89,7 @@ fn extents(
     Ok(dims.iter().zip(geared).map(extent).collect())
 }
 
-/// What a gear says of every axis of every input.
+/// Returns the extents that a gear gives to every axis of every input; `None` for axes that it leaves open.
 fn gear_extents(
     inputs: &[ValueInfo],
     gear: Option<&Gear>,

@@ -32,13 +32,13 @@ pub use explain::explain;
 pub use settings::{Level, Scene, Settings};
 pub use surroundings::{failures_in_force, from_environment};
 
-/// What a configuration asks for.
+/// A configuration after it was checked: the dump to make, and remarks about the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclConfig {
     /// The dump to make, or `None` if the configuration is accepted and asks for nothing. (A library
     /// that had one in force keeps it then.)
     pub dump: Option<AclDump>,
-    /// What the file's words say; `None` if it has no `dump` object, or an empty one.
+    /// The settings as the file's words give them; `None` if it has no `dump` object, or an empty one.
     pub settings: Option<Settings>,
     /// Warnings and notes; no errors.
     pub issues: Vec<Issue>,
@@ -58,9 +58,9 @@ enum Judge {
 pub struct AclDump {
     /// Which kind of dump it is.
     pub mode: Mode,
-    /// What to keep of models.
+    /// Rules that choose the values of models to keep.
     pub plan: Plan,
-    /// What to write of a tensor.
+    /// The form in which a tensor is written.
     pub content: Content,
     /// Whether operators that run outside a model are kept too.
     pub has_single_operators: bool,
@@ -236,7 +236,7 @@ fn nothing(settings: Option<Settings>, mut findings: Findings, why: &str) -> Acl
     }
 }
 
-/// What the words say, and the dump that they ask for.
+/// The settings that the words give, and the dump that they ask for.
 type Lowered = (Option<Settings>, Option<AclDump>);
 
 fn lower(

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 /// Most names that one row lists.
 const N_SHOWN_MAX: usize = 20;
 
-/// What a configuration does.
+/// A description of the effects of a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// One sentence.

@@ -32,12 +32,12 @@ pub use explain::explain;
 pub use request::Request;
 pub use settings::{SavedData, Settings};
 
-/// What a configuration asks for.
+/// A configuration after it was checked: the dump to make, and remarks about the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeConfig {
     /// The dump to make, or `None` if the configuration is accepted and asks for nothing.
     pub dump: Option<MindSporeDump>,
-    /// What MindSpore would have in force.
+    /// The settings that MindSpore would have in force.
     pub settings: Settings,
     /// Warnings; no errors.
     pub issues: Vec<Issue>,
@@ -58,12 +58,12 @@ pub struct MindSporeDump {
     pub initial_iteration: u64,
     /// Which sides of an operator.
     pub sides: Sides,
-    /// What makes an operator worth keeping: [`Purpose::Values`], [`Purpose::Overflow`] or
-    /// [`Purpose::Failures`].
+    /// The property that makes an operator worth keeping: [`Purpose::Values`],
+    /// [`Purpose::Overflow`] or [`Purpose::Failures`].
     pub purpose: Purpose,
     /// Which operators and parameters.
     pub kernels: Kernels,
-    /// What is written of a tensor.
+    /// The parts of a tensor that are written.
     pub saved: Saved,
     /// How many overflowing operators are kept in the whole process; `None` is all.
     pub overflow_number: Option<u64>,
@@ -116,7 +116,7 @@ pub enum RuleKind {
     Regex,
 }
 
-/// What is written of a tensor; at least one of both.
+/// The parts of a tensor that are written; at least one of both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Saved {
     /// Its values.
@@ -134,7 +134,7 @@ pub enum FileFormat {
     Bin,
 }
 
-/// What stands before and after a regular expression in `kernels`.
+/// The marks before and after a regular expression in `kernels`.
 const REGEX_MARKS: (&str, &str) = ("name-regex(", ")");
 
 /// The ending of a configuration's name.
@@ -163,7 +163,7 @@ pub fn check(text: &str, target: Target, env: &Environment) -> Result<MindSporeC
 /// that exists, whose name ends in `.json`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// An issue that says why the name is refused.
 pub fn check_file_name(path: &Path) -> Result<(), Box<Issue>> {
     let (message, text) = if !path.exists() {
         ("there is no such file", "Get dump config file failed")

@@ -20,7 +20,7 @@ const PYENV_BYTES_MAX: u64 = 4096;
 /// An environment of Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    /// What makes it count, such as `VIRTUAL_ENV`.
+    /// The reason why it counts, such as `VIRTUAL_ENV`.
     pub(super) whose: String,
     /// Its root.
     pub(super) root: PathBuf,

@@ -1,4 +1,4 @@
-//! What of the program's surroundings decides where libraries are looked for.
+//! The parts of the program's surroundings that decide where libraries are looked for.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -32,7 +32,7 @@ const FAILS: Option<Loader> = Some(|_| {
     })
 });
 
-/// What is chosen, or why nothing is; with `@` for the directory of the library that is there.
+/// Returns the choice, or why there is none; with `@` for the directory of the library that is there.
 fn choose_in(
     dir: &Path,
     wanted: &Wanted,

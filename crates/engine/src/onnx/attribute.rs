@@ -38,7 +38,8 @@ pub(super) fn text(attribute: &AttributeProto) -> String {
     }
 }
 
-/// What the text of an attribute stands for; [`AttributeType::Other`] if it does not tell everything.
+/// Returns the type that the text of an attribute stands for; [`AttributeType::Other`] if it does
+/// not tell everything.
 pub(super) fn r#type(attribute: &AttributeProto) -> AttributeType {
     let is_short = |n: usize| n <= N_ELEMENTS_MAX;
     let is_plain = |bytes: &[u8]| {

@@ -1,4 +1,4 @@
-//! What an ONNX file says of values before anything runs: inputs, weights and constants.
+//! Types that an ONNX file states before anything runs: those of inputs, weights and constants.
 
 use opscope_store::record::graph::TensorType;
 use opscope_tensor::DType;

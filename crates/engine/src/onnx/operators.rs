@@ -36,7 +36,7 @@ pub struct OnnxOperators {
     named_constants: HashSet<String>,
 }
 
-/// What the nodes of one graph see beside what nodes compute.
+/// The names that the nodes of one graph see beside what nodes compute.
 #[derive(Default)]
 struct Scope {
     outer: Option<usize>,

@@ -87,7 +87,7 @@ struct OrtModel {
     has_run: bool,
     /// Runs it with taps.
     tapped: Option<TappedSession>,
-    /// What sessions are made of, where it was made for this model. Sessions go first.
+    /// The files that sessions are made of, where they were made for this model. Sessions go first.
     _files: Option<PrivateDir>,
     /// Whether it was told that taps ran out of order.
     is_order_told: bool,
@@ -105,7 +105,7 @@ struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// What ONNX Runtime makes of the model.
+    /// Returns the model that ONNX Runtime makes of this one.
     fn executed(self, library: &Library, options: &LoadOptions) -> Result<Given<'a>, EngineError> {
         let place = (self.path, self.file.is_some());
         let mut executed = Executed::new(library, options, &self.model, place)?;

@@ -89,7 +89,7 @@ fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
     Ok(ModelBytes { proto, bytes })
 }
 
-/// What the model takes and gives.
+/// Reads the values that the model takes and gives.
 pub(super) fn signature(graph: &GraphProto) -> Result<Signature, String> {
     let initialised: HashSet<&str> = graph.initializer.iter().map(|t| t.name.as_str()).collect();
     let is_initialised = |value: &&ValueInfoProto| initialised.contains(value.name.as_str());
@@ -373,7 +373,7 @@ fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
     })
 }
 
-/// What a value is, in words.
+/// Says in words what a value is.
 fn kind(value: &TypeValue) -> String {
     let of = |element: &ElementTypeProto| {
         let value = element.elem_type.as_ref().and_then(|t| t.value.as_ref());

@@ -343,7 +343,7 @@ pub(crate) struct TypeProto {
     pub(crate) denotation: Option<String>,
 }
 
-/// What a value is.
+/// The type of a value.
 #[derive(Clone, PartialEq, Oneof)]
 #[expect(clippy::enum_variant_names, reason = "the names are those of ONNX")]
 pub(crate) enum TypeValue {

@@ -58,7 +58,7 @@ const ASCEND_DTYPES: &[(i64, DType)] = &[
     (27, DType::BF16),
 ];
 
-/// What ONNX calls the type.
+/// Returns ONNX's name of the type.
 pub(super) fn name_in_onnx(op_type: &str) -> &str {
     let known = RENAMED.iter().find(|(ascend, _)| *ascend == op_type);
     known.map_or(op_type, |(_, name)| name)

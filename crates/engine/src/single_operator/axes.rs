@@ -77,7 +77,7 @@ impl Change {
     /// The engine's tensor from the description's.
     ///
     /// # Errors
-    /// What does not fit.
+    /// A message about the part that does not fit.
     pub(super) fn to_engine(&self, tensor: &Tensor) -> Result<Tensor, String> {
         match self {
             Change::Axes { described, engine } => turned(tensor, *described, *engine),
@@ -93,7 +93,7 @@ impl Change {
     /// The description's tensor from the engine's; outputs have no other change than that of axes.
     ///
     /// # Errors
-    /// What does not fit.
+    /// A message about the part that does not fit.
     pub(super) fn to_described(&self, tensor: &Tensor) -> Result<Tensor, String> {
         match self {
             Change::Axes { described, engine } => turned(tensor, *engine, *described),

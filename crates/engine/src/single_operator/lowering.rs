@@ -11,7 +11,7 @@ use crate::Dim;
 pub(super) struct Lowered {
     /// The description, with the layout of every operand settled.
     pub(super) described: SingleOperator,
-    /// What the engine runs.
+    /// The operator that the engine runs.
     pub(super) onnx: SingleOperator,
     /// Changes of inputs and outputs, by position; `None` where there is nothing to change.
     pub(super) inputs: Vec<Option<Change>>,

@@ -10,7 +10,7 @@ use crate::Dim;
 
 /// Version of the file format that carries every operator set that engines know.
 const IR_VERSION: u64 = 8;
-/// What the graph and the model's maker are called.
+/// The name of the graph and of the model's maker.
 const PRODUCER: &str = "opscope";
 
 pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError> {

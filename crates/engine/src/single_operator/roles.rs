@@ -3,7 +3,7 @@
 //! All others name axes by number, or treat all elements alike: they compute the same whatever the axes
 //! are called.
 
-/// What an operand is to such an operator.
+/// The part that an operand plays for such an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     /// Batch, channels, then spatial axes.
@@ -121,7 +121,8 @@ const ELEMENTWISE: &[&str] = &[
     "Xor",
 ];
 
-/// What the inputs of an operator are, if it takes that for granted; the first output is an image then.
+/// Returns the roles of an operator's inputs, if it takes them for granted; the first output is an
+/// image then.
 pub(super) fn of_inputs(op_type: &str) -> Option<&'static [Role]> {
     let mut known = IMAGE_OPERATORS.iter();
     known

@@ -1,8 +1,8 @@
 //! A loaded model of one node, with the operands that its description has.
 //!
-//! What the operator reads and produces are the model's own inputs and outputs. So they are shown here,
-//! as they were described, and the engine runs without a tap: a dump has the same values, names and
-//! layouts whichever engine computes them.
+//! The values that the operator reads and produces are the model's own inputs and outputs. So they
+//! are shown here, as they were described, and the engine runs without a tap: a dump has the same
+//! values, names and layouts whichever engine computes them.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl SoleOperator {
         }
     }
 
-    /// What the operator reads, by position.
+    /// Returns the tensors that the operator reads, by position.
     fn read(&self, inputs: &[Tensor]) -> Vec<Option<Tensor>> {
         let mut given = inputs.iter();
         let one = |operand: &Option<Operand>| {
@@ -72,7 +72,7 @@ impl SoleOperator {
         self.lowered.described.inputs.iter().map(one).collect()
     }
 
-    /// What the engine is given: the inputs that are no constants, changed.
+    /// Returns the inputs for the engine: those that are no constants, changed.
     fn engine_inputs(&self, read: &[Option<Tensor>]) -> Result<Vec<Tensor>, EngineError> {
         let mut given = Vec::new();
         let operands = self.lowered.onnx.inputs.iter().zip(&self.lowered.inputs);
@@ -93,7 +93,7 @@ impl SoleOperator {
         Ok(given)
     }
 
-    /// What the engine gave, by position, as described.
+    /// Returns the engine's results, by position, as described.
     fn produced(&self, results: &[Tensor]) -> Result<Vec<Option<Tensor>>, EngineError> {
         let mut results = results.iter();
         let mut produced = Vec::new();
@@ -161,7 +161,8 @@ fn described(description: &SingleOperator, engine: &Operator) -> Operator {
     }
 }
 
-/// What the description takes and gives; types and extents of results are those that the engine knows.
+/// Returns the values that the description takes and gives; types and extents of results are those
+/// that the engine knows.
 fn signature(lowered: &Lowered, engine: &Signature) -> Signature {
     let described = &lowered.described;
     let inputs = described.inputs.iter().flatten();

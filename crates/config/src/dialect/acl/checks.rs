@@ -10,7 +10,7 @@ use crate::report::Reason;
 /// Longest blacklist.
 const N_EXCLUDED_MAX: usize = 100;
 
-/// What goes not together with `dump_scene`.
+/// Refuses settings that cannot be combined with `dump_scene`.
 pub(super) fn scene(
     raw: &Raw<'_>,
     settings: &Settings,
@@ -31,7 +31,7 @@ pub(super) fn scene(
     )
 }
 
-/// What goes not together with `dump_debug`.
+/// Refuses settings that cannot be combined with `dump_debug`, or warns about them.
 ///
 /// The documents call a dump of models beside it an error. The vendor's checker accepts it, and a second
 /// one inside its library then drops the overflows of models without a word.

@@ -152,7 +152,7 @@ fn existing(
     }
 }
 
-/// What is accepted and surprises elsewhere.
+/// Warns about a path that is accepted but would surprise elsewhere.
 fn warn(text: &Text<'_>, expanded: Option<&Path>, findings: &mut Findings) {
     if let Some(path) = expanded {
         findings.warn(home_note(text, path));
@@ -173,7 +173,7 @@ fn home_note(text: &Text<'_>, path: &Path) -> Issue {
     ))
 }
 
-/// What follows an IPv4 address and a colon, if `value` has that form.
+/// Returns the text after an IPv4 address and a colon, if `value` has that form.
 ///
 /// The vendor converts the parts of the address as C does: blanks before a number and anything after
 /// it are passed over. A full stop at the address's end adds no part.

@@ -213,8 +213,8 @@ fn usable_entries<'r, 'a>(
     entries
 }
 
-/// What the entries select. Of entries about the same model the last counts; one about every model
-/// puts those about one out of effect; no entry at all is every model.
+/// Returns the models that the entries select. Of entries about the same model the last counts; one
+/// about every model puts those about one out of effect; no entry at all is every model.
 fn models(entries: &[&Entry<'_>], findings: &mut Findings) -> ModelSelection {
     let mut last: HashMap<Option<&str>, &Entry<'_>> = HashMap::new();
     for entry in entries {

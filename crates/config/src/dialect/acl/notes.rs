@@ -24,7 +24,7 @@ pub(super) fn without_effect(raw: &Raw<'_>, dump: Option<&AclDump>, findings: &m
     }
 }
 
-/// What counts for dumps of values only, and is said all the same.
+/// Warns about settings that count for dumps of values only and are given all the same.
 fn warn_all(raw: &Raw<'_>, when: &str, findings: &mut Findings) {
     let texts = [&raw.level, &raw.data, &raw.step].into_iter().flatten();
     let mut all: Vec<&Cursor<'_>> = texts.map(|text| &text.at).collect();

@@ -6,7 +6,7 @@ use opscope_store::file_format::stats_csv::Column;
 use super::object::{Findings, Refused};
 use super::raw::{Raw, Text};
 
-/// What the settings with few values say, defaults filled in.
+/// The settings that take only a few values, defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// `dump_mode`: which sides. It counts for dumps of values only.

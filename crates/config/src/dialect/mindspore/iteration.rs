@@ -9,7 +9,7 @@ use crate::dialect::findings::{Findings, shown};
 
 /// The word for every iteration.
 pub(super) const ALL: &str = "all";
-/// What stands between numbers and ranges.
+/// The character between numbers and ranges.
 const SEPARATOR: char = '|';
 
 /// Whether MindSpore accepts the text.

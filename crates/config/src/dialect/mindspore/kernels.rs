@@ -56,7 +56,7 @@ fn kind(text: &str) -> RuleKind {
     }
 }
 
-/// What an entry says in a way that its author may not expect.
+/// Warns where an entry means something else than its author may expect.
 fn warn_about(entry: &Item<'_>, rule: &KernelRule, findings: &mut Findings) {
     let mut warn = |message: String| findings.warn(entry.warning(message));
     let text = shown(&rule.text);

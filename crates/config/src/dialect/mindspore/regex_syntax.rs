@@ -129,7 +129,7 @@ impl Parser {
         }
     }
 
-    /// What follows a backslash outside of brackets.
+    /// Parses the part after a backslash outside of brackets.
     fn escape(&mut self) -> Result<(), &'static str> {
         let Some(c) = self.next() else {
             return Err("Invalid escape at end of regular expression");

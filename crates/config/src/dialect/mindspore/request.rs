@@ -10,18 +10,18 @@ use opscope_store::tree::mindspore::Target;
 
 use super::{FileFormat, Kernels, MindSporeConfig, MindSporeDump, RuleKind};
 
-/// What to keep, and where it goes.
+/// Rules that choose the values to keep, and the place where they go.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What to keep.
+    /// Rules that choose the values to keep.
     pub plan: Plan,
     /// Where it goes, and in which form.
     pub options: MindSporeOptions,
 }
 
 impl Request {
-    /// What a configuration asks for; `None` if that is nothing. `time` names directories of whole
-    /// graphs, `YYYYMMDDhhmmss`.
+    /// Builds the request of a configuration; `None` if it asks for nothing. `time` names
+    /// directories of whole graphs, `YYYYMMDDhhmmss`.
     ///
     /// # Errors
     /// [`PatternError`] for an entry of `kernels` that is no regular expression.

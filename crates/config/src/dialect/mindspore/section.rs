@@ -255,7 +255,7 @@ pub(super) fn find<'a>(node: &'a Node, name: &str) -> Option<&'a Member> {
     }
 }
 
-/// What MindSpore's parser calls a kind of value.
+/// Names the kind of a value as MindSpore's parser does.
 fn vendor_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -19,7 +19,7 @@ use crate::dialect::findings::{Findings, Refused};
 use crate::json::Node;
 use crate::{Environment, Issue, Severity};
 
-/// What MindSpore has in force once it has read a configuration.
+/// The settings that MindSpore has in force once it has read a configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Whether operators are dumped one by one.
@@ -99,7 +99,7 @@ pub(super) struct Reader<'a> {
     pub(super) is_lenient: bool,
 }
 
-/// What MindSpore prints three times, a second apart.
+/// The message that MindSpore prints three times, a second apart.
 const NO_E2E: &str = "For 'Dump', in the scenario where 'backend' is 'ms_backend', please configure \
                       'e2e_dump_setting', otherwise there will be no data.";
 
@@ -143,7 +143,7 @@ impl Backend {
 }
 
 impl Settings {
-    /// What is in force before anything is read.
+    /// Returns the settings in force before anything is read.
     fn defaults(backend: Backend, has_e2e: bool) -> Settings {
         let is_ascend = backend == Backend::Ascend;
         Settings {

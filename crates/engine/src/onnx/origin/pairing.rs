@@ -20,12 +20,12 @@ const MOVING: [&str; 8] = [
     "Transpose",
     "Unsqueeze",
 ];
-/// What ONNX Runtime puts before the name of a value that it casts.
+/// Prefixes that ONNX Runtime puts before the name of a value that it casts.
 const CAST_PREFIXES: [&str; 2] = ["InsertedPrecisionFreeCast_", "InsertedCast_"];
-/// What it puts behind the name of a value that it computes for each reader anew.
+/// The suffix that it puts behind the name of a value that it computes for each reader anew.
 const COPY_SUFFIX: &str = "/duplicated";
 
-/// What it puts behind a name that there is already, before a number.
+/// The text that it puts behind a name that there is already, before a number.
 const AGAIN: &str = "_token_";
 
 /// A graph of the executed model beside the original one.
@@ -50,7 +50,7 @@ pub(super) struct Pairing<'a, 'g> {
 /// A node of the executed graph.
 pub(super) struct Executed<'g> {
     pub(super) proto: &'g NodeProto,
-    /// What it reads, and what is read inside of it.
+    /// The values that it reads, and those that are read inside of it.
     pub(super) reads: Vec<&'g str>,
 }
 
@@ -163,7 +163,7 @@ impl<'a, 'g> Pairing<'a, 'g> {
         }
     }
 
-    /// What only moves elements has the same value on both sides.
+    /// Spreads a class through an operator that only moves elements: its value is the same on both sides.
     fn spread_through(&mut self, index: usize) {
         let node = self.nodes[index].proto;
         if !MOVING.contains(&node.op_type.as_str()) || self.namesake(index).is_some() {
@@ -206,7 +206,7 @@ impl<'a, 'g> Pairing<'a, 'g> {
         }
     }
 
-    /// What a node on blocked channels reads, from what it computes.
+    /// Finds the input of a node on blocked channels from its output.
     fn spread_to_input(&mut self, index: usize) {
         let node = self.nodes[index].proto;
         if let Some(input) = node.input.first()

@@ -25,14 +25,14 @@ const N_REPEATED_MAX: usize = 8;
 /// Types whose result does not depend on the elements of their input.
 const SHAPE_ONLY: [&str; 2] = ["Shape", "Size"];
 
-/// What some operators of the executed graph do, in terms of the original one.
+/// The effect of some operators of the executed graph, in terms of the original one.
 pub(super) struct Slice<'a, 'g> {
     source: &'a Source<'g>,
     body: &'a Body<'g>,
     pairing: &'a Pairing<'a, 'g>,
-    /// What they read.
+    /// The values that they read.
     reads: HashSet<Class>,
-    /// What they compute.
+    /// The values that they compute.
     results: Vec<Class>,
     /// Original operators that one of them is, unchanged.
     twins: HashSet<usize>,

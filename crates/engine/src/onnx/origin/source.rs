@@ -43,9 +43,9 @@ pub(super) struct Source<'g> {
 /// A node of the original graph.
 pub(super) struct Node<'g> {
     pub(super) proto: &'g NodeProto,
-    /// What it reads, and what is read inside of it.
+    /// The values that it reads, and those that are read inside of it.
     pub(super) reads: Vec<Class>,
-    /// What its inputs are, in position; none where one is absent.
+    /// The classes of its inputs, in position; none where one is absent.
     pub(super) inputs: Vec<Option<Class>>,
     /// The graphs inside of it, with the names of their attributes.
     pub(super) bodies: Vec<(&'g str, Body<'g>)>,
@@ -58,17 +58,17 @@ pub(super) struct Node<'g> {
 pub(super) struct Body<'g> {
     /// The nodes of this graph alone.
     pub(super) nodes: HashSet<usize>,
-    /// What the names of values that it is given, holds or computes stand for.
+    /// By name, the class of each value that it is given, holds or computes.
     pub(super) classes: HashMap<&'g str, Class>,
     /// By name, the node that computes a value, and which of its outputs it is.
     pub(super) outputs: HashMap<&'g str, (usize, usize)>,
     /// By name of a node in this graph; where several have it, none.
     pub(super) by_name: HashMap<String, Option<usize>>,
-    /// What the graph is given.
+    /// The values that the graph is given.
     pub(super) given: HashSet<Class>,
 }
 
-/// What an operator computes, as far as it can be told: type, attributes, inputs.
+/// A description of an operator's computation, as far as it can be told: type, attributes, inputs.
 #[derive(PartialEq, Eq, Hash)]
 struct Formula<'g> {
     op_type: (&'g str, &'g str),
@@ -77,7 +77,7 @@ struct Formula<'g> {
     n_outputs: usize,
 }
 
-/// What is known while a graph is read.
+/// Facts known while a graph is read.
 #[derive(Default)]
 struct Known<'g> {
     weights: HashMap<Vec<u8>, Class>,
@@ -209,7 +209,7 @@ impl<'g> Source<'g> {
         self.nodes[index].bodies = inner;
     }
 
-    /// What the outputs of a node are: values that are there already, or new ones.
+    /// Returns the classes of a node's outputs: values that are there already, or new ones.
     fn results(
         &mut self,
         node: &'g NodeProto,

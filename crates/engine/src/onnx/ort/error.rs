@@ -1,4 +1,4 @@
-//! What ONNX Runtime says, in words that are of use to somebody who has not built it.
+//! Errors of ONNX Runtime, in words that are of use to somebody who has not built it.
 
 use std::path::Path;
 
@@ -66,7 +66,7 @@ pub(crate) fn is_lack(reason: &str) -> bool {
     reason.contains(NAME)
 }
 
-/// What a model is too new for.
+/// Says what a model is too new for.
 fn too_new(text: &str, version: &str) -> Option<String> {
     if let Some((_, rest)) = text.split_once("Unsupported model IR version: ") {
         let (found, max) = rest.split_once(", max supported IR version: ")?;

@@ -17,7 +17,7 @@ const FUNCTION_DEPTH_MAX: usize = 16;
 /// Most nodes of functions that are looked at; a function counts each time it is called.
 const N_FUNCTION_NODES_MAX: usize = 1 << 18;
 
-/// What a value is.
+/// The kind of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A tensor that can be shown.
@@ -57,7 +57,7 @@ impl Kinds {
         Kinds(walk.found)
     }
 
-    /// What the value of this name is that belongs to the graph of this number.
+    /// Returns the kind of the value of this name that belongs to the graph of this number.
     pub(super) fn get(&self, graph: usize, name: &str) -> Kind {
         let known = self.0.get(graph).and_then(|names| names.get(name));
         known.copied().unwrap_or(Kind::Tensor)
@@ -268,7 +268,7 @@ fn find(scopes: &Scopes, name: &str) -> Kind {
     found.copied().unwrap_or(Kind::Tensor)
 }
 
-/// What the branches of an `If` give: both the same, unless one of them does not say.
+/// Returns the kinds that the branches of an `If` give: both the same, unless one of them does not say.
 fn join(branches: &[Vec<Kind>]) -> Vec<Kind> {
     let n = branches.iter().map(Vec::len).max().unwrap_or(0);
     let of = |i: usize| {

@@ -1,4 +1,4 @@
-//! What a kernel is given: values in ONNX Runtime's memory, and what we lend it for the time of a run.
+//! The values of a kernel in ONNX Runtime's memory, and the memory that we lend it for the time of a run.
 //!
 //! The C functions are called directly: between two operators there is no time for objects around them.
 

@@ -1,4 +1,4 @@
-//! What `ort` leaves to be asked of ONNX Runtime's C functions, and the memory of its values.
+//! Calls of ONNX Runtime's C functions that `ort` does not wrap, and the memory of its values.
 
 #![expect(
     unsafe_code,

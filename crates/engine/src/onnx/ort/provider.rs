@@ -7,7 +7,7 @@ use ort::session::builder::SessionBuilder;
 
 use super::{error, native};
 
-/// What the library's names of providers end with.
+/// The ending of the library's names of providers.
 const SUFFIX: &str = "ExecutionProvider";
 const CPU: &str = "CPUExecutionProvider";
 const CUDA: &str = "CUDAExecutionProvider";

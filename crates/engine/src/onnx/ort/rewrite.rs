@@ -45,7 +45,7 @@ const PREFIX: &str = "opscope:";
 /// Version of our domain.
 const VERSION: i64 = 1;
 
-/// What is known of a model whatever is tapped of it.
+/// Facts that are known of a model whatever is tapped of it.
 pub(super) struct Known<'a> {
     /// The model, with its weights taken.
     pub(super) model: &'a ModelProto,
@@ -53,7 +53,7 @@ pub(super) struct Known<'a> {
     pub(super) operators: &'a HashMap<u32, Arc<Operator>>,
     /// Names of the values that a caller provides, in order.
     pub(super) graph_inputs: &'a [String],
-    /// What it holds of itself.
+    /// The values that the model holds itself.
     pub(super) weights: &'a Weights,
     /// Which of its values are no tensors.
     pub(super) kinds: &'a Kinds,
@@ -65,7 +65,7 @@ pub(super) struct Known<'a> {
 pub(super) struct Tapped {
     /// The model.
     pub(super) model: ModelProto,
-    /// What each tap shows.
+    /// The values that each tap shows.
     pub(super) sites: Vec<Site>,
     /// The values that taps may show.
     pub(super) values: Vec<SharedValue>,

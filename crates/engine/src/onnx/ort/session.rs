@@ -26,7 +26,7 @@ pub(super) struct Session {
     outputs: Vec<String>,
 }
 
-/// What a session is made of.
+/// The model that a session is made of.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
     /// A file; data outside are looked for beside it.

@@ -1,4 +1,4 @@
-//! What the taps of a session do when the library calls them.
+//! The work of a session's taps when the library calls them.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,7 +15,7 @@ use super::rewrite::Tapped;
 use super::site::{Given, SharedValue, Site, Source};
 use crate::guard;
 
-/// What the kernels of one session share with whoever runs it.
+/// State that the kernels of one session share with whoever runs it.
 pub(super) struct Shared {
     sites: Vec<Site>,
     values: Vec<SharedValue>,
@@ -28,7 +28,7 @@ pub(super) struct Shared {
     n_inversions: AtomicUsize,
 }
 
-/// What is known of the run that is under way.
+/// State of the run that is under way.
 #[derive(Default)]
 struct Run {
     inputs: Vec<Tensor>,
@@ -58,7 +58,7 @@ pub(super) enum Halt {
     Panicked(String),
 }
 
-/// What an operator was about to read.
+/// An operator, and the inputs that it was about to read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Kept {
     /// The operator, called after the iterations that it was in.

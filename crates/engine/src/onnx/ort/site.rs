@@ -1,4 +1,4 @@
-//! What a tap in a model is to show, and where it finds that.
+//! Values that a tap in a model is to show, and where it finds them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(super) struct WantedSlots {
 }
 
 impl Wanted {
-    /// What a tap asks for of a run in which no operator fails.
+    /// Returns the values that a tap asks for of a run in which no operator fails.
     pub(super) fn by(tap: &Tap) -> Wanted {
         if let Purpose::Failures(_) = tap.plan().purpose {
             return Wanted::default();
@@ -66,7 +66,7 @@ impl Wanted {
         self.0.is_empty()
     }
 
-    /// What is to be shown of an operator; `None` if nothing is.
+    /// Returns the slots of an operator that are to be shown; `None` if there are none.
     pub(super) fn of(&self, task_id: u32) -> Option<&WantedSlots> {
         self.0.get(&task_id)
     }

@@ -44,7 +44,7 @@ impl Operator for TapOperator {
         [OperatorInput::variadic(1)]
     }
 
-    /// What later taps wait for.
+    /// Declares the output that later taps wait for.
     fn outputs(&self) -> impl IntoIterator<Item = OperatorOutput> {
         [OperatorOutput::optional(TensorElementType::Int64)]
     }

@@ -50,7 +50,7 @@ fn id() -> ModelId {
     }
 }
 
-/// What a run under a plan left.
+/// The results of a run under a plan.
 struct Captured {
     outputs: Result<Vec<Tensor>, EngineError>,
     records: Vec<Record>,

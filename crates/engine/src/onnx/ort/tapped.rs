@@ -19,7 +19,7 @@ const N_REFUSED_MAX: usize = 256;
 
 /// A session of a model with taps.
 pub(super) struct TappedSession {
-    /// What it shows.
+    /// The values that it shows.
     pub(super) wanted: Wanted,
     session: Session,
     shared: Arc<Shared>,

@@ -11,8 +11,8 @@ use super::super::proto;
 use super::error;
 use super::native::{self, Lent, OwnedBytes};
 
-/// What memory has to be aligned to for the library to read it where it is. Arrays of numpy are aligned so,
-/// and some of the library's sums depend on it in the last digit.
+/// The alignment that memory must have for the library to read it where it is. Arrays of numpy are
+/// aligned so, and some of the library's sums depend on it in the last digit.
 const ALIGNMENT: usize = 16;
 
 /// An input of a run.

@@ -1,4 +1,4 @@
-//! What a model holds of itself: weights and constants as tensors, made once.
+//! Values that a model holds itself: weights and constants as tensors, made once.
 //!
 //! Operators are shown them from the file's own bytes. So an engine has nothing to hand over, and what was computed
 //! of a weight is remembered over all steps.

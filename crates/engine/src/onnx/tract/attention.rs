@@ -41,7 +41,7 @@ struct Attention {
     outputs: [bool; 4],
 }
 
-/// What the fourth output holds.
+/// The values that the fourth output holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scores {
     /// The products.
@@ -50,7 +50,7 @@ enum Scores {
     Capped,
     /// The same with the mask.
     Masked,
-    /// What softmax makes of them.
+    /// The result of softmax on them.
     Shares,
 }
 
@@ -172,7 +172,7 @@ impl Expansion for Attention {
 }
 
 impl Attention {
-    /// What the fourth output shows, and how much of each value a query takes.
+    /// Returns the fourth output, and how much of each value a query takes.
     fn shares(
         &self,
         wiring: &mut Wiring<'_>,

@@ -34,7 +34,7 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
     fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>>;
 }
 
-/// What the engine's loader asks for.
+/// The result that the engine's loader asks for.
 pub(super) type Built = TractResult<(Box<dyn InferenceOp>, Vec<String>)>;
 
 /// The operator that `composition` describes.

@@ -378,7 +378,7 @@ fn body_proto<'a>(node: &'a NodeProto, name: &str) -> Option<&'a GraphProto> {
     attr.and_then(|attr| attr.g.as_ref())
 }
 
-/// What the file says of the nodes beside themselves.
+/// Facts that the file states about the nodes beside themselves.
 struct TaskIds {
     /// The number of each node.
     ids: HashMap<*const NodeProto, u32>,

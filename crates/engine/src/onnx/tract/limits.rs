@@ -1,4 +1,4 @@
-//! What tract lacks, or computes wrongly without saying so.
+//! Operators that tract lacks, or computes wrongly without saying so.
 
 mod element_type;
 mod other_engine;
@@ -15,8 +15,8 @@ use crate::EngineError;
 /// Domains whose operators tract looks up by type alone.
 const DOMAINS: &[&str] = &["", "ai.onnx", "ai.onnx.ml", "com.microsoft"];
 
-/// What tract has of the operators that ONNX Runtime adds. Others of that domain share no more than their names with
-/// standard ones.
+/// Operators that tract has of those that ONNX Runtime adds. Others of that domain share no more
+/// than their names with standard ones.
 const MICROSOFT: &[&str] = &[
     "BiasGelu",
     "DequantizeLinear",

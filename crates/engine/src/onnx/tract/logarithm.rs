@@ -139,7 +139,7 @@ impl Composition for LogSumExp {
     }
 }
 
-/// What is no number cannot be set apart: an infinity minus itself is NaN.
+/// Puts zero in place of infinities and NaN. These cannot be set apart: an infinity minus itself is NaN.
 fn finite_or_zero(wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<OutletId> {
     let zero = wiring.number(0.0, wire)?;
     let difference = wiring.wire(sub(), &[wire, wire])?;

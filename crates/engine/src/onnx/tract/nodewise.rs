@@ -123,7 +123,7 @@ struct CompiledNode {
     plan: Result<RepeatablePlan, String>,
 }
 
-/// What a plan was built for, one for each input.
+/// The values of an input that a plan was built for; a plan has such a key for each input.
 #[derive(Clone)]
 enum InputKey {
     /// This constant of the model.
@@ -221,7 +221,7 @@ fn variable(key: &[InputKey], inputs: &TVec<TValue>) -> TVec<TValue> {
     variable.map(|(_, value)| value.clone()).collect()
 }
 
-/// What is compiled.
+/// The operator that is compiled.
 struct Target<'a> {
     op_type: &'a str,
     expansion: Option<&'a dyn Expansion>,
@@ -274,7 +274,7 @@ fn compile(target: &Target<'_>, is_constant: &[bool], inputs: &TVec<TValue>) -> 
     compiled
 }
 
-/// What becomes a part of a plan.
+/// The inputs that become a part of a plan.
 #[derive(Clone, Copy)]
 enum BuildingIn {
     /// Constants of operators that have weights.

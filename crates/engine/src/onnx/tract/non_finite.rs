@@ -1,4 +1,4 @@
-//! What tract's operators do wrong with NaN and infinities, put right.
+//! Corrections of tract's operators for NaN and infinities.
 //!
 //! tract's activations, `Clip`, `Max` and `Min` turn NaN into a number, and its largest and smallest
 //! values start from the largest finite number instead of an infinity. A tool that looks for the

@@ -33,7 +33,7 @@ struct Stack {
     slot: usize,
     axis: usize,
     is_reversed: bool,
-    /// What it is without iterations, if the body says so.
+    /// Its type and shape when there are no iterations, if the body says so.
     empty: Option<(DatumType, TVec<usize>)>,
 }
 

@@ -43,7 +43,7 @@ impl SharedCache {
     }
 }
 
-/// What tells that two nodes are the same computation.
+/// A key that is equal for two nodes with the same computation.
 #[derive(PartialEq, Eq, Hash)]
 struct Likeness {
     op_type: String,

@@ -1,8 +1,8 @@
-//! What stands in brackets: characters, ranges and named classes of them.
+//! The contents of brackets: characters, ranges and named classes of them.
 
 use super::{Element, Parser};
 
-/// What begins a part in a bracket, and what ends it, with the text about a name that is unknown.
+/// The characters that begin and end a part in a bracket, each with the text about an unknown name.
 const BRACKET_PARTS: [(char, &str); 3] = [
     (':', "Invalid character class."),
     ('.', "Invalid collate element."),
@@ -62,7 +62,7 @@ impl Parser {
         }
     }
 
-    /// What follows `[` in a bracket: a named part, or nothing.
+    /// Parses the part after a `[` inside a bracket: a named part, or nothing.
     fn bracket_part(&mut self) -> Result<Element, &'static str> {
         let part = BRACKET_PARTS
             .iter()

@@ -80,7 +80,7 @@ impl Reader<'_> {
     }
 }
 
-/// What dumps of overflows do not let choose.
+/// Overrides settings, with a warning, that dumps of overflows leave no choice about.
 fn overflow(
     section: &Section<'_>,
     item: &Item<'_>,

@@ -8,7 +8,7 @@ use super::{CAST_PREFIXES, Pairing, unnumbered};
 
 /// The set of operators that ONNX Runtime has for channels in blocks.
 const DOMAIN: &str = "com.microsoft.nchwc";
-/// What it puts behind the names of outputs.
+/// Suffixes that it puts behind the names of outputs.
 const SUFFIXES: [&str; 2] = ["_bn_nchwc", "_nchwc"];
 /// Where a convolution has what is added to its result.
 const ADDED_INPUT: usize = 3;

@@ -8,9 +8,9 @@ use super::Pairing;
 
 const QUANTIZE: &str = "QuantizeLinear";
 const DEQUANTIZE: &str = "DequantizeLinear";
-/// What names of types on quantised values begin with.
+/// Prefixes of the names of types on quantised values.
 const PREFIXES: [&str; 2] = ["QLinear", "Q"];
-/// What names of types begin with whose images have the channels last.
+/// The prefix of the names of types whose images have the channels last.
 const CHANNELS_LAST: &str = "Nhwc";
 /// Activations that may be between an operator and `QuantizeLinear`.
 const ACTIVATIONS: [&str; 2] = ["Relu", "Clip"];
@@ -42,15 +42,15 @@ impl<'g> Pairing<'_, 'g> {
         }
     }
 
-    /// What a value is quantised to, if there is only one way.
+    /// Returns the value that a value is quantised to, if there is only one way.
     fn quantised(&self, class: Class) -> Option<Class> {
         self.next(class, |node| {
             self.source.nodes[node].proto.op_type == QUANTIZE
         })
     }
 
-    /// What an operator computes that kept its name: the same as before in another layout, or what that is quantised
-    /// to.
+    /// Returns the result of an operator that kept its name: the same as before in another layout,
+    /// or the value that it is quantised to.
     pub(super) fn kept_result(&self, index: usize) -> Option<Class> {
         let node = self.nodes[index].proto;
         let original = &self.source.nodes[self.first_namesake(index)?];

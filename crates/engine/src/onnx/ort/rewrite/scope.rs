@@ -1,10 +1,10 @@
-//! What names mean at a place in a model, and who reads them last.
+//! Meanings of names at a place in a model, and who reads them last.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::super::site::{Given, Site};
 
-/// What a name stands for.
+/// The meaning of a name.
 pub(super) enum Binding {
     /// A value that the engine makes, by its number.
     Value(usize),
@@ -42,7 +42,7 @@ impl Scopes {
         }
     }
 
-    /// What a name means, and how deep the graph lies that it belongs to.
+    /// Returns the meaning of a name, and how deep the graph lies that it belongs to.
     pub(super) fn find(&self, name: &str) -> Option<(usize, &Binding)> {
         let frames = self.0.iter().enumerate().rev();
         let mut found = frames.filter_map(|(depth, frame)| Some((depth, frame.names.get(name)?)));

@@ -20,7 +20,7 @@ pub(in super::super) const TURN_SHAPE: [i64; 1] = [1];
 pub(super) struct Turns {
     n_taps_per_turn: usize,
     turns: Vec<Vec<(usize, NodeProto)>>,
-    /// What the taps of the current turn read.
+    /// The value that the taps of the current turn read.
     begun_by: Option<String>,
     /// The values that the taps of earlier turns give.
     values: Vec<ValueInfoProto>,
@@ -47,7 +47,8 @@ impl Turns {
         }
     }
 
-    /// What the next tap has to read to have its turn.
+    /// Returns the value that the next tap has to read to have its turn, and begins a turn if the
+    /// current one is full.
     pub(super) fn begin_next(&mut self, sites: &mut [Site]) -> Option<String> {
         let current = self.turns.last_mut();
         if current

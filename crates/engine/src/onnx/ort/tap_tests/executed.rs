@@ -45,7 +45,7 @@ fn made_inputs(model: &dyn LoadedModel) -> Vec<Tensor> {
     values.collect()
 }
 
-/// What ONNX Runtime computes on its own, with every optimisation.
+/// Returns the results that ONNX Runtime computes on its own, with every optimisation.
 fn optimised(engine: &OnnxRuntime, file: &Path, inputs: &[Tensor], names: &[&str]) -> Vec<Tensor> {
     let builder = session::builder(&engine.library, &LoadOptions::with_threads(2)).unwrap();
     let builder =

@@ -50,7 +50,7 @@ fn run(model: &ModelProto, inputs: &[Tensor], plan: Plan, options: SessionOption
     told(&records)
 }
 
-/// What records hold, without their times.
+/// Describes the contents of records, without their times.
 fn told(records: &[Record]) -> Vec<String> {
     let slot = |(side, i, tensor): (Side, usize, &Tensor)| {
         let dims = tensor.shape().dims();

@@ -56,7 +56,7 @@ fn compare(tensor: &Tensor, values: &HashMap<String, Tensor>, name: &str) {
     );
 }
 
-/// What the engine says that the values of the main graph are.
+/// Returns the values of the main graph as the engine gives them.
 fn all_values(
     engine: &OnnxRuntime,
     model: &ModelProto,

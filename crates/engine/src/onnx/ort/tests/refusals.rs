@@ -1,4 +1,4 @@
-//! What the engine does not take.
+//! Tests of models and inputs that the engine refuses.
 
 use super::*;
 use crate::InputError;

@@ -1,4 +1,4 @@
-//! What goes in and comes out.
+//! Tests of the values that go in and come out.
 
 use super::super::value::PAIRS;
 use super::*;

@@ -18,7 +18,7 @@ use super::heads::Heads;
 pub(super) struct Mask {
     /// Where it is true a key may be seen.
     pub(super) admits: Option<OutletId>,
-    /// What is added to the scores.
+    /// The values that are added to the scores.
     pub(super) bias: Option<OutletId>,
 }
 
@@ -53,7 +53,7 @@ impl Mask {
     }
 }
 
-/// What hides keys apart from the mask.
+/// Rules that hide keys apart from the mask.
 pub(super) struct Visible {
     pub(super) is_causal: bool,
     pub(super) window: [Option<i64>; 2],

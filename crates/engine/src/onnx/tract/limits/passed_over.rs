@@ -69,7 +69,7 @@ const PASSED_OVER: &[(&[&str], &str, Harmless)] = &[
         Harmless::None,
     ),
 ];
-/// What `QuantizeLinear` gives without a zero point, whatever `output_dtype` says: `uint8`.
+/// The type that `QuantizeLinear` gives without a zero point, whatever `output_dtype` says: `uint8`.
 const UINT8: i64 = 2;
 
 /// The first attribute of the node that makes tract's result another one.
