@@ -11,7 +11,7 @@ use crate::{E2E_REQUIREMENTS, built, python};
 
 /// Where Python finds the package before it is installed.
 const SOURCE: &str = "bindings/python/py_src";
-/// What builds wheels.
+/// Requirements for building wheels.
 const WHEEL_REQUIREMENTS: &str = "bindings/python/requirements-wheel.txt";
 const WHEELS: &str = "target/wheels";
 /// A program that shows that an installed wheel works.
@@ -19,7 +19,7 @@ const SMOKE_TEST: &str = "import opscope.acl as acl; \
     assert (acl.init(), acl.rt.set_device(0), acl.finalize()) == (0, 0, 0), 'a call failed'; \
     print('opscope', __import__('opscope').__version__, 'from', acl.__file__)";
 
-/// What the tests with PyTorch need: it alone takes gigabytes.
+/// Requirements of the tests with PyTorch: it alone takes gigabytes.
 const TORCH_REQUIREMENTS: &str = "tests/torch/requirements.txt";
 
 /// Runs the tests of the package that need no framework.

@@ -46,7 +46,7 @@ extern "C" fn aclrtProcessReport(timeout_ms: i32) -> Code {
 
 // ---- Failures
 
-/// What getters answer for anything but a failure that is being shown.
+/// Answer of getters about anything but a failure that is being shown.
 const NO_FAILURE: u32 = u32::MAX;
 
 /// The failures that are being shown to a callback at this moment, by the pointer that it got.

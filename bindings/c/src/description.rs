@@ -1,4 +1,4 @@
-//! What models take and give.
+//! Descriptions of models' inputs and outputs.
 
 use std::ffi::c_char;
 

@@ -152,7 +152,8 @@ mod tests {
 
     use super::*;
 
-    /// What a C compiler says of the headers; `tests/programs/layout.c` compares these with them.
+    /// Sizes as a C compiler gives them for the headers; `tests/programs/layout.c` compares these
+    /// with them.
     #[test]
     fn sizes_are_those_of_the_headers() {
         assert_eq!(size_of::<IoDims>(), 128 + 8 + 128 * 8);

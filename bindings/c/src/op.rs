@@ -38,7 +38,7 @@ fn pairs(
     Ok(descs.into_iter().zip(buffers).collect())
 }
 
-/// What all functions take that run an operator by name.
+/// The arguments that all functions take that run an operator by name.
 pub(crate) struct Operator {
     pub(crate) op_type: Text,
     pub(crate) n_inputs: i32,

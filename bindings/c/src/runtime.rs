@@ -236,7 +236,8 @@ extern "C" fn aclrtRecordEvent(event: Handle, stream: Handle) -> Code {
     call(|| process().record_event(event, stream))
 }
 
-/// What has happened stays recorded until the next record: nothing waits for an event here.
+/// An event that has happened stays recorded until the next record: nothing waits for an event
+/// here.
 #[unsafe(no_mangle)]
 extern "C" fn aclrtResetEvent(event: Handle, stream: Handle) -> Code {
     call(|| {

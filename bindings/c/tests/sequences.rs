@@ -1,4 +1,4 @@
-//! What the functions around a dump return in every order of calls, each in a process of its own.
+//! Results of the functions around a dump in every order of calls, each in a process of its own.
 //!
 //! `golden/api_sequences.json` lists the calls with the results that the vendor's library gives.
 

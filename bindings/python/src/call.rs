@@ -7,7 +7,7 @@ use opscope_acl::status::INTERNAL_ERROR;
 use opscope_acl::{Answer, Process, engine_of_environment};
 use pyo3::prelude::*;
 
-/// What functions with one result beside the code return.
+/// Return type of functions with one result beside the code.
 pub(crate) type Pair<T> = (T, i32);
 
 /// Calls the process and returns what it gives; `None` after a panic.

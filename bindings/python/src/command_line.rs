@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::functions;
 
-/// What a Rust program that panics ends with; the panic was told on standard error.
+/// Exit code of a Rust program that panics; the panic was told on standard error.
 const PANICKED: u8 = 101;
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -19,7 +19,8 @@ pub(crate) fn dict<'py>(py: Python<'py>, dims: &Dims) -> PyResult<Bound<'py, PyD
     Ok(dict)
 }
 
-/// What a function that describes something returns.
+/// Returns the result of a function that describes something: a dictionary filled from the answer,
+/// and the code. The dictionary is empty where the call fails.
 pub(crate) fn described<'py, T>(
     py: Python<'py>,
     answer: Answer<T>,

@@ -41,7 +41,7 @@ macro_rules! functions {
 }
 pub(crate) use functions;
 
-/// What fills each part of the module.
+/// A function that fills a part of the module.
 type Fill = fn(&Bound<'_, PyModule>) -> PyResult<()>;
 
 const PARTS: &[(&str, Fill)] = &[

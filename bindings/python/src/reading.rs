@@ -1,6 +1,7 @@
 //! Reading dumps, for `opscope.open`, `opscope.convert` and `opscope.compare`.
 //!
-//! What is in a dump, and how its elements are read, is `opscope-analysis`'s; here it becomes Python's.
+//! The contents of a dump, and the reading of its elements, are `opscope-analysis`'s; here they
+//! become Python's.
 //! The interpreter's lock is given up for all of it, and nothing here keeps a thread or a lock, so that a
 //! process may fork at any time.
 
@@ -59,12 +60,12 @@ impl Catalogue {
         self.catalogue.items.len()
     }
 
-    /// What is known of a tensor without its elements.
+    /// Returns what is known of a tensor without its elements.
     fn item<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyDict>> {
         item::describe(py, self.get(index)?)
     }
 
-    /// What could not be read, as exceptions.
+    /// Returns an exception for everything that could not be read.
     fn problems(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
         let errors = self.catalogue.errors.iter();
         errors

@@ -7,7 +7,7 @@ use crate::argument::{List, Number, Text, Word};
 use crate::call::{Pair, code, pair, value};
 use crate::functions;
 
-/// What the interface says about the type or the format of something that is not there.
+/// Answer for the type or the format of something that is not there.
 const UNDEFINED: i32 = -1;
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,7 +1,8 @@
 //! Switching a session on and off, and giving it another plan, while models run.
 //!
-//! What is asked for is kept beside the session. Each tap looks at it where a step begins and stays
-//! with what it found until the next one, so that a step is dumped by one plan or not at all.
+//! The settings that were asked for last are kept beside the session. Each tap reads them where a
+//! step begins and holds to them until the next one, so that a step is dumped by one plan or not at
+//! all.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,7 +42,7 @@ pub enum PlanRefused {
     },
 }
 
-/// What was asked for last.
+/// The settings that were asked for last.
 pub(crate) struct Wanted {
     /// Counts changes, so that a tap sees without a lock that there was none.
     n_changes: AtomicU64,
@@ -54,7 +55,7 @@ struct State {
     plan: Arc<Plan>,
 }
 
-/// What a tap found when its step began.
+/// The settings that a tap found when its step began.
 #[derive(Clone)]
 pub(crate) struct InForce {
     n_changes: u64,
@@ -135,7 +136,7 @@ impl Wanted {
         }
     }
 
-    /// What is asked for, if that was changed since `known`.
+    /// Returns the settings in force; `None` if they have not changed since `known`.
     pub(crate) fn changed_since(&self, known: &InForce) -> Option<InForce> {
         // A change that is under way in another thread is seen now or at the next step.
         let is_same = self.n_changes.load(Ordering::Acquire) == known.n_changes;

@@ -1,4 +1,4 @@
-//! What happened to everything that was offered.
+//! Counts of everything that was offered to a session, by what became of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

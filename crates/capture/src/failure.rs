@@ -1,4 +1,4 @@
-//! What is told about an operator that failed.
+//! The report about an operator that failed.
 
 use std::backtrace::Backtrace;
 use std::fmt;
@@ -10,7 +10,7 @@ use crate::FailureDetail;
 pub struct Failure {
     /// How much is to be told.
     pub detail: FailureDetail,
-    /// What the engine said.
+    /// The engine's error message.
     pub reason: String,
     /// Further lines that the engine has to say, such as calls of the user's program; told in every detail.
     pub notes: String,
@@ -54,7 +54,8 @@ impl fmt::Display for FailureTrace {
     }
 }
 
-/// What Linux tells about the size of the process; nothing where there is no such file.
+/// Returns the lines about the size of the process in `/proc/self/status`; none where there is no
+/// such file.
 fn memory_lines() -> Vec<String> {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let is_told = |line: &&str| {

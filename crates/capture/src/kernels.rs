@@ -11,7 +11,7 @@ use opscope_store::record::Operator;
 use opscope_store::tree::mindspore::short_name;
 use regress::Regex;
 
-/// What ends the type in a full name, before the number.
+/// Text that separates the type in a full name from the number after it.
 const NUMBER_MARK: &str = "-op";
 
 /// How operators are chosen.
@@ -52,7 +52,7 @@ struct Pattern {
 pub struct PatternError {
     /// The expression.
     pub pattern: String,
-    /// What is wrong with it.
+    /// Why it is not one.
     pub reason: String,
 }
 
@@ -103,7 +103,7 @@ impl KernelRule {
         })
     }
 
-    /// What the rule is called.
+    /// Returns the text by which the rule is reported.
     pub fn text(&self) -> &str {
         &self.text
     }

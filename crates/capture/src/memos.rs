@@ -1,4 +1,4 @@
-//! What is known of the engine's tensors, so that one that several operators share is looked at once.
+//! Memos about the engine's tensors, so that one that several operators share is looked at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

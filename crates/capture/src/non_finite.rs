@@ -40,7 +40,7 @@ pub struct FirstNonFinite {
     pub index: usize,
     /// The first such element in row-major order; `None` if the elements were gone when it was found.
     pub element: Option<usize>,
-    /// What that element is: NaN or an infinity.
+    /// Value of that element: NaN or an infinity.
     pub value: f64,
     /// How many elements, by kind.
     pub counts: NonFinite,
@@ -58,7 +58,7 @@ pub enum NonFiniteOrigin {
     Given,
     /// The program wrote it into the graph: a constant, a fill, a scalar argument.
     Constant,
-    /// What the operator read, or what it gave, was not looked at.
+    /// Something that the operator read or gave was not looked at.
     Unknown,
 }
 
@@ -83,7 +83,7 @@ pub struct DeliberateInfinities {
     pub first: Option<FirstNonFinite>,
 }
 
-/// What the steps of a session had, merged as they end.
+/// Findings of a session's steps, merged as they end.
 #[derive(Default)]
 pub(crate) struct Findings {
     merged: Mutex<Merged>,
@@ -101,7 +101,7 @@ struct Merged {
     first_deliberate: Option<(Order, FirstNonFinite)>,
 }
 
-/// What a step had.
+/// Findings of one step.
 #[derive(Default)]
 struct Judged {
     first: Option<(Order, FirstNonFinite)>,
@@ -130,7 +130,8 @@ impl Findings {
         merged.n_deliberate += judged.n_deliberate;
     }
 
-    /// What all steps had. One that may be deliberate is told only if there is no other.
+    /// Returns the findings of all steps. One that may be deliberate is told only if there is no
+    /// other.
     pub(crate) fn finish(&self) -> (Option<FirstNonFinite>, DeliberateInfinities) {
         let open = std::mem::take(&mut *lock(&self.open));
         for step in open.iter().filter_map(Weak::upgrade) {
@@ -200,7 +201,7 @@ fn told(record: &Record, (side, index): (Side, usize), origin: NonFiniteOrigin) 
     }
 }
 
-/// What is behind these locks is replaced whole, so a panic cannot leave it half-changed.
+/// Values behind these locks are replaced whole, so a panic cannot leave them half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

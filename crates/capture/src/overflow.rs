@@ -25,7 +25,7 @@ use opscope_store::record::Record;
 
 pub(crate) use self::operators::{Kind, attributes_may_be_non_finite, kind};
 
-/// What overflowed in one execution of one operator.
+/// The overflows in one execution of one operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overflow {
     /// The bits of the status register, all causes together; never 0.

@@ -59,7 +59,7 @@ pub(crate) struct Watcher {
     values: Mutex<Vec<Value>>,
 }
 
-/// What a watched operator's outputs hold now.
+/// Contents of a watched operator's outputs now.
 pub(crate) struct Look {
     pub(crate) watched: Arc<Operator>,
     pub(crate) outputs: Vec<(usize, Tensor)>,
@@ -74,7 +74,7 @@ struct Output {
     index: usize,
     /// The engine's memory.
     live: Tensor,
-    /// What it held when it was last looked at.
+    /// The contents when it was last looked at.
     copy: Tensor,
 }
 

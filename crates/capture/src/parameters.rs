@@ -1,4 +1,4 @@
-//! What a step's operators read that none of them produces, until the step ends.
+//! Values that a step's operators read and none of them produces, kept until the step ends.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use crate::counters::DropReason;
 pub(crate) struct Parameters(Mutex<BTreeMap<String, Parameter>>);
 
 pub(crate) struct Parameter {
-    /// What its record says.
+    /// The operator of its record.
     pub(crate) operator: Arc<Operator>,
     /// Its value, or why nobody looked at it.
     pub(crate) value: Result<Tensor, DropReason>,

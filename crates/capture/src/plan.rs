@@ -1,4 +1,4 @@
-//! What to keep, as values with names.
+//! Plans that say what to keep, as values with names.
 
 use std::num::NonZeroU64;
 use std::ops::RangeInclusive;
@@ -7,10 +7,10 @@ use opscope_store::record::Side;
 
 use crate::KernelSelection;
 
-/// What a session keeps of the models that run under it.
+/// Rules that select what a session keeps of the models that run under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// What makes a selected operator worth keeping.
+    /// Which executions of a selected operator are worth keeping.
     pub purpose: Purpose,
     /// Which models, and which operators of each.
     pub models: ModelSelection,
@@ -39,7 +39,7 @@ pub struct Plan {
     pub n_overflows_max: Option<u64>,
 }
 
-/// What makes a selected operator worth keeping.
+/// Which executions of a selected operator are worth keeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// Every execution is.
@@ -104,7 +104,7 @@ pub struct NameRange {
     pub end: String,
 }
 
-/// What is left out although it is selected.
+/// Operators or tensors that are left out although they are selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exclusion {
     /// The model it is about, by either name as in [`ModelSelection::Named`]; `None` is every model.
@@ -163,9 +163,9 @@ impl OperatorSelection {
 /// Which sides of an operator to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sides {
-    /// What it reads.
+    /// The values that it reads.
     Inputs,
-    /// What it produces.
+    /// The values that it produces.
     Outputs,
     /// Both.
     Both,

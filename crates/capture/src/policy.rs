@@ -1,4 +1,4 @@
-//! What a session does when its sink fails or falls behind.
+//! Policies for a sink that fails or falls behind.
 
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use crate::counters::{DropReason, add};
 use crate::queue::{Job, Work};
 use crate::session::Shared;
 
-/// What happens when the sink fails: a full disk, a directory that is gone, a panic.
+/// Response to a failure of the sink: a full disk, a directory that is gone, a panic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FailurePolicy {
     /// The first failure ends capturing. What waits to be written and what is selected later is
@@ -21,7 +21,7 @@ pub enum FailurePolicy {
     StopRun,
 }
 
-/// What happens when records are produced faster than the sink takes them.
+/// Response to records that are produced faster than the sink takes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenBehind {
     /// The model waits until there is room in the queue.

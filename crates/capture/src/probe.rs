@@ -49,14 +49,14 @@ pub struct Probe {
     notes: Arc<StepNotes>,
 }
 
-/// What was shown so far.
+/// Tensors shown so far.
 struct Open {
     record: Record,
     /// Graph inputs with their index in [`Kept::graph_inputs`].
     graph_inputs: Vec<(usize, Tensor)>,
     /// Likewise of [`Kept::parameters`].
     parameters: Vec<(usize, Tensor)>,
-    /// What [`Probe::views`] take, elements and all.
+    /// Tensors that [`Probe::views`] take, elements and all.
     parts: Parts,
 }
 
@@ -479,7 +479,7 @@ fn is_enough_by(tensor: Observed<'_>, reduce: impl FnOnce(Observed<'_>) -> bool)
     catch_unwind(AssertUnwindSafe(reduce)).unwrap_or(false)
 }
 
-/// What a watched value holds after `suspect` has run.
+/// Returns the record of a watched operator's outputs as they are after `suspect` has run.
 fn look_record(suspect: &Record, look: Look) -> Record {
     let operator = Operator {
         task_id: suspect.operator.task_id,

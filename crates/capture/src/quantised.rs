@@ -23,7 +23,7 @@ pub struct Quantised {
     pub place: Place,
     /// Which value that is: a number that all places of one value share.
     pub value: u32,
-    /// What the operator does with it.
+    /// How the operator uses it.
     pub kind: QuantisedKind,
     /// Where it has the factors of the scale; none if it has no scale for these elements.
     pub scale: Vec<Place>,
@@ -35,7 +35,7 @@ pub struct Quantised {
     pub block_size: usize,
 }
 
-/// What an operator does with a quantised value.
+/// How an operator uses a quantised value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QuantisedKind {
     /// Makes it of floats, which are its first input.
@@ -65,8 +65,8 @@ pub struct FloatView {
     pub block_size: usize,
     /// Name of the operator that has the elements.
     pub of: String,
-    /// What its record says: the type `DequantizeLinear`, a name after the value's, the task of the operator
-    /// that has it.
+    /// The operator of its record: the type `DequantizeLinear`, a name after the value's, the task
+    /// of the operator that has it.
     pub operator: Arc<Operator>,
     /// Which inputs the record has, of elements, scale and zero point.
     pub inputs: Vec<usize>,
@@ -105,8 +105,9 @@ impl FloatView {
         self.places().any(|(of, _)| of == side)
     }
 
-    /// What the record of an execution says whose operator has this name: one in a loop has the number of the
-    /// iteration behind the name that the graph knows.
+    /// Returns the operator for the record of an execution whose own operator is called
+    /// `op_name`: one in a loop has the number of the iteration behind the name that the graph
+    /// knows.
     pub(crate) fn operator_for(&self, op_name: &str) -> Arc<Operator> {
         let suffix = op_name.strip_prefix(&self.of).unwrap_or_default();
         if suffix.is_empty() || self.showing == Showing::Once {

@@ -13,7 +13,7 @@ use crate::quantised::Dequantising;
 use crate::ring::Hold;
 use crate::{Failure, WhenBehind};
 
-/// What a record costs beside its tensors.
+/// Bytes that a record takes in the queue beside its tensors.
 const RECORD_OVERHEAD_BYTES: u64 = 1 << 10;
 
 /// How many records without elements a writer takes at once. Waking a writer for each of them would cost the
@@ -33,7 +33,7 @@ pub(crate) struct Job {
     pub(crate) floats: Option<Dequantising>,
     /// Keeps the step from being decided on, where steps may be removed again.
     pub(crate) hold: Option<Hold>,
-    /// What its step has that is not finite.
+    /// Notes of its step about operators with NaN or infinities.
     pub(crate) notes: Arc<StepNotes>,
 }
 
@@ -73,7 +73,7 @@ impl Job {
 /// that operator.
 pub(crate) type Order = (u64, u32);
 
-/// What is to be done with a record.
+/// The work to do on a record.
 pub(crate) enum Work {
     /// Writing it.
     Write,
@@ -115,7 +115,7 @@ struct State {
 enum End {
     #[default]
     Open,
-    /// What is there is still written.
+    /// Records that are there are still written.
     Closed,
     /// Nothing is.
     Abandoned,

@@ -224,7 +224,7 @@ impl Ring {
         first.and(self.let_go(sink, &leaving))
     }
 
-    /// What happened, once it is finished.
+    /// Takes the report of the ring once it is finished.
     pub(crate) fn take_report(&self) -> RingReport {
         let mut state = self.lock();
         let kept = state.models.iter_mut().filter_map(Model::take_kept);
@@ -287,7 +287,7 @@ enum Ask {
     Try,
 }
 
-/// What a sweep has removed.
+/// The result of a sweep that removes steps.
 #[derive(Default)]
 pub(crate) struct Swept {
     n_steps: u64,

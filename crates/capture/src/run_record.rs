@@ -1,4 +1,4 @@
-//! What the record of a run says of a plan and of what a session did.
+//! Describing a plan and the outcome of a session for the record of a run.
 
 use std::collections::BTreeMap;
 

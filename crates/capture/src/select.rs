@@ -22,7 +22,7 @@ const GRAPH_INPUT_TYPE: &str = "Data";
 /// How the types of operators begin that talk to other devices.
 const COLLECTIVE_PREFIX: &str = "Hcom";
 
-/// What a plan keeps of one model.
+/// The operators and tensors that a plan keeps of one model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selected {
     /// The operators of which anything is kept, by task id.
@@ -43,7 +43,7 @@ pub struct Selected {
     pub is_model_matched: bool,
 }
 
-/// What a plan keeps of one operator.
+/// The tensors that a plan keeps of one operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// Positions of the inputs in the operator's own record.
@@ -56,7 +56,7 @@ pub struct Kept {
     pub parameters: Vec<GraphInput>,
     /// Floats that quantised values among its own stand for, with records of their own.
     pub views: Vec<FloatView>,
-    /// What the operator has to do with watched ones.
+    /// How the operator relates to watched ones.
     pub role: Role,
 }
 
@@ -65,7 +65,7 @@ pub struct Kept {
 pub struct GraphInput {
     /// Where the operator reads it; the first place if there are several.
     pub position: usize,
-    /// What its record says: the type `Data`, the input's name, the reader's task.
+    /// The operator of its record: the type `Data`, the input's name, the reader's task.
     pub operator: Arc<Operator>,
 }
 
@@ -78,7 +78,7 @@ pub struct GraphView<'a> {
     pub inputs: &'a [String],
     /// Names of the values that are written into the graph, as `Constant` nodes of ONNX are.
     pub constants: &'a [String],
-    /// What the model itself says of values, by name: inputs, weights, constants.
+    /// Types that the model itself gives for values, by name: inputs, weights, constants.
     pub types: &'a [(String, TensorType)],
     /// Tasks of operators whose values are kept on both sides, whichever side the plan asks for.
     pub both_sides: &'a [u32],
@@ -97,7 +97,7 @@ impl GraphView<'_> {
     }
 }
 
-/// What an operator has to do with watched ones.
+/// How an operator relates to watched ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// Nothing: the plan watches none.

@@ -31,9 +31,9 @@ pub struct SessionOptions {
     pub queue_bytes_max: u64,
     /// Number of writer threads; at least one is started.
     pub n_writers: usize,
-    /// What happens when the sink fails.
+    /// Response to a failure of the sink.
     pub on_failure: FailurePolicy,
-    /// What happens when a record would exceed `queue_bytes_max`.
+    /// Response to a record that would exceed `queue_bytes_max`.
     pub when_behind: WhenBehind,
     /// Most bytes of tensors that are taken in all. An operator is taken whole or not at all; the
     /// first that would go beyond, in the order of execution, and all later ones are dropped.
@@ -79,7 +79,7 @@ impl Watch {
     }
 }
 
-/// What a finished session did.
+/// The outcome of a finished session.
 #[derive(Debug)]
 pub struct Summary {
     /// Counts of everything that was offered.
@@ -374,7 +374,7 @@ fn is_reducing(plan: &Plan, sink: &dyn Sink, options: &SessionOptions) -> bool {
     sink.is_reducing() && plan.purpose == Purpose::Values && !looks_for_overflow
 }
 
-/// What is behind these locks is replaced whole, so a panic cannot leave it half-changed.
+/// Values behind these locks are replaced whole, so a panic cannot leave them half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

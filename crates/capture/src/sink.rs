@@ -146,7 +146,7 @@ pub trait Sink: Send + Sync {
     }
 }
 
-/// What to write of a tensor.
+/// Whether a tensor is written whole, as statistics, or as both.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// All of it.
@@ -157,7 +157,7 @@ pub enum Content {
     Both(Columns),
 }
 
-/// What became of a record.
+/// Files and bytes written for a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Files created, links included.
@@ -225,7 +225,7 @@ impl Add for Whole {
     }
 }
 
-/// What was taken back of a step.
+/// The result of taking a step back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Removed {
     /// Files, of those that [`Written::n_files`] counts.

@@ -28,7 +28,7 @@ pub struct Tap {
     pub(crate) shared: Arc<Shared>,
     pub(crate) model: Arc<ModelId>,
     graph: Arc<Graph>,
-    /// What was asked for when the step began.
+    /// Settings in force when the step began.
     in_force: InForce,
     selected: Selected,
     /// Whether the sink has heard of the model.
@@ -41,13 +41,13 @@ pub struct Tap {
     watcher: Arc<Watcher>,
     /// Parameters of this step.
     parameters: Arc<Parameters>,
-    /// What is known of the model's tensors, over all steps.
+    /// Memos about the model's tensors, over all steps.
     memos: Arc<Memos>,
     /// Who shows the floats of quantised values in this step.
     claims: Claims,
     /// Keeps the step from being decided on, where steps may be removed again.
     hold: Option<Hold>,
-    /// What the step has that is not finite.
+    /// Notes about the step's operators with NaN or infinities.
     notes: Arc<StepNotes>,
 }
 
@@ -343,7 +343,7 @@ impl Tap {
         &self.in_force.plan
     }
 
-    /// What that plan selects of the model.
+    /// Returns what that plan selects of the model.
     pub fn selected(&self) -> &Selected {
         &self.selected
     }

@@ -10,7 +10,7 @@ use opscope_tensor::{Observed, Tensor};
 
 use crate::{KernelRule, PatternError, Selected, rule_for_operator};
 
-/// What rules look like.
+/// The forms of a rule, as error messages list them.
 const FORMS: &str = "`name:NAME`, `type:TYPE`, `regex:PATTERN`, `slot:NAME/output.0`, `non-finite` \
                      or `above:NUMBER`";
 
@@ -40,13 +40,13 @@ pub enum TensorRuleError {
     /// It has none of the forms.
     #[error("`{0}` is no rule: expected {FORMS}")]
     Form(String),
-    /// What follows `slot:` is no slot.
+    /// The text after `slot:` is no slot.
     #[error("`{0}` is no slot: expected an operator's name, `/`, and `input.N` or `output.N`")]
     Slot(String),
-    /// What follows `above:` is no threshold.
+    /// The text after `above:` is no threshold.
     #[error("`{0}` is no threshold: expected a finite number of 0 or more")]
     Threshold(String),
-    /// What follows `regex:` is no regular expression.
+    /// The text after `regex:` is no regular expression.
     #[error(transparent)]
     Pattern(#[from] PatternError),
 }

@@ -37,7 +37,7 @@ const NET_NAME: &str = "residual";
 /// How far the results of both may be apart, of the largest number in them.
 const TOLERANCE: f32 = 1e-4;
 
-/// What `as_onnx.py` says of the network.
+/// The report of `as_onnx.py` about the network.
 #[derive(Deserialize)]
 struct Network {
     operators: usize,
@@ -150,7 +150,7 @@ fn settle() -> Result<()> {
     output_of(&mut Command::new("sync")).map(drop)
 }
 
-/// What a program prints. If it fails, what it says of that.
+/// Runs a program and returns its standard output. If it fails, the error tells its standard error.
 fn output_of(command: &mut Command) -> Result<Vec<u8>> {
     let program = command.get_program().display().to_string();
     let output = command

@@ -32,7 +32,7 @@ pub(crate) struct Program {
     dir: tempfile::TempDir,
 }
 
-/// What a program wrote, once it has ended well.
+/// The output of a program that has ended well.
 pub(crate) struct Said {
     pub(crate) stdout: String,
     pub(crate) stderr: String,

@@ -81,8 +81,8 @@ impl Calls {
         !is_dry
     }
 
-    /// What an operator is called in this run of its body: loops add the number of the iteration, from 0,
-    /// the outer ones first.
+    /// Returns the operator under its name in this run of its body: loops add the number of the
+    /// iteration, from 0, the outer ones first.
     pub(super) fn named(&self, parts: &Parts, operator: usize) -> Option<Arc<Operator>> {
         let part = &parts.operators[operator];
         let mut numbers = Vec::new();

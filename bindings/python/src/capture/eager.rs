@@ -34,7 +34,7 @@ use self::values::Values;
 use super::session::Session;
 use super::shared::{Shared, tidy};
 
-/// What the directory of the operators is called, where they count as those of a model.
+/// Name of the operators' directory, where they count as those of a model.
 const MODEL_NAME: &str = "eager";
 
 /// The operators of eager mode in one session.
@@ -44,7 +44,7 @@ pub(super) struct Eager {
     inner: Arc<Inner>,
 }
 
-/// What does not end with a step.
+/// State that outlives a step.
 ///
 /// No lock is held while Python runs or while the interpreter is given up: another thread would wait for
 /// the lock with the interpreter in its hands.
@@ -179,7 +179,7 @@ impl Drop for Inner {
     }
 }
 
-/// What is behind these locks is replaced whole, so a panic cannot leave it half-changed.
+/// Values behind these locks are replaced whole, so a panic cannot leave them half-changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,9 +5,9 @@ use opscope_tensor::DType;
 /// How elements are stored, and what they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ElementType {
-    /// What torch counts as one element: a byte, where several are packed into one.
+    /// The dtype that torch counts as one element: a byte, where several are packed into one.
     pub(super) stored: DType,
-    /// What is packed into each, side by side along the last axis.
+    /// The dtype of the values packed into each, side by side along the last axis.
     pub(super) packed: Option<DType>,
 }
 

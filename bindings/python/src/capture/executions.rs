@@ -37,7 +37,7 @@ struct Execution {
     state: State,
 }
 
-/// What became of an execution.
+/// The state of an execution.
 #[derive(Clone, Copy)]
 pub(super) enum State {
     Running,

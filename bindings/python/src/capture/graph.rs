@@ -29,7 +29,7 @@ pub(super) struct Graph {
     taps: Home,
 }
 
-/// What does not change from step to step.
+/// The parts of a graph that do not change from step to step.
 pub(super) struct Parts {
     pub(super) operators: Vec<OperatorPart>,
     pub(super) values: Vec<ValuePart>,
@@ -64,7 +64,7 @@ pub(super) struct ValuePart {
     pub(super) reason: Option<Reason>,
 }
 
-/// What is known of a graph beside its operators.
+/// Facts about a graph beside its operators.
 pub(super) struct Beside {
     constants: Vec<String>,
     types: Vec<(String, TensorType)>,
@@ -342,7 +342,7 @@ pub(super) struct Taps {
 }
 
 struct Idle {
-    /// What further ones are made from.
+    /// The tap that further ones are made from.
     first: Tap,
     taps: Vec<Tap>,
 }

@@ -1,8 +1,9 @@
 //! Where torch's tensors lie in memory: the only file of this crate that follows addresses.
 //!
-//! What a tensor is comes from torch's table of C functions for DLPack where torch has one (2.10 and
-//! later), and from the tensor's attributes otherwise, which takes ten times as long. Either way only
-//! plain tensors are asked: those of a subclass may have no memory, or memory that means something else.
+//! A tensor's address, dtype and shape come from torch's table of C functions for DLPack where
+//! torch has one (2.10 and later), and from the tensor's attributes otherwise, which takes ten
+//! times as long. Either way only plain tensors are asked: those of a subclass may have no memory,
+//! or memory that means something else.
 
 #![expect(
     unsafe_code,
@@ -104,9 +105,9 @@ pub(super) struct Lent<'a, 'py> {
     pub(super) address: usize,
     /// From the first element to the end of the last one.
     n_bytes: usize,
-    /// What lies in memory, element by element.
+    /// The dtype in memory, element by element.
     pub(super) dtype: DType,
-    /// What is packed into each element, if so.
+    /// The dtype of the values packed into each element, if any are.
     packed: Option<DType>,
     pub(super) shape: Shape,
     /// In elements, none negative; `None` if elements lie side by side in row-major order.

@@ -1,4 +1,4 @@
-//! What a configuration of MindSpore asks a session for.
+//! Turning a configuration of MindSpore into a request to a session.
 
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-/// What a configuration asks for; `None` if that is nothing.
+/// Returns the request that a configuration makes; `None` if it asks for nothing.
 ///
 /// # Errors
 /// `ValueError` with what is wrong in it; `NotImplementedError` if only an engine of this project can do
@@ -79,7 +79,7 @@ fn load(text: &str, place: Place) -> PyResult<MindSporeConfig> {
     Ok(config)
 }
 
-/// What is wrong, with MindSpore's own words where it has some.
+/// Returns the text of an issue, with MindSpore's own words where it has some.
 fn told(issue: &Issue) -> String {
     match &issue.vendor_text {
         Some(text) => format!("{} ({text})", tell(issue)),

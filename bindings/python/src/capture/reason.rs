@@ -30,7 +30,7 @@ pub(super) enum Reason {
     Missing,
     /// The operator gave a tensor that its description does not have.
     Undescribed,
-    /// What the description of the graph says already, in its words.
+    /// The reason that the description of the graph gives, in its words.
     Known(String),
 }
 

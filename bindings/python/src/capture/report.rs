@@ -1,4 +1,4 @@
-//! What came of a session, as dictionaries.
+//! Reports of a session, as dictionaries.
 
 use std::sync::atomic::Ordering;
 

@@ -1,4 +1,4 @@
-//! What a session is to do: options of Python's, or an `acl.json`.
+//! Requests to a session, made from Python's options or an `acl.json`.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use opscope_store::visible::visible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// What a session is to do.
+/// A request to a session.
 pub(super) struct Request {
     pub(super) plan: Plan,
     pub(super) content: Content,
@@ -24,7 +24,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// What options ask for.
+    /// Makes the request that options ask for.
     ///
     /// # Errors
     /// `ValueError` for a word that is none of those allowed.
@@ -55,7 +55,7 @@ impl Request {
         })
     }
 
-    /// What an `acl.json` asks for; `None` if that is nothing.
+    /// Makes the request of an `acl.json`; `None` if it asks for nothing.
     ///
     /// # Errors
     /// `ValueError` with what is wrong in it.
@@ -91,8 +91,8 @@ impl Request {
     }
 }
 
-/// What an `acl.json` asks for, `values`, `watch`, `overflow` or `exception_` with the detail; `None` for nothing.
-/// Raises what is wrong with it.
+/// Returns the purpose of an `acl.json`: `values`, `watch`, `overflow` or `exception_` with the
+/// detail; `None` if it asks for nothing. Raises what is wrong with it.
 #[pyfunction]
 pub(super) fn acl_json_purpose(text: &str) -> PyResult<Option<&'static str>> {
     let request = Request::of_acl_json(text)?;
@@ -134,7 +134,7 @@ fn of_name(name: &str) -> PyResult<Purpose> {
     found.map(|(_, purpose)| *purpose).ok_or_else(unknown)
 }
 
-/// What Python calls a purpose.
+/// Returns Python's name of a purpose.
 pub(super) fn name_of(purpose: Purpose) -> &'static str {
     let found = PURPOSES.iter().find(|(_, known)| *known == purpose);
     found.map_or("values", |(name, _)| name)

@@ -28,9 +28,9 @@ pub(super) struct Run {
     /// `None` once the execution is over.
     tap: Option<Tap>,
     home: Home,
-    /// What was shown and is still needed.
+    /// Values that were shown and are still needed.
     values: Vec<Option<Shown>>,
-    /// What is known of them where they lie, for operators that give views of what they read.
+    /// Numbers known of them where they lie, for operators that give views of what they read.
     known: Vec<Option<Known>>,
     calls: Calls,
     /// The operator that runs, where failures are told.
@@ -329,7 +329,8 @@ impl Run {
         }
     }
 
-    /// What is known of an operator before it runs, and where tensors stand in its record.
+    /// Opens the probe of an operator and shows it the inputs, which are known before it runs.
+    /// Returns it with the places of tensors in its record.
     fn probe(&self, operator: usize) -> Option<(Probe, Option<Slots>)> {
         let part = self.parts.operators.get(operator)?;
         let tap = self.tap.as_ref()?;

@@ -170,7 +170,7 @@ impl Session {
         written.map_err(|error| os_error::of_store(&error))
     }
 
-    /// What is kept: `values`, `watch`, `overflow`, `exception_brief` and so on.
+    /// The purpose: `values`, `watch`, `overflow`, `exception_brief` and so on.
     #[getter]
     fn purpose(&self) -> &'static str {
         self.purpose

@@ -1,4 +1,4 @@
-//! What a session's graphs and their executions have in common.
+//! State that a session's graphs and their executions share.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use super::names_asked::AskedNames;
 use super::reason::Reason;
 use super::release::Released;
 
-/// What a session's graphs and their executions have in common.
+/// State that a session's graphs and their executions share.
 pub(super) struct Shared {
     pub(super) lender: Lender,
     pub(super) pool: Arc<Pool>,

@@ -103,7 +103,7 @@ impl Slots {
         self.outputs.slots(position).start
     }
 
-    /// What is kept of the operator, slot by slot.
+    /// Returns what is kept of the operator, slot by slot.
     pub(super) fn kept(&self, kept: &Kept) -> Arc<Kept> {
         Arc::new(Kept {
             inputs: self.inputs.all(&kept.inputs),

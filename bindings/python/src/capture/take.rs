@@ -41,7 +41,7 @@ pub(super) struct Known {
     is_row_major: bool,
 }
 
-/// What numbers are taken with while an operator is shown.
+/// The means of taking numbers while an operator is shown.
 pub(super) struct Eye<'a> {
     pub(super) tap: Option<&'a Tap>,
     /// Of the values that the operator has read.
@@ -52,7 +52,10 @@ pub(super) struct Eye<'a> {
 type Parts<'py> = Vec<(String, Bound<'py, PyAny>, bool)>;
 
 impl Shared {
-    /// What a value is made of, or why nothing can be shown.
+    /// Returns the tensors that a value is made of.
+    ///
+    /// # Errors
+    /// The reason why nothing can be shown.
     pub(super) fn show(
         &self,
         stability: Stability,

@@ -32,7 +32,7 @@ pub(super) struct Watch {
     next_id: u64,
     /// Oldest first.
     values: Vec<Watched>,
-    /// What values held before and after, by the number of the change.
+    /// Values before and after each change, by its number.
     changes: HashMap<u64, (Tensor, Tensor)>,
     /// Values that are no longer watched, and why.
     gone: Vec<(u64, &'static str)>,

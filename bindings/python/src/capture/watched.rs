@@ -17,14 +17,14 @@ pub(super) struct Watched {
     /// Whether it stays although nobody else has the memory any more.
     is_kept: bool,
     live: Held,
-    /// What the memory held at the last look, from the first element to the end of the last one.
+    /// Bytes of the memory at the last look, from the first element to the end of the last one.
     copy: Arc<Vec<u8>>,
     dtype: DType,
     shape: Shape,
     strides: Option<Vec<isize>>,
 }
 
-/// What a value held before and after something wrote to it.
+/// A value before and after something wrote to it.
 pub(super) struct Change {
     pub(super) difference: Difference,
     pub(super) n_elements: u64,
@@ -103,7 +103,7 @@ impl Watched {
         }))
     }
 
-    /// What it held at the last look, element by element.
+    /// Returns the value at the last look, element by element.
     ///
     /// # Errors
     /// [`Reason::Copy`] if there is no memory for that.

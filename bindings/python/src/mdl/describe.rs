@@ -1,4 +1,4 @@
-//! What a model takes and gives.
+//! Descriptions of a model's inputs and outputs.
 
 use opscope_acl::status::INVALID_PARAM;
 use pyo3::prelude::*;
@@ -10,7 +10,7 @@ use crate::call::{Pair, answer, code, pair, value};
 use crate::dims::{self, Described, described};
 use crate::functions;
 
-/// What the interface says about the type or the format of something that is not there.
+/// Answer for the type or the format of something that is not there.
 const UNDEFINED: i32 = -1;
 /// Most sets of extents that can be asked for.
 const N_GEARS_MAX: usize = 4096;

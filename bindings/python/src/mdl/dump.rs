@@ -12,7 +12,7 @@ use crate::{callback, functions};
 
 /// "After what came before", as the unsigned number that pyACL makes of -1.
 const APPEND: u64 = u64::MAX;
-/// What a callback that fails answers in C.
+/// Answer of a callback that fails, in C.
 const FAILED: i32 = -1;
 
 pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {

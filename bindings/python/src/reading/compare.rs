@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use super::error::Described;
 use super::work;
 
-/// What is asked for, as Python gives it.
+/// A request for a comparison, as Python gives it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct Request {
@@ -39,7 +39,7 @@ pub(super) struct Judgement {
     allow_skip: Vec<String>,
 }
 
-/// What came of a comparison.
+/// The outcome of a comparison.
 #[pyclass(frozen, module = "opscope._native.reading")]
 pub(super) struct Comparison {
     comparison: result::Comparison,

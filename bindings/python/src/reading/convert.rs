@@ -25,7 +25,7 @@ const KINDS: &[(&str, OutputKind)] = &[
     ("pt", OutputKind::Pt),
 ];
 
-/// What is asked for, as Python gives it.
+/// A request for a conversion, as Python gives it.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(super) struct Request {

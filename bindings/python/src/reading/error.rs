@@ -12,7 +12,7 @@ use opscope_tensor::convert::dtype::DecodeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// What an exception says.
+/// The contents of an exception.
 pub(super) struct Described {
     code: &'static str,
     message: String,

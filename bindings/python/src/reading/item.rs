@@ -1,4 +1,4 @@
-//! What is known of a tensor, as a dictionary.
+//! Describing a tensor as a dictionary, without its elements.
 
 use opscope_analysis::catalogue::Item;
 use opscope_tensor::Stats;

@@ -1,4 +1,4 @@
-//! What a program is told when an operator fails.
+//! Reporting an operator that fails to the program.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,7 +10,7 @@ use crate::argument::{Word, callable};
 use crate::call::code;
 use crate::{callback, functions};
 
-/// What the interface says about an exception that is not there.
+/// Answer about an exception that is not there.
 const INVALID: u32 = u32::MAX;
 
 pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,4 +1,4 @@
-//! What one operator by itself says of what is not finite in it.
+//! Judging the NaNs and infinities of one operator by its own tensors.
 
 use opscope_store::record::{Record, Side};
 use opscope_tensor::Tensor;
@@ -8,7 +8,7 @@ use super::operators::{is_attention, is_elementwise, makes_up};
 /// A slot: side and position.
 pub(crate) type Slot = (Side, usize);
 
-/// What one operator by itself says of what is not finite in it.
+/// Judgement of one operator's NaNs and infinities by its own tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Local {
     /// Everything is finite.

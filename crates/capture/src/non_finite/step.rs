@@ -1,4 +1,4 @@
-//! What the operators of one step together say of what is not finite in them.
+//! Judging the NaNs and infinities of a step by all its operators together.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -136,7 +136,7 @@ fn origin_of(source: NanSource) -> NonFiniteOrigin {
     }
 }
 
-/// What an operator is held to have done.
+/// Verdict on one operator.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     /// It is to be told of.
@@ -145,7 +145,7 @@ enum Verdict {
     Suspect,
     /// Its infinities are wanted.
     Deliberate,
-    /// What an earlier operator did reached it.
+    /// It was reached by the NaNs or infinities of an earlier operator.
     Reached,
     /// It has nothing.
     None,

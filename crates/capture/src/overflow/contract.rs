@@ -34,7 +34,7 @@ pub(super) struct Contraction {
     pub(super) bounds: Bounds,
     /// The loops; the operands are the factors and, last, the result.
     pub(super) walk: Walk,
-    /// What each result starts with: zeros or a bias.
+    /// Values that the results start with: zeros or a bias.
     pub(super) results: Vec<i128>,
 }
 

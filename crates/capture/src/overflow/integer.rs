@@ -6,8 +6,8 @@ use super::elementwise::{Binary, binary, negate, sum};
 use super::reduce::{Fold, cumulate, reduce};
 use super::{Place, conv, einsum, matmul};
 
-/// What overflowed in an operator on integers. It is computed anew from the inputs and the operator
-/// alone, in wider arithmetic: what the engine made of it does not matter.
+/// Returns the place where an operator on integers overflowed; `None` if it did not. Computes anew
+/// from the inputs and the operator alone, in wider arithmetic: the engine's results do not matter.
 pub(super) fn place(record: &Record) -> Option<Place> {
     match record.operator.op_type.as_str() {
         "Add" => binary(record, Binary::Add),

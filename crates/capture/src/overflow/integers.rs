@@ -6,7 +6,7 @@ use opscope_store::record::Record;
 use opscope_tensor::convert::dtype::decode;
 use opscope_tensor::{DType, Tensor};
 
-/// What an integer dtype can hold.
+/// The range of an integer dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub(super) min: i128,
@@ -113,7 +113,7 @@ pub(super) use with_integer;
 
 /// A tensor of integers.
 pub(super) struct Integers<'a> {
-    /// What an element can hold.
+    /// Range of an element.
     pub(super) bounds: Bounds,
     /// How elements are stored in `bytes`: packed ones take a byte each.
     pub(super) storage: DType,

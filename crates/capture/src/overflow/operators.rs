@@ -1,4 +1,5 @@
-//! What operators do to floating-point numbers, and what their attributes say.
+//! How operators come by the floating-point numbers in their outputs, and readers of their
+//! attributes.
 
 use opscope_store::record::Operator;
 
@@ -145,7 +146,7 @@ const TORCH_ACCUMULATING: &[&str] = &[
     "aten.vdot.",
 ];
 
-/// What `operator` does.
+/// Returns how `operator` comes by the numbers in its outputs.
 pub(crate) fn kind(operator: &Operator) -> Kind {
     let op_type = operator.op_type.as_str();
     let begins = |list: &[&str]| list.iter().any(|start| op_type.starts_with(start));

@@ -16,7 +16,7 @@ pub(crate) struct Execution {
     pub(crate) step: u64,
 }
 
-/// What an operator has shown of what views take.
+/// The tensors, among those that views take, that an operator has shown.
 #[derive(Default)]
 pub(crate) struct Parts(Vec<(Place, Tensor)>);
 

@@ -1,4 +1,4 @@
-//! What keeps a step from being decided on.
+//! Holds, which keep a step from being decided on.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -8,7 +8,7 @@ pub struct RingOptions {
     /// How many steps of each model stay, the current one among them. Steps that the plan does not
     /// select do not count.
     pub n_steps: NonZeroUsize,
-    /// What keeps the steps of the ring for good.
+    /// Triggers that keep the steps of the ring for good.
     pub triggers: Triggers,
     /// Whether the end of the session removes what no trigger has kept.
     pub keeps_only_triggered: bool,

@@ -1,4 +1,4 @@
-//! What a ring has kept and why, and what it has removed.
+//! The report of a ring: the steps it kept, why, and those it removed.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,13 +16,13 @@ use crate::queue::Order;
 /// Most triggers that are told.
 const N_TRIGGERS_MAX: usize = 1000;
 
-/// What a ring of steps came to.
+/// The report of a ring of steps.
 #[derive(Debug, Default)]
 pub struct RingReport {
     /// Steps that are on disk, by model.
     pub kept: Vec<KeptSteps>,
-    /// What kept steps for good, in the order of steps: of each kind, the first in each step. The first
-    /// 1000.
+    /// Triggers that kept steps for good, in the order of steps: of each kind, the first in each
+    /// step. The first 1000.
     pub triggers: Vec<Triggered>,
     /// How many there were.
     pub n_triggers: u64,
@@ -46,7 +46,7 @@ pub struct KeptSteps {
 /// Something that kept steps for good.
 #[derive(Clone, Debug)]
 pub struct Triggered {
-    /// What it was.
+    /// The cause.
     pub cause: TriggerCause,
     /// In which model.
     pub model: Arc<ModelId>,
@@ -56,7 +56,7 @@ pub struct Triggered {
     pub operator: Option<Arc<Operator>>,
 }
 
-/// What kept steps for good.
+/// Why steps were kept for good.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TriggerCause {
     /// Arithmetic overflowed; the bits of the status register.
@@ -88,7 +88,7 @@ impl TriggerCause {
     }
 }
 
-/// What is noted while the session runs.
+/// Notes for the report, taken while the session runs.
 #[derive(Default)]
 pub(super) struct Log {
     triggers: BTreeMap<(Serial, TriggerKind), (Order, Triggered)>,

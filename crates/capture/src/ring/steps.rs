@@ -145,8 +145,8 @@ impl Model {
         }
     }
 
-    /// What becomes of the steps that are left when nothing more is written: the last `n` stay if
-    /// `keeps_rest`.
+    /// Ends the steps that are left when nothing more is written: the last `n` stay if
+    /// `keeps_rest`. Returns each with whether it stays, without superseded ones that go.
     pub(super) fn end(&mut self, n: usize, keeps_rest: bool) -> Vec<(u64, bool)> {
         let steps = std::mem::take(&mut self.steps);
         let n_before = steps.len().saturating_sub(n);

@@ -1,4 +1,4 @@
-//! What is left out although it is selected.
+//! Leaving out operators and tensors that are selected otherwise.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

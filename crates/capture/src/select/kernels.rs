@@ -7,7 +7,7 @@ use opscope_store::record::Operator;
 
 use crate::{KernelRule, KernelSelection, OperatorSelection, rule_for_name, rule_for_operator};
 
-/// What parts a scope from what is in it.
+/// Character that separates a scope from the names in it.
 const SCOPE_END: char = '/';
 /// The attribute by which an operator asks to be dumped.
 const MARK: (&str, &str) = ("dump", "true");
@@ -106,7 +106,8 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// What the last mark says that is about the operator or a scope it is in.
+/// Returns whether the last mark about the operator, or about a scope it is in, is on; `None`
+/// without one.
 fn last_mark(marks: &[(String, bool)], name: &str) -> Option<bool> {
     let mut latest_first = marks.iter().rev();
     let last = latest_first.find(|(target, _)| concerns(target, name));

@@ -1,4 +1,4 @@
-//! What is kept because something is quantised.
+//! Selecting operators and floats around quantised values.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -234,8 +234,8 @@ fn name_at(operator: &Operator, (side, i): Place) -> &str {
     names.get(i).map_or("", String::as_str)
 }
 
-/// What the record of the floats says. The names are those that ONNX Runtime's quantiser gives where it
-/// leaves a `DequantizeLinear` in the model.
+/// Returns the operator for the record of the floats. The names are those that ONNX Runtime's
+/// quantiser gives where it leaves a `DequantizeLinear` in the model.
 fn record_of(operator: &Operator, place: &Quantised) -> Operator {
     let value = name_at(operator, place.place);
     let mut suffixes = QUANTISED_SUFFIXES.iter();

@@ -141,7 +141,7 @@ fn by_type(op_type: &str) -> OperatorKey {
     OperatorKey::Type(op_type.to_owned())
 }
 
-/// What is left of operators `add` and `mul` when nothing is excluded.
+/// Slots kept of operators `add` and `mul` when nothing is excluded.
 const NOTHING_EXCLUDED: [&str; 2] = ["0: [0, 2] [0]", "1: [0, 1] [0]"];
 
 fn check_exclusions(

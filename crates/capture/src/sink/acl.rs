@@ -49,7 +49,7 @@ pub struct AclSink {
     tensors: TensorRules,
     /// Whether all operators of a step share a table of statistics.
     has_step_tables: bool,
-    /// What came of rows that were appended together, by the time stamps of their records.
+    /// Results of rows that were appended together, by the time stamps of their records.
     appended: Mutex<HashMap<u64, Written>>,
     outlet: Outlet,
     ledger: Ledger,
@@ -438,7 +438,7 @@ fn parts<'a>(prelude: &'a [u8], record: &'a Record) -> Vec<&'a [u8]> {
     std::iter::once(prelude).chain(tensors).collect()
 }
 
-/// What is behind these locks stays whole whatever panics.
+/// Values behind these locks stay whole whatever panics.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What a sink has written for each step, so that a step can be taken back.
+//! The ledger of the files that a sink has written for each step, so that a step can be taken back.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs;
@@ -38,7 +38,7 @@ struct Step {
 
 struct Entry {
     file: WrittenFile,
-    /// What counters say of it: files beside the tensors are counted by none.
+    /// Files and bytes that counters have of it: none for files beside the tensors.
     counted: Removed,
 }
 

@@ -165,7 +165,8 @@ impl MindSporeSink {
         &self.options.path
     }
 
-    /// What was removed that killed processes had left where this dump writes.
+    /// Returns the counts of files that killed processes left where this dump writes: those removed
+    /// and those kept.
     pub fn left_overs(&self) -> LeftOvers {
         self.files.left_overs()
     }
@@ -352,7 +353,7 @@ impl Sink for MindSporeSink {
         Ok(self.files.append(&path, "", &line)?)
     }
 
-    /// What is beside the steps stays: graphs, execution orders, constants, the operators that failed.
+    /// Files beside the steps stay: graphs, execution orders, constants, the operators that failed.
     fn remember_steps(&self) -> Result<(), SinkError> {
         self.files.ledger.open();
         Ok(())
@@ -416,7 +417,8 @@ impl MindSporeSink {
     }
 }
 
-/// What a loop runs several times has one name here, and as many times.
+/// Returns the record under its operator's name without iterations: all runs of a loop share one
+/// name here and differ in their time stamps.
 fn without_iterations(record: &Record) -> Cow<'_, Record> {
     if record.operator.iterations.is_empty() {
         return Cow::Borrowed(record);
@@ -437,7 +439,7 @@ fn graph_id(model: &ModelId) -> u32 {
     model.load.unwrap_or(1).saturating_sub(1)
 }
 
-/// What is behind these locks stays whole whatever panics.
+/// Values behind these locks stay whole whatever panics.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

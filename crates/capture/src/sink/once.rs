@@ -1,4 +1,4 @@
-//! What is written once and then linked.
+//! Files that are written once and then linked.
 //!
 //! A table remembers the file of each tensor that was written, by the tensor's identity or by a
 //! digest of the file's bytes. The thread that asks first writes; those that ask meanwhile wait for
@@ -40,14 +40,14 @@ pub enum Dedup {
     Content,
 }
 
-/// What tells that two tensors are the same memory.
+/// An identity that two tensors share only if they are the same memory.
 pub(super) trait Identity: Clone + Eq + Hash {
     /// Whether there can still be a tensor with this identity.
     fn is_alive(&self) -> bool;
 }
 
-/// What a file is made of: a tensor's memory, how it is understood, and the header that goes before
-/// it. What comes after the header follows from these.
+/// The origin of a file: a tensor's memory, how it is understood, and the header that goes before
+/// it. The bytes after the header follow from these.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Source<I> {
     pub(super) identity: I,
@@ -149,7 +149,7 @@ impl Request<'_> {
     }
 }
 
-/// What became of it; the original is what further files can be links to.
+/// The outcome of writing a file; the original is the one that further files can be links to.
 struct Put {
     written: Written,
     original: Option<Original>,

@@ -30,7 +30,7 @@ pub struct RangeRow {
     pub shape: Shape,
     /// The narrower dtype.
     pub target: DType,
-    /// What it would lose there.
+    /// The tensor's loss in that dtype.
     pub loss: RangeLoss,
     /// The place of the narrower dtype among those that are asked for.
     target_idx: usize,

@@ -33,7 +33,7 @@ pub trait StoredRow: Clone {
     fn compare(&self, other: &Self) -> Ordering;
 }
 
-/// What many rows have in common, known by number.
+/// Values that many rows share, known by number.
 #[derive(Default)]
 pub struct Common {
     operators: Numbered<OperatorKey>,
@@ -308,7 +308,7 @@ impl<'a> Stretch<'a> {
     }
 }
 
-/// What is left to read of a part of a file.
+/// The rest, still to be read, of a part of a file.
 struct Section<'a> {
     file: &'a File,
     start: u64,

@@ -24,9 +24,9 @@ pub struct Volume {
     pub n_operators: u64,
     /// Those of which the plan keeps anything.
     pub n_operators_selected: u64,
-    /// What was written of each step, files beside its records included.
+    /// Amount written of each step, files beside its records included.
     pub steps: BTreeMap<u64, Amount>,
-    /// What was written of each operator, by type and name.
+    /// Amount written of each operator, by type and name.
     pub operators: Vec<OperatorVolume>,
 }
 
@@ -43,7 +43,7 @@ pub struct Amount {
     pub whole: Whole,
 }
 
-/// What was written of one operator in all steps.
+/// The amount that was written of one operator in all steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OperatorVolume {
     /// The operator.
@@ -70,7 +70,7 @@ impl VolumeSink {
         }
     }
 
-    /// What was written so far; the counting starts anew.
+    /// Returns the amounts written so far; the counting starts anew.
     pub fn take(&self) -> Volume {
         let counted = std::mem::take(&mut *self.lock());
         let mut operators: Vec<_> = counted.operators.into_iter().collect();
@@ -204,7 +204,7 @@ impl Sink for VolumeSink {
         self.next.remember_steps()
     }
 
-    /// What was written of the step stays counted.
+    /// Amounts written of the step stay counted.
     fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
         self.next.remove_step(model, step)
     }

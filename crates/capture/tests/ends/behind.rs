@@ -14,7 +14,7 @@ use crate::double::{
     additions, assert_adds_up, bytes, float, model, one_writer, run_step, show, with_session,
 };
 
-/// What a record takes in the queue beside its tensors.
+/// Bytes that a record takes in the queue beside its tensors.
 const OVERHEAD: u64 = 1024;
 
 /// Writes only while nobody else holds the gate.

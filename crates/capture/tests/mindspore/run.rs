@@ -35,7 +35,7 @@ pub(crate) fn options(dir: &Path, target: Target) -> MindSporeOptions {
     }
 }
 
-/// What the model says of `conv.weight`.
+/// Returns the type that the model gives for `conv.weight`.
 pub(crate) fn weight_type() -> TensorType {
     TensorType {
         dtype: DType::F16,

@@ -38,7 +38,8 @@ fn tensor(dtype: DType, dims: &[usize], bytes: Vec<u8>) -> Tensor {
     Tensor::from_vec(dtype, Shape::new(dims).unwrap(), bytes).unwrap()
 }
 
-/// What the record of an execution without an output of interest needs all the same: one of zeros.
+/// Returns a tensor of zeros, for the record of an execution whose output does not matter but has
+/// to be there.
 fn zeros(dtype: DType, dims: &[usize]) -> Tensor {
     let n_bytes = Shape::new(dims).unwrap().n_bytes(dtype).unwrap();
     tensor(dtype, dims, vec![0; n_bytes])

@@ -1,4 +1,4 @@
-//! What the other processes do, and looking at what they leave.
+//! The work of the other processes, and a look at what they leave.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -144,7 +144,7 @@ fn record(thread: u64, i: u64) -> Record {
     }
 }
 
-/// What lies in a dump directory.
+/// Contents of a dump directory.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     /// The first bytes of each tensor: they tell the tensors of all processes apart.

@@ -197,7 +197,8 @@ fn what_quantises_has_both_sides_whichever_is_asked_for() {
     );
 }
 
-/// What repeats within a step is shown each time, except what cannot have changed.
+/// Floats of operators that repeat within a step are shown each time, except those that cannot have
+/// changed.
 #[test]
 fn bodies_that_repeat() {
     let records = records(everything(), |tap, operators| {

@@ -1,4 +1,4 @@
-//! What somebody else has put into a dump stays.
+//! Files that somebody else has put into a dump stay.
 
 use std::fs;
 use std::os::unix::fs::symlink;

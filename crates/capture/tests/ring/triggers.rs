@@ -1,4 +1,4 @@
-//! What each kind of trigger keeps.
+//! The steps that each kind of trigger keeps.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex};

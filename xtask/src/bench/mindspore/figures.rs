@@ -32,7 +32,7 @@ impl Times {
     }
 }
 
-/// What was measured side by side.
+/// Times that were measured side by side.
 pub(super) struct Round {
     pub(super) mindspore: Times,
     pub(super) opscope: Times,
@@ -49,7 +49,7 @@ const PROGRAMS: [Program; 3] = [
     ("Opscope, no links", |round| round.without_links),
 ];
 
-/// What came of all rounds of a program, in seconds of a step.
+/// Figures over all rounds of a program, in seconds of a step.
 struct Figures {
     plain: f64,
     dumped: f64,

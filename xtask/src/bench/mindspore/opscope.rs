@@ -91,8 +91,9 @@ impl<'a> Opscope<'a> {
     /// Dumps the last steps and says what they took beside a plain run of `plain` seconds; `links` says which
     /// files are links to one another.
     ///
-    /// What a run writes before the first step and after the last one, such as the graph's files, is in
-    /// both runs and so in neither time, as in MindSpore, which writes them when it compiles.
+    /// Files that a run writes before the first step and after the last one, such as the graph's,
+    /// are in both runs and so in neither time, as in MindSpore, which writes them when it
+    /// compiles.
     pub(super) fn dump(
         &self,
         round: usize,

@@ -14,7 +14,7 @@ use super::NET_NAME;
 const FIXED_HEADER_LEN: usize = 10;
 const MAGIC: &[u8] = b"\x93NUMPY\x01\x00";
 
-/// What a dump has to hold.
+/// The expected contents of a dump.
 pub(super) struct Expected {
     pub(super) iterations: Range<usize>,
     /// Files of an iteration.

@@ -30,7 +30,7 @@ pub(super) struct Run {
     pub(super) result: Vec<u8>,
 }
 
-/// What the script writes.
+/// The report that the script writes.
 #[derive(Deserialize)]
 struct Report {
     version: String,

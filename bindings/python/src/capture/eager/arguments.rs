@@ -1,4 +1,4 @@
-//! What an operator is called with: tensors in order, and the rest as text.
+//! Arguments of an operator's call: tensors in order, and the rest as text.
 
 use pyo3::prelude::*;
 use pyo3::types::{

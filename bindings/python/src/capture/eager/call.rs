@@ -30,7 +30,7 @@ pub(super) struct Call {
     begun: Mutex<Option<Begun>>,
 }
 
-/// What is known before an operator runs.
+/// An operator as it is known before it runs.
 pub(super) struct Begun {
     pub(super) kind: Arc<Kind>,
     pub(super) task_id: u32,
@@ -58,7 +58,7 @@ pub(super) struct Origin {
     pub(super) phase: String,
     pub(super) module: Arc<str>,
     pub(super) source: Arc<str>,
-    /// What a forward operator and its backward ones have in common.
+    /// Number that a forward operator and its backward ones share.
     pub(super) seq_nr: Option<u64>,
     /// The node of autograd's that runs.
     pub(super) node: Option<String>,
@@ -81,7 +81,7 @@ impl Call {
         }
     }
 
-    /// What is known; only once.
+    /// Takes the operator that has begun; `None` from the second call on.
     pub(super) fn take(&self) -> Option<Begun> {
         lock(&self.begun).take()
     }

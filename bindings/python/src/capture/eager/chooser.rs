@@ -1,4 +1,4 @@
-//! What is kept of an operator that nobody knew before it ran.
+//! Choosing the tensors to keep of an operator that nobody knew before it ran.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ pub(super) struct Chooser {
     is_every: bool,
     /// Asked besides: name, alias, target, base and module of an operator.
     choose: Option<Py<PyAny>>,
-    /// What is kept of operators with so many inputs, and outputs as given.
+    /// Slots to keep of operators with so many inputs, and outputs as given.
     of_shape: Mutex<HashMap<Form, Arc<Kept>>>,
 }
 
@@ -88,7 +88,7 @@ impl Chooser {
         self.plan.sides.outputs()
     }
 
-    /// What is kept of an operator; `None` if that is nothing.
+    /// Returns the slots to keep of an operator; `None` if there are none.
     pub(super) fn kept(&self, operator: &Operator) -> Option<Arc<Kept>> {
         if !self.is_every {
             let operator = Arc::new(Operator {

@@ -1,4 +1,4 @@
-//! What is known of an operator before it is called.
+//! Kinds of operators: the facts that are known before one is called.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -35,7 +35,7 @@ pub(super) struct Written {
     pub(super) only_if: Option<usize>,
 }
 
-/// What Python says of a kind.
+/// Python's description of a kind.
 #[derive(FromPyObject)]
 struct Described {
     target: String,
@@ -65,7 +65,7 @@ impl Kinds {
         }
     }
 
-    /// What kind of operator `func` is.
+    /// Returns the kind of the operator `func`, which Python describes once.
     pub(super) fn of(&self, func: &Bound<'_, PyAny>) -> PyResult<Arc<Kind>> {
         let address = func.as_ptr().addr();
         if let Some((_, kind)) = lock(&self.known).get(&address) {

@@ -1,4 +1,4 @@
-//! What operators and values are called.
+//! Names for operators and values.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is noted of the operators of a step, for its description and for their records.
+//! Notes about the operators of a step, for its description and for their records.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) struct Noted {
     pub(super) aliases: Vec<(Arc<str>, Arc<str>)>,
 }
 
-/// What only the description of an operator has, and not its record.
+/// Details that the description of an operator has and its record lacks.
 pub(super) struct Details {
     pub(super) kind: Arc<Kind>,
     pub(super) origin: Origin,

@@ -405,7 +405,8 @@ impl Step {
         Ok(())
     }
 
-    /// What the operator gave, and then what it has written to without giving it.
+    /// Returns the tensors that the operator gave, then those it has written to without giving
+    /// them.
     fn see_outputs(&self, begun: &Begun, result: &Bound<'_, PyAny>) -> PyResult<Vec<Output>> {
         let py = result.py();
         let mut results: Vec<Option<Bound<'_, PyAny>>> = Vec::new();

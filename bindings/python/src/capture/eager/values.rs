@@ -45,7 +45,7 @@ pub(super) struct Found {
     pub(super) is_shared: bool,
 }
 
-/// What is remembered of a value's elements.
+/// Knowledge of a value's elements.
 #[derive(Clone)]
 pub(super) enum Content {
     /// Nothing: they were not looked at.
@@ -84,7 +84,7 @@ struct Known {
     content: Content,
 }
 
-/// What a tensor is called.
+/// The name of a tensor, as far as it is known.
 pub(super) enum Name {
     Known(Arc<str>),
     /// Told from outside.
@@ -131,7 +131,7 @@ impl Values {
         self.storages.len()
     }
 
-    /// What a tensor is called, and what is remembered of it, if that is still so.
+    /// Returns a tensor's name, and what is remembered of its content if that still holds.
     pub(super) fn find(&mut self, found: &Found) -> (Name, Content) {
         let step = self.step;
         let Some(storage) = self.storages.get_mut(&found.storage) else {
@@ -247,7 +247,8 @@ impl Values {
         self.storages.len() > self.n_max
     }
 
-    /// What to ask about, and what to ask with.
+    /// Takes the memory to ask about, the pins that were not needed, and torch's functions to ask
+    /// and to free with.
     pub(super) fn take_suspects(
         &mut self,
         py: Python<'_>,
@@ -321,7 +322,7 @@ impl Known {
 }
 
 impl Content {
-    /// What holds however memory may have changed.
+    /// Returns the part that holds however memory may have changed.
     fn unseen(&self) -> Content {
         match self {
             Content::Unseen(reason) => Content::Unseen(reason.clone()),

@@ -1,4 +1,4 @@
-//! What is said in words about an operator that failed.
+//! The text about an operator that failed.
 
 use std::fmt::Write;
 

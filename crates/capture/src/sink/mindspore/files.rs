@@ -57,7 +57,7 @@ impl Files {
             .note(&(dir.to_owned(), 0), path, n_bytes, origin)
     }
 
-    /// What was removed that killed processes had left.
+    /// Returns the counts of files that killed processes left: those removed and those kept.
     pub(super) fn left_overs(&self) -> LeftOvers {
         self.creator.left_overs()
     }

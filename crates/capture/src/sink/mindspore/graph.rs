@@ -70,7 +70,7 @@ pub(super) struct GraphMaker {
     operators: Vec<Arc<Operator>>,
     inputs: Vec<String>,
     constants: HashSet<String>,
-    /// What bodies are given by the operators that run them.
+    /// Names of values that bodies are given by the operators that run them.
     carried: HashSet<String>,
 }
 

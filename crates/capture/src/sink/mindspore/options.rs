@@ -1,4 +1,4 @@
-//! What a dump in MindSpore's form holds.
+//! Options of a dump in MindSpore's form.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use opscope_store::tree::mindspore::Target;
 
 use crate::sink::Dedup;
 
-/// What to write, and where.
+/// Which files to write, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeOptions {
     /// Whose tree.
@@ -43,7 +43,7 @@ pub struct MindSporeOptions {
     pub has_kernel_args: bool,
     /// Whether only parameters are written, so that no execution is listed.
     pub has_parameters_only: bool,
-    /// What the runtime below whole graphs is told.
+    /// The mode that the runtime below whole graphs is told.
     pub runtime: RuntimeMode,
     /// The configuration, byte for byte.
     pub configuration: Vec<u8>,
@@ -75,7 +75,7 @@ pub enum DevicePrecision {
     Low,
 }
 
-/// What a dump of whole graphs is about.
+/// The mode of a dump of whole graphs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuntimeMode {
     /// Values; `all`, `input` or `output`.

@@ -117,7 +117,7 @@ impl MindSporeSink {
         Ok(self.files.append(&path, &header, rows)?)
     }
 
-    /// What a row is about.
+    /// Returns the subject of a row.
     fn subject(&self, operator: &Operator, name: &TensorFileName, tensor: &Tensor) -> Subject {
         let n_bytes = tensor.n_bytes() as u64;
         let is_full_name = self.options.target.has_ranks() && !name.is_parameter();

@@ -15,7 +15,7 @@ use crate::overflow::Overflow;
 use crate::sink::{SinkError, Whole, Written};
 use crate::{GraphView, Selected};
 
-/// What a record of overflow is called after the name of its operator's file.
+/// Suffix that a record of overflow adds to the name of its operator's file.
 const OVERFLOW_SUFFIX: &str = ".output.0.json";
 
 impl MindSporeSink {

@@ -39,7 +39,8 @@ fn taken(sink: &RangeSink) -> Vec<RangeRow> {
     first
 }
 
-/// What a sink that holds so many rows gives of steps that writers hand over from the last to the first.
+/// Returns the rows of a sink that holds `n_in_memory` of them in memory, of steps that writers
+/// hand over from the last to the first.
 fn rows(n_in_memory: usize) -> Vec<String> {
     let targets = vec![DType::F16, DType::F8E5M2];
     let sink = RangeSink::new(targets, None).with_rows_in_memory(n_in_memory);

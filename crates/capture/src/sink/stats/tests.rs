@@ -29,7 +29,8 @@ fn record(step: u64, task_id: u32, value: f32) -> Record {
     }
 }
 
-/// What a sink that holds so many rows gives of steps that writers hand over from the last to the first.
+/// Returns the rows of a sink that holds `n_in_memory` of them in memory, of steps that writers
+/// hand over from the last to the first.
 fn rows(n_in_memory: usize, n_steps: u64) -> Vec<String> {
     let sink = StatsSink::with_rows_in_memory(n_in_memory);
     for step in (0..n_steps).rev() {
