@@ -17,7 +17,7 @@ use opscope_config::Environment;
 
 use crate::exit::{Failure, USAGE};
 
-/// What configurations depend on.
+/// Returns the state of the process that configurations depend on.
 fn environment() -> Result<Environment, Failure> {
     Environment::of_process()
         .map_err(|error| Failure::new(USAGE, anyhow!(error).context("no current directory")))

@@ -18,8 +18,8 @@ use crate::exit::{Failure, USAGE};
 /// Which engine.
 #[derive(clap::Args)]
 pub(crate) struct EngineArguments {
-    /// What runs the model; `auto` takes ONNX Runtime if it finds one that works, else tract [default: what
-    /// OPSCOPE_ENGINE says, else auto]
+    /// Engine that runs the model; `auto` takes ONNX Runtime if it finds one that works, else tract [default:
+    /// what OPSCOPE_ENGINE says, else auto]
     #[arg(long, value_name = "ENGINE", value_parser = engine_kind(), help_heading = "Engine")]
     engine: Option<EngineKind>,
     /// Where ONNX Runtime's library is: the file, or a directory that has it [default: what OPSCOPE_ENGINE_LIB says,
@@ -28,7 +28,7 @@ pub(crate) struct EngineArguments {
     engine_lib: Option<PathBuf>,
 }
 
-/// What of a model runs, and where.
+/// Options that choose which graph of a model runs, and where.
 #[derive(clap::Args)]
 pub(crate) struct GraphArguments {
     /// Run the graph that the model has, or what ONNX Runtime makes of it to run it fast

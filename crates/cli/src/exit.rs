@@ -16,9 +16,9 @@ use crate::passed_over;
 pub(crate) struct Failure {
     /// The exit code.
     pub(crate) code: u8,
-    /// What to tell, unless it was told already.
+    /// Error to report, unless it was told already.
     pub(crate) error: Option<anyhow::Error>,
-    /// What would help.
+    /// Advice that would help.
     pub(crate) hint: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a run says of itself, also when it is killed.
+//! Records that a run keeps of itself, also when it is killed.
 
 mod support;
 

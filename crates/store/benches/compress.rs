@@ -1,4 +1,4 @@
-//! What compressing arrays costs and saves.
+//! Measures the cost of compressing arrays and the space that it saves.
 //!
 //! `cargo bench -p opscope-store --bench compress -- DIR…` takes the `.npy` files below each directory,
 //! such as a dump in MindSpore's form, and compresses and decompresses each of them in memory, on one

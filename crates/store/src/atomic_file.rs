@@ -160,13 +160,13 @@ impl Creator {
         }
     }
 
-    /// What was removed so far.
+    /// Returns the counts of the unfinished files removed so far.
     pub fn left_overs(&self) -> LeftOvers {
         self.directories.left_overs()
     }
 
-    /// What a pretending creator would have written so far, where files take up room in multiples of
-    /// `block_bytes`; `None` of one that writes.
+    /// Returns the totals that a pretending creator would have written so far, where files take up room in
+    /// multiples of `block_bytes`; `None` for a creator that writes.
     pub fn pretended(&self, block_bytes: u64) -> Option<Pretended> {
         let pretence = self.pretence.as_ref()?;
         Some(pretence.total(block_bytes))

@@ -34,7 +34,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// What the files of a dump are sorted by: directory (numbers in numeric order), task, time and name.
+    /// Returns the key that sorts a dump's files: directory (numbers in numeric order), task, time and name.
     pub fn order(&self) -> impl Ord + use<> {
         sort_key(self)
     }
@@ -54,7 +54,7 @@ impl Entry {
     }
 }
 
-/// What [`list`] found.
+/// Result of [`list`].
 #[derive(Debug, Default)]
 pub struct Listing {
     /// Files that are, or may be, dump files; sorted by directory (numbers in numeric order), task

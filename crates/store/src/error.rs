@@ -1,4 +1,4 @@
-//! What can be wrong with a file.
+//! Errors of files: content that does not follow its format, and failures of the operating system.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use thiserror::Error;
 pub struct FormatError {
     /// Where in the file, counted from 0.
     pub offset: u64,
-    /// What the format asks for there.
+    /// Content that the format asks for there.
     pub expected: String,
-    /// What is there.
+    /// Content that is there instead.
     pub found: String,
 }
 
@@ -43,7 +43,7 @@ pub enum StoreError {
     /// The operating system refused.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was tried, such as `read` or `create the directory`.
+        /// Attempted action, such as `read` or `create the directory`.
         action: &'static str,
         /// On which path.
         path: PathBuf,

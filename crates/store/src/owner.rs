@@ -28,7 +28,7 @@ pub struct Owner {
     pub pid_namespace: u64,
 }
 
-/// What became of a process.
+/// State of a process that may have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
     /// It runs.

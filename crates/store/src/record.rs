@@ -1,4 +1,4 @@
-//! What is known of one execution of one operator, and of the graph it belongs to.
+//! Records of single executions of operators, and the graphs that the operators belong to.
 
 pub mod graph;
 
@@ -22,7 +22,8 @@ pub struct Operator {
     pub outputs: Vec<String>,
     /// Its attributes with their values as text, in file order.
     pub attributes: Vec<(String, String)>,
-    /// What the texts of [`Operator::attributes`] stand for, in the same order; empty where nothing says it.
+    /// Types of the values that the texts of [`Operator::attributes`] stand for, in the same order; empty
+    /// where nothing says them.
     pub attribute_types: Vec<AttributeType>,
     /// Attributes that it has without naming them, where somebody says which.
     pub default_attributes: Arc<[DefaultAttribute]>,
@@ -88,7 +89,7 @@ impl Operator {
     }
 }
 
-/// What the text of an attribute stands for.
+/// Type of the value that the text of an attribute stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttributeType {

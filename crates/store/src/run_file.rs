@@ -228,7 +228,7 @@ fn turn(dir: &Path) -> Option<OwnedFd> {
     None
 }
 
-/// What is behind this lock stays whole whatever panics.
+/// Locks the state even after a panic, since no panic leaves it half changed.
 fn lock(mutex: &Mutex<State>) -> MutexGuard<'_, State> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -67,7 +67,7 @@ impl fmt::Display for TemporaryName {
     }
 }
 
-/// What was found of killed processes.
+/// Counts of the unfinished files that were found of killed processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LeftOvers {

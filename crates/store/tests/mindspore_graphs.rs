@@ -138,7 +138,7 @@ fn attributes_are_written_as_mindspore_writes_them() {
     assert_eq!(made("1", AttributeType::Int), attributes[2].value);
 }
 
-/// What both files say of a node.
+/// Facts that both files give of a node.
 type Facts = (String, String, String, String, Vec<String>, Vec<String>);
 
 fn facts(graph: &Graph, node: &GraphNode) -> Facts {

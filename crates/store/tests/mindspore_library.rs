@@ -1,4 +1,4 @@
-//! What MindSpore's own code writes for given tensors.
+//! Compares our files with those that MindSpore's own code writes for given tensors.
 
 use std::fs;
 use std::path::Path;

@@ -23,9 +23,9 @@ pub(crate) struct Unique {
     pub(crate) n_slots: u64,
     /// One step's slots, to check answers with.
     pub(crate) step: Vec<Record>,
-    /// What does not change from step to step.
+    /// Tensors that do not change from step to step.
     constant: Vec<Tensor>,
-    /// What each step computes anew.
+    /// Tensors that each step computes anew.
     fresh: Vec<Tensor>,
     /// How many steps there are.
     pub(crate) n_steps: u64,

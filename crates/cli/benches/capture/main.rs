@@ -1,4 +1,4 @@
-//! What a dump costs: each model plain and under every kind of dump, in turn within the same run.
+//! Measures the cost of a dump: each model plain and under every kind of dump, in turn within the same run.
 //!
 //! `cargo bench --bench capture -- MODEL.onnx …`. Every measurement checks its answer. Beside it stand
 //! the limits: a copy of the same bytes in memory, and one plain file of the same bytes on the same

@@ -11,7 +11,7 @@ use opscope_store::atomic_file::Modes;
 use crate::subject::Subject;
 
 const MODES: [&str; 3] = ["plain", "statistics", "tensors"];
-/// What a dump may use beside the engine and the queue.
+/// Memory that a dump may use beside the engine and the queue.
 const ALLOWANCE_MIB: u64 = 64;
 
 /// Whether the model is one for this measurement: large tensors and next to no arithmetic.

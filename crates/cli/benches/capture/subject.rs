@@ -10,7 +10,7 @@ use opscope_engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 use opscope_tensor::{Shape, Tensor};
 
-/// What an extent that the model leaves open is set to.
+/// Extents used, in this order, where the model leaves them open.
 const OPEN_EXTENTS: [usize; 2] = [1, 128];
 
 pub(crate) struct Subject {

@@ -1,4 +1,5 @@
-//! What taps cost in ONNX Runtime: each model plain, tapped with nothing kept, and under statistics of every slot.
+//! Measures the cost of taps in ONNX Runtime: each model plain, tapped with nothing kept, and under
+//! statistics of every slot.
 //!
 //! `cargo bench --bench engines -- LIBRARY MODEL.onnx …`. The three run in turn, each in a session of its own, with one
 //! thread and with two; every run has to give the plain run's outputs bit for bit, and statistics are compared

@@ -9,7 +9,7 @@ use crate::sinks::Mode;
 use crate::subject::Subject;
 
 const N_BATCH: usize = 8;
-/// What a dump may use beside the engine and the queue.
+/// Memory that a dump may use beside the engine and the queue.
 const ALLOWANCE_MIB: u64 = 64;
 
 /// Runs each mode in a process of its own and prints the peaks.

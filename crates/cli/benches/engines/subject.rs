@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::sinks::Mode;
 
-/// What an extent that the model leaves open is set to, after the batch.
+/// Extent used, after the batch, where the model leaves one open.
 const LENGTH: usize = 64;
 
 pub(crate) struct Subject {
@@ -26,7 +26,7 @@ pub(crate) struct Subject {
     dir: TempDir,
 }
 
-/// What one execution shows.
+/// Number of slots that one execution shows, and their bytes.
 pub(crate) struct Volume {
     pub(crate) n_slots: usize,
     pub(crate) n_bytes: usize,

@@ -59,10 +59,10 @@ pub(crate) struct Arguments {
     /// Write which operators were taken for partners, to be edited and given back with `--mapping`, and compare nothing
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     export_mapping: Option<PathBuf>,
-    /// What the compiler fused in TARGET: the vendor's fusion rules, in JSON
+    /// The vendor's fusion rules, in JSON, which say what the compiler fused in TARGET
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     fusion: Option<PathBuf>,
-    /// What the compiler fused in GOLDEN
+    /// The fusion rules of what the compiler fused in GOLDEN
     #[arg(long, value_name = "FILE", conflicts_with = "from")]
     golden_fusion: Option<PathBuf>,
     /// Pair operators by mapping, fusion rules and name only, never by their order or likeness
@@ -77,10 +77,10 @@ pub(crate) struct Arguments {
     /// How many operators and skips to show
     #[arg(short = 'n', long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// What ends with 1: a failure, also a warning, or also what was not compared
+    /// Outcomes that end with 1: a failure, also a warning, or also what was not compared
     #[arg(long, value_enum, value_name = "LEVEL", default_value = "fail")]
     fail_on: FailOn,
-    /// What may stay uncompared: a regular expression for name, type, file or reason; may be repeated
+    /// Items that may stay uncompared: a regular expression for name, type, file or reason; may be repeated
     #[arg(long, value_name = "PATTERN")]
     allow_skip: Vec<String>,
     /// Print nothing but what `-` asks for

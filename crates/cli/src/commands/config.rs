@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What became of one file.
+/// Outcome of reading one file.
 enum Verdict {
     Accepted(Config),
     Refused(Dialect, Vec<Issue>),

@@ -87,8 +87,9 @@ pub(crate) struct Arguments {
 /// How to run something, and what to keep of it.
 #[derive(clap::Args)]
 pub(crate) struct RunArguments {
-    /// What to dump and where: an `acl.json` of AscendCL or a dump configuration of MindSpore. Without
-    /// it and without `--out`, `--stats` and `--as`, the file that MINDSPORE_DUMP_CONFIG names
+    /// Configuration that says what to dump and where: an `acl.json` of AscendCL or a dump configuration of
+    /// MindSpore. Without it and without `--out`, `--stats` and `--as`, the file that MINDSPORE_DUMP_CONFIG
+    /// names
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "stats", "narrow"])]
     config: Option<PathBuf>,
     /// Whose tree a configuration of MindSpore asks for [default: cpu, or ge if ENABLE_MS_GE_DUMP is 1]
@@ -203,21 +204,21 @@ pub(crate) struct Outcome {
     pub(crate) failure_dir: Option<PathBuf>,
     /// Whether only some tensors are written whole.
     pub(crate) has_rules: bool,
-    /// What would have been written, if nothing is.
+    /// Forecast of what would have been written, if nothing is.
     pub(crate) forecast: Option<Forecast>,
     pub(crate) stats: Option<StatsRows>,
     pub(crate) ranges: Option<Ranges>,
-    /// What was removed of killed runs before this one.
+    /// Counts of the unfinished files of earlier, killed runs that were removed.
     pub(crate) left_overs: LeftOvers,
 }
 
-/// What to run.
+/// Model to run.
 pub(crate) struct Subject {
     pub(crate) engine: Arc<EngineInUse>,
     pub(crate) model: Box<dyn LoadedModel>,
-    /// What dumps call it.
+    /// Its name in dumps.
     pub(crate) id: ModelId,
-    /// What reports call it.
+    /// Its name in reports.
     pub(crate) title: String,
     /// Where its outputs go.
     pub(crate) output_files: Option<OutputFiles>,
@@ -404,7 +405,7 @@ fn baseline(
     Ok(shortest)
 }
 
-/// What capturing came to, also where it ended early.
+/// Result of capturing, also where it ended early.
 struct Captured {
     summary: Summary,
     time: Duration,

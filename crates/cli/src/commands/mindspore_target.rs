@@ -2,7 +2,7 @@
 
 use opscope_store::tree::mindspore;
 
-/// What MindSpore runs on.
+/// Hardware and compilation that MindSpore runs with.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 pub(crate) enum MindSporeTarget {
     /// A CPU

@@ -119,7 +119,7 @@ fn show_file(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What a directory of which `n` things and these errors were shown comes to.
+/// Returns the command's end for a directory of which `n` things and these errors were shown.
 fn verdict(
     path: &Path,
     n: u64,

@@ -13,7 +13,7 @@ pub(crate) fn opscope() -> Command {
     command
 }
 
-/// What running a model says before all else, unless it is asked for JSON.
+/// Line that running a model prints before all else, unless it is asked for JSON.
 pub(crate) const ENGINE_LINE: &str = "opscope: engine: tract 0.23.9, as asked for\n";
 
 /// A file of the digits example.

@@ -197,7 +197,7 @@ fn create_with_parents(dir: &Path, modes: Modes) -> Result<(), StoreError> {
     }
 }
 
-/// What is there must be a directory and not lead to one: somebody else may have put it there.
+/// Checks that `path` is a directory and not a link to one: somebody else may have put it there.
 fn check_is_directory(path: &Path) -> Result<(), StoreError> {
     let metadata = fs::symlink_metadata(path).map_err(StoreError::io("examine", path))?;
     if metadata.is_dir() {
@@ -210,7 +210,7 @@ fn check_is_directory(path: &Path) -> Result<(), StoreError> {
     Err(StoreError::io(CREATE, path)(io::Error::other(reason)))
 }
 
-/// What is behind these locks stays whole whatever panics.
+/// Locks even after a panic, since no panic leaves the data behind these locks half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -148,7 +148,7 @@ impl Creator {
     }
 }
 
-/// What tells whether a file is still the one that it was, without reading it.
+/// Properties that tell, without reading a file, whether it is still the one that it was.
 ///
 /// Further names do not change it; writing into the file does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use super::write_all_vectored;
 
 /// Shorter files always go through the cache.
 pub(super) const N_BYTES_MIN: usize = 256 << 10;
-/// What file systems ask of addresses, lengths and offsets past the cache.
+/// Alignment that file systems ask of addresses, lengths and offsets past the cache.
 const ALIGN: usize = 4096;
 /// Bytes that are written at once past the cache.
 const N_CHUNK_BYTES: usize = 1 << 20;
@@ -25,7 +25,7 @@ const N_CHUNK_BYTES: usize = 1 << 20;
 const SLOW: f64 = 1e-9;
 /// Every so many files the other way is tried.
 const N_FILES_BEFORE_TRIAL: u32 = 32;
-/// What the latest file counts in the average.
+/// Weight of the latest file in the average.
 const WEIGHT: f64 = 0.25;
 
 thread_local! {

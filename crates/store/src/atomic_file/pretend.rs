@@ -12,7 +12,7 @@ use rustix::fs::{Access, MemfdFlags, access, memfd_create};
 use self::known::Known;
 use super::{Linked, Sharing, Stamp};
 
-/// What a pretending [`Creator`](super::Creator) would have put on disk.
+/// Files and directories that a pretending [`Creator`](super::Creator) would have put on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pretended {
     /// Directories that would be new.
@@ -145,7 +145,7 @@ impl Pretence {
         Ok(true)
     }
 
-    /// What is on disk has the stamp that it has there.
+    /// Returns the stamp of a file; one that is on disk has the stamp that it has there.
     pub(super) fn stamp(&self, path: &Path) -> io::Result<Stamp> {
         match self.lock().known.file(path) {
             Some(file) if file.is_new => Ok(file.stamp),
@@ -224,7 +224,7 @@ mod tests {
         Creator::pretending(Modes::default())
     }
 
-    /// What a creator answers to many calls.
+    /// Returns the answers of a creator to many calls.
     fn answers(creator: &Creator, dir: &Path) -> Vec<String> {
         let path = |name: &str| dir.join(name);
         let (link, stamp) = (
@@ -265,7 +265,7 @@ mod tests {
         told.lines().map(str::to_owned).collect()
     }
 
-    /// What is below a directory, but for what was there before.
+    /// Adds up everything below a directory except what was there before.
     fn on_disk(dir: &Path) -> Pretended {
         let mut sum = Pretended::default();
         let mut seen = HashSet::new();

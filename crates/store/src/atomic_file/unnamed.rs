@@ -1,6 +1,6 @@
 //! Files without a name until they are finished, where the file system has them.
 //!
-//! Whatever ends the process, nothing is left of them.
+//! They leave nothing behind, however the process ends.
 
 use std::fs::File;
 use std::io;

@@ -47,7 +47,7 @@ pub struct MindSporeDump {
     pub step_tables: Vec<Entry>,
     /// Files and directories that are not read as a part of the dump.
     pub passed_over: Vec<PassedOver>,
-    /// What could not be read.
+    /// Errors of files and directories that could not be read.
     pub errors: Vec<StoreError>,
 }
 
@@ -58,15 +58,15 @@ pub struct TensorFile {
     pub path: PathBuf,
     /// Its name, the real one where `mapping.csv` gives it.
     pub real_name: String,
-    /// What the path says of it.
+    /// Facts that its path gives.
     pub place: Place,
     /// Size in bytes.
     pub n_bytes: u64,
-    /// What the name says.
+    /// Facts that its name gives.
     pub name: FileName,
 }
 
-/// What the name of a file with tensors says.
+/// Facts that the name of a file with tensors gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileName {
     /// An array of one tensor.
@@ -145,7 +145,7 @@ pub struct Order<T> {
 pub struct StatisticTable {
     /// The file.
     pub path: PathBuf,
-    /// What the path says of it.
+    /// Facts that its path gives.
     pub place: Place,
     /// Its rows.
     pub table: Table,
@@ -156,7 +156,7 @@ pub struct StatisticTable {
 pub struct OperatorRun {
     /// Rank, graph and iteration.
     pub place: Place,
-    /// What it is.
+    /// Kind of the record.
     pub kind: RunKind,
     /// The operator's type.
     pub op_type: String,
@@ -175,7 +175,7 @@ pub struct OperatorRun {
     pub dump_files: Vec<usize>,
 }
 
-/// What a record is.
+/// Kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RunKind {
     /// A constant of a graph.

@@ -13,7 +13,7 @@ use crate::record::Side;
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "FFTS+ attribute";
 
-/// What the attribute says.
+/// Content of the attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FftsPlus {
     /// Whether the runtime cut the tensors itself. Otherwise the compiler did, and the names of the

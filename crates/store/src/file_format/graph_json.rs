@@ -17,9 +17,9 @@ use crate::FormatError;
 use crate::record::graph::TensorType;
 use crate::record::{AttributeType, Operator};
 
-/// What errors call the format.
+/// Name of the format in errors.
 pub const FORMAT_NAME: &str = "graph description";
-/// What such files end with.
+/// Extension of such files.
 pub const EXTENSION: &str = "json";
 /// The version that is written.
 pub const VERSION: u32 = 1;
@@ -28,7 +28,7 @@ pub const FILE_BYTES_MAX: usize = 512 << 20;
 /// The key of the standard operators in [`GraphFile::opsets`], which have no name in models.
 pub const STANDARD_DOMAIN: &str = "ai.onnx";
 
-/// What is to be written of a graph.
+/// Content to write for a graph.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GraphText<'a, O> {
     /// Its name.
@@ -39,7 +39,7 @@ pub struct GraphText<'a, O> {
     pub opsets: &'a [(String, i64)],
     /// Names of the values that the model is given.
     pub arguments: &'a [String],
-    /// What is known of inputs, weights and constants.
+    /// Types of inputs, weights and constants, as far as they are known.
     pub types: &'a [(String, TensorType)],
     /// The operators.
     pub operators: &'a [O],
@@ -82,7 +82,7 @@ pub struct GraphOperator {
     /// Its attributes as text.
     #[serde(deserialize_with = "texts")]
     pub attributes: BTreeMap<String, String>,
-    /// What the texts stand for, where that is known.
+    /// Types of the values that the texts stand for, where they are known.
     pub attribute_types: BTreeMap<String, AttributeType>,
     /// Names of the operators that it was fused from.
     pub original_names: Vec<String>,

@@ -1,4 +1,4 @@
-//! What MindSpore calls the dtypes: in file names, in graph files, as numbers.
+//! MindSpore's names of the dtypes: in file names, in graph files, as numbers.
 
 use opscope_tensor::DType;
 

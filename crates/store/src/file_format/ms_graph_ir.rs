@@ -21,7 +21,7 @@ pub const EXTENSION: &str = "ir";
 const DEPTH_MAX: usize = 64;
 /// How functional primitives begin.
 const FUNCTIONAL_PREFIX: &str = "PrimFunc_";
-/// What stands before a place in the source.
+/// Text before a place in the source.
 const IN_FILE: &str = "# In file ";
 
 #[cfg(test)]

@@ -69,7 +69,7 @@ fn hex(value: u64) -> String {
     format!("{value:#x}")
 }
 
-/// What the runtime below a whole graph is told to dump.
+/// Selection for the runtime below a whole graph: the things that it is told to dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuntimeDump<'a> {
     /// Operators.

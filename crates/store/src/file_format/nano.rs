@@ -20,7 +20,7 @@ pub const LENGTH_BYTES: usize = 8;
 /// Most axes that are accepted in one shape.
 pub const AXES_MAX: usize = 1 << 10;
 
-/// What the header says.
+/// Content of the header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NanoHeader {
     /// Version of the format.

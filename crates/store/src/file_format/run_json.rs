@@ -63,7 +63,7 @@ pub struct RunRecord {
     pub version: u32,
     /// Tells this run from every other.
     pub id: String,
-    /// What wrote the dump.
+    /// The program that wrote the dump.
     pub tool: Program,
     /// Where the run stands.
     pub state: RunState,
@@ -81,9 +81,9 @@ pub struct RunRecord {
     pub configuration: Option<ConfigurationFile>,
     /// Whose form the dump has.
     pub dialect: String,
-    /// What was kept, in short.
+    /// Summary of what was kept.
     pub plan: BTreeMap<String, String>,
-    /// What ran the models.
+    /// The engine that ran the models.
     pub engine: Program,
     /// The file that the engine was loaded from, if it is not part of the tool.
     pub engine_library: Option<String>,
@@ -109,7 +109,7 @@ pub struct RunRecord {
     pub deliberate_infinities: Option<DeliberateFinding>,
     /// The first operator whose arithmetic overflowed.
     pub first_overflow: Option<OverflowFinding>,
-    /// What the run removed of killed ones before it.
+    /// Counts of the unfinished files of earlier, killed runs that this run removed.
     pub left_overs: LeftOvers,
     /// When a later run removed what this one left unfinished.
     pub cleaned: Option<Cleaned>,
@@ -155,7 +155,7 @@ pub struct ConfigurationFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelFile {
-    /// What reports call it.
+    /// The model's name in reports.
     pub name: String,
     /// The name of its file without directories, if it came from a file.
     pub file: Option<String>,
@@ -233,7 +233,7 @@ pub struct OverflowFinding {
 pub struct Cleaned {
     /// When, as [`RunRecord::started`].
     pub at: String,
-    /// What it found.
+    /// Counts of the unfinished files that it found.
     #[serde(flatten)]
     pub left_overs: LeftOvers,
 }

@@ -33,7 +33,7 @@ pub const COMMON_COLUMNS: [&str; 10] = [
     "Data Type",
     "Shape",
 ];
-/// What stands for a value that could not be computed.
+/// Stands for a value that could not be computed.
 const NULL: &str = "null";
 
 /// Whose statistics a row holds.

@@ -23,9 +23,9 @@ use self::number::general;
 pub use self::parse::{FORMAT_NAME, Table, may_be_table, parse, read_file, read_if_table};
 pub use self::subject::Subject;
 
-/// What every header line begins with.
+/// Text that every header line begins with.
 const DESCRIPTION: &str = "Input/Output,Index,Data Size,Data Type,Format,Shape";
-/// What stands for seven cells that are empty.
+/// Stands for seven cells that are empty.
 const NO_CELLS: &str = ",,,,,,";
 /// How a file's name ends.
 pub const FILE_NAME_SUFFIX: &str = ".csv";

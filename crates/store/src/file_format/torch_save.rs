@@ -25,7 +25,7 @@ enum Storage {
 /// Writes one dense tensor in row-major order.
 ///
 /// # Errors
-/// What the operating system reports, or [`io::ErrorKind::Unsupported`] for a dtype that torch does
+/// Any that the operating system reports, or [`io::ErrorKind::Unsupported`] for a dtype that torch does
 /// not have under the same name.
 pub fn write(
     out: impl Write + Seek,

@@ -51,7 +51,7 @@ impl Default for Level {
 /// a piece of the result is in memory.
 ///
 /// # Errors
-/// What `out` reports, or that there is no memory.
+/// Any that `out` reports, or that there is no memory.
 pub fn write(out: &mut impl Write, parts: &[&[u8]], level: Level) -> io::Result<u64> {
     let mut context = CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?;
     let n_content: u64 = parts.iter().map(|part| part.len() as u64).sum();
@@ -204,7 +204,7 @@ fn io_error(code: ErrorCode) -> io::Error {
 mod tests {
     use super::*;
 
-    /// What the `zstd` command (1.5.4) makes of `hello hello hello\n` from a pipe: no content size.
+    /// Output of the `zstd` command (1.5.4) for `hello hello hello\n` from a pipe: no content size.
     const PIPED: &[u8] = &[
         0x28, 0xb5, 0x2f, 0xfd, 0x04, 0x58, 0x6d, 0x00, 0x00, 0x38, 0x68, 0x65, 0x6c, 0x6c, 0x6f,
         0x20, 0x0a, 0x01, 0x00, 0x31, 0x4a, 0x11, 0xa3, 0xaa, 0x74, 0xce,

@@ -44,13 +44,13 @@ pub struct Graph {
     pub attributes: Vec<(String, String)>,
     /// A number that tells instances of the graph apart; an address in the framework's own files.
     pub instance: u64,
-    /// What the graph reads from outside: weights and inputs.
+    /// Weights and inputs: the values that the graph reads from outside.
     pub parameters: Vec<GraphParameter>,
     /// Values that are written into the graph.
     pub constants: Vec<Constant>,
     /// The operators, in topological order.
     pub nodes: Vec<GraphNode>,
-    /// What the graph returns.
+    /// Values that the graph returns.
     pub outputs: Vec<Input>,
     /// How the node that returns it is called.
     pub result: GraphResult,
@@ -63,7 +63,7 @@ pub struct GraphParameter {
     pub name: String,
     /// The name in the list of parameters, where it differs from the one that nodes use.
     pub listed_name: Option<String>,
-    /// What it holds.
+    /// Type of its value.
     pub value: ValueType,
     /// Extents of an input of the whole model; none for weights and inputs of subgraphs.
     pub input_shape: Option<Vec<i64>>,
@@ -87,7 +87,7 @@ pub struct Constant {
 /// One operator of a graph.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct GraphNode {
-    /// What the source calls its result, or a number with a word before it.
+    /// Name of its result in the source, or a number with a word before it.
     pub label: String,
     /// The operator's type.
     pub op_type: String,
@@ -97,9 +97,9 @@ pub struct GraphNode {
     pub full_name: String,
     /// Name of the member that holds the operator in the source.
     pub instance_name: Option<String>,
-    /// What it reads, in position.
+    /// Its inputs, in position.
     pub inputs: Vec<Input>,
-    /// What it makes; a tuple where there are several outputs.
+    /// Type of its output; a tuple where there are several outputs.
     pub output: ValueType,
     /// How its inputs and outputs lie on the device; none for nodes that are no kernels.
     pub kernel: Option<KernelView>,
@@ -133,14 +133,14 @@ pub enum Input {
     Unknown(String),
 }
 
-/// What a value is.
+/// Type of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueType {
     /// A tensor.
     Tensor(TensorType),
     /// A tensor that is held by name.
     Reference {
-        /// What it holds.
+        /// Type of the tensor.
         tensor: TensorType,
         /// The name.
         key: String,
@@ -197,7 +197,7 @@ pub struct DeviceTensor {
 /// A named value of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attribute {
-    /// What it belongs to.
+    /// Owner of the attribute.
     pub group: AttributeGroup,
     /// Its name.
     pub name: String,
@@ -205,7 +205,7 @@ pub struct Attribute {
     pub value: Literal,
 }
 
-/// What an attribute belongs to.
+/// Owner of an attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum AttributeGroup {
     /// The operator.

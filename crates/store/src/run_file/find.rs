@@ -21,9 +21,9 @@ const N_PARENTS_MAX: usize = 8;
 pub struct FoundRun {
     /// Its file.
     pub path: PathBuf,
-    /// What it says.
+    /// Its content.
     pub record: RunRecord,
-    /// What that means now.
+    /// State of the run now, as far as the record tells it.
     pub end: RunEnd,
 }
 
@@ -40,7 +40,7 @@ pub enum RunEnd {
     Unknown,
 }
 
-/// What [`find`] found.
+/// Result of [`find`].
 #[derive(Debug, Default)]
 pub struct FoundRuns {
     /// Records, in the order in which the runs began.

@@ -103,7 +103,7 @@ pub struct MindSporeTree {
     long_net_name: String,
 }
 
-/// What a directory of a tree with steps is made of.
+/// Parts that make up the path of a directory in a tree with steps.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphRun<'a> {
     /// Step of the training; the graph engine's own dump has none.

@@ -1,4 +1,4 @@
-//! What we keep beside a dump, in a directory that readers pass over.
+//! Files that we keep beside a dump, in a directory that readers pass over.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What tests of whole trees share.
+//! Helpers that tests of whole trees share.
 
 pub(crate) mod sha256;
 pub(crate) mod tree;

@@ -76,8 +76,9 @@ fn without_numbers(name: &str) -> String {
     out
 }
 
-/// What differs from run to run is left out: times, and the digits of short names. Each line says
-/// how often a name occurs in the first tree and how often in the second; none if they are alike.
+/// Compares the file names of two trees. Parts that differ from run to run are left out: times, and the
+/// digits of short names. Each line says how often a name occurs in the first tree and how often in the
+/// second; there are none if the trees are alike.
 pub(crate) fn differences(first: &Path, second: &Path) -> Vec<String> {
     let (a, b) = (names(first), names(second));
     let all: BTreeSet<_> = a.keys().chain(b.keys()).collect();

@@ -1,4 +1,4 @@
-//! What a comparison ends with.
+//! Exit code of a comparison.
 
 use opscope_analysis::compare::result::{Comparison, Level};
 
@@ -7,7 +7,7 @@ use crate::exit::{FOUND, PARTIAL, UNREADABLE};
 /// The reason of skips that are the files' fault.
 const DAMAGED: &str = "damaged";
 
-/// What counts as a difference.
+/// Level from which a result counts as a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum FailOn {
     /// A failure

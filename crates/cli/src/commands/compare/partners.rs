@@ -1,4 +1,4 @@
-//! What the user knows of partners.
+//! Knowledge of partners that the user gives.
 
 use std::path::Path;
 

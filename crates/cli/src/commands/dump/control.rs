@@ -20,7 +20,7 @@ use crate::progress;
 
 /// How often the control file is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
-/// What wakes the watching thread up for its end; the signal handler writes something else.
+/// Byte that wakes the watching thread up for its end; the signal handler writes something else.
 const END: u8 = b'E';
 
 /// How to switch the dump while the model runs.
@@ -46,7 +46,7 @@ pub(crate) struct Steering<'a> {
     state: Mutex<State>,
 }
 
-/// What was asked for last.
+/// State that was asked for last.
 struct State {
     is_enabled: bool,
     /// `None` is that of the command line.
@@ -55,7 +55,7 @@ struct State {
     stamp: Option<FileStamp>,
 }
 
-/// What a control file asks for.
+/// Wishes of a control file.
 #[derive(Default)]
 struct Wish {
     is_enabled: Option<bool>,
@@ -218,7 +218,7 @@ impl<'a> Steering<'a> {
         })
     }
 
-    /// What another configuration keeps, if it is written as and where the dump is written already.
+    /// Returns the plan of another configuration, which must write in the form and place of the running dump.
     fn plan(&self, source: &Source<'_>) -> Result<Plan, Failure> {
         let mut request = Request::from_source(source, self.arguments)?;
         if self.is_single {
@@ -265,7 +265,7 @@ fn listen(has_file: bool) -> io::Result<(UnixStream, UnixStream)> {
     Ok((signals, waker))
 }
 
-/// What was told of the dump, so that each change is told once and with its step.
+/// State of the dump as told last, so that each change is told once and with its step.
 pub(super) struct Told {
     is_enabled: bool,
     plan: Arc<Plan>,

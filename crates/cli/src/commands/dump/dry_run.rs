@@ -14,16 +14,16 @@ use crate::console::tell;
 use crate::exit::chain;
 use crate::format;
 
-/// What takes the place of writing.
+/// Stand-ins that take the place of writing.
 pub(super) struct DryRun {
     creator: Arc<Creator>,
     pub(super) sink: Arc<VolumeSink>,
     place: PathBuf,
-    /// What was told already, of operators that ran before.
+    /// Totals that were told already, of operators that ran before.
     told: Mutex<Pretended>,
 }
 
-/// What a run would write.
+/// Forecast of what a run would write.
 pub(crate) struct Forecast {
     volume: Volume,
     total: Pretended,
@@ -58,7 +58,7 @@ impl DryRun {
         }
     }
 
-    /// What would have been written since the last time.
+    /// Returns the forecast of what would have been written since the last time.
     pub(super) fn take(&self, arguments: &RunArguments, has_inputs: bool) -> Forecast {
         let has_random_inputs = has_inputs && arguments.has_made_up_inputs();
         let space = match space(&self.place) {

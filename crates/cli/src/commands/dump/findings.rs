@@ -1,4 +1,4 @@
-//! What a run under a purpose found: overflows, failures, overwritten memory.
+//! Findings of a run under a purpose: overflows, failures, overwritten memory.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! What the dump says of the model's graph.
+//! Description of the model's graph that goes with the dump.
 
 use std::io::{BufWriter, Write};
 

@@ -266,7 +266,7 @@ fn named_arrays(paths: Vec<PathBuf>) -> Result<InputSet, Failure> {
     Ok(InputSet::Arrays(arrays))
 }
 
-/// What a directory holds, numbers in numeric order.
+/// Lists the paths in a directory, numbers in numeric order.
 fn entries(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     let read = std::fs::read_dir(dir).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     let entries = read.map_err(|error| {

@@ -22,12 +22,12 @@ pub(super) fn configuration_of_environment() -> Option<PathBuf> {
     (!path.is_empty()).then(|| path.into())
 }
 
-/// What is wrong with the name of such a configuration.
+/// Checks the name of such a configuration; an error says what is wrong with it.
 pub(super) fn check_file_name(path: &Path) -> Result<(), Vec<Issue>> {
     mindspore::check_file_name(path).map_err(|issue| vec![*issue])
 }
 
-/// What to keep, and where it goes.
+/// Plan of what to keep, and where it goes.
 pub(super) struct Dump {
     pub(super) plan: Plan,
     pub(super) options: MindSporeOptions,

@@ -18,9 +18,9 @@ pub(crate) struct OnceArguments {
 enum DedupChoice {
     /// None
     Off,
-    /// What is the same memory: an output and the inputs that it becomes, weights over steps
+    /// Anything that is the same memory: an output and the inputs that it becomes, weights over steps
     Identity,
-    /// Whatever has equal bytes, in earlier dumps below the same directory too
+    /// Anything that has equal bytes, in earlier dumps below the same directory too
     Content,
 }
 

@@ -1,4 +1,4 @@
-//! What `opscope dump --as` tells.
+//! Prints the findings of `opscope dump --as`.
 
 use std::io::Write;
 
@@ -48,7 +48,7 @@ impl NarrowFloat {
     }
 }
 
-/// What the run would lose in other dtypes.
+/// Losses that the run would have in other dtypes.
 pub(crate) struct Ranges {
     /// The dtypes asked for, with what is told of each.
     totals: Vec<(DType, Total)>,
@@ -56,7 +56,7 @@ pub(crate) struct Ranges {
     rows: RangeRows,
 }
 
-/// What is told of one dtype.
+/// Totals for one dtype.
 #[derive(Default)]
 struct Total {
     n_tensors: u64,
@@ -163,7 +163,7 @@ impl Ranges {
     }
 }
 
-/// What is told of one dtype, with its rows.
+/// Totals for one dtype, with its rows.
 struct OfTarget<'a> {
     target: DType,
     total: &'a Total,

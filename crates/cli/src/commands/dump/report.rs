@@ -1,4 +1,4 @@
-//! What `opscope dump` tells at the end.
+//! Report that `opscope dump` ends with.
 
 use std::io::{BufWriter, Write};
 

@@ -1,4 +1,4 @@
-//! What a run is asked to keep, and where that goes.
+//! A run's request: what to keep, and where that goes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,9 +29,9 @@ use crate::exit::{Failure, USAGE};
 /// How many seconds after now are tried as names of a dump's directory.
 const N_TIMES_MAX: i64 = 3600;
 
-/// What to keep, and the places to write it to.
+/// Plan of what to keep, and the places to write it to.
 pub(crate) struct Request {
-    /// What to keep of models.
+    /// Plan of what to keep of models.
     pub(super) plan: Plan,
     /// Whether operators that run on their own are kept.
     has_single_operators: bool,
@@ -48,7 +48,7 @@ pub(crate) struct Request {
     failures: Option<acl::AclDump>,
 }
 
-/// What a configuration asks for.
+/// Dump that a configuration asks for.
 enum Configured {
     Acl(Option<acl::AclDump>),
     MindSpore(Option<Dump>),
@@ -172,7 +172,7 @@ impl Request {
         }
     }
 
-    /// What a configuration asks for that was read elsewhere.
+    /// Builds the request of a configuration that was read elsewhere.
     pub(super) fn from_source(
         source: &Source<'_>,
         arguments: &RunArguments,
@@ -439,7 +439,7 @@ impl Sinks {
         &self.creator
     }
 
-    /// What a session writes to.
+    /// Returns the sink that a session writes to.
     pub(super) fn first(&self) -> Arc<dyn Sink> {
         if let (None, Some(run)) = (&self.ranges, &self.dry_run) {
             return run.sink.clone();

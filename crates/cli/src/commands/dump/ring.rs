@@ -44,7 +44,7 @@ pub(crate) struct RingArguments {
     /// has happened
     #[arg(long, value_name = "N", conflicts_with = "stats")]
     keep_last: Option<NonZeroUsize>,
-    /// What keeps the steps that are there for good, the current one among them
+    /// Events that keep the steps that are there for good, the current one among them
     #[arg(
         long,
         value_enum,
@@ -117,7 +117,7 @@ impl RingArguments {
         }
     }
 
-    /// What a session is told.
+    /// Returns the options that a session is given.
     pub(super) fn options(&self, target: &Target) -> Option<RingOptions> {
         let has_files = matches!(target, Target::Acl(_) | Target::MindSpore(_));
         let n_steps = self.keep_last.filter(|_| has_files)?;
@@ -163,7 +163,7 @@ impl Drop for Listening {
     }
 }
 
-/// What the error of a step is told as.
+/// Returns the text that the error of a step is told as.
 pub(super) fn reason(error: &Failure) -> String {
     error
         .error

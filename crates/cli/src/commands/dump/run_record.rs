@@ -94,7 +94,7 @@ impl Recording {
         self.end(end).map_err(|error| Failure::new(PARTIAL, error))
     }
 
-    /// What was cleaned up so far.
+    /// Returns the counts of the unfinished files cleaned up so far.
     pub(crate) fn left_overs(&self, sinks: &Sinks) -> LeftOvers {
         self.left_overs + sinks.left_overs()
     }
@@ -161,7 +161,7 @@ impl Sinks {
     }
 }
 
-/// What is said of a model. A file that cannot be read any more has no digest.
+/// Describes a model for the record. A file that cannot be read any more has no digest.
 pub(crate) fn model_file(name: &str, path: Option<&Path>, signature: &Signature) -> ModelFile {
     let bytes = path.and_then(|path| FileBytes::open(path).ok());
     ModelFile {

@@ -13,7 +13,7 @@ use crate::exit::{Failure, USAGE};
 /// How much is written.
 #[derive(clap::Args)]
 pub(crate) struct VolumeArguments {
-    /// What to write of what is selected [default: what the configuration says; with `--out`,
+    /// Content to write of what is selected [default: what the configuration says; with `--out`,
     /// tensors]
     #[arg(
         long,
@@ -39,7 +39,7 @@ pub(crate) struct VolumeArguments {
     pub(super) dry_run: bool,
 }
 
-/// What to write of a selected operator.
+/// Content to write of a selected operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum ContentKind {
     /// Tensors
@@ -74,13 +74,14 @@ impl VolumeArguments {
         Ok(())
     }
 
-    /// What the options say, if they say anything.
+    /// Returns the content that the options ask for, if they ask for any.
     fn kind(&self) -> Option<ContentKind> {
         let of_rules = (!self.rules.is_empty()).then_some(ContentKind::Both);
         self.content.or(of_rules)
     }
 
-    /// What AscendCL's form is to hold, where `configured` is what it would hold otherwise. Columns stay.
+    /// Returns the content of AscendCL's form, where `configured` is its content without these options.
+    /// Columns stay.
     pub(super) fn content(&self, configured: Content) -> Content {
         let Some(kind) = self.kind() else {
             return configured;

@@ -1,4 +1,4 @@
-//! What is known of the operators of a dump: from its model, or from what the dump says of its graph.
+//! Operators of a dump as they are known from its model, or from what the dump says of its graph.
 
 use std::cell::OnceCell;
 use std::collections::HashMap;

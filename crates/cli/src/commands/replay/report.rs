@@ -1,4 +1,4 @@
-//! What replaying tells.
+//! Report of a replay.
 
 use std::io::Write;
 use std::path::Path;
@@ -171,7 +171,7 @@ fn verdict_word(level: Level) -> &'static str {
     }
 }
 
-/// What the numbers mean.
+/// Says in a sentence what the numbers mean.
 fn sentence(one: &Replayed) -> String {
     let is_own_known = !one.golden_own.is_empty();
     let has_golden = is_own_known || !one.total.is_empty() || !one.inputs.is_empty();

@@ -52,7 +52,7 @@ impl<'a> Half<'a> {
         }
     }
 
-    /// What the operator of a run is given, with notes on what did not come from its record.
+    /// Collects the values that the operator of a run is given, with notes on those not from its record.
     fn given(
         &self,
         run: usize,
@@ -269,7 +269,7 @@ fn against(dumped: &[Dumped], again: &[(usize, Tensor)]) -> Vec<SlotResult> {
     pairs.collect()
 }
 
-/// What was computed again, under the names that the dump has.
+/// Returns the tensors that were computed again, under the names that the dump has.
 fn relabelled(dumped: &[Dumped], again: &[(usize, Tensor)]) -> Vec<Dumped> {
     let name = |position: usize| dumped.iter().find(|one| one.position == position);
     let pairs = again.iter().filter_map(|(position, tensor)| {

@@ -77,7 +77,7 @@ fn print_graph(graph: &Graph) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an operator makes, one by one.
+/// Returns the outputs of an operator, one by one.
 fn outputs(output: &ValueType) -> &[ValueType] {
     match output {
         ValueType::Tuple(types) => types,

@@ -1,4 +1,4 @@
-//! What `show` tells, as JSON.
+//! Output of `show` as JSON.
 
 use std::path::Path;
 

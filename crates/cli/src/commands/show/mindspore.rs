@@ -1,4 +1,4 @@
-//! What MindSpore dumped.
+//! Prints dumps of MindSpore.
 
 use std::io::Write;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(super) fn show(
     verdict(path, n as u64, &overview.errors, &overview.passed_over)
 }
 
-/// What a file's name says.
+/// Prints the facts that a file's name gives.
 pub(super) fn print_name(out: &mut impl Write, name: &TensorFileName) -> Result<(), Failure> {
     let what = if name.is_parameter() {
         "parameter"

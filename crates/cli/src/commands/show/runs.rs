@@ -57,7 +57,7 @@ fn always_ends(record: &RunRecord) -> bool {
     ["dump", "op"].contains(&record.command.as_str())
 }
 
-/// What ran the models; records of older versions may not say it.
+/// Names the engine that ran the models; records of older versions may not say it.
 fn engine(record: &RunRecord) -> Option<String> {
     let engine = &record.engine;
     if engine.name.is_empty() {

@@ -39,7 +39,7 @@ struct Dir {
     last_use: u64,
 }
 
-/// What files come to.
+/// Totals over files.
 #[derive(Clone, Debug, Default)]
 struct Sum {
     total: Pretended,
@@ -123,7 +123,7 @@ impl Known {
         dir.last_use = self.clock;
     }
 
-    /// What all of it comes to, with blocks of so many bytes.
+    /// Returns the totals of everything, with blocks of so many bytes.
     pub(super) fn total(&self, block_bytes: u64) -> Pretended {
         let mut sum = self.settled.clone();
         for file in self.dirs.values().flat_map(|dir| dir.files.values()) {

@@ -1,4 +1,4 @@
-//! What lies beside the tensors: graphs, lists, statistics.
+//! Reads the files beside the tensors: graphs, lists, statistics.
 
 use std::path::Path;
 

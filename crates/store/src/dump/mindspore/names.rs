@@ -24,7 +24,7 @@ pub(super) struct Names {
     by_graph: HashMap<GraphKey, GraphNames>,
 }
 
-/// What is found for a name.
+/// Result of looking up a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) full_name: Option<String>,
@@ -72,8 +72,8 @@ impl Names {
         Names { by_graph }
     }
 
-    /// What is known of the operators of a graph that have these replaced names; those of equal stem
-    /// must be given in the order in which they ran.
+    /// Looks up the operators of a graph that have these replaced names; those of equal stem must be given in
+    /// the order in which they ran.
     pub(super) fn find(&self, place: &Place, kind: RunKind, op_names: &[String]) -> Vec<Found> {
         let of_graph = self.by_graph.get(&(place.rank, place.graph_id));
         let mut others: Vec<_> = self

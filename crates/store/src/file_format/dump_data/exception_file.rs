@@ -5,7 +5,7 @@ use crate::record::Record;
 use super::DumpHeader;
 use super::file::{VERSION, entry, with_length};
 
-/// What an input entry says it is: an input, not a workspace or the like.
+/// Marks an input entry as an input, not a workspace or the like.
 const INPUT_TYPE_INPUT: u32 = 2;
 
 /// The bytes that precede the tensors of `record` in the file of a failing operator: length and

@@ -15,13 +15,13 @@ use crate::{FormatError, StoreError};
 
 /// Bytes of the length that precedes the header.
 pub const LENGTH_BYTES: u64 = 8;
-/// What the version field of every file says.
+/// Value of the version field in every file.
 pub const VERSION: &str = "2.0";
 
 /// The number of opaque bytes.
 const UNDEFINED: u32 = 0;
 
-/// What a piece of the payload is.
+/// Kind of a piece of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PayloadKind {
     /// An input tensor.
@@ -49,7 +49,7 @@ impl PayloadKind {
 /// A piece of the payload and its place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// What it is.
+    /// Its kind.
     pub kind: PayloadKind,
     /// Position among the pieces of its kind.
     pub index: usize,
@@ -71,7 +71,7 @@ pub struct DumpTensor<'a> {
     pub kind: PayloadKind,
     /// Position among the inputs or outputs of the file.
     pub index: usize,
-    /// What the header says about it.
+    /// Its entry in the header.
     pub entry: &'a TensorEntry,
     /// Its bytes.
     pub bytes: &'a [u8],
@@ -119,7 +119,7 @@ impl DumpFile {
         &self.path
     }
 
-    /// What the file says about its tensors.
+    /// Returns the file's header, which describes its tensors.
     pub fn header(&self) -> &DumpHeader {
         &self.checked.header
     }

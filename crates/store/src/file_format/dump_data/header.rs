@@ -53,7 +53,7 @@ pub struct TensorEntry {
     pub offset: u64,
     /// Position among the kernel's arguments (exception dumps).
     pub arg_index: u32,
-    /// What an exception dump's input really is (inputs only).
+    /// The real kind of an exception dump's input (inputs only).
     pub input_type: u32,
 }
 

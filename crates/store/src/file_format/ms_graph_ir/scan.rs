@@ -64,7 +64,7 @@ pub(super) fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     parts
 }
 
-/// What stands between `before` and `after` around all of `text`.
+/// Returns the text between `before` and `after`; `None` unless they enclose all of `text`.
 pub(super) fn inside<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
     text.strip_prefix(before)?.strip_suffix(after)
 }

@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
         Ok(tensor)
     }
 
-    /// What inputs and outputs have in common: the addresses and the list of pieces.
+    /// Reads the part that inputs and outputs have in common: the addresses and the list of pieces.
     fn common(&mut self, tensor: &mut NanoTensor) -> Result<(), FormatError> {
         tensor.address = self.u64()?;
         tensor.offset = self.u64()?;

@@ -10,17 +10,17 @@ use crate::FormatError;
 pub(super) const MAGIC: &[u8] = b"\x93NUMPY";
 /// The data begin at a multiple of this.
 const ALIGN: usize = 64;
-/// What the package `ml_dtypes` calls `float8_e5m2`; its other types are void.
+/// Name that the package `ml_dtypes` gives `float8_e5m2`; its other types are void.
 const FLOAT8_DESCR: &str = "f1";
 /// numpy leaves room for the first extent to grow to this many digits.
 const GROWTH_DIGITS: usize = 21;
 
-/// What an npy header says.
+/// Content of an npy header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NpyHeader {
     /// Type of the elements: [`DType::String`] of text.
     pub dtype: DType,
-    /// What the file has for each of them.
+    /// Form in which the file stores each of them.
     pub items: Items,
     /// Whether elements are stored with the most significant byte first.
     pub is_big_endian: bool,
@@ -169,7 +169,7 @@ fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk::<N>().copied()
 }
 
-/// What `descr` says.
+/// Content of `descr`.
 struct Descr {
     dtype: DType,
     items: Items,

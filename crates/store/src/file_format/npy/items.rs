@@ -1,4 +1,4 @@
-//! What an array file has for each element.
+//! Forms in which an array file stores its elements.
 
 use opscope_tensor::DType;
 
@@ -10,7 +10,7 @@ const ITEM_BYTES_MAX: usize = i32::MAX as usize;
 /// Bytes of a character.
 pub(super) const CHARACTER_BYTES: usize = 4;
 
-/// What an array file has for each element.
+/// Form in which an array file stores each element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Items {
     /// A number of the header's dtype.
@@ -24,7 +24,8 @@ pub enum Items {
 }
 
 impl Items {
-    /// What a code such as `U3` stands for, if it is none of a number.
+    /// Returns the items that a code such as `U3` stands for; `None` for codes of numbers and for anything
+    /// that is no code or too large.
     pub(super) fn of_code(code: &str) -> Option<Items> {
         let kind = code.chars().next()?;
         let digits = &code[kind.len_utf8()..];
@@ -61,7 +62,7 @@ impl Items {
         }
     }
 
-    /// What a header says of it; `None` where numpy has no name.
+    /// Returns the `descr` of a header for such items; `None` where numpy has no name.
     pub(super) fn descr(self, dtype: DType) -> Option<String> {
         match self {
             Items::Numbers => descr(dtype).map(str::to_owned),

@@ -12,14 +12,14 @@ use thiserror::Error;
 use super::descr;
 use super::header::MAGIC;
 
-/// What `MindSpore` calls bfloat16, which numpy does not have.
+/// Name that `MindSpore` gives bfloat16, which numpy does not have.
 pub(super) const BFLOAT16_DESCR: &str = "<E2";
 const ALIGN: usize = 64;
 
 /// Header and elements of an array file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MindSporeArray<'a> {
-    /// What precedes the elements.
+    /// Bytes that precede the elements.
     pub header: Vec<u8>,
     /// The elements: those of the tensor, or wider ones.
     pub payload: Cow<'a, [u8]>,

@@ -134,7 +134,7 @@ pub(super) fn from_items(
     Ok(builder.into_bytes())
 }
 
-/// What precedes the zeros at the end.
+/// Returns the items before the zeros at the end.
 fn without_zeros<'a, T: PartialEq>(items: &'a [T], zero: &T) -> &'a [T] {
     let n = items.iter().rposition(|item| item != zero);
     &items[..n.map_or(0, |last| last + 1)]

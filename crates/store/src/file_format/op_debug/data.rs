@@ -1,4 +1,4 @@
-//! What the accelerators of the second layout report.
+//! Reports of the accelerators of the second layout.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::FormatError;
 /// Where the data begin.
 const DATA: usize = 24;
 
-/// What an accelerator reports.
+/// Report of an accelerator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accelerator {
     /// A cube core.

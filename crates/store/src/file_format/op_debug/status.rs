@@ -1,4 +1,4 @@
-//! What the bits of an AI Core status register mean.
+//! Meanings of the bits of an AI Core status register.
 
 /// One bit of the status register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl StatusCause {
         }
     }
 
-    /// What happened, in a few words.
+    /// Describes in a few words what happened.
     pub fn description(self) -> &'static str {
         match self {
             StatusCause::NegateMin => "negation of the smallest signed integer",

@@ -1,4 +1,4 @@
-//! What can be asked for.
+//! Categories of statistics that can be asked for.
 
 /// One column of statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -71,7 +71,7 @@ const TABLE: &[(Category, &str, &str, bool)] = &[
 const ALIASES: &[(&str, Category)] = &[("hash:md5", Category::Md5), ("hash:sha1", Category::Sha1)];
 
 impl Category {
-    /// What is written when nothing is asked for.
+    /// Categories that are written when none is asked for.
     pub const DEFAULT: [Category; 3] = [Category::Max, Category::Min, Category::L2Norm];
 
     /// The category of a name, in its exact letters.

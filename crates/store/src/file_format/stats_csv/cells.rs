@@ -28,7 +28,7 @@ const LANES: usize = 8;
 /// Magnitudes whose squares, added up, neither overflow nor lose bits that show.
 const SQUARES: std::ops::Range<f64> = 1e-140..1e140;
 
-/// What a row says about the elements of a tensor.
+/// Numbers that a row gives of the elements of a tensor.
 pub(super) struct Cells {
     pub(super) max: Number,
     pub(super) min: Number,

@@ -2,7 +2,7 @@
 
 use opscope_tensor::{DType, Layout};
 
-/// What has no name. The missing letter is the vendor's.
+/// Stands for dtypes and layouts that have no name. The missing letter is the vendor's.
 const UNKNOWN: &str = "UNKNOW";
 
 /// The name in the plain table, which knows only the older types.

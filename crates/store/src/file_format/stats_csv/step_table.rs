@@ -16,12 +16,12 @@ use crate::{FormatError, StoreError, regular_file};
 
 /// The name of the file in the directory of a step.
 pub const FILE_NAME: &str = "statistics.csv";
-/// What every header line begins with.
+/// Text that every header line begins with.
 const OPERATOR: &str = "Op Type,Op Name,Task ID,Stream ID,Timestamp,";
 const N_OPERATOR_CELLS: usize = 5;
 const STATISTICS: &str =
     "Max Value,Min Value,Avg Value,l2norm,Count,Nan Count,Negative Inf Count,Positive Inf Count";
-/// What stands for the cells of a tensor without numbers.
+/// Stands for the cells of a tensor without numbers.
 const NO_NUMBERS: &str = "NA,NA,NA,NA";
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 1 << 30;
@@ -39,7 +39,7 @@ pub struct OperatorTable {
     pub stream_id: u32,
     /// Microseconds since 1970-01-01 UTC.
     pub timestamp: u64,
-    /// What a file of the operator's own would hold.
+    /// The table that a file of the operator's own would hold.
     pub table: Table,
 }
 

@@ -26,7 +26,7 @@ pub struct Subject {
 }
 
 impl Table {
-    /// What a row is about; none if there is no such row, or it does not say.
+    /// Returns the subject of a row; `None` if there is no such row, or it does not name its subject.
     pub fn subject(&self, row: usize) -> Option<Subject> {
         let [side, index, n_bytes, dtype, layout, shape] = self.rows.get(row)?.get(..N_CELLS)?
         else {

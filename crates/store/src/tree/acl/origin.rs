@@ -6,11 +6,11 @@ use crate::tree::directory_names;
 
 /// Digits of the time in a directory's name.
 const TIME_DIGITS: usize = 14;
-/// What stands around the numbers in the directory of a rank.
+/// Text around the numbers in the name of a rank's directory.
 const WORLD_SIZE: &str = "worldsize";
 const RANK: &str = "_global_rank";
 
-/// What the path of a directory with dump files says. What it does not say is left out.
+/// Facts that the path of a directory with dump files gives. Those that it does not give are left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// Local time, `YYYYMMDDhhmmss`.

@@ -10,7 +10,7 @@ use crate::file_format::{ms_dtype, npy_zst};
 use crate::record::Side;
 use crate::tree::acl::{DumpFileName, SubTask};
 
-/// What layouts are called in file names.
+/// Names of layouts in file names.
 pub const LAYOUT_NAMES: &[&str] = &[
     "DefaultFormat",
     "NCHW",

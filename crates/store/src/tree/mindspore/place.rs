@@ -9,7 +9,7 @@ use super::{CONSTANTS_DIR, RANK_PREFIX, number};
 /// Digits of the time in a directory's name.
 const TIME_DIGITS: usize = 14;
 
-/// What the path of a directory with tensors says.
+/// Facts that the path of a directory with tensors gives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// The rank, or the device where there are no ranks.

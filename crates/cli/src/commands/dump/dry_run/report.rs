@@ -1,4 +1,4 @@
-//! What a dry run tells.
+//! Report of a dry run.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ const N_LARGEST: usize = 10;
 const N_STRETCHES_SHOWN: usize = 20;
 
 impl Forecast {
-    /// What belongs to no step: graphs, lists of names and the like.
+    /// Returns the files and bytes that belong to no step: graphs, lists of names and the like.
     fn beside(&self) -> (u64, u64) {
         let mut steps = Amount::default();
         self.volume

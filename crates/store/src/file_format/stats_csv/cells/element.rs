@@ -7,7 +7,7 @@ use super::{BLOCK, Number};
 
 /// A type of elements that have cells.
 pub(super) trait Element {
-    /// What an element is decoded to.
+    /// Type that an element is decoded to.
     type Value: Copy + PartialOrd + Default;
 
     /// Bytes of an element.

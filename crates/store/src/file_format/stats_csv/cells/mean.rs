@@ -105,7 +105,7 @@ fn is_far_from_ties(mean: f64, bound: f64) -> bool {
     const BOUND_MAX: f64 = 1e-9;
     /// Numbers of six digits, without those next to a power of ten.
     const SIX_DIGITS: std::ops::Range<f64> = 100_001.0..999_999.0;
-    /// What the bound and the roundings here can be in units of the sixth digit is a third of this.
+    /// The bound and the roundings here come to at most a third of this, in units of the sixth digit.
     const DISTANCE_MIN: f64 = 4e-3;
     let magnitude = mean.abs();
     if !(1e-280..1e280).contains(&magnitude) || bound > magnitude * BOUND_MAX {
