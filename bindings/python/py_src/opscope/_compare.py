@@ -22,7 +22,7 @@ N_SHOWN = 20
 
 
 class Comparison:
-    """What came of comparing two dumps.
+    """The result of comparing two dumps.
 
     Operators, slots and skips are dictionaries, as in the JSON that `save` writes.
     """
@@ -73,7 +73,7 @@ class Comparison:
 
     @property
     def skips(self) -> list[dict[str, Any]]:
-        """What was not compared, and why."""
+        """Everything that was left out of the comparison, and why."""
         return list(self._document["skips"])
 
     @property

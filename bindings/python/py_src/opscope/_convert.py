@@ -24,7 +24,7 @@ PARTIAL = 4
 
 @dataclass(frozen=True)
 class Conversion:
-    """What became of the files."""
+    """The outcome of converting files."""
 
     out: str
     """The output directory."""
@@ -41,13 +41,13 @@ class Conversion:
     bytes_read: int
     bytes_written: int
     failures: list[OpscopeError]
-    """What could not be converted."""
+    """Errors for everything that could not be converted."""
     passed_over: list[PassedOver]
     """Files that hold nothing to convert, such as tables of statistics."""
 
     @property
     def exit_code(self) -> int:
-        """What the command line would end with: 0, or 4 if something could not be converted."""
+        """The exit code that the command line would end with: 0, or 4 if something could not be converted."""
         return PARTIAL if self.failures else 0
 
 

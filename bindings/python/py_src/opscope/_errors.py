@@ -1,4 +1,4 @@
-"""What goes wrong, as exceptions with a code.
+"""Exceptions for everything that goes wrong, each with a code.
 
 Some are of Python's own kinds as well, so that `except FileNotFoundError` and `except ValueError` catch what they
 should.

@@ -1,4 +1,4 @@
-"""What a dump configuration asks for, as plain data.
+"""The request that a dump configuration makes, as plain data.
 
 `opscope.torch.backend` makes a `DumpPlan` of its arguments and `opscope.torchair` one of a `CompilerConfig`; the
 backend in `opscope.torch` carries it out. Importing this module does not import torch.
@@ -37,7 +37,7 @@ class AclJson(NamedTuple):
 
 @dataclass(frozen=True)
 class DumpPlan:
-    """What to dump, and where to.
+    """A plan that says what to dump, and where to.
 
     `acl_json` takes the place of everything after it: if it is there, it says what is dumped and where to.
     """

@@ -62,7 +62,7 @@ class Record:
     stored_dtype: str | None
     """The dtype that its file has; another one where the writer converted it."""
     layout: str | None
-    """What the axes mean, such as `NCHW`."""
+    """The meaning of the axes, such as `NCHW`."""
     shape: tuple[int, ...] | None
     """Extents as stored."""
     original_shape: tuple[int, ...] | None

@@ -21,7 +21,7 @@ _VALUES = {"side": ("input", "output"), "kind": ("operator", "parameter", "const
 
 
 class Search:
-    """What records have to have; `None` is not asked for."""
+    """The conditions that a record has to meet; `None` is no condition."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ Number = Union[int, float, None]
 
 @dataclass(frozen=True)
 class Statistics:
-    """What is known of a tensor's elements; `None` is what the dump does not have.
+    """Statistics of a tensor's elements; `None` stands for a value that the dump does not have.
 
     Of elements that were looked at everything is there. NaN elements are counted and take no part in the other numbers;
     infinite ones do. The standard deviation is that of a whole population. `docs/statistics.md` has the definitions.

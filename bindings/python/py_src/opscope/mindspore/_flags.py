@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass
 class Flags:
-    """What is switched on or off at a moment."""
+    """The modules and operators that are switched on or off at one moment."""
 
     # Modules by their address, which nothing else has while they are there.
     modules: dict[int, bool] = field(default_factory=dict)
@@ -67,7 +67,7 @@ def _flag(module: Any, enabled: bool) -> None:
 
 
 def snapshot() -> Flags:
-    """What is switched on or off now."""
+    """Returns the modules and operators that are switched on or off now."""
     modules = {number: enabled for number, (reference, enabled) in list(_modules.items()) if reference() is not None}
     roots = [(type(root).__name__, inside) for reference, inside in _roots if (root := reference()) is not None]
     return Flags(modules, dict(_operators), roots)

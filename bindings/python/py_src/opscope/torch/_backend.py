@@ -49,7 +49,7 @@ _is_asked_for = False
 
 
 class Known(NamedTuple):
-    """What the graphs that come of one graph of `torch.compile` have in common."""
+    """Facts that all graphs made from one graph of `torch.compile` share."""
 
     origins: _origins.Origins | None = None
     model_names: _model_names.ModelNames | None = None

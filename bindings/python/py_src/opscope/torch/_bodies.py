@@ -34,7 +34,7 @@ def held(gm: GraphModule, node: Node) -> Iterator[tuple[Node, GraphModule]]:
 
 
 def attribute(module: Any, path: str) -> Any:
-    """What a node of the kind `get_attr` stands for."""
+    """Returns the attribute that a node of the kind `get_attr` stands for."""
     for name in path.split("."):
         module = getattr(module, name, None)
     return module
@@ -106,6 +106,6 @@ def exchange(run: Any) -> Any:
 
 
 def enter(body: int) -> Any:
-    """What a body shows its results to. Called when it begins."""
+    """Returns the object that a body shows its results to. Called when the body begins."""
     run = _current.run
     return run if run is not None and run.enter(body) else _nobody

@@ -1,4 +1,4 @@
-"""What is known of a call of an operator in eager mode: where the program makes it, and in which module."""
+"""The place of an operator's call in eager mode: where the program makes it, and in which module."""
 
 from __future__ import annotations
 

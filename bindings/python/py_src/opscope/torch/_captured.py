@@ -25,7 +25,7 @@ _NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z_]")
 
 
 class Captured:
-    """What one backend writes in this form."""
+    """The dump that one backend writes in this form."""
 
     def __init__(self, path: str) -> None:
         self.path = path

@@ -36,11 +36,11 @@ class Unwritable(Exception):
 
 @dataclass(frozen=True)
 class Words:
-    """What to say of a dump."""
+    """The words in which messages speak of a dump."""
 
     # If it never began.
     nothing: str = _NOTHING_COMPILED
-    # What its steps are.
+    # The name of its steps.
     steps: str = "executions of graphs"
 
 

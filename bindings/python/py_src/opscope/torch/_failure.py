@@ -1,4 +1,4 @@
-"""What is told about an operator that raised: its arguments, and where the program called it."""
+"""The report about an operator that raised: its arguments, and where the program called it."""
 
 from __future__ import annotations
 

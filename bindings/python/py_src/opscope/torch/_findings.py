@@ -1,4 +1,4 @@
-"""What a watch found: values that were overwritten, as a list, a table and a file."""
+"""The findings of a watch: values that were overwritten, as a list, a table and a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HEADER = ("step", "after", "operator", "value of", "slot", "elements", "first",
 
 
 class Findings:
-    """What the watches of one dump found, in the order in which it was seen."""
+    """The findings of the watches of one dump, in the order in which they were seen."""
 
     def __init__(self) -> None:
         self.overwrites: list[dict] = []

@@ -9,8 +9,8 @@ from typing import Union
 
 import torch
 
-# What a tensor is made of: for each part what it is, the part, and whether nobody else has its memory. The name of a
-# tensor that stands for the whole is empty.
+# The tensors that make up a tensor: for each part its name, the part, and whether nobody else has its memory. The name
+# of a tensor that stands for the whole is empty.
 Parts = list[tuple[str, torch.Tensor, bool]]
 # Parts and whether they were copied from another device, or a reason why there are none, or nothing to add.
 Answer = Union[tuple[Parts, bool], str, None]
@@ -25,13 +25,13 @@ _PER_TENSOR = (torch.per_tensor_affine, torch.per_tensor_symmetric)
 
 
 def parts(tensor: torch.Tensor, reason: str) -> Answer:
-    """What to show instead of a tensor that the core refused for `reason`."""
+    """Finds the tensors to show instead of one that the core refused for `reason`."""
     is_named = reason.startswith("type ")
     if is_named:
         if (jagged := _jagged(tensor)) is not None:
             return jagged
         if type(tensor).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
-            # What its memory means, if it has any, only the type knows.
+            # Only the type knows the meaning of its memory, if it has any.
             return None
         try:
             with torch._C.DisableTorchFunctionSubclass():

@@ -36,7 +36,7 @@ class Value:
     is_lazy: bool = False
     # The node that is the value; of an operator with several results the operator.
     node: Node | None = None
-    # What torch knows of it before the graph runs.
+    # The example that torch has of it before the graph runs.
     example: torch.Tensor | None = None
     # The parameter or buffer that it is, or whose gradient or new value it is; empty for anything else.
     fqn: str = ""
@@ -59,7 +59,7 @@ class Operator:
     # Arguments that it has without being given them, as Python prints them.
     default_attributes: list[tuple[str, str]] = field(default_factory=list)
     node: Node | None = None
-    # What it can be asked for by.
+    # Names by which it can be asked for.
     names: list[str] = field(default_factory=list)
     module: str = ""
     is_marked: bool = False
@@ -94,7 +94,7 @@ class Described:
     operators: list[Operator] = field(default_factory=list)
     # Outer ones before those inside.
     bodies: list[Body] = field(default_factory=list)
-    # What operators and values are called so far.
+    # Names that operators and values have so far.
     names: set[str] = field(default_factory=set)
     # The number of the device that it runs on; 0 for the CPU.
     device: int = 0
@@ -148,7 +148,7 @@ class _Describer:
         self.origins = origins
         self.graph = graph
         self.body = body
-        # What stands before the names of a body's nodes.
+        # The prefix of the names of a body's nodes.
         self.prefix = "" if body is None else described.operators[described.bodies[body].outer].op_name + "."
         # Of each node a value's number, None for what is no tensor, or a tuple of these.
         self.results: dict[Node, Any] = described.results if body is None else {}
@@ -242,7 +242,7 @@ class _Describer:
         stability = _storage.OPERATOR if node.op == "get_attr" else self.storages.stability(example)
         is_in_body = self.body is not None
         if is_in_body and stability == _storage.RUN:
-            # What is known outside of a body may be written to as soon as the body has run.
+            # Memory that is known outside the body may be written to as soon as the body has run.
             stability = _storage.OPERATOR
         hidden = self.described.bodies[self.body].reason if self.body is not None else None
         self.described.values.append(
@@ -251,7 +251,7 @@ class _Describer:
                 stability=stability,
                 is_input=is_input and not is_in_body,
                 reason=hidden or _reason(node),
-                # What nobody knows is asked when it is there.
+                # A tensor of which nothing is known is asked when it is there.
                 is_lazy=example is None or example.is_conj() or example.is_neg(),
                 node=node,
                 example=example,

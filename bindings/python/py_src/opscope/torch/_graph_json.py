@@ -42,7 +42,7 @@ def to_json(described: Described, name: str, phase: str) -> str:
 
 
 def _described(value: Value) -> dict[str, Any]:
-    """What is known of a value before the graph runs. Sizes that are not known are expressions."""
+    """Describes a value as far as it is known before the graph runs. Sizes that are not known are expressions."""
     known: dict[str, Any] = {"fqn": value.fqn} if value.fqn else {}
     example = value.example
     if example is None:

@@ -1,4 +1,4 @@
-"""What else may look at operators that run in eager mode: watchers, dumps of failures."""
+"""Other observers of operators that run in eager mode: watchers, dumps of failures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class OperatorCall:
     seq_nr: int | None
     # Names of the values that it reads, for each tensor among its arguments in turn.
     inputs: list[str]
-    # What it gave; `None` before it ran.
+    # The operator's result; `None` before it ran.
     result: Any = None
 
 

@@ -1,4 +1,4 @@
-"""What is to be known of an operator of torch's before it is called."""
+"""Kinds of operators: the facts about one of torch's operators that are needed before it is called."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def describe(func: Any) -> Kind:
         alias=_names.alias_base(base),
         written=_written(func, target),
         reason=_graph.reason_of(target) or ("collective not finished" if is_late else None),
-        # What a collective gives is another value once it was waited for.
+        # The result of a collective is another value once it has been waited for.
         may_write_all=not target.startswith(_TRUSTED),
         is_late=is_late,
         is_ignored=target.startswith("profiler."),

@@ -36,7 +36,7 @@ def rename(described: Described, phase: str, origin: Origin) -> Described:
     values = []
     for number, value in enumerate(described.values):
         name = produced.get(number) or _value_name(value, origin)
-        # What is no input and no result is a weight.
+        # A value that is neither an input nor a result is a weight.
         is_input = value.is_input and not _is_weight(value, origin)
         values.append(replace(value, name=_unique(name, taken), is_input=is_input))
     if phase == "forward":
@@ -115,7 +115,7 @@ def _scope(one: Operator, origin: Origin) -> list[str]:
 
 
 def _flag(one: Operator, origin: Origin) -> bool | None:
-    """What `set_dump` says of an operator: of itself, else of the innermost module that it says anything of."""
+    """Returns the flag that `set_dump` gave an operator: its own, else that of the innermost module that has one."""
     flags = origin.flags
     target = _names.target_name(one.node.target) if one.node is not None else one.op_type
     for name in (target, target.rsplit(".", 1)[0]):

@@ -1,4 +1,4 @@
-"""What operators of a graph are called, and which of them a list of names means."""
+"""Names of the operators of a graph, and which operators a list of names means."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def base_name(target: str) -> str:
 
 
 def kind(target: str) -> str:
-    """What an operator does, whichever way torch writes it: without namespace, overload and the mark of writing in
-    place, and with one name for all batch norms.
+    """Returns the kind of an operator, whichever way torch writes it: without namespace, overload and the mark of
+    writing in place, and with one name for all batch norms.
 
     >>> kind("aten.add_.Tensor"), kind("aten.cudnn_batch_norm.default"), kind("aten.__and__.Scalar")
     ('add', 'batch_norm', '__and__')
@@ -115,7 +115,7 @@ def parameter_path(source: str) -> str:
 
 
 def argument_names(gm: Any) -> list[str]:
-    """What the arguments of a graph of `torch.compile` are called in the program; empty where nobody knows."""
+    """Returns the names that the arguments of a `torch.compile` graph have in the program; empty where nobody knows."""
     return [_argument_name(node) for node in gm.graph.nodes if node.op == "placeholder"]
 
 

@@ -18,7 +18,7 @@ from ..mindspore._flags import Flags, snapshot
 _PART = re.compile(r"\[(?:'([^']*)'|\"([^\"]*)\"|(\d+))\]|\.(\w+)")
 _WEIGHTS = ("_parameters", "_buffers")
 _INNER = ("_modules", *_WEIGHTS)
-# What functions are called that run a module on behalf of `Module.__call__`.
+# Names of the functions that run a module on behalf of `Module.__call__`.
 _FRAMES = ("forward", "_call_impl", "_wrapped_call_impl", "__call__")
 _RESUMED = re.compile(r"torch_dynamo_resume_in_(.+)_at_\d+")
 _NUMBERED = (re.compile(r"primals_(\d+)"), 1), (re.compile(r"arg(\d+)_1"), 0)
@@ -26,7 +26,7 @@ _NUMBERED = (re.compile(r"primals_(\d+)"), 1), (re.compile(r"arg(\d+)_1"), 0)
 
 @dataclass
 class Origin:
-    """What is known of a graph of `torch.compile` beside the graph."""
+    """Facts about a graph of `torch.compile`, beside the graph itself."""
 
     # The module whose `forward` was compiled, if it is one, and what it is called there.
     root: Any = None
@@ -37,7 +37,7 @@ class Origin:
     weights: set[int] = field(default_factory=set)
     # Whether the arguments of the graphs made of it are the same ones.
     has_plain_arguments: bool = False
-    # What forward operators give, by the name that it has as an argument of the backward graph.
+    # Names of the results of forward operators, by the name that each has as an argument of the backward graph.
     results: dict[str, str] = field(default_factory=dict)
     flags: Flags = field(default_factory=Flags)
     # Modules that the graph itself has, by name.
@@ -55,7 +55,7 @@ class Origin:
 
 
 def of_graph(gm: GraphModule) -> Origin:
-    """What can be known while torch is compiling `gm`; less where it does not say."""
+    """Collects what torch tells of `gm` while it compiles it; less where it does not say."""
     origin = Origin(flags=snapshot())
     origin.modules = {name.replace(".", "_"): id(module) for name, module in gm.named_modules() if name}
     origin.root_name, origin.root = _root()
@@ -124,7 +124,7 @@ def _module_of(code: CodeType, variables: Mapping[str, Any]) -> tuple[str, Any] 
 
 
 def _own_name(module: torch.nn.Module) -> str | None:
-    """What a module calls itself in its `forward`."""
+    """Returns the name that a module has for itself in its `forward`."""
     code = getattr(type(module).forward, "__code__", None)
     return code.co_varnames[0] if code is not None and code.co_argcount else None
 

@@ -1,5 +1,5 @@
-"""What values and operators of AOT autograd's graphs have to do with the model: parameters, and the forward operator
-that one of the backward pass belongs to.
+"""Links from the values and operators of AOT autograd's graphs to the model: parameters, and the forward operator that
+one of the backward pass belongs to.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from . import _names
 
 
 class Origins:
-    """What the graphs that come of one graph of `torch.compile` have in common."""
+    """The origins that all graphs made from one graph of `torch.compile` share."""
 
     def __init__(self, gm: GraphModule | None = None) -> None:
         # For each argument of the graph that `torch.compile` gave its parameter or buffer, or an empty text.
@@ -46,7 +46,7 @@ class Origins:
         return ""
 
     def result(self, description: Any) -> str:
-        """What a result of the graph is to the model: `blocks.0.weight.grad`, or the buffer that it is the new value
+        """Names a result of the graph as the model does: `blocks.0.weight.grad`, or the buffer that it is the new value
         of; empty for anything else.
         """
         if grad_of := getattr(description, "grad_of", None):

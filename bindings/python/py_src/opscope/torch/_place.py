@@ -62,7 +62,7 @@ def _program(code: CodeType) -> dict[int, str] | None:
 
 
 class _OfThread(threading.local):
-    """What one thread is busy with."""
+    """The state of one thread: the modules that it is in, and whether an optimizer is at work."""
 
     def __init__(self) -> None:
         # Modules that are being called, with their paths; outermost first.
@@ -142,7 +142,7 @@ class Place:
         here = self.of_thread
         modules = here.modules
         if any(known is module for known, _ in modules):
-            # What is above it never ended, because it raised.
+            # Modules above it never ended, because they raised.
             while modules.pop()[0] is not module:
                 pass
         here.module = modules[-1][1] if modules else ""

@@ -29,13 +29,13 @@ class Config:
     queue_bytes_max: int | None = None
     # Number of threads that write; `None` leaves it to the core.
     n_writers: int | None = None
-    # What the directory of a graph is called below that of its name: the graph's number, or 1 for all.
+    # Name of a graph's directory, inside the one named after the graph: the graph's number, or 1 for all.
     model_id: str = "graph"
     # Most bytes of values that are watched at once; the oldest ones are given up beyond.
     watch_bytes_max: int = 1 << 30
     # Whether mutated inputs are written inside the graph, as part of what is dumped.
     keep_inference_input_mutations: bool = True
-    # What AOT autograd is to decompose; nothing by default, so that the operators are those of eager mode.
+    # Decompositions for AOT autograd; none by default, so that the operators are those of eager mode.
     decompositions: dict | None = None
 
 
@@ -120,7 +120,7 @@ def is_asked_for(plan: Any) -> bool:
 
 
 def purpose(plan: Any) -> str:
-    """What the options of a plan ask for; a configuration file says it itself."""
+    """Returns the purpose that the options of a plan ask for; a configuration file states its own."""
     if getattr(plan, "watch", ()):
         return "watch"
     if exception := getattr(plan, "exception", None):

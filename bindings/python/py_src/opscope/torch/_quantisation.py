@@ -1,4 +1,4 @@
-"""What quantises, and keeping what was before beside what came of it.
+"""Operators that quantise, and how the values before are kept beside the result.
 
 With `quant_dumpable` the record of an operator that quantises has both sides: the values before, the scale and the
 zero point among its inputs, and the integers as its output, whichever side is dumped of other operators. And it is

@@ -62,7 +62,7 @@ def _agreed(path: str, proposed: str) -> str | None:
 
 
 def within(seconds: float, ask: Callable[[], str]) -> str:
-    """What `ask` gives. It is given up after some time, for a store's own time-out is half an hour."""
+    """Returns the answer of `ask`. Gives up after `seconds`, because a store's own time-out is half an hour."""
     answers: list[str] = []
     errors: list[Exception] = []
 

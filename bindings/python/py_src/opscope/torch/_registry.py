@@ -35,7 +35,10 @@ def __getattr__(name: str) -> Any:
 
 
 def compile_graph(gm: Any, example_inputs: Any, **kwargs: Any) -> Any:
-    """What torch calls with each graph; `options` are those of `opscope.torch.backend`, or those of `npugraph_ex`."""
+    """Compiles a graph; torch calls this with each one.
+
+    `options` are those of `opscope.torch.backend`, or those of `npugraph_ex`.
+    """
     options = kwargs.pop("options", None) or {}
     if mode := kwargs.pop("mode", None):
         raise ValueError(f"the backend `{NAME}` has no mode `{mode}`; which tensors to dump is options={{'mode': ...}}")

@@ -1,4 +1,4 @@
-"""What a node gives, as far as it is known before it runs."""
+"""The results of a node, as far as they are known before it runs."""
 
 from __future__ import annotations
 

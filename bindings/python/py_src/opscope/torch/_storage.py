@@ -39,7 +39,7 @@ class Exposure:
     """Values that a forward graph and its backward graph share."""
 
     def __init__(self) -> None:
-        # What the arguments of the forward graph are called in the program.
+        # Names that the arguments of the forward graph have in the program.
         self.sources: list[str] = []
 
 

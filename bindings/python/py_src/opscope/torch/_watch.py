@@ -147,7 +147,7 @@ class Watcher:
                 self._findings.gone["conjugated or negated view"] += 1
                 continue
             is_plain = type(tensor) in (torch.Tensor, torch.nn.Parameter)
-            # What is no plain tensor is refused, with the reason.
+            # A tensor that is not plain is refused, with the reason.
             own = tensor.detach() if is_plain else tensor
             number, _reason = self._native.note(own, is_kept=is_kept, is_view=is_view)
             if number is None:
@@ -247,7 +247,7 @@ class Watcher:
         return found
 
     def _write_files(self, overwritten: list[_Pending]) -> None:
-        """What values held before and after, the former once."""
+        """Writes the contents of values before and after their changes, the former once."""
         for (watched, operator), group in _grouped(overwritten).items():
             first = [(one.value.output, one.change["change"]) for one in group if not one.value.is_written]
             if first:
@@ -259,7 +259,7 @@ class Watcher:
             self._native.write_changes(watched.op_type, name, operator.task_id, now, True)
 
     def _write_looks(self, operator: Seen) -> None:
-        """What every watched value holds now, but those of the operator itself."""
+        """Writes the present contents of every watched value, except those of the operator itself."""
         groups: dict[Seen, list[tuple[int, int]]] = {}
         for number, value in self._values.items():
             if value.seen != operator:
@@ -319,7 +319,7 @@ def _has_own_version(tensor: Any, earlier: int | None, version_of_value: int | N
 
 
 def writes_of(target: Any, args: Iterable[Any], kwargs: dict[str, Any]) -> Iterator[tuple[Any, bool]]:
-    """What an operator says it writes to: an argument, and whether it is one for results."""
+    """Yields the arguments that an operator says it writes to, each with whether it is one for results."""
     schema = getattr(target, "_schema", None)
     args = list(args)
     if schema is None:

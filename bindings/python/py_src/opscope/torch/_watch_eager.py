@@ -52,7 +52,7 @@ class watch(TorchDispatchMode):  # noqa: N801
         _options.instance("model", model, torch.nn.Module, "a torch.nn.Module")
         _options.whole("step", step, 0)
         tokens = tuple(names.split() if isinstance(names, str) else names)
-        # What is watched is chosen here; the plan says that something is.
+        # The values to watch are chosen here; the plan only says that there are some.
         plan = DumpPlan(path=os.fspath(path), data=data, watch=_ALL)
         config = Config(watch_bytes_max=watch_bytes_max)
         check(plan)
@@ -68,7 +68,7 @@ class watch(TorchDispatchMode):  # noqa: N801
         self._last = _watch.NOTHING
         self._watcher: Watcher | None = None
         self._is_broken = False
-        # What the program named itself stays until the end, whoever else lets go of it.
+        # Tensors that the program named itself stay until the end, whoever else lets go of them.
         self._held: list[torch.Tensor] = []
         self._missing: set[str] = set(tokens) - {_ALL}
         # Names of operators and modules that ran, for a name that nothing had.
@@ -146,7 +146,7 @@ class watch(TorchDispatchMode):  # noqa: N801
         return Seen(target.replace(".", "_"), f"{base}_{n}" if n else base, number, _calls.source())
 
     def _between(self, following: Seen) -> None:
-        """What changed since the operator before was done."""
+        """Checks what has changed since the previous operator was done."""
         if self._watcher is not None:
             self._watcher.settle()
             self._watcher.check(self._last, following=following)

@@ -61,7 +61,7 @@ def _arguments(described: Described, sources: list[str]) -> dict[int, str]:
 
 
 def _roles(layers: Layers, described: Described, arguments: dict[int, str]) -> tuple[list[str | None], set[int]]:
-    """What each operator is, and which arguments are watched."""
+    """Finds the role of each operator, and which arguments are watched."""
     if ALL in layers.tokens:
         return ["watched"] * len(described.operators), set(arguments)
     names = [operator.names for operator in described.operators]
@@ -74,7 +74,7 @@ def _roles(layers: Layers, described: Described, arguments: dict[int, str]) -> t
 
 
 class _How:
-    """What is watched in a graph."""
+    """The choice of what is watched in a graph."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class WatchedGraph:
             self._findings.note_fault(error)
 
     def begin_arguments(self, names: tuple[str, ...], tensors: tuple) -> None:
-        """What the graph is given, of what is watched of it."""
+        """Notes the arguments of the graph that are watched."""
 
         def note() -> None:
             for name, tensor in zip(names, tensors):
@@ -231,7 +231,7 @@ def _instrumented(gm: GraphModule, how: _How) -> tuple[Callable[[list], Any], li
     flags = []
     for number, operator in enumerate(how.described.operators):
         if operator.body is not None:
-            # What is inside an operator counts as that operator.
+            # An operator inside another one counts as the outer one.
             flags.append([])
             continue
         writes = list(_watch.writes_of(operator.node.target, operator.node.args, operator.node.kwargs))

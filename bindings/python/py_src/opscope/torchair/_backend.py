@@ -19,7 +19,7 @@ Compiler = Callable[..., Callable[..., Any]]
 
 
 class NpuBackend:
-    """What `get_npu_backend` gives: `torch.compile(model, backend=…)` calls it for each graph.
+    """The backend that `get_npu_backend` returns: `torch.compile(model, backend=…)` calls it for each graph.
 
     Options may still be changed until a graph is compiled. Graphs that are compiled with the same options share one
     dump.

@@ -40,7 +40,10 @@ class Engine(Backend):
     def compile_numbered(
         self, gm: GraphModule, phase: str, exposure: Any, example_inputs: Any, number: int, known: Any = None
     ) -> Callable[[list], Any]:
-        """What is asked for first counts: a summary without compilation, the dump of the FX graph, the rest."""
+        """Compiles a graph, or does less where the options ask for less.
+
+        The first of these that is asked for counts: a summary without compilation, the dump of the FX graph, the rest.
+        """
         if self.dump.is_left:
             return _runner.untapped(gm)
         name = _layout.graph_name(number)

@@ -26,7 +26,7 @@ Filter = Callable[[Any], Any]
 
 
 class FxDump:
-    """What one backend writes in this form."""
+    """The dump that one backend writes in this form."""
 
     def __init__(self, path: str, keeps: Filter | None) -> None:
         self.path = path

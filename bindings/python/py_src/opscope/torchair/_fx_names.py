@@ -42,7 +42,7 @@ class Symbols:
 
 
 def annotation(node: Node, symbols: Symbols) -> str:
-    """What a node gives."""
+    """Describes the result of a node: its type, extents and device."""
     return symbols.value(node.meta.get("val"))
 
 

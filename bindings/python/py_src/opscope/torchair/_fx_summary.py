@@ -19,7 +19,7 @@ from opscope.torchair._fx_names import Symbols, annotation
 from opscope.torchair.core.utils import logger
 
 COLUMNS = ("target", "kind", "support", "calls", "inputs", "outputs")
-# What spreadsheets want to see before UTF-8.
+# The byte order mark that spreadsheets want to see before UTF-8.
 _MARK = "\ufeff"
 
 

@@ -55,7 +55,7 @@ def is_asked_for(stage: str, environment: Mapping[str, str]) -> bool:
 
 
 def formats(environment: Mapping[str, str]) -> list[tuple[str, str, Callable[[Graph], str]]]:
-    """What is written: beginning and end of the name, and a function for the text."""
+    """Lists the files to write: beginning and end of each name, and a function for the text."""
     wanted = (environment.get("DUMP_GRAPH_FORMAT") or _DEFAULT_FORMATS).lower()
     return [form for name, form in _FORMATS.items() if name in wanted]
 

@@ -6,7 +6,7 @@ from opscope.torchair.configs._node import leaves
 from opscope.torchair.configs.compiler_config import CompilerConfig
 from opscope.torchair.core.utils import logger
 
-# What the backend looks at; a name that ends in a dot stands for all below it.
+# Options that the backend looks at; a name that ends in a dot stands for all below it.
 EFFECTIVE = (
     "mode",
     "dump_config.",

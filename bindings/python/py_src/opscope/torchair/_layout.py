@@ -34,7 +34,7 @@ __all__ = [
     "world",
 ]
 
-# What TorchAir writes as an underscore in names of models and operators.
+# Characters that TorchAir writes as underscores in names of models and operators.
 _REPLACED = str.maketrans({".": "_", "/": "_", "\\": "_", " ": "_"})
 # Longest name of a file or directory that common file systems take, in bytes.
 NAME_BYTES_MAX = 255
@@ -51,7 +51,7 @@ def time_now() -> str:
 
 
 def timestamp_now() -> str:
-    """What sets the files of one operator apart from those of another in `debug.data_dump`: 20 digits, UTC."""
+    """Returns the time that tells the files of one operator from another's in `debug.data_dump`: 20 digits, UTC."""
     return datetime.now(tz=timezone.utc).strftime("%Y%m%d%H%M%S%f")
 
 

@@ -19,9 +19,10 @@ _OF_CAPTURED = ("data_dump_stage",)
 
 
 def lower(config: CompilerConfig) -> DumpPlan:
-    """What the dump options of a configuration ask for.
+    """Converts the dump options of a configuration to a plan.
 
-    Raises `ValueError` for a wrong configuration file, `OSError` for a file that cannot be read. Warns of options that have no effect.
+    Raises `ValueError` for a wrong configuration file, `OSError` for a file that cannot be read. Warns of options that
+    have no effect.
     """
     options = config.dump_config
     if options.dump_config_path.raw is not None:

@@ -49,6 +49,6 @@ def quoted(text: str) -> str:
     "say \\"a\\"\\n"
     """
     known = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    # What no UTF-8 can hold, as in names of files, becomes a question mark.
+    # A character that UTF-8 cannot hold, as in names of files, becomes a question mark.
     sound = text.encode("utf-8", "replace").decode("utf-8")
     return '"' + "".join(known.get(c) or (c if c >= " " and c != "\x7f" else f"\\{ord(c):03o}") for c in sound) + '"'

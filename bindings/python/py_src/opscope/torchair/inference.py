@@ -1,4 +1,4 @@
-"""What TorchAir has for models that only infer."""
+"""TorchAir's functions for models that only infer."""
 
 from __future__ import annotations
 

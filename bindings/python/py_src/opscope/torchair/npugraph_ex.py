@@ -22,7 +22,7 @@ _lock = ForkLock()
 
 
 def compile_graph(gm: Any, example_inputs: Any, **keywords: Any) -> Any:
-    """What torch calls with each graph."""
+    """Compiles a graph; torch calls this with each one."""
     options = keywords.pop("options", None) or {}
     return backend_of(options)(gm, example_inputs, **keywords)
 

@@ -118,7 +118,7 @@ class Node:
         return [name for name, _ in _places(type(self))] + list(self._properties)
 
     def _shown(self) -> Iterator[tuple[str, str]]:
-        """What differs from the defaults, as text."""
+        """Yields the attributes that differ from their defaults: the name, and the value as text."""
         for name, place in _places(type(self)):
             found = self.__dict__[name]
             if isinstance(place, _Option):

@@ -33,7 +33,7 @@ class OptionValue:
 
     @property
     def default(self) -> Any:
-        """What the option has until something is assigned."""
+        """The value that the option has until another is assigned."""
         return self._default
 
     @property
@@ -43,7 +43,7 @@ class OptionValue:
 
     @property
     def value(self) -> Any:
-        """What is kept, as text: `"1"` and `"0"` for booleans; `None` stays `None`."""
+        """The current value as text: `"1"` and `"0"` for booleans; `None` stays `None`."""
         if self._value is None or isinstance(self._value, str):
             return self._value
         text = str(self._value)
@@ -56,11 +56,11 @@ class OptionValue:
 
     @property
     def raw(self) -> Any:
-        """What is kept, as it was assigned."""
+        """The current value, as it was assigned."""
         return self._value
 
     def _checked(self, value: Any) -> Any:
-        """What to keep of `value`; raises if it is refused."""
+        """Returns what the option stores for `value`; raises if `value` is refused."""
         if self._optional is not None and not _is_in(value, self._optional):
             raise ValueError(
                 f"{self._name}: value {shown(value)} (type: {type(value)}) not in optional list {list(self._optional)!r}"
@@ -72,7 +72,7 @@ def _is_in(value: Any, values: Sequence[Any]) -> bool:
     try:
         return value in values
     except (TypeError, ValueError):
-        # What compares to something that is neither true nor false, such as an array, is not in the list.
+        # A value whose comparison is neither true nor false, such as an array, is not in the list.
         return False
 
 
@@ -97,7 +97,7 @@ class _RawValue(OptionValue):
 
     @property
     def value(self) -> Any:
-        """What is kept, as it was assigned."""
+        """The current value, as it was assigned."""
         return self._value
 
     @value.setter

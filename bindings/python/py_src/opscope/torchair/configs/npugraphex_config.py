@@ -84,5 +84,5 @@ def assign(config: Any, options: Mapping[str, Any]) -> None:
         node = config
         for part in nodes:
             node = getattr(node, part)
-        # What is no boolean goes to the option as it is, which then refuses it.
+        # A value that is not a boolean goes to the option as it is, and the option refuses it.
         setattr(node, last, not value if is_opposite and value in (0, 1) else value)
