@@ -1,4 +1,4 @@
-"""What `opscope compare` takes for two dumps of 200 files of 4 MB each, beside numpy and the vendor's script.
+"""A benchmark of `opscope compare` on two dumps of 200 files of 4 MB each, beside numpy and the vendor's script.
 
 Files are in the page cache. `MSACCUCMP` names the vendor's `msaccucmp.py`, which is run by this Python; it is left out
 otherwise. Results are checked: every operator is compared, and its metrics are numpy's.

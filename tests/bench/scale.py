@@ -16,7 +16,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 GIB = 1 << 30
-# What may wait for a writer, where nothing else is asked for.
+# The bytes that may wait for a writer, where nothing else is asked for.
 QUEUE_BYTES = 256 << 20
 # A child's peak begins with the memory of the process that starts it, so that is a small one.
 MEASURE = """

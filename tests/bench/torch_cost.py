@@ -1,4 +1,4 @@
-"""What a dump of `opscope.torch` costs on the CPU, beside the same graphs without taps and beside other tools.
+"""The cost of a dump of `opscope.torch` on the CPU, beside the same graphs without taps and beside other tools.
 
 Each variant runs in turn with the plain graph, on one thread; shown are medians over the rounds, and next to each its
 ratio to the plain runs: the process's CPU time, writers included; the CPU time of the thread that runs the model; and the
@@ -60,7 +60,7 @@ def resnet50() -> nn.Module:
 
 @dataclass(frozen=True)
 class Model:
-    """What is run."""
+    """A model that the benchmark runs."""
 
     name: str
     make: Callable[[], nn.Module]

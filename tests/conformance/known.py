@@ -41,7 +41,7 @@ def problems(results: dict[str, list[Result]], *, is_complete: bool) -> list[str
 
 
 def table(results: dict[str, list[Result]]) -> Iterator[str]:
-    """What is outside the tolerance, with its reason."""
+    """Yields the lines of a table of the results outside the tolerance, with their reasons."""
     reasons = load()
     yield "| engine | outside the tolerance | why |"
     yield "| --- | --- | --- |"

@@ -60,7 +60,7 @@ def load() -> dict[str, dict[str, str]]:
 
 
 def changes(results: dict[str, list[Result]]) -> list[str]:
-    """What is not as it is stored, better or worse."""
+    """Lists the outcomes that differ from the stored ones, for better or worse."""
     stored = load()
     lines = []
     for engine, all_of in results.items():

@@ -22,7 +22,7 @@ TYPES_WITHOUT_NUMBER = {TensorProto.UINT4, TensorProto.FLOAT8E4M3FNUZ, TensorPro
 
 @dataclass
 class Taps:
-    """What is missing without a known reason, and how many slots are missing for each known one."""
+    """The gaps without a known reason, and the number of missing slots for each known reason."""
 
     problems: list[str] = field(default_factory=list)
     reasons: Counter[str] = field(default_factory=Counter)

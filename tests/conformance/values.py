@@ -27,7 +27,7 @@ NUMPY_TYPES = {
     TensorProto.UINT32,
     TensorProto.UINT64,
 }
-# What the tool calls a type where it is not the name in ONNX in lower case.
+# The tool's names of types that differ from the names in ONNX in lower case.
 TOOL_NAMES = {
     "float": "float32",
     "double": "float64",

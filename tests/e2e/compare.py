@@ -13,7 +13,7 @@ DTYPES = {**DATA_TYPES, 27: ml_dtypes.bfloat16}
 
 
 def difference(actual: NDArray, expected: NDArray, tolerance: Tolerance) -> str | None:
-    """What is wrong with `actual` in one line, or None."""
+    """Describes in one line what is wrong with `actual`, or returns None."""
     if actual.dtype != expected.dtype:
         return f"dtype {actual.dtype}, expected {expected.dtype}"
     if actual.shape != expected.shape:

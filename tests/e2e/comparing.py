@@ -17,7 +17,7 @@ PASSED, FAILED, PARTIAL = 0, 1, 4
 
 @dataclass(frozen=True)
 class Found:
-    """What a comparison ended with, and its JSON."""
+    """The exit code of a comparison, and its JSON."""
 
     code: int
     document: dict[str, Any]

@@ -24,7 +24,7 @@ class Engine:
 
     @property
     def options(self) -> list[object]:
-        """What `dump` is told to run a model with it, in the way of `reference.py`."""
+        """The options with which `dump` runs a model on this engine, in the way of `reference.py`."""
         library = ["--engine-lib", library_path()] if self.is_reference else []
         return ["--engine", self.name, *library, "--threads", N_THREADS]
 

@@ -48,7 +48,7 @@ _IR_LINES = {
 
 @dataclass
 class Tree:
-    """What a tree is made of; `problems` are places where it keeps no grammar at all."""
+    """The contents of a tree; `problems` are places that follow no grammar at all."""
 
     paths: set[str] = field(default_factory=set)
     iterations: set[int] = field(default_factory=set)
@@ -71,7 +71,7 @@ def read(root: Path, net_name: str) -> Tree:
     """Everything below `root`, the `path` of the configuration. It is net `net_name`'s."""
     tree = Tree()
     for path in sorted(root.rglob("*")):
-        # What the tool keeps beside a dump is no part of it.
+        # The files that the tool keeps beside a dump are no part of it.
         if ".opscope" in path.relative_to(root).parts:
             continue
         if path.is_file():

@@ -1,4 +1,4 @@
-"""What ONNX Runtime's Python package computes for every operator's inputs and outputs, with graph optimisation off.
+"""The inputs and outputs of every operator by ONNX Runtime's Python package, with graph optimisation off.
 
 A graph runs with all its values made outputs. The graphs inside If, Loop and Scan run as models of their own, once for
 each iteration, with the values that they read from around them as inputs.
@@ -151,7 +151,7 @@ class _Reference:
         return [values[output.name] for output in body.output]
 
     def captured(self, body: onnx.GraphProto, scope: Scope) -> dict[str, Any]:
-        """What a graph reads from around it and can change."""
+        """Returns the values that a graph reads from around it and that are not constant."""
         return {name: scope.values[name] for name in _free_names(body) if name not in scope.constants}
 
     def model(self, body: onnx.GraphProto, scope: Scope, own: Mapping[str, Any]) -> onnx.ModelProto:
@@ -182,7 +182,7 @@ def _free_names(graph: onnx.GraphProto) -> list[str]:
 
 
 def _check_outputs(node: onnx.NodeProto, scope: Scope, results: list[Any]) -> None:
-    """What the iterations add up to is what the operator gave in its own model."""
+    """Checks that the iterations together give the outputs that the operator gave in its own model."""
     for name, result in zip(node.output, results, strict=True):
         assert not name or np.array_equal(scope.values[name], result, equal_nan=True), f"{node.name}: {name}"
 

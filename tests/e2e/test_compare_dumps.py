@@ -178,7 +178,7 @@ def test_another_layout(
     assert output["target"]["shape"] != output["golden"]["shape"]
     assert "layout" in output
 
-    # What is wrong in blocks is found through them.
+    # A fault in a tensor that is stored in blocks is found through them.
     faults.perturb(copy, operator, "output.0", lambda array: array * 1.2)
     found = compare(opscope, copy, sound)
     assert (found.first, found.accused) == ((operator, "output.0", "own"), [operator])

@@ -1,4 +1,4 @@
-"""What an engine lacks, and dumps by one engine compared with dumps by the other."""
+"""Tests of the gaps of an engine, and of dumps by one engine compared with dumps by the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dump takes of memory beside what the model takes: little, however many steps and however large the tensors."""
+"""Tests that a dump needs little memory beside the model's, however many steps and however large the tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MIB = 1 << 20
 N_OPERATORS = 20
 # Bytes of a tensor of the large model, and of the queue between the model and its writers.
 TENSOR_BYTES, QUEUE_BYTES = 192 * MIB, 32 * MIB
-# What allocators keep and threads use, for large tensors and for many steps.
+# The memory that allocators keep and threads use, for large tensors and for many steps.
 SLACK_BYTES, STEPS_SLACK_BYTES = 48 * MIB, 32 * MIB
 
 # A child's peak begins with the memory of the process that starts it, so that is a small one.

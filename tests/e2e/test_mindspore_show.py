@@ -1,4 +1,4 @@
-"""What `opscope show` and `opscope convert` make of each dump by MindSpore, against numpy and the recorder's list."""
+"""Tests of `opscope show` and `opscope convert` on each dump by MindSpore, against numpy and the recorder's list."""
 
 from __future__ import annotations
 

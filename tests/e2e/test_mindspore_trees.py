@@ -112,7 +112,7 @@ def dump(opscope: Binary, case: Case, folder: Path) -> Path:
 
 
 def differences(case: Case, here: Tree, there: Tree) -> list[str]:
-    """What tells the trees apart and is not meant to; none if they keep one grammar."""
+    """Lists the differences between the trees that are not intended; none if they follow one grammar."""
     found = [f"broken here: {text}" for text in here.problems]
     found += [f"broken there: {text}" for text in there.problems]
     found += [f"only here: {path}" for path in here.paths - there.paths - case.only_here]

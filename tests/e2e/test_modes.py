@@ -1,4 +1,4 @@
-"""What the modes of `acl.json` leave behind on ordinary models."""
+"""Tests of the dumps that the modes of `acl.json` leave behind on ordinary models."""
 
 from __future__ import annotations
 

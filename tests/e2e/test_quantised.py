@@ -95,7 +95,7 @@ def along_axis(numbers: NDArray, n_axes: int, axis: int) -> NDArray:
 
 
 def floats_of(slots: dict[str, NDArray], axis: int) -> NDArray:
-    """What the integers of a record stand for, in float32."""
+    """Returns the values that the integers of a record stand for, in float32."""
     codes, scale = slots["input.0"], slots["input.1"]
     zero = slots.get("input.2", np.zeros((), codes.dtype))
     n_axes = codes.ndim

@@ -63,7 +63,7 @@ BENCH_MODELS: tuple[Callable[[], Generated], ...] = (transformer_medium, wide)
 
 
 def models(args: argparse.Namespace) -> dict[str, Callable[[], Generated]]:
-    """What the options ask for, by stem."""
+    """Returns the generators of the models that the options ask for, by stem."""
     is_full = args.size == "full"
     wanted: dict[str, Callable[[], Generated]] = {"resnet18": partial(resnet18, args.resnet_size)}
     wanted |= {generate.__name__: generate for generate in SMALL_MODELS}

@@ -13,13 +13,13 @@ from typing import Any
 PROGRAMS = Path(__file__).with_name("programs")
 ROOT = Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits"
-# What every snippet may use.
+# The imports that every snippet may use.
 PRELUDE = "import json, sys\nimport opscope.acl as acl\n"
 SECONDS_MAX = 120
 
 
 def run_program(name: str, *arguments: object, **environment: str) -> Any:
-    """What a program of `programs/` writes to standard output, as JSON."""
+    """Runs a program of `programs/` and returns the JSON that it writes to standard output."""
     return _json(_run([str(PROGRAMS / name), *map(str, arguments)], environment).stdout)
 
 

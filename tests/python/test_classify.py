@@ -23,7 +23,7 @@ def write_config(path: Path, **dump: object) -> Path:
 
 
 def arguments(case: Case, config: Path | str, folder: Path) -> list[Path | str]:
-    """What the program takes for one model."""
+    """Saves the inputs of one model and returns the program's arguments for it."""
     inputs = folder / f"{case.stem}.inputs.npz"
     np.savez(inputs, **case.load_inputs(folder))
     return [case.model_path(folder), inputs, config, folder / f"{case.stem}.outputs.npz"]

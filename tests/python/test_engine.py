@@ -50,7 +50,7 @@ def test_the_command_line_looks_beside_the_package(model: Path, packages: Path) 
     done = subprocess.run([*command, "--engine", "onnxruntime"], env=environment, **options)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"opscope: {found}")
-    # What is named comes first.
+    # A library that `--engine-lib` names goes before the one beside the package.
     done = subprocess.run([*command, "--engine-lib", str(packages / "absent")], env=environment, **options)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("opscope: --engine-lib names `")

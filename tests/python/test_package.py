@@ -1,4 +1,4 @@
-"""What an import loads, and whether the type stubs tell the truth."""
+"""Tests of the modules that an import loads, and of the truth of the type stubs."""
 
 from __future__ import annotations
 

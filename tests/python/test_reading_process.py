@@ -1,4 +1,4 @@
-"""What reading does to the process: imports, threads, forks."""
+"""Tests of the effects of reading on the process: imports, threads, forks."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ SOURCE = Path(opscope.__file__).resolve().parents[1]
 
 
 def python(code: str) -> Any:
-    """What a fresh Python prints, as JSON."""
+    """Runs code in a fresh Python and returns the JSON that it prints."""
     command = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(SOURCE)!r})\n{code}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     return json.loads(done.stdout)

@@ -1,4 +1,4 @@
-"""What the options of a `CompilerConfig` accept, refuse and tell the graph engine."""
+"""Tests of the options of a `CompilerConfig`: what they accept, refuse and tell the graph engine."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ def test_the_graph_engine_is_told_the_defaults() -> None:
 
 
 def dump_keys(config: CompilerConfig) -> dict[str, Any]:
-    """What the graph engine is told beyond the defaults."""
+    """Returns the options that the graph engine is told beyond the defaults."""
     usual = CompilerConfig().as_dict()[1]
     return {key: value for key, value in config.as_dict()[1].items() if key not in usual}
 

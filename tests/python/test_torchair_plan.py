@@ -1,4 +1,4 @@
-"""What dump options ask for, and where a dump lies."""
+"""Tests of the plans that dump options ask for, and of the place where a dump lies."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_of_a_file_and_other_options_one_has_no_effect(name: str, value: Any, tm
     with pytest.warns(UserWarning, match=f"^{idle}without effect"):
         plan = lower(config)
     assert plan.enabled and (plan.acl_json is None) is (name == "enable_dump")
-    # What was set to its default says nothing.
+    # An option that was set to its default counts as not set, and is not warned about.
     setattr(config.dump_config, name, getattr(config.dump_config, name).default)
     assert lower(config).enabled
 
@@ -316,7 +316,7 @@ def test_wrong_variables_are_warned_about(size: str, rank: str, monkeypatch: pyt
 
 
 class Distributed:
-    """What `torch.distributed` answers."""
+    """A stand-in for `torch.distributed` with fixed answers."""
 
     def __init__(self, size: int, rank: int, *, is_there: bool = True, is_ready: bool = True) -> None:
         self.is_available = lambda: is_there

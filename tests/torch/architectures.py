@@ -85,7 +85,7 @@ class Outcome:
     gradients: dict[str, bytes] = field(default_factory=dict)
     # Parameters after the optimizer's steps, and buffers.
     state: dict[str, bytes] = field(default_factory=dict)
-    # What the next random number would be.
+    # The random number that would come next.
     random: float = 0.0
 
 

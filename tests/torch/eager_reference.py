@@ -1,4 +1,4 @@
-"""What every operator reads and gives, by a mode of torch's dispatcher that clones all of it."""
+"""The values that every operator reads and gives, by a mode of torch's dispatcher that clones all of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Execution:
     target: str
     inputs: list[Seen | None]
     outputs: list[Seen | None] = field(default_factory=list)
-    # What was written to without being given.
+    # Tensors that the operator wrote to but did not return.
     changed: list[Seen | None] = field(default_factory=list)
 
 
@@ -67,7 +67,7 @@ class Recorder(TorchDispatchMode):
         versions = [bits(tensor) if seen(tensor) else None for tensor in read]
         result = func(*args, **kwargs)
         given = list(tensors(result))
-        # Whatever the schema says: what has other elements now was written to.
+        # A tensor whose elements differ now was written to, whatever the schema says.
         changed = [
             tensor
             for tensor, before in zip(read, versions)

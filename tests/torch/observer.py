@@ -27,7 +27,7 @@ class Slots:
 
 @dataclass
 class Execution:
-    """What an operator with tensors did in one step."""
+    """The execution of an operator with tensors in one step."""
 
     target: str
     shapes: Slots

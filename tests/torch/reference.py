@@ -1,4 +1,4 @@
-"""What every operator of a compiled graph reads and gives, by torch's own interpreter of FX graphs."""
+"""The values that every operator of a compiled graph reads and gives, by torch's own interpreter of FX graphs."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Recording:
         self.graphs: list[Graph] = []
 
     def interpreter(self, gm: fx.GraphModule, graph: Graph) -> fx.Interpreter:
-        """What executes a graph once."""
+        """Returns the interpreter that executes a graph once."""
         raise NotImplementedError
 
     def __call__(self, gm: fx.GraphModule, example_inputs: Any, **kwargs: Any) -> Any:

@@ -70,7 +70,7 @@ def assert_complete(run: dict, written: dict[str, dumps.Record]) -> None:
             assert [t.payload for t in data.inputs] == execution.payloads.inputs, name
             assert [t.payload for t in data.outputs] == execution.payloads.outputs, name
         else:
-            # What comes from `empty` is left out.
+            # Inputs that come from `empty` are left out.
             assert len(data.inputs) <= len(shapes.inputs), name
 
 
@@ -127,7 +127,7 @@ def _recomputed_blocks(model: nn.Module) -> nn.Module:
 
 
 def test_activation_checkpoints(tmp_path) -> None:
-    """What is computed again for the backward pass has records there."""
+    """Checks that operators computed again for the backward pass have records there."""
     plain = check(_small("vit"), tmp_path / "plain")
     graphs = check(_small("vit", prepare=_recomputed_blocks), tmp_path / "dump")
 

@@ -267,7 +267,7 @@ def test_a_part_that_is_called_twice_backward(tmp_path) -> None:
 
 
 def test_checkpoint(tmp_path) -> None:
-    """What is computed once more in the backward pass is dumped there as well."""
+    """Checks that operators computed once more in the backward pass are dumped there as well."""
     from torch.utils.checkpoint import checkpoint
 
     def function(x: Tensor) -> Tensor:
@@ -310,7 +310,7 @@ def test_layers_inside(tmp_path) -> None:
     def operators(layers: str) -> set[str]:
         torch._dynamo.reset()
         _, (graph,), _ = run(tmp_path / layers, branches, torch.ones(3), layers=layers)
-        # What an operator reads of the graph's arguments comes beside it.
+        # The graph's arguments that an operator reads are dumped beside it.
         return {name for name in graph[0] if not name.startswith("arg")}
 
     assert operators("cond.sin") == {"cond_sin"}

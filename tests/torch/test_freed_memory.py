@@ -60,7 +60,7 @@ def test_memory_that_is_taken_away_is_not_read(engine: str, data: str, tmp_path:
         array.resize(0, refcheck=False)
         size = weight.untyped_storage().nbytes()
         weight.untyped_storage().resize_(0)
-        # Whatever was let go of is somebody else's by now.
+        # All memory that was freed belongs to somebody else by now.
         rubbish = [torch.full((n,), -7.0) for _ in range(6)]
         weight.untyped_storage().resize_(size)
         with torch.no_grad():

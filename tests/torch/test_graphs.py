@@ -49,7 +49,7 @@ def names(tmp_path: Path, layers: object, model: torch.nn.Module, *inputs: Tenso
 def test_layers(tmp_path, layers: object, expected: set[str]) -> None:
     with torch.no_grad():
         found = names(tmp_path, layers, models.Mlp().eval(), torch.randn(2, 10))
-    # What an operator reads of the graph's arguments comes beside it.
+    # The graph's arguments that an operator reads are dumped beside it.
     operators = {name for name in found if not name.startswith("arg")}
     assert operators == expected
 

@@ -20,13 +20,13 @@ from torch import nn
 N_STEPS = 200
 N_WARM = 40
 PAGE = os.sysconf("SC_PAGESIZE")
-# What an allocator may keep for itself. One activation of the larger model kept in each step would be 80 MB.
+# The memory that an allocator may keep for itself. One activation of the larger model kept in each step would be 80 MB.
 RSS_GROWTH_MAX = 48 << 20
 
 
 @dataclass
 class Held:
-    """What a process has at a moment."""
+    """The resources that a process holds at a moment."""
 
     n_tensors: int
     n_files: int
@@ -54,7 +54,7 @@ class Wide(nn.Module):
 
 
 def train(model: nn.Module, shape: tuple[int, ...], backend: Any, root: Path) -> list[Held]:
-    """What is held after some steps and at the end, each time with nothing left to write."""
+    """Trains and returns what is held after some steps and at the end, each time with nothing left to write."""
     compiled = torch.compile(model, backend=backend)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     found = []
@@ -94,7 +94,7 @@ def wait(backend: Any) -> None:
 )
 def test_nothing_is_kept_from_step_to_step(tmp_path, make: type, shape: tuple[int, ...], data: str) -> None:
     root = tmp_path / "dump"
-    # What waits to be written is bounded, or memory would depend on how far the writers fall behind.
+    # The queue is bounded, or memory would depend on how far the writers fall behind.
     backend = opscope.torch.backend(root, data=data, queue_bytes_max=8 << 20)
     early, late = train(make(), shape, backend, root)
     # One tensor kept in each step would be 160.

@@ -93,7 +93,7 @@ def test_parameters_go_by_the_names_of_the_program(folder: Path) -> None:
     found = {name: slots["output.0"] for name, slots in arrays(graph_dirs(folder)[0] / "0").items()}
     expected = {f"Parameter.{clean(name)}": value for name, value in {**model.state_dict(), "x": x}.items()}
     assert {name for name in found if name.startswith("Parameter.")} == set(expected)
-    # What the step has written to has its new value.
+    # A value that the step has written to is dumped as it is after the step.
     assert not torch.equal(before["features.1.running_mean"], model.features[1].running_mean)
     for name, value in expected.items():
         assert seen(found[name]) == (tuple(value.shape), models.bits(value)), name

@@ -1,4 +1,4 @@
-"""What operators and values are called, so that they can be found again in the model and in other runs of it."""
+"""Tests of the names by which operators and values are found again in the model and in other runs of it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_parameters_and_their_gradients(tmp_path) -> None:
     assert set(gradients) == {f"{name}.grad" for name in named}
     for name, value in gradients.items():
         assert value["shape"] == list(named[name.removesuffix(".grad")].shape)
-    # What an operator reads and gives says it as well.
+    # The attributes of the operators that read and give these values name them as well.
     (head,) = [one for one in forward["operators"] if one["op_name"] == "addmm"]
     assert head["attributes"]["input.0.fqn"] == "head.bias"
     given = {text for one in backward["operators"] for key, text in one["attributes"].items() if "output" in key}

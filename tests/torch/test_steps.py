@@ -58,7 +58,7 @@ def test_memory_does_not_grow(tmp_path, data: str) -> None:
         for _ in range(n_steps):
             compiled(torch.randn(128, 64)).sum().backward()
             model.zero_grad()
-        # What waits to be written is still held, and rightly so.
+        # Tensors that wait to be written are still held, and rightly so.
         counts = backend.counters()
         while counts["n_written"] < counts["n_selected"]:
             counts = backend.counters()

@@ -85,7 +85,7 @@ def test_the_program_of_the_document(data: str, tmp_path: Path) -> None:
             names[op_name] = op_type
         chosen = {name: op_type for name, op_type in names.items() if op_type != "Data"}
         assert chosen == {"add": "aten_add_Tensor", "mul": "aten_mul_Tensor", "pow_1": "aten_pow_Tensor_Scalar"}
-        # What a chosen operator reads of the graph's arguments comes with it.
+        # The graph's arguments that a chosen operator reads are dumped with it.
         assert {name for name, op_type in names.items() if op_type == "Data"} == {"arg0_1", "arg1_1"}
         (add,) = (file for file in files if ".add." in file.name)
         check(add, data, float(step))
@@ -196,7 +196,7 @@ def test_mutated_inputs_may_stay_outside_of_the_graph(tmp_path: Path) -> None:
 
 
 def msprobe_ge(config: Any, path: str, steps: list[int], layers: list[str]) -> None:
-    """What a tool that is built on the options does to them for a dump in graph mode."""
+    """Sets the options for a dump in graph mode as a tool that is built on them does."""
     assert isinstance(config, torchair.configs.compiler_config.CompilerConfig)
     where = os.path.join(path, "msprobe_ge_dump")
     os.makedirs(where)

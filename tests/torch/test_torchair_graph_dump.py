@@ -83,7 +83,7 @@ def ops(message: Message) -> dict[str, Message]:
 
 
 def check_graph(message: Message) -> dict[str, Message]:
-    """What holds for every graph: inputs are outputs of operators before, descriptions belong to them."""
+    """Checks that inputs are outputs of earlier operators with the same description; returns the operators by name."""
     known: dict[str, Message] = {}
     for op in message["op"]:
         inputs = op.get("input", [])

@@ -80,7 +80,7 @@ def test_without_the_option_the_mode_counts_for_all(tmp_path: Path) -> None:
     [
         # It reads what was quantised, with a dequantisation between; what it gives is not quantised at once.
         ("addmm mm linear", {"quantize_per_tensor"}),
-        # What it gives is quantised.
+        # The output of this one is quantised.
         ("relu", {"quantize_per_tensor_1"}),
         ("tanh", {"quantize_per_tensor"}),
         ("exp", {"quantize_per_tensor_1"}),

@@ -21,12 +21,12 @@ def descriptions(root: str) -> list[dict[str, Any]]:
 
 
 def value(graph: dict, records: dict[str, dumps.Record], name: str) -> bytes:
-    """What a record has for a value: an operator's result, or what an operator read."""
+    """Returns the bytes that a record has for a value: an operator's result, or an input that an operator read."""
     for side in ("outputs", "inputs"):
         for operator in graph["operators"]:
             if name in operator[side]:
                 slots = getattr(records[operator["op_name"]].data(), side)
-                # What an operator did not have to compute has no slot.
+                # A result that an operator did not have to compute has no slot.
                 return slots[[each for each in operator[side] if each is not None].index(name)].payload
     raise AssertionError(f"no operator reads or gives `{name}`")
 

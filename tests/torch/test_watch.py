@@ -60,7 +60,7 @@ def by_foreign_storage(saved: Tensor) -> None:
 
 
 EAGER = [
-    # What is done, the operator, how, the first element, how many, before and after.
+    # The function that writes, the operator, the kind of write, the first element, how many, before, after, the line.
     # Older torch fills by a copy.
     (by_alias, ("aten_fill_", "aten_copy_"), "view", 2, 1, "2", "7", "] = 7.0"),
     (by_out, "aten_add_out", "out", 0, 5, "0", "2", "out=saved"),

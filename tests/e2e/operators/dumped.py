@@ -1,4 +1,4 @@
-"""What `opscope dump` gives for samples: many in one model, each alone where the model does not run."""
+"""The outputs of `opscope dump` for samples: many in one model, each alone where the model does not run."""
 
 from __future__ import annotations
 

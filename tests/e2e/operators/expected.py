@@ -1,4 +1,4 @@
-"""What an operator has to give: ONNX Runtime's values, or those of ONNX's own implementation in Python."""
+"""The outputs that an operator has to give: ONNX Runtime's, or those of ONNX's own implementation in Python."""
 
 from __future__ import annotations
 

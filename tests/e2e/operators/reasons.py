@@ -173,7 +173,7 @@ def accepted(found: Found) -> NDArray[np.bool_]:
 
 
 def difference(found: Found) -> str | None:
-    """What is wrong with one output and has no reason, in one line."""
+    """Describes in one line what is wrong with one output and has no reason, or returns None."""
     actual, wanted, index = found.actual, found.wanted, found.index
     if actual.dtype != wanted.dtype:
         return f"output {index} is {actual.dtype}, expected {wanted.dtype}"

@@ -1,4 +1,4 @@
-"""What recipes for samples are made of."""
+"""The registry of recipes for samples, and the parts that recipes are made of."""
 
 from __future__ import annotations
 

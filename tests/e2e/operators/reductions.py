@@ -24,7 +24,7 @@ def reduce(draw: Draw) -> Sample:
         draw.set_dtype(np.float32)
     profile = "" if is_extreme else draw.profile(*SUMMABLE)
     if draw.dtype().kind in "iu" and not is_extreme:
-        # What a sum of integers becomes that overflows is left open.
+        # The result of a sum of integers that overflows is left open.
         profile = "ordinary"
     array = draw.array(draw.dtype(), dims, profile)
     if draw.op_type == "ReduceProd" and array.dtype.kind in "iu":

@@ -88,7 +88,7 @@ class Sample:
         )
 
     def arrays(self, start: str, step: int = 0) -> dict[str, NDArray]:
-        """What the model is given; at step 1 other elements."""
+        """Returns the arrays that the model is given, by input name; at step 1 they have other elements."""
         pairs = zip(self.input_names(start), self.inputs, strict=True)
         given = {name: value for name, value in pairs if value and not value.is_constant}
         return {name: value.other() if step == 1 else value.array for name, value in given.items()}

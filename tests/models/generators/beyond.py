@@ -1,4 +1,4 @@
-"""What only ONNX Runtime runs: loops in loops, sequences, integer operators, bfloat16 and text."""
+"""Models that only ONNX Runtime runs: loops in loops, sequences, integer operators, bfloat16 and text."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _small(graph: Graph, shape: list[int], dtype: type) -> NDArray:
 
 
 def bfloat16() -> Generated:
-    """What ONNX Runtime computes in bfloat16 on a CPU, and the way there and back."""
+    """Builds a model of the operators that ONNX Runtime computes in bfloat16 on a CPU, with casts there and back."""
     graph = Graph("bfloat16", seed=24)
     x = graph.input("x", np.float32, [3, 4])
     half = graph.op("Cast", [x], to=TensorProto.BFLOAT16)
