@@ -12,6 +12,7 @@ use opscope_store::tree::mindspore::{GraphRun, Target, clean_name};
 
 use super::{MindSporeSink, RuntimeMode, lock};
 use crate::overflow::Overflow;
+use crate::sink::acl::parts;
 use crate::sink::{SinkError, Whole, Written};
 use crate::{GraphView, Selected};
 
@@ -54,8 +55,7 @@ impl MindSporeSink {
             return Ok(refused);
         }
         let prelude = dump_data::prelude(record);
-        let tensors = record.slots().map(|(_, _, tensor)| tensor.bytes());
-        let parts: Vec<&[u8]> = std::iter::once(&prelude[..]).chain(tensors).collect();
+        let parts = parts(&prelude, record)?;
         let names = (record.timestamp_us..).map(|timestamp| {
             let name = DumpFileName {
                 op_type: clean_name(&record.operator.op_type),
