@@ -19,6 +19,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "opscope-config",
             "opscope-engine",
             "opscope-acl",
+            "opscope-msaccucmp",
         ],
     ),
     (
@@ -29,6 +30,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "opscope-engine",
             "opscope-analysis",
             "opscope-acl",
+            "opscope-msaccucmp",
         ],
     ),
     (
@@ -38,15 +40,26 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "opscope-engine",
             "opscope-analysis",
             "opscope-acl",
+            "opscope-msaccucmp",
         ],
     ),
     (
         "opscope-config",
-        &["opscope-engine", "opscope-analysis", "opscope-acl"],
+        &[
+            "opscope-engine",
+            "opscope-analysis",
+            "opscope-acl",
+            "opscope-msaccucmp",
+        ],
     ),
     (
         "opscope-engine",
-        &["opscope-config", "opscope-analysis", "opscope-acl"],
+        &[
+            "opscope-config",
+            "opscope-analysis",
+            "opscope-acl",
+            "opscope-msaccucmp",
+        ],
     ),
     (
         "opscope-analysis",
@@ -55,9 +68,19 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "opscope-config",
             "opscope-engine",
             "opscope-acl",
+            "opscope-msaccucmp",
         ],
     ),
-    ("opscope-acl", &["opscope-analysis"]),
+    ("opscope-acl", &["opscope-analysis", "opscope-msaccucmp"]),
+    (
+        "opscope-msaccucmp",
+        &[
+            "opscope-capture",
+            "opscope-config",
+            "opscope-engine",
+            "opscope-acl",
+        ],
+    ),
 ];
 /// Where the Python package is.
 const PYTHON_SOURCES: &str = "bindings/python/py_src/opscope";
@@ -88,8 +111,8 @@ const OPENING: &[&str] = &[
 /// Files that may open others: the one place for reading, what writes, and what asks the kernel.
 const OPENING_FILES: &[&str] = &[
     "crates/acl/src/runtime.rs",
-    "crates/analysis/src/msaccucmp/convert/batch.rs",
     "crates/capture/src/failure.rs",
+    "crates/msaccucmp/src/convert/batch.rs",
     "crates/store/src/atomic_file/directories.rs",
     "crates/store/src/memory.rs",
     "crates/store/src/owner.rs",
@@ -102,8 +125,8 @@ const OPENING_FILES: &[&str] = &[
 const TERMINAL_FILES: &[&str] = &[
     "bindings/c/src/log.rs",
     "crates/acl/src/log.rs",
-    "crates/analysis/src/msaccucmp/log.rs",
     "crates/cli/src/console.rs",
+    "crates/msaccucmp/src/log.rs",
 ];
 /// The same of the Python package, where programs of users log, warn and print through it.
 const TERMINAL_MODULES: &[&str] = &[
