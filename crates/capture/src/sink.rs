@@ -1,22 +1,12 @@
 //! Where records go.
 
-mod acl;
-mod ledger;
 mod memory;
-mod mindspore;
 mod nothing;
-mod once;
-mod range;
-mod refusals;
-mod spool;
-mod stats;
-mod volume;
 
 use std::ops::Add;
 use std::sync::Arc;
 
 use opscope_store::StoreError;
-use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::{ModelId, Record, Side};
 use opscope_tensor::{Observed, Tensor};
 use thiserror::Error;
@@ -24,15 +14,8 @@ use thiserror::Error;
 use crate::overflow::Overflow;
 use crate::{Failure, GraphView, Selected};
 
-pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 pub use memory::MemorySink;
-pub use mindspore::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
 pub use nothing::NoSink;
-pub use once::Dedup;
-pub use range::{DistinctRows, RangeRow, RangeRows, RangeSink};
-pub use spool::{SpooledRows, StoredRow, StoredRows};
-pub use stats::{StatsRow, StatsRows, StatsSink};
-pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};
 
 /// Takes records, from several threads at once and in any order.
 pub trait Sink: Send + Sync {
@@ -146,17 +129,6 @@ pub trait Sink: Send + Sync {
     }
 }
 
-/// Whether a tensor is written whole, as statistics, or as both.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// All of it.
-    Tensors,
-    /// A row of these statistics.
-    Statistics(Columns),
-    /// A row of these statistics, and all of it where the sink's rules choose it.
-    Both(Columns),
-}
-
 /// Files and bytes written for a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
@@ -189,7 +161,7 @@ pub struct Whole {
 
 impl Whole {
     /// One tensor.
-    pub(crate) fn one(side: Side, n_bytes: u64) -> Whole {
+    pub fn one(side: Side, n_bytes: u64) -> Whole {
         match side {
             Side::Input => Whole {
                 n_inputs: 1,
@@ -205,7 +177,7 @@ impl Whole {
     }
 
     /// All tensors of `record`.
-    pub(crate) fn all(record: &Record) -> Whole {
+    pub fn all(record: &Record) -> Whole {
         let one =
             |(side, _, tensor): (Side, usize, &Tensor)| Whole::one(side, tensor.n_bytes() as u64);
         record.slots().map(one).fold(Whole::default(), Add::add)
