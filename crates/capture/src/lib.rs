@@ -55,6 +55,8 @@ pub use ring::{
 };
 pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
-pub use sink::{Removed, Sink, SinkError, Whole, Written};
+pub use sink::{
+    BatchPreparer, Removed, Sink, SinkError, StepRemover, TensorSummarizer, Whole, Written,
+};
 pub use tap::Tap;
 pub use tensor_rule::{TensorRule, TensorRuleError, TensorRules};

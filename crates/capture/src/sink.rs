@@ -25,41 +25,11 @@ pub trait Sink: Send + Sync {
     /// [`SinkError`] if nothing of the record was kept; the session counts it as failed.
     fn write(&self, record: &Record) -> Result<Written, SinkError>;
 
-    /// Whether [`Sink::reduce`] is worth calling.
-    fn is_reducing(&self) -> bool {
-        false
-    }
-
-    /// Computes what the sink will want to know of the elements of `tensor` and leaves it in the tensor's
-    /// memo ([`Observed::stats`], [`Observed::keep`]). Called on the engine's thread, while the tensor is likely
-    /// to be in a cache; a tensor that several operators share is computed once.
-    ///
-    /// Returns whether that is all: the record comes without the tensor's elements then.
-    fn reduce(&self, _tensor: Observed<'_>) -> bool {
-        false
-    }
-
-    /// [`Sink::reduce`] of elements that lie side by side in memory in another order than row-major, the
-    /// first one first. What is left in the memo must not depend on the order; `false` if it would, and the
-    /// memo is not used then.
-    fn reduce_permuted(&self, _tensor: Observed<'_>) -> bool {
-        false
-    }
-
     /// Whether the sink holds on to tensors after [`Sink::write`]. The memory of one that does not may be the
     /// engine's own, which then waits until it has it back.
     fn keeps_tensors(&self) -> bool {
         false
     }
-
-    /// How many records a writer should take from the queue together, if there are so many.
-    fn n_at_once(&self) -> usize {
-        1
-    }
-
-    /// Hears of records that are about to be written one by one, to compute for all of them what is
-    /// cheaper together.
-    fn prepare(&self, _records: &[&Record]) {}
 
     /// Keeps `record`, whose operator overflowed, and how.
     ///
@@ -98,28 +68,6 @@ pub trait Sink: Send + Sync {
         Ok(Written::default())
     }
 
-    /// Begins to remember what is written for each step, so that [`Sink::remove_step`] can take it back.
-    /// Called before anything else, if at all.
-    ///
-    /// # Errors
-    /// [`SinkError`] if what the sink does cannot be undone.
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        let text = "this kind of dump cannot take steps back";
-        Err(SinkError::Other(text.to_owned()))
-    }
-
-    /// Takes back what was written for a step, all of whose records were written before. What somebody
-    /// else has put there stays.
-    ///
-    /// # Errors
-    /// [`SinkError`] if something could not be removed; the rest is removed all the same.
-    fn remove_step(&self, _model: &ModelId, _step: u64) -> Result<Removed, SinkError> {
-        Ok(Removed::default())
-    }
-
-    /// Hears that a step will never be removed.
-    fn keep_step(&self, _model: &ModelId, _step: u64) {}
-
     /// Hears that there are no more records.
     ///
     /// # Errors
@@ -127,6 +75,64 @@ pub trait Sink: Send + Sync {
     fn finish(&self) -> Result<Written, SinkError> {
         Ok(Written::default())
     }
+
+    /// The part that computes what the sink wants of a tensor before its record is written; `None` if
+    /// the sink writes the elements alone.
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        None
+    }
+
+    /// The part that is faster with several records at hand, if there is one.
+    fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
+        None
+    }
+
+    /// The part that takes steps back, if the sink can.
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        None
+    }
+}
+
+/// Computes what a sink wants to know of tensors while they are likely to be in a cache.
+pub trait TensorSummarizer {
+    /// Computes what the sink wants of the elements of `tensor` and leaves it in the tensor's memo
+    /// ([`Observed::stats`], [`Observed::keep`]). Called on the engine's thread; a tensor that several
+    /// operators share is computed once.
+    ///
+    /// Returns whether that is all: the record comes without the tensor's elements then.
+    fn summarize(&self, tensor: Observed<'_>) -> bool;
+
+    /// [`TensorSummarizer::summarize`] of elements that lie side by side in memory in another order than
+    /// row-major, the first one first. The memo must not depend on the order: returns `false` if it
+    /// would, and the memo is not used then.
+    fn summarize_permuted(&self, _tensor: Observed<'_>) -> bool {
+        false
+    }
+}
+
+/// Computes for several records what is cheaper together.
+pub trait BatchPreparer {
+    /// Number of records that a writer should take from the queue together, if there are so many.
+    fn batch_size(&self) -> usize;
+
+    /// Prepares records that are about to be written one by one.
+    fn prepare_batch(&self, records: &[&Record]);
+}
+
+/// Removes what a sink has written for a step.
+pub trait StepRemover {
+    /// Begins to remember what is written for each step. Called before anything else, if at all.
+    fn remember_steps(&self);
+
+    /// Takes back what was written for a step, all of whose records were written before. Files that
+    /// somebody else has put there stay.
+    ///
+    /// # Errors
+    /// [`SinkError`] if something could not be removed; the rest is removed all the same.
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError>;
+
+    /// Forgets a step that will never be removed.
+    fn keep_step(&self, _model: &ModelId, _step: u64) {}
 }
 
 /// Files and bytes written for a record.

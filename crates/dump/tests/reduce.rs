@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use opscope_capture::{Plan, Session, SessionOptions, Sink, SinkError, Tap, Written};
+use opscope_capture::{
+    Plan, Session, SessionOptions, Sink, SinkError, Tap, TensorSummarizer, Written,
+};
 use opscope_dump::StatsSink;
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Identity, Observed, Shape, Tensor};
@@ -18,23 +20,25 @@ struct Looks {
 }
 
 impl Sink for Looks {
-    fn is_reducing(&self) -> bool {
-        true
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        let has_elements = record.slots().map(|(_, _, tensor)| tensor.has_elements());
+        self.has_elements.lock().unwrap().extend(has_elements);
+        Ok(Written::default())
     }
 
-    fn reduce(&self, tensor: Observed<'_>) -> bool {
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        Some(self)
+    }
+}
+
+impl TensorSummarizer for Looks {
+    fn summarize(&self, tensor: Observed<'_>) -> bool {
         tensor.keep(|tensor| {
             assert!(!self.panics, "the sink broke");
             self.n_looks.fetch_add(1, Ordering::Relaxed);
             tensor.view().bytes.to_vec()
         });
         true
-    }
-
-    fn write(&self, record: &Record) -> Result<Written, SinkError> {
-        let has_elements = record.slots().map(|(_, _, tensor)| tensor.has_elements());
-        self.has_elements.lock().unwrap().extend(has_elements);
-        Ok(Written::default())
     }
 }
 

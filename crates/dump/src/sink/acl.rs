@@ -12,7 +12,8 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use opscope_capture::overflow::Overflow;
 use opscope_capture::{
-    Failure, FailureDetail, Removed, Sink, SinkError, TensorRules, Whole, Written,
+    BatchPreparer, Failure, FailureDetail, Removed, Sink, SinkError, StepRemover, TensorRules,
+    TensorSummarizer, Whole, Written,
 };
 use opscope_config::dialect::acl::Content;
 use opscope_store::StoreError;
@@ -284,54 +285,6 @@ impl AclSink {
 }
 
 impl Sink for AclSink {
-    fn is_reducing(&self) -> bool {
-        !matches!(self.content, Content::Tensors)
-    }
-
-    fn reduce(&self, tensor: Observed<'_>) -> bool {
-        match &self.content {
-            Content::Tensors => false,
-            Content::Statistics(columns) => self.reduce_to_row(tensor, columns),
-            Content::Both(columns) => {
-                self.reduce_to_row(tensor, columns);
-                // Another tensor of the operator may be chosen, and then this one is written as well.
-                self.tensors.rule_out(tensor);
-                false
-            }
-        }
-    }
-
-    fn reduce_permuted(&self, tensor: Observed<'_>) -> bool {
-        let Content::Statistics(columns) = &self.content else {
-            return false;
-        };
-        if self.has_step_tables {
-            // Sums run through the elements as they lie in memory.
-            stats_csv::step_table::reduce(tensor);
-            return true;
-        }
-        stats_csv::reduce_permuted(tensor, columns)
-    }
-
-    fn n_at_once(&self) -> usize {
-        match (self.has_step_tables, &self.content) {
-            (true, _) => step_table::N_AT_ONCE,
-            (false, Content::Statistics(_)) => N_REDUCED_AT_ONCE,
-            (false, Content::Tensors | Content::Both(_)) => 1,
-        }
-    }
-
-    fn prepare(&self, records: &[&Record]) {
-        if self.has_step_tables {
-            self.append_together(records);
-        } else if let Content::Statistics(columns) = &self.content {
-            let tensors = records.iter().flat_map(|record| record.slots());
-            let whole = tensors.filter(|(_, _, tensor)| tensor.has_elements());
-            let whole: Vec<_> = whole.map(|(_, _, tensor)| tensor.observed()).collect();
-            stats_csv::reduce_together(&whole, columns);
-        }
-    }
-
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         if record.n_bytes() == 0 {
             return Ok(Written::default());
@@ -405,13 +358,85 @@ impl Sink for AclSink {
         Ok(Written::default())
     }
 
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        if self.outlet.is_function() {
-            let text = "what a function was handed cannot be taken back";
-            return Err(SinkError::Other(text.to_owned()));
+    fn finish(&self) -> Result<Written, SinkError> {
+        if let Outlet::Files { creator, .. } = &self.outlet {
+            self.ledger.remove_upper_dirs(creator)?;
         }
+        Ok(Written::default())
+    }
+
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        match self.content {
+            Content::Tensors => None,
+            Content::Statistics(_) | Content::Both(_) => Some(self),
+        }
+    }
+
+    fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
+        let is_of_rows = matches!(self.content, Content::Statistics(_));
+        (self.has_step_tables || is_of_rows).then_some(self)
+    }
+
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        match &self.outlet {
+            Outlet::Files { .. } => Some(self),
+            // A function cannot give back the bytes that it was handed.
+            Outlet::Function { .. } => None,
+        }
+    }
+}
+
+impl TensorSummarizer for AclSink {
+    fn summarize(&self, tensor: Observed<'_>) -> bool {
+        match &self.content {
+            Content::Tensors => false,
+            Content::Statistics(columns) => self.reduce_to_row(tensor, columns),
+            Content::Both(columns) => {
+                self.reduce_to_row(tensor, columns);
+                // Another tensor of the operator may be chosen, and then this one is written as well.
+                self.tensors.rule_out(tensor);
+                false
+            }
+        }
+    }
+
+    fn summarize_permuted(&self, tensor: Observed<'_>) -> bool {
+        let Content::Statistics(columns) = &self.content else {
+            return false;
+        };
+        if self.has_step_tables {
+            // Sums run through the elements as they lie in memory.
+            stats_csv::step_table::reduce(tensor);
+            return true;
+        }
+        stats_csv::reduce_permuted(tensor, columns)
+    }
+}
+
+impl BatchPreparer for AclSink {
+    fn batch_size(&self) -> usize {
+        if self.has_step_tables {
+            step_table::N_AT_ONCE
+        } else {
+            N_REDUCED_AT_ONCE
+        }
+    }
+
+    fn prepare_batch(&self, records: &[&Record]) {
+        if self.has_step_tables {
+            self.append_together(records);
+        } else if let Content::Statistics(columns) = &self.content {
+            let tensors = records.iter().flat_map(|record| record.slots());
+            let whole = tensors.filter(|(_, _, tensor)| tensor.has_elements());
+            let whole: Vec<_> = whole.map(|(_, _, tensor)| tensor.observed()).collect();
+            stats_csv::reduce_together(&whole, columns);
+        }
+    }
+}
+
+impl StepRemover for AclSink {
+    fn remember_steps(&self) {
         self.ledger.open();
-        Ok(())
     }
 
     fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
@@ -425,13 +450,6 @@ impl Sink for AclSink {
 
     fn keep_step(&self, model: &ModelId, step: u64) {
         self.ledger.keep(&self.step_key(model, step));
-    }
-
-    fn finish(&self) -> Result<Written, SinkError> {
-        if let Outlet::Files { creator, .. } = &self.outlet {
-            self.ledger.remove_upper_dirs(creator)?;
-        }
-        Ok(Written::default())
     }
 }
 

@@ -21,7 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_capture::overflow::Overflow;
 use opscope_capture::{
-    Failure, GraphView, Removed, Selected, Sink, SinkError, TensorRules, Written,
+    BatchPreparer, Failure, GraphView, Removed, Selected, Sink, SinkError, StepRemover,
+    TensorRules, TensorSummarizer, Written,
 };
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
@@ -241,41 +242,6 @@ impl MindSporeSink {
 }
 
 impl Sink for MindSporeSink {
-    fn is_reducing(&self) -> bool {
-        // Of samples other numbers are wanted than of the tensors that they come from.
-        self.options.statistics.is_some() && self.options.n_samples.is_none()
-    }
-
-    fn reduce(&self, tensor: Observed<'_>) -> bool {
-        let Some(categories) = &self.options.statistics else {
-            return false;
-        };
-        let is_host = self.options.device_statistics.is_none();
-        if is_host && statistics::has_digest(categories) {
-            // Digests are computed by the writers, several at once.
-            let _ = tensor.sequential_stats();
-            return false;
-        }
-        self.cells(tensor, categories);
-        !self.options.has_tensors || self.tensors.rule_out(tensor)
-    }
-
-    fn n_at_once(&self) -> usize {
-        let categories = self.options.statistics.as_deref().unwrap_or_default();
-        match statistics::has_digest(categories) {
-            true => statistics::N_HASHED_AT_ONCE,
-            false => 1,
-        }
-    }
-
-    fn prepare(&self, records: &[&Record]) {
-        if let Some(categories) = &self.options.statistics
-            && self.options.n_samples.is_none()
-        {
-            statistics::prepare(records, categories);
-        }
-    }
-
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         let record = &*without_iterations(record);
         if record.operator.op_type == CONSTANT {
@@ -355,20 +321,6 @@ impl Sink for MindSporeSink {
         Ok(self.files.append(&path, "", &line)?)
     }
 
-    /// Files beside the steps stay: graphs, execution orders, constants, the operators that failed.
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        self.files.ledger.open();
-        Ok(())
-    }
-
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
-        Ok(self.files.remove_step(&self.step_key(model, step))?)
-    }
-
-    fn keep_step(&self, model: &ModelId, step: u64) {
-        self.files.ledger.keep(&self.step_key(model, step));
-    }
-
     /// Types and shapes of values are known only now.
     fn finish(&self) -> Result<Written, SinkError> {
         self.files.remove_upper_dirs()?;
@@ -377,6 +329,66 @@ impl Sink for MindSporeSink {
             self.write_graphs(maker)?;
         }
         Ok(Written::default())
+    }
+
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        // Of samples other numbers are wanted than of the tensors that they come from.
+        let is_whole = self.options.n_samples.is_none();
+        (self.options.statistics.is_some() && is_whole).then_some(self)
+    }
+
+    fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
+        let categories = self.options.statistics.as_deref().unwrap_or_default();
+        statistics::has_digest(categories).then_some(self)
+    }
+
+    /// Files beside the steps stay: graphs, execution orders, constants, the operators that failed.
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        Some(self)
+    }
+}
+
+impl TensorSummarizer for MindSporeSink {
+    fn summarize(&self, tensor: Observed<'_>) -> bool {
+        let Some(categories) = &self.options.statistics else {
+            return false;
+        };
+        let is_host = self.options.device_statistics.is_none();
+        if is_host && statistics::has_digest(categories) {
+            // Digests are computed by the writers, several at once.
+            let _ = tensor.sequential_stats();
+            return false;
+        }
+        self.cells(tensor, categories);
+        !self.options.has_tensors || self.tensors.rule_out(tensor)
+    }
+}
+
+impl BatchPreparer for MindSporeSink {
+    fn batch_size(&self) -> usize {
+        statistics::N_HASHED_AT_ONCE
+    }
+
+    fn prepare_batch(&self, records: &[&Record]) {
+        if let Some(categories) = &self.options.statistics
+            && self.options.n_samples.is_none()
+        {
+            statistics::prepare(records, categories);
+        }
+    }
+}
+
+impl StepRemover for MindSporeSink {
+    fn remember_steps(&self) {
+        self.files.ledger.open();
+    }
+
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+        Ok(self.files.remove_step(&self.step_key(model, step))?)
+    }
+
+    fn keep_step(&self, model: &ModelId, step: u64) {
+        self.files.ledger.keep(&self.step_key(model, step));
     }
 }
 

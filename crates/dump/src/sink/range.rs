@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use opscope_capture::overflow::Overflow;
-use opscope_capture::{Failure, GraphView, Removed, Selected, Sink, SinkError, Written};
+use opscope_capture::{Failure, GraphView, Selected, Sink, SinkError, StepRemover, Written};
 use opscope_store::record::{ModelId, Operator, Record, Side};
 use opscope_tensor::{DType, RangeLoss, Shape, range_loss};
 
@@ -201,29 +201,14 @@ impl Sink for RangeSink {
         )
     }
 
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        let next = self.next.as_ref();
-        next.map_or(Ok(()), |next| next.remember_steps())
-    }
-
-    /// The rows of the step stay: they are no part of the dump.
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
-        let next = self.next.as_ref();
-        next.map_or_else(
-            || Ok(Removed::default()),
-            |next| next.remove_step(model, step),
-        )
-    }
-
-    fn keep_step(&self, model: &ModelId, step: u64) {
-        if let Some(next) = &self.next {
-            next.keep_step(model, step);
-        }
-    }
-
     fn finish(&self) -> Result<Written, SinkError> {
         let next = self.next.as_ref();
         next.map_or_else(|| Ok(Written::default()), |next| next.finish())
+    }
+
+    /// The rows of a step that is removed stay: they are no part of the dump.
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        self.next.as_ref()?.step_remover()
     }
 }
 

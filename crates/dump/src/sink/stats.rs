@@ -4,7 +4,7 @@ mod stored;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use opscope_capture::{Sink, SinkError, Written};
+use opscope_capture::{Sink, SinkError, TensorSummarizer, Written};
 use opscope_store::record::{Operator, Record, Side};
 use opscope_tensor::{DType, Observed, Shape, Stats};
 
@@ -80,15 +80,6 @@ impl StatsSink {
 }
 
 impl Sink for StatsSink {
-    fn is_reducing(&self) -> bool {
-        true
-    }
-
-    fn reduce(&self, tensor: Observed<'_>) -> bool {
-        let _ = tensor.stats();
-        true
-    }
-
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         let rows: Vec<StatsRow> = record
             .slots()
@@ -105,6 +96,17 @@ impl Sink for StatsSink {
         // What cannot be stored stays in memory, and the record is told to have failed.
         self.lock().add(rows, self.n_in_memory_max)?;
         Ok(Written::default())
+    }
+
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        Some(self)
+    }
+}
+
+impl TensorSummarizer for StatsSink {
+    fn summarize(&self, tensor: Observed<'_>) -> bool {
+        let _ = tensor.stats();
+        true
     }
 }
 

@@ -5,9 +5,11 @@ use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_capture::overflow::Overflow;
-use opscope_capture::{Failure, GraphView, Removed, Selected, Sink, SinkError, Whole, Written};
+use opscope_capture::{
+    BatchPreparer, Failure, GraphView, Selected, Sink, SinkError, StepRemover, TensorSummarizer,
+    Whole, Written,
+};
 use opscope_store::record::{ModelId, Operator, Record};
-use opscope_tensor::Observed;
 
 /// Hands everything on and counts what becomes of it.
 pub struct VolumeSink {
@@ -139,28 +141,8 @@ impl AddAssign for Amount {
 }
 
 impl Sink for VolumeSink {
-    fn is_reducing(&self) -> bool {
-        self.next.is_reducing()
-    }
-
-    fn reduce(&self, tensor: Observed<'_>) -> bool {
-        self.next.reduce(tensor)
-    }
-
-    fn reduce_permuted(&self, tensor: Observed<'_>) -> bool {
-        self.next.reduce_permuted(tensor)
-    }
-
     fn keeps_tensors(&self) -> bool {
         self.next.keeps_tensors()
-    }
-
-    fn n_at_once(&self) -> usize {
-        self.next.n_at_once()
-    }
-
-    fn prepare(&self, records: &[&Record]) {
-        self.next.prepare(records);
     }
 
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
@@ -198,20 +180,20 @@ impl Sink for VolumeSink {
         Ok(written)
     }
 
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        self.next.remember_steps()
-    }
-
-    /// Amounts written of the step stay counted.
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
-        self.next.remove_step(model, step)
-    }
-
-    fn keep_step(&self, model: &ModelId, step: u64) {
-        self.next.keep_step(model, step);
-    }
-
     fn finish(&self) -> Result<Written, SinkError> {
         self.next.finish()
+    }
+
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        self.next.summarizer()
+    }
+
+    fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
+        self.next.batch_preparer()
+    }
+
+    /// Amounts written of a step that is removed stay counted.
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        self.next.step_remover()
     }
 }

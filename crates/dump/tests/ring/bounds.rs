@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use opscope_capture::{
-    N_STEPS_BEHIND_MAX, Plan, Removed, Session, SessionOptions, Sink, SinkError, TriggerKind,
-    WhenBehind, Written,
+    BatchPreparer, N_STEPS_BEHIND_MAX, Plan, Session, SessionOptions, Sink, SinkError, StepRemover,
+    TriggerKind, WhenBehind, Written,
 };
 use opscope_dump::{AclSink, StatsSink};
 use opscope_store::record::{ModelId, Record};
@@ -47,12 +47,8 @@ impl Sink for Counting {
         self.sink.begin_step(model, step)
     }
 
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        self.sink.remember_steps()
-    }
-
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
-        self.sink.remove_step(model, step)
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        self.sink.step_remover()
     }
 }
 
@@ -185,12 +181,8 @@ impl Sink for Standing {
         self.sink.begin_step(model, step)
     }
 
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        self.sink.remember_steps()
-    }
-
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
-        self.sink.remove_step(model, step)
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        self.sink.step_remover()
     }
 }
 
@@ -223,9 +215,17 @@ fn a_model_that_never_waits_does_not_wait_for_steps_either() {
 /// A sink that likes to see many records together.
 struct Gathering(AclSink);
 
-impl Sink for Gathering {
-    fn n_at_once(&self) -> usize {
+impl BatchPreparer for Gathering {
+    fn batch_size(&self) -> usize {
         1000
+    }
+
+    fn prepare_batch(&self, _: &[&Record]) {}
+}
+
+impl Sink for Gathering {
+    fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
+        Some(self)
     }
 
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
@@ -236,12 +236,8 @@ impl Sink for Gathering {
         self.0.begin_step(model, step)
     }
 
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        self.0.remember_steps()
-    }
-
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
-        self.0.remove_step(model, step)
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        self.0.step_remover()
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use opscope_capture::sink::MemorySink;
 use opscope_capture::{
-    Plan, Removed, RingReport, Sink, SinkError, Steps, TriggerCause, TriggerKind, Written,
+    Plan, RingReport, Sink, SinkError, StepRemover, Steps, TriggerCause, TriggerKind, Written,
 };
 use opscope_dump::AclSink;
 use opscope_store::record::{ModelId, Record};
@@ -188,12 +188,8 @@ impl Sink for Slow {
         self.sink.begin_step(model, step)
     }
 
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        self.sink.remember_steps()
-    }
-
-    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
-        self.sink.remove_step(model, step)
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        self.sink.step_remover()
     }
 }
 
