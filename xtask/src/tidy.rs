@@ -18,6 +18,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "opscope-capture",
             "opscope-config",
             "opscope-engine",
+            "opscope-dump",
             "opscope-acl",
             "opscope-msaccucmp",
         ],
@@ -28,6 +29,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
             "opscope-capture",
             "opscope-config",
             "opscope-engine",
+            "opscope-dump",
             "opscope-analysis",
             "opscope-acl",
             "opscope-msaccucmp",
@@ -38,6 +40,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         &[
             "opscope-config",
             "opscope-engine",
+            "opscope-dump",
             "opscope-analysis",
             "opscope-acl",
             "opscope-msaccucmp",
@@ -47,6 +50,7 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         "opscope-config",
         &[
             "opscope-engine",
+            "opscope-dump",
             "opscope-analysis",
             "opscope-acl",
             "opscope-msaccucmp",
@@ -56,17 +60,20 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         "opscope-engine",
         &[
             "opscope-config",
+            "opscope-dump",
             "opscope-analysis",
             "opscope-acl",
             "opscope-msaccucmp",
         ],
     ),
+    ("opscope-dump", &["opscope-analysis", "opscope-acl"]),
     (
         "opscope-analysis",
         &[
             "opscope-capture",
             "opscope-config",
             "opscope-engine",
+            "opscope-dump",
             "opscope-acl",
             "opscope-msaccucmp",
         ],
