@@ -78,7 +78,7 @@ pub(super) fn array_entry(
 
 impl TensorFile {
     /// An array: one output of this layout.
-    pub(crate) fn from_array(array: TensorView<'_>, file_name: &str, layout: Layout) -> TensorFile {
+    pub fn from_array(array: TensorView<'_>, file_name: &str, layout: Layout) -> TensorFile {
         let bytes = array.bytes.to_vec();
         let range = 0..bytes.len();
         let description = (array.dtype, array.shape, layout);
@@ -86,7 +86,7 @@ impl TensorFile {
     }
 
     /// The same with other bytes in place of the array's, whatever dtype and extents say.
-    pub(crate) fn from_packed_array(
+    pub fn from_packed_array(
         array: TensorView<'_>,
         bytes: Vec<u8>,
         file_name: &str,
