@@ -106,7 +106,7 @@ impl BlockRecord {
     }
 
     pub(in crate::file_format) fn to_json(&self) -> Value {
-        let mut core = self.ai_core.task.to_json();
+        let mut core = self.ai_core.task.json();
         core["kernel_code"] = WordForm::Address.show(self.ai_core.kernel_code);
         core["block_idx"] = json!(self.ai_core.block_idx);
         core["status"] = json!(self.ai_core.status);
@@ -120,7 +120,7 @@ impl BlockRecord {
 
 impl TaskInfo {
     fn with_status(&self, status: u64) -> Value {
-        let mut block = self.to_json();
+        let mut block = self.json();
         block["status"] = json!(status);
         block
     }

@@ -143,8 +143,8 @@ impl Accelerator {
     pub(super) fn to_json(&self) -> Value {
         match self {
             Accelerator::Aic(core) | Accelerator::Aiv(core) => core.core_to_json(),
-            Accelerator::AiCpu(data) => data.to_json(),
-            Accelerator::Sdma(data) => data.to_json(),
+            Accelerator::AiCpu(data) => data.json(),
+            Accelerator::Sdma(data) => data.json(),
         }
     }
 }
@@ -160,7 +160,7 @@ impl CoreData {
 
     /// The registers become one list under the first one's name, as the vendor's converter has them.
     fn core_to_json(&self) -> Value {
-        let mut core = self.to_json();
+        let mut core = self.json();
         if let Some([a, b, c]) = self.more_status {
             core["status"] = json!([self.status, a, b, c]);
         }

@@ -48,7 +48,7 @@ macro_rules! words {
                 vec![$(self.$word),+]
             }
 
-            pub(super) fn to_json(&self) -> Value {
+            pub(super) fn json(&self) -> Value {
                 let mut members = serde_json::Map::new();
                 $(members.insert(
                     stringify!($word).to_owned(),
