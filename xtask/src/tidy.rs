@@ -34,6 +34,17 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "opscope-overflow",
+        &[
+            "opscope-capture",
+            "opscope-config",
+            "opscope-engine",
+            "opscope-analysis",
+            "opscope-acl",
+            "opscope-msaccucmp",
+        ],
+    ),
+    (
         "opscope-capture",
         &[
             "opscope-config",

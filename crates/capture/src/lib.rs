@@ -18,7 +18,6 @@ mod home;
 mod kernels;
 mod memos;
 mod non_finite;
-pub mod overflow;
 mod overwrite;
 mod parameters;
 mod plan;
@@ -35,6 +34,8 @@ pub mod sink;
 mod tap;
 mod tensor_rule;
 mod writer;
+
+pub use opscope_overflow as overflow;
 
 pub use control::{Control, PlanRefused};
 pub use counters::{Counters, Dropped, FirstOverflow};

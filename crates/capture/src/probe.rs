@@ -21,7 +21,7 @@ use crate::quantised::{Execution, Parts};
 use crate::queue::{Job, Order, Work};
 use crate::ring::{Hold, TriggerCause};
 use crate::session::Shared;
-use crate::{Failure, FailureDetail, FloatView, Kept, Purpose, Role, overflow, writer};
+use crate::{Failure, FailureDetail, FloatView, Kept, Purpose, Role, writer};
 
 pub use self::borrowed::BorrowError;
 pub(crate) use self::borrowed::{take, take_whole};
@@ -274,7 +274,7 @@ impl Probe {
         // Only the first few are wanted, in the order of execution, which writers do not keep.
         let is_limited = self.shared.budget.is_limited();
         if is_limited || self.shared.plan.n_overflows_max.is_some() {
-            let Some(overflow) = overflow::detect(&record) else {
+            let Some(overflow) = self.shared.detector.detect(&record) else {
                 return;
             };
             if !self.has_room_for_overflow() {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use opscope_overflow::{OverflowDetector, ValueDetector};
 use opscope_store::record::{ModelId, Operator};
 
 use crate::budget::Budget;
@@ -112,6 +113,7 @@ pub(crate) struct Shared {
     pub(crate) plan: Plan,
     pub(crate) wanted: Wanted,
     pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) detector: Arc<dyn OverflowDetector>,
     /// Whether the sink looks at tensors before they are queued.
     pub(crate) is_reducing: bool,
     /// Most bytes of a tensor that may wait for a writer in memory that the engine does without.
@@ -167,15 +169,28 @@ impl Shared {
 }
 
 impl Session {
-    /// Starts the writer threads.
+    /// [`Session::start_with_detector`] with [`ValueDetector`].
     ///
     /// # Errors
-    /// The operating system's, if it gives no thread. [`Unsupported`](std::io::ErrorKind::Unsupported)
-    /// with a ring and a sink that cannot take steps back.
+    /// As for [`Session::start_with_detector`].
     pub fn start(
         plan: Plan,
         sink: Arc<dyn Sink>,
         options: SessionOptions,
+    ) -> std::io::Result<Session> {
+        Session::start_with_detector(plan, sink, options, Arc::new(ValueDetector))
+    }
+
+    /// Starts the writer threads. `detector` decides which operators overflowed.
+    ///
+    /// # Errors
+    /// The operating system's, if it gives no thread. [`Unsupported`](std::io::ErrorKind::Unsupported)
+    /// with a ring and a sink that cannot take steps back.
+    pub fn start_with_detector(
+        plan: Plan,
+        sink: Arc<dyn Sink>,
+        options: SessionOptions,
+        detector: Arc<dyn OverflowDetector>,
     ) -> std::io::Result<Session> {
         if options.ring.is_some() {
             sink.remember_steps()
@@ -187,6 +202,7 @@ impl Session {
             waiting_bytes_max: options.queue_bytes_max / LARGE_PART,
             plan,
             sink,
+            detector,
             queue: Queue::new(options.queue_bytes_max, options.when_behind),
             counters: LiveCounters::default(),
             is_stopped: Arc::default(),

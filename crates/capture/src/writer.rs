@@ -3,14 +3,14 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::PoisonError;
 
+use opscope_overflow::Overflow;
 use opscope_store::record::Record;
 
 use crate::counters::{DropReason, add};
-use crate::overflow::Overflow;
 use crate::queue::{Job, Order, Work};
 use crate::ring::{Hold, TriggerCause, TriggerKind};
 use crate::session::Shared;
-use crate::{FirstOverflow, SinkError, Written, non_finite, overflow};
+use crate::{FirstOverflow, SinkError, Written, non_finite};
 
 /// Writes records until the queue is closed and empty.
 pub(crate) fn run(shared: &Shared) {
@@ -96,7 +96,7 @@ fn hand_over(shared: &Shared, job: &Job) -> Result<Option<Written>, SinkError> {
     let written = match work {
         Work::Write | Work::WriteBeside => {
             note_non_finite(job);
-            look_for_overflow(job);
+            look_for_overflow(shared, job);
             sink.write(record)?
         }
         Work::WriteFailure(failure) => {
@@ -104,7 +104,7 @@ fn hand_over(shared: &Shared, job: &Job) -> Result<Option<Written>, SinkError> {
             sink.write_failure(record, failure)?
         }
         Work::WriteOverflow => {
-            let Some(overflow) = overflow::detect(record) else {
+            let Some(overflow) = shared.detector.detect(record) else {
                 return Ok(None);
             };
             note_overflow(shared, *order, record, &overflow);
@@ -159,12 +159,12 @@ fn note_non_finite(job: &Job) {
 }
 
 /// Asks for an overflow that is no reason to write, only one to keep the last steps.
-fn look_for_overflow(job: &Job) {
+fn look_for_overflow(shared: &Shared, job: &Job) {
     let is_operator = matches!(job.work, Work::Write);
     let is_wanted = |hold: &Hold| hold.wants(TriggerKind::Overflow);
     if is_operator
         && job.hold.as_ref().is_some_and(is_wanted)
-        && let Some(overflow) = overflow::detect(&job.record)
+        && let Some(overflow) = shared.detector.detect(&job.record)
     {
         fire(job, || TriggerCause::Overflow(overflow.status));
     }
