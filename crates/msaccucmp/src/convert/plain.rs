@@ -9,7 +9,7 @@ use super::super::options::OutputKind;
 use super::super::output::Output;
 use super::super::source::{Source, SourceTensor};
 use super::super::{formats, log};
-use crate::names;
+use opscope_analysis::names;
 
 /// Names of buffers by the header's `buffer_type`; the reference knows the first one.
 const L1_BUFFER: u32 = 0;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::super::failure::Failure;
 use super::super::log;
 use super::{Context, convert_file};
-use crate::job;
+use opscope_analysis::job;
 
 /// A file larger than this share of the memory is converted alone, after the others.
 const MEMORY_SHARE: u64 = 4;

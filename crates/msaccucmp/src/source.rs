@@ -14,7 +14,7 @@ use opscope_tensor::{DType, Layout, Tensor};
 use super::failure::{Code, Failure};
 use super::log;
 use super::numpy::{self, LoadFailure};
-use crate::tensor_file::{FileKind, SliceError, TensorFile};
+use opscope_analysis::{FileKind, SliceError, TensorFile};
 
 /// The smallest file that the reference looks into; smaller ones count as empty dumps.
 const FILE_BYTES_MIN: usize = 9;

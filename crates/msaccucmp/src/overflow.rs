@@ -12,8 +12,8 @@ use super::output::Output;
 use super::paths::{self, Kind};
 use super::source::Source;
 use super::{convert, dtype, formats, log};
-use crate::overflow::summary;
 use find::DebugFile;
+use opscope_analysis::overflow::summary;
 use record::Record;
 
 /// Runs the command.

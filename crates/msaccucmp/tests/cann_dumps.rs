@@ -1,4 +1,4 @@
-//! Dump files in `golden/cann`: what is read from them, and that broken ones are refused.
+//! Dump files that the runtime wrote: what is read from them, and that broken ones are refused.
 
 use std::ffi::OsString;
 use std::fs;
@@ -132,7 +132,7 @@ fn broken_files_are_refused() {
 }
 
 fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/cann")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/tests/golden/cann")
 }
 
 /// The dump files with what is expected of them.
@@ -162,7 +162,7 @@ fn convert(path: &Path, out: &Path) -> i32 {
         "-out",
         out.to_str().unwrap(),
     ];
-    opscope_analysis::msaccucmp::run(&words.map(OsString::from))
+    opscope_msaccucmp::run(&words.map(OsString::from))
 }
 
 fn assert_entries(entries: &[TensorEntry], recorded: &Value) {

@@ -11,7 +11,7 @@ use super::fused::{Fused, compared_sides};
 use super::rule::Relation;
 use super::stop::Stop;
 use super::table;
-use crate::job;
+use opscope_analysis::job;
 
 const HEADER: [&str; 7] = [
     "Index",

@@ -10,7 +10,7 @@ use opscope_store::tree::acl::DumpFileName;
 
 use super::super::failure::Failure;
 use super::Record;
-use crate::overflow::{is_same_part, order};
+use opscope_analysis::overflow::{is_same_part, order};
 
 /// Deepest nesting of directories that the reference looks into.
 const DEPTH_MAX: usize = 30;

@@ -6,7 +6,7 @@ use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
 
-use crate::names::fitting;
+use opscope_analysis::names::fitting;
 
 /// Gives output files names that the file system takes.
 pub(super) struct Namer {

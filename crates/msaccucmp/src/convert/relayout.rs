@@ -14,7 +14,7 @@ use super::super::slice::{self, Cut};
 use super::super::source::{Source, SourceTensor};
 use super::super::{formats, log};
 use super::{FileFailure, plain};
-use crate::names;
+use opscope_analysis::names;
 
 /// Groups are handed to converters from this number on.
 const GROUPS_MIN: i32 = 2;

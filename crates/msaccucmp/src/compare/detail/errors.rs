@@ -8,7 +8,7 @@ use opscope_tensor::DType;
 use super::super::super::array::{Array, Order};
 use super::super::metrics::six_places;
 use super::super::stop::Stop;
-use crate::element::Element;
+use opscope_analysis::Element;
 
 /// Both sides and their errors.
 pub(super) struct Elements {

@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
-use opscope_analysis::msaccucmp;
 use opscope_store::file_format::npy::encode_header;
 use opscope_tensor::{DType, Shape};
 
@@ -148,7 +147,7 @@ fn odd_arguments_have_the_status_of_the_reference() {
             }
         }
         all.extend(["-out".into(), out.clone().into_os_string()]);
-        let found = msaccucmp::run(&all);
+        let found = opscope_msaccucmp::run(&all);
         let entries = fs::read_dir(&out).into_iter().flatten().flatten();
         let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
         let n_found = names.filter(|name| name.ends_with(".npy")).count();

@@ -6,7 +6,7 @@ use opscope_store::regular_file;
 use serde_json::Value;
 
 use super::super::failure::{Code, Failure};
-use crate::overflow::summary::Part;
+use opscope_analysis::overflow::summary::Part;
 
 /// Largest file that is read.
 const RECORD_BYTES_MAX: u64 = 1 << 30;

@@ -12,7 +12,7 @@ use super::super::super::failure::Code;
 use super::super::super::log;
 use super::super::stop::Stop;
 use super::Detail;
-use crate::names::fitting;
+use opscope_analysis::names::fitting;
 
 /// Largest table that is read.
 const TABLE_BYTES_MAX: u64 = 1 << 30;

@@ -1,4 +1,4 @@
-//! Replays what the vendor's tool did, recorded in `golden/msaccucmp`, and compares.
+//! Replays what the vendor's tool did, recorded in `golden`, and compares.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -31,7 +31,7 @@ const TIME: &str = "TIMESTAMP";
 fn drop_in_process() {
     if let Ok(arguments) = std::env::var(ARGUMENTS) {
         let arguments: Vec<OsString> = arguments.lines().map(OsString::from).collect();
-        std::process::exit(opscope_analysis::msaccucmp::run(&arguments));
+        std::process::exit(opscope_msaccucmp::run(&arguments));
     }
 }
 
@@ -75,7 +75,7 @@ fn every_recorded_run_comes_out_the_same() {
 }
 
 fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/msaccucmp")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
 /// Runs one command in `place` and says what differs from the record.

@@ -20,7 +20,7 @@ use super::row::Form;
 use super::rule::Rule;
 use super::stop::Stop;
 use super::table;
-use crate::job;
+use opscope_analysis::job;
 
 /// A table before its rows are known.
 const NO_ROWS: [&[String]; 0] = [];

@@ -4,5 +4,5 @@ use std::ffi::OsString;
 
 fn main() {
     let args: Vec<OsString> = std::env::args_os().skip(2).collect();
-    std::process::exit(opscope_analysis::msaccucmp::run(&args));
+    std::process::exit(opscope_msaccucmp::run(&args));
 }
