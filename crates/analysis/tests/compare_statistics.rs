@@ -171,9 +171,9 @@ fn equal_tensors_agree_in_every_form() {
             let is_tensor = [target, golden] == [Form::Tensors; 2];
             let expected = if is_tensor { "tensor" } else { "statistics" };
             let slot = &found.operators[0].slots[0];
-            assert_eq!(slot.evidence, expected);
+            assert_eq!(slot.evidence.name(), expected);
             for name in ["max", "min", "mean"] {
-                let found = slot.metrics.get(&format!("statistic_{name}_rel"));
+                let found = slot.metrics.named(&format!("statistic_{name}_rel"));
                 assert_eq!(
                     found,
                     (!is_tensor).then_some(0.0),
@@ -243,7 +243,7 @@ fn digests_say_whether_and_not_how_far() {
         let golden = write(&dir.path().join("g"), &golden, other);
         let same = compare(&write(&dir.path().join("t"), &chain(), target), &golden);
         assert_eq!(same.summary.slots, [6, 0, 0, 0], "{target:?} {other:?}");
-        assert_eq!(same.operators[0].slots[0].evidence, "digest");
+        assert_eq!(same.operators[0].slots[0].evidence.name(), "digest");
         let found = compare(&write(&dir.path().join("t"), &wrong, target), &golden);
         let levels = found.operators.iter().map(|operator| operator.level);
         assert_eq!(
@@ -273,5 +273,5 @@ fn other_extents_are_no_statistics() {
         &write(&dir.path().join("g"), &golden, Form::Table),
     );
     let slot = &found.operators[0].slots[1];
-    assert_eq!((slot.evidence.as_str(), slot.level), ("shape", Level::Fail));
+    assert_eq!((slot.evidence.name(), slot.level), ("shape", Level::Fail));
 }

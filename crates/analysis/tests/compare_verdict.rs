@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use opscope_analysis::compare::attribution::attribute;
 use opscope_analysis::compare::result::{
-    Comparison, Level, Metrics, OperatorName, OperatorResult, SlotResult, TensorInfo,
+    Comparison, Evidence, Level, Metrics, OperatorName, OperatorResult, SlotResult, TensorInfo,
 };
 use opscope_analysis::compare::verdict::{Thresholds, YardstickUse, judge};
 use opscope_tensor::difference::{Options, difference};
@@ -48,7 +48,7 @@ fn metrics(target: &[f64], golden: &[f64], dtypes: [DType; 2]) -> Metrics {
         bytes,
     };
     let found = difference(view(dtypes[0], &a), view(dtypes[1], &b), Options::default());
-    Metrics::of(&found.unwrap())
+    Metrics::from_difference(&found.unwrap())
 }
 
 fn slot(metrics: Metrics, dtypes: [DType; 2]) -> SlotResult {
@@ -58,7 +58,7 @@ fn slot(metrics: Metrics, dtypes: [DType; 2]) -> SlotResult {
     };
     SlotResult {
         slot: "output.0".to_owned(),
-        evidence: "tensor".to_owned(),
+        evidence: Evidence::Tensor,
         target: info(dtypes[0]),
         golden: info(dtypes[1]),
         metrics,
@@ -165,7 +165,7 @@ fn wrong_values_behind_a_good_cosine_do_not_pass() {
     for (name, target) in &cases {
         for dtype in FLOATS {
             let found = metrics(target, &golden, [dtype, dtype]);
-            let cosine = found.get("cosine").unwrap();
+            let cosine = found.named("cosine").unwrap();
             assert!(cosine > 0.999, "{name} {dtype} {cosine}");
             let level = judged(slot(found, [dtype, dtype]), "Add", &Thresholds::default()).level;
             assert!(
@@ -200,7 +200,7 @@ fn one_element_of_a_million_fails() {
     let mut target = golden.clone();
     target[777_777] += golden.iter().fold(0.0f64, |m, x| m.max(x.abs()));
     let found = metrics(&target, &golden, [DType::F32; 2]);
-    assert!(found.get("cosine") > Some(0.999_99));
+    assert!(found.named("cosine") > Some(0.999_99));
     let found = slot(found, [DType::F32; 2]);
     assert_eq!(
         judged(found, "Add", &Thresholds::default()).level,
@@ -239,7 +239,7 @@ fn outputs_without_a_value_are_not_judged() {
         (dropped.level, dropped.slots[0].level),
         (Level::Skip, Level::Skip)
     );
-    assert_eq!(dropped.slots[0].rules[0].metric, "not_judged");
+    assert_eq!(dropped.slots[0].rules[0].metric.name(), "not_judged");
     let none = Thresholds {
         not_judged: Vec::new(),
         ..Thresholds::default()

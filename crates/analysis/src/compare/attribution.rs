@@ -12,7 +12,6 @@ mod non_finite;
 
 use super::flow::Flow;
 use super::result::{Cause, Comparison, Level, NonFiniteRole, OperatorResult, SlotResult, Summary};
-use super::verdict::is_output_slot;
 
 /// Fills in errors, causes, roles and the summary. Levels have to be there.
 pub fn attribute(comparison: &mut Comparison, n_ranked: usize) {
@@ -45,7 +44,7 @@ pub fn cause_of(operator: &OperatorResult) -> Cause {
 /// The inputs or outputs that were judged.
 fn slots(operator: &OperatorResult, is_output: bool) -> impl Iterator<Item = &SlotResult> {
     let slots = operator.slots.iter();
-    slots.filter(move |slot| is_output_slot(slot) == is_output && slot.level != Level::Skip)
+    slots.filter(move |slot| slot.is_output() == is_output && slot.level != Level::Skip)
 }
 
 /// Whether a slot was judged and did not pass.

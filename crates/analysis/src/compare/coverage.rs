@@ -1,5 +1,7 @@
 //! How much of both sides was compared.
 
+use crate::compare::result::Evidence;
+use crate::compare::result::Party;
 use std::collections::BTreeSet;
 
 use opscope_store::record::Side as SlotSide;
@@ -16,23 +18,19 @@ pub(super) fn count(comparison: &mut Comparison, sides: Sides<'_>, selection: &S
     let mut compared: [BTreeSet<SlotRef>; 2] = Default::default();
     for (pair, operator) in pairs.iter().zip(&comparison.operators) {
         for (slots, result) in pair.slots.iter().zip(&operator.slots) {
-            if result.evidence != "none" {
+            if result.evidence != Evidence::None {
                 compared[0].insert(slots.target);
                 compared[1].insert(slots.golden);
             }
         }
     }
-    let of_side = |is_target: bool, side: &Side| {
-        let of_pairs = pairs.iter().flat_map(|pair| {
-            if is_target {
-                &pair.target
-            } else {
-                &pair.golden
-            }
-        });
+    let of_side = |party: Party, side: &Side| {
+        let of_pairs = pairs
+            .iter()
+            .flat_map(|pair| party.pick(&pair.target, &pair.golden));
         let unmatched = sides.matching.unmatched.iter();
         let unmatched = unmatched
-            .filter(|one| one.is_of_target == is_target)
+            .filter(|one| one.party == party)
             .map(|one| &one.run);
         let runs: BTreeSet<usize> = of_pairs.chain(unmatched).copied().collect();
         let is_wanted = |side: SlotSide| !selection.is_outputs_only || side == SlotSide::Output;
@@ -41,6 +39,6 @@ pub(super) fn count(comparison: &mut Comparison, sides: Sides<'_>, selection: &S
             .filter(|slot| is_wanted(slot.side))
             .count()
     };
-    comparison.summary.target_coverage = [of_side(true, sides.target), compared[0].len()];
-    comparison.summary.golden_coverage = [of_side(false, sides.golden), compared[1].len()];
+    comparison.summary.target_coverage = [of_side(Party::Target, sides.target), compared[0].len()];
+    comparison.summary.golden_coverage = [of_side(Party::Golden, sides.golden), compared[1].len()];
 }

@@ -5,8 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::result::{Comparison, OperatorResult, SlotResult};
-use super::verdict::is_output_slot;
+use super::metric::{MetricId, TensorStatistic};
+use super::party::Party;
+use super::result::{Comparison, OperatorPlace, OperatorResult, SlotResult};
 
 /// A slot of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,16 +36,7 @@ pub(super) struct Source {
 #[derive(Debug, Default)]
 pub(super) struct Flow(Vec<Vec<Source>>);
 
-/// The process and the execution of the model: values do not go from one to another.
-pub(super) type Place = (Option<u32>, Option<u64>);
-
-/// The place of an operator.
-pub(super) fn place_of(operator: &OperatorResult) -> Place {
-    let name = operator.target.last().or(operator.golden.last());
-    name.map_or((None, None), |name| (name.rank, name.step))
-}
-
-type Key = (Place, Vec<u64>);
+type Key = (OperatorPlace, Vec<u64>);
 
 /// Outputs and inputs seen so far: by the numbers of both sides together, of the target, of the
 /// golden side.
@@ -57,7 +49,7 @@ impl Flow {
         let mut flow = Flow::default();
         for (i, operator) in comparison.operators.iter().enumerate() {
             let keys: Vec<[Option<Key>; 3]> = keys_of(operator);
-            let is_output = |k: usize| is_output_slot(&operator.slots[k]);
+            let is_output = |k: usize| operator.slots[k].is_output();
             let outputs: HashSet<&[Option<Key>]> = (0..keys.len())
                 .filter(|&k| is_output(k))
                 .map(|k| &keys[k][1..])
@@ -108,11 +100,11 @@ impl Flow {
 }
 
 fn keys_of(operator: &OperatorResult) -> Vec<[Option<Key>; 3]> {
-    let place = place_of(operator);
+    let place = operator.place();
     let slots = operator.slots.iter();
     slots
         .map(|slot| {
-            let [target, golden] = ["target_", "golden_"].map(|side| mark(slot, side));
+            let [target, golden] = Party::BOTH.map(|party| mark(slot, party));
             let is_known = target.is_some() && golden.is_some();
             // Of the same two tensors every number is the same, also where the largest difference is.
             let all = || slot.metrics.0.iter().map(|(_, value)| value.to_bits());
@@ -131,16 +123,24 @@ fn keys_of(operator: &OperatorResult) -> Vec<[Option<Key>; 3]> {
 }
 
 /// The numbers of one side of a slot, if there are enough of them to know it by.
-fn mark(slot: &SlotResult, side: &str) -> Option<Vec<u64>> {
-    let get = |name: &str| slot.metrics.get(&format!("{side}{name}"));
-    let n = slot.metrics.get("n").or_else(|| get("count"));
+fn mark(slot: &SlotResult, party: Party) -> Option<Vec<u64>> {
+    let get = |statistic| slot.metrics.get(MetricId::of_tensor(party, statistic));
+    let n = slot
+        .metrics
+        .get(MetricId::Count)
+        .or_else(|| get(TensorStatistic::Count));
     // Several numbers of a shape; a lone maximum is often the same by chance.
-    let telling = [get("min"), get("max"), get("mean"), get("l2_norm")];
+    let telling = [
+        get(TensorStatistic::Min),
+        get(TensorStatistic::Max),
+        get(TensorStatistic::Mean),
+        get(TensorStatistic::L2Norm),
+    ];
     if telling.iter().flatten().count() < 3 {
         return None;
     }
     let all = slot.metrics.0.iter();
-    let own = all.filter(|(name, _)| name.starts_with(side));
+    let own = all.filter(|(metric, _)| metric.party() == Some(party));
     let mut bits: Vec<u64> = own.map(|(_, value)| value.to_bits()).collect();
     bits.push(n?.to_bits());
     Some(bits)
@@ -152,11 +152,15 @@ mod tests {
     use super::*;
 
     fn slot(name: &str, target: f64, golden: f64) -> SlotResult {
-        let mut metrics = vec![("n".to_owned(), 4.0)];
-        for (side, value) in [("target", target), ("golden", golden)] {
-            for name in ["min", "max", "mean"] {
-                metrics.push((format!("{side}_{name}"), value));
-            }
+        let mut metrics = vec![(MetricId::Count, 4.0)];
+        for (party, value) in [(Party::Target, target), (Party::Golden, golden)] {
+            let statistics = [
+                TensorStatistic::Min,
+                TensorStatistic::Max,
+                TensorStatistic::Mean,
+            ];
+            let named = statistics.map(|statistic| MetricId::of_tensor(party, statistic));
+            metrics.extend(named.map(|metric| (metric, value)));
         }
         SlotResult {
             slot: name.to_owned(),

@@ -26,6 +26,7 @@ mod places;
 mod reason;
 mod slots;
 
+use crate::compare::result::Party;
 use opscope_store::record::Side as SlotSide;
 use opscope_tensor::Layout;
 
@@ -65,7 +66,7 @@ impl Matching {
         let Places { scopes, apart } = places::align(target, golden, options);
         let mut board = Board::new([target, golden], &scopes);
         for one in apart {
-            board.leave(usize::from(!one.is_of_target), one.run, one.reason);
+            board.leave(one.party.index(), one.run, one.reason);
         }
         let entries = match &options.mapping {
             Some(given) => mapping::resolve(given, &mut board)?,
@@ -170,8 +171,8 @@ pub struct SlotRef {
 /// A slot without a partner.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MissingSlot {
-    /// Whether the target has it, and the golden side does not.
-    pub is_of_target: bool,
+    /// The side that has it.
+    pub party: Party,
     /// Which of the side's runs.
     pub run: usize,
     /// Input or output.
@@ -185,8 +186,8 @@ pub struct MissingSlot {
 /// An execution without a partner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unmatched {
-    /// Whether it is the target's.
-    pub is_of_target: bool,
+    /// The side that it is of.
+    pub party: Party,
     /// Which of the side's runs.
     pub run: usize,
     /// Why.

@@ -7,8 +7,8 @@ use opscope_tensor::difference::{self, Difference};
 
 use super::matching::{How, Matching, RunPair, SlotPair, SlotRef};
 use super::result::{
-    Comparison, Config, Level, Metrics, OperatorName, OperatorResult, RuleHit, Skip, SlotResult,
-    TensorInfo, VERSION,
+    Comparison, Config, Evidence, Level, Metrics, OperatorName, OperatorResult, PairingEvidence,
+    Party, RuleHit, RuleName, Skip, SlotResult, TensorInfo, VERSION,
 };
 use super::side::{LoadError, Run, Side, Slot};
 use super::statistics;
@@ -23,9 +23,6 @@ pub struct Options {
     /// Further numbers to compute of each pair of tensors.
     pub difference: difference::Options,
 }
-
-/// Name of the rule that extents have to agree.
-pub const SHAPE_RULE: &str = "shape";
 
 /// Two sides and what belongs together.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +76,7 @@ pub fn measure(sides: Sides<'_>, config: Config, options: Options) -> Comparison
                     slot: slot_of(sides.target, pair.target).name(),
                     target: info(sides.target, pair.target),
                     golden: info(sides.golden, pair.golden),
-                    evidence: "none".to_owned(),
+                    evidence: Evidence::None,
                     level: Level::Skip,
                     ..SlotResult::default()
                 });
@@ -101,7 +98,7 @@ fn operator(sides: Sides<'_>, index: usize, pair: &RunPair) -> OperatorResult {
         index,
         target: names(sides.target, &pair.target),
         golden: names(sides.golden, &pair.golden),
-        how: pair.how.name().to_owned(),
+        how: pair.how.evidence(),
         likeness: match pair.how {
             How::Fuzzy(likeness) => Some(likeness),
             _ => None,
@@ -141,8 +138,8 @@ fn slot(
         Err(Fault::Shape) => return Ok((of_shapes(result), 0)),
         Err(fault) => return Err(Box::new(skip_of(sides, pair, fault))),
     };
-    result.evidence = "tensor".to_owned();
-    result.metrics = Metrics::of(&found);
+    result.evidence = Evidence::Tensor;
+    result.metrics = Metrics::from_difference(&found);
     if found.n_equal < found.n {
         result.histogram = found.histogram.to_vec();
     }
@@ -170,7 +167,7 @@ fn without_elements(sides: Sides<'_>, pair: SlotPair, result: SlotResult) -> Out
     match statistics::compare(target, golden) {
         statistics::Outcome::Measured(found) => Ok((
             SlotResult {
-                evidence: found.evidence.to_owned(),
+                evidence: found.evidence,
                 metrics: found.metrics,
                 ..result
             },
@@ -181,20 +178,18 @@ fn without_elements(sides: Sides<'_>, pair: SlotPair, result: SlotResult) -> Out
             let reason = ("no_evidence", message);
             Err(Box::new(skip(sides, "both", pair.target, target, reason)))
         }
-        statistics::Outcome::Unreadable(is_of_target, error) => Err(Box::new(skip_of(
-            sides,
-            pair,
-            Fault::Read(is_of_target, error),
-        ))),
+        statistics::Outcome::Unreadable(party, error) => {
+            Err(Box::new(skip_of(sides, pair, Fault::Read(party, error))))
+        }
     }
 }
 
 /// The result of slots whose extents differ.
 fn of_shapes(mut result: SlotResult) -> SlotResult {
-    result.evidence = "shape".to_owned();
+    result.evidence = Evidence::Shape;
     result.level = Level::Fail;
     result.rules.push(RuleHit {
-        metric: SHAPE_RULE.to_owned(),
+        metric: RuleName::Shape,
         level: Level::Fail,
         ..RuleHit::default()
     });
@@ -204,18 +199,14 @@ fn of_shapes(mut result: SlotResult) -> SlotResult {
 fn skip_of(sides: Sides<'_>, pair: SlotPair, fault: Fault) -> Skip {
     let target = slot_of(sides.target, pair.target);
     match fault {
-        Fault::Read(is_of_target, error) => {
+        Fault::Read(party, error) => {
             let golden = slot_of(sides.golden, pair.golden);
-            let (side, place, slot) = if is_of_target {
-                ("target", pair.target, target)
-            } else {
-                ("golden", pair.golden, golden)
-            };
+            let (place, slot) = party.pick((pair.target, target), (pair.golden, golden));
             let reason = match error {
                 LoadError::Item(_) | LoadError::Damaged(_) => "damaged",
                 LoadError::NoElements => "no_evidence",
             };
-            skip(sides, side, place, slot, (reason, chain(&error)))
+            skip(sides, party.name(), place, slot, (reason, chain(&error)))
         }
         Fault::Difference(message) => skip(
             sides,
@@ -245,15 +236,15 @@ impl Yardsticks<'_> {
         let partner = self.of_golden.get(&pair.golden)?;
         let slot = slot_of(self.side, partner.target);
         let (found, _) = tensors((slot, golden), partner.layout, options).ok()?;
-        Some(Metrics::of(&found))
+        Some(Metrics::from_difference(&found))
     }
 }
 
 enum Fault {
     /// The extents differ by more than axes of 1.
     Shape,
-    /// The elements of the target, or of the golden side, cannot be read.
-    Read(bool, LoadError),
+    /// The elements of one side cannot be read.
+    Read(Party, LoadError),
     /// They have no values to compare.
     Difference(String),
 }
@@ -265,10 +256,10 @@ fn tensors(
 ) -> Result<(Difference, u64), Fault> {
     let a = target
         .load(layout_for(target, layout))
-        .map_err(|error| Fault::Read(true, error))?;
+        .map_err(|error| Fault::Read(Party::Target, error))?;
     let b = golden
         .load(layout_for(golden, layout))
-        .map_err(|error| Fault::Read(false, error))?;
+        .map_err(|error| Fault::Read(Party::Golden, error))?;
     if !has_same_extents(a.shape().dims(), b.shape().dims()) {
         return Err(Fault::Shape);
     }
@@ -344,14 +335,14 @@ impl OperatorName {
 }
 
 impl How {
-    /// The name in results.
-    pub fn name(self) -> &'static str {
+    /// The evidence in results.
+    pub fn evidence(self) -> PairingEvidence {
         match self {
-            How::Name => "name",
-            How::Order => "order",
-            How::Fusion => "fusion",
-            How::Mapping => "mapping",
-            How::Fuzzy(_) => "fuzzy",
+            How::Name => PairingEvidence::Name,
+            How::Order => PairingEvidence::Order,
+            How::Fusion => PairingEvidence::Fusion,
+            How::Mapping => PairingEvidence::Mapping,
+            How::Fuzzy(_) => PairingEvidence::Fuzzy,
         }
     }
 }

@@ -4,11 +4,11 @@
 
 mod choice;
 
+use crate::compare::result::{Evidence, MetricId, RuleName};
 use opscope_tensor::difference::{self, Difference};
 use opscope_tensor::{Layout, Tensor};
 use serde::Serialize;
 
-use super::measure::SHAPE_RULE;
 use super::result::{
     Comparison, Level, Metrics, OperatorName, OperatorResult, RuleHit, SlotResult, TensorInfo,
     number,
@@ -119,10 +119,10 @@ pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
         dims.copied().filter(|&n| n != 1).collect()
     };
     if squeezed(target) != squeezed(golden) {
-        result.evidence = "shape".to_owned();
+        result.evidence = Evidence::Shape;
         result.level = Level::Fail;
         result.rules.push(RuleHit {
-            metric: SHAPE_RULE.to_owned(),
+            metric: RuleName::Shape,
             level: Level::Fail,
             ..RuleHit::default()
         });
@@ -130,8 +130,8 @@ pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
     }
     match whole_difference(target, golden) {
         Ok(found) => with_numbers(result, &found),
-        Err(evidence) => SlotResult {
-            evidence,
+        Err(reason) => SlotResult {
+            evidence: Evidence::Reason(reason),
             level: Level::Skip,
             ..result
         },
@@ -144,8 +144,8 @@ fn with_numbers(result: SlotResult, found: &Difference) -> SlotResult {
         false => Vec::new(),
     };
     SlotResult {
-        evidence: "tensor".to_owned(),
-        metrics: Metrics::of(found),
+        evidence: Evidence::Tensor,
+        metrics: Metrics::from_difference(found),
         histogram,
         ..result
     }
@@ -225,11 +225,14 @@ fn worst(slots: &[SlotResult]) -> Level {
 
 fn error_of(slots: &[SlotResult]) -> f64 {
     let distance = |slot: &SlotResult| {
-        let has_any = |name: &str| slot.metrics.get(name) > Some(0.0);
-        if slot.evidence == "shape" || has_any("n_nan_mismatches") || has_any("n_inf_mismatches") {
+        let has_any = |metric| slot.metrics.get(metric) > Some(0.0);
+        if slot.evidence == Evidence::Shape
+            || has_any(MetricId::NanMismatches)
+            || has_any(MetricId::InfMismatches)
+        {
             return f64::INFINITY;
         }
-        slot.metrics.get("rel_l2").unwrap_or(0.0)
+        slot.metrics.get(MetricId::RelL2).unwrap_or(0.0)
     };
     slots.iter().map(distance).fold(0.0, f64::max)
 }
@@ -283,10 +286,7 @@ mod tests {
         let error = replayed(1.0, 0.0).errors.own;
         assert!((error - 1.0 / 21_f64.sqrt()).abs() < 1e-12, "{error}");
         let other = compare("output.0", &tensor(&[1.0]), &tensor(&[1.0, 2.0]));
-        assert_eq!(
-            (other.evidence.as_str(), other.level),
-            ("shape", Level::Fail)
-        );
+        assert_eq!((other.evidence.name(), other.level), ("shape", Level::Fail));
         assert_eq!(error_of(&[other]), f64::INFINITY);
     }
 }

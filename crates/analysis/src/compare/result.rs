@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+pub use super::evidence::{Evidence, PairingEvidence, RuleName};
+pub use super::metric::MetricId;
+pub use super::party::Party;
+
 /// Version of the schema.
 pub const VERSION: u32 = 1;
 
@@ -59,8 +63,8 @@ pub struct OperatorResult {
     pub target: Vec<OperatorName>,
     /// The golden side's operators.
     pub golden: Vec<OperatorName>,
-    /// The evidence that brought them together: `name`, `order`, `fusion`, `mapping` or `fuzzy`.
-    pub how: String,
+    /// The evidence that brought them together.
+    pub how: PairingEvidence,
     /// How sure that is, from 0 to 1, where it is a guess.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub likeness: Option<f64>,
@@ -112,8 +116,8 @@ pub struct SlotResult {
     pub target: TensorInfo,
     /// The golden side's.
     pub golden: TensorInfo,
-    /// The kind of evidence that was compared: `tensor`, `statistics` or `digest`.
-    pub evidence: String,
+    /// The kind of evidence that was compared.
+    pub evidence: Evidence,
     /// The layout in which they were compared, where it is none of theirs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<String>,
@@ -150,9 +154,9 @@ pub struct TensorInfo {
     pub path: Option<String>,
 }
 
-/// Names of metrics with their values, in the order of `docs/compare.md`.
+/// Metrics with their values, in the order of `docs/compare.md`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metrics(pub Vec<(String, f64)>);
+pub struct Metrics(pub Vec<(MetricId, f64)>);
 
 /// How good or bad something is.
 #[derive(
@@ -174,8 +178,8 @@ pub enum Level {
 /// A threshold that was passed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RuleHit {
-    /// Name of the metric.
-    pub metric: String,
+    /// The metric, or another rule.
+    pub metric: RuleName,
     /// Its value; NaN and infinities as text.
     #[serde(with = "number")]
     pub value: f64,
@@ -318,6 +322,31 @@ pub enum Cause {
     Unknown,
 }
 
+/// The process and the execution of the model: values do not go from one to another.
+pub type OperatorPlace = (Option<u32>, Option<u64>);
+
+impl OperatorResult {
+    /// Its place; the target's, if both sides have one.
+    pub fn place(&self) -> OperatorPlace {
+        let name = self.target.last().or(self.golden.last());
+        name.map_or((None, None), |name| (name.rank, name.step))
+    }
+}
+
+impl SlotResult {
+    /// Whether it is an output.
+    pub fn is_output(&self) -> bool {
+        self.slot.starts_with("output")
+    }
+
+    /// The norm of the difference itself, where it is known.
+    pub fn absolute_distance(&self) -> Option<f64> {
+        let rmse = self.metrics.get(MetricId::Rmse)?;
+        let distance = rmse * self.metrics.get(MetricId::FiniteCount)?.sqrt();
+        distance.is_finite().then_some(distance)
+    }
+}
+
 fn is_zero(n: &usize) -> bool {
     *n == 0
 }
@@ -403,8 +432,13 @@ mod metrics_map {
 
 impl Metrics {
     /// The value of a metric, if there is one.
-    pub fn get(&self, name: &str) -> Option<f64> {
-        let mut found = self.0.iter().filter(|(known, _)| known == name);
+    pub fn get(&self, metric: MetricId) -> Option<f64> {
+        let mut found = self.0.iter().filter(|(known, _)| *known == metric);
         found.next().map(|(_, value)| *value)
+    }
+
+    /// The value of the metric with a name in results, if there is one.
+    pub fn named(&self, name: &str) -> Option<f64> {
+        self.get(MetricId::from_name(name)?)
     }
 }

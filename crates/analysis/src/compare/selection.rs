@@ -50,11 +50,7 @@ impl Selection {
                 || pair.golden.iter().any(|run| is_wanted(golden, run))
         });
         matching.unmatched.retain(|unmatched| {
-            let side = if unmatched.is_of_target {
-                target
-            } else {
-                golden
-            };
+            let side = unmatched.party.pick(target, golden);
             is_wanted(side, &unmatched.run)
         });
         if !self.is_outputs_only {

@@ -1,8 +1,9 @@
 //! Lists operators, slots and files that were not compared because nothing belongs to them.
 
+use crate::compare::result::OperatorPlace;
+use crate::compare::result::Party;
 use std::collections::HashMap;
 
-use super::flow::Place;
 use super::matching::{MissingSlot, Reason, RunPair, Unmatched, joined};
 use super::measure::Sides;
 use super::result::{OperatorName, PassedOverFile, Skip};
@@ -14,9 +15,9 @@ pub(super) const MISSING_SLOT: &str = "missing_slot";
 /// The skips that a matching leads to: operators and slots without a partner, and files that could not be
 /// read at all.
 pub(super) fn of_matching(sides: Sides<'_>) -> Vec<Skip> {
-    let orders = [true, false].map(|is_target| PairOrder::by_place(sides, is_target));
+    let orders = Party::BOTH.map(|party| PairOrder::by_place(sides, party));
     let unmatched = sides.matching.unmatched.iter().map(|one| {
-        let order = &orders[usize::from(!one.is_of_target)];
+        let order = &orders[one.party.index()];
         of_unmatched(sides, one, order)
     });
     let missing = sides.matching.pairs.iter().flat_map(|pair| {
@@ -54,22 +55,14 @@ fn named_sides(sides: Sides<'_>) -> impl Iterator<Item = (&'static str, &Side)> 
 }
 
 /// The pairs of a matching by rank and step, each with the first of its executions on a side, in order.
-struct PairOrder(HashMap<Place, Vec<(usize, usize)>>);
+struct PairOrder(HashMap<OperatorPlace, Vec<(usize, usize)>>);
 
 impl PairOrder {
-    fn by_place(sides: Sides<'_>, is_target: bool) -> PairOrder {
-        let side = if is_target {
-            sides.target
-        } else {
-            sides.golden
-        };
-        let mut of_place: HashMap<Place, Vec<(usize, usize)>> = HashMap::new();
+    fn by_place(sides: Sides<'_>, party: Party) -> PairOrder {
+        let side = party.pick(sides.target, sides.golden);
+        let mut of_place: HashMap<OperatorPlace, Vec<(usize, usize)>> = HashMap::new();
         for (i, pair) in sides.matching.pairs.iter().enumerate() {
-            let runs = if is_target {
-                &pair.target
-            } else {
-                &pair.golden
-            };
+            let runs = party.pick(&pair.target, &pair.golden);
             if let Some(&first) = runs.iter().min() {
                 let place = &side.runs[first].place;
                 let pairs = of_place.entry((place.rank, place.step)).or_default();
@@ -83,7 +76,7 @@ impl PairOrder {
     }
 
     /// The first pair of a place that ran after a run.
-    fn next_after(&self, run: usize, place: Place) -> Option<usize> {
+    fn next_after(&self, run: usize, place: OperatorPlace) -> Option<usize> {
         let pairs = self.0.get(&place)?;
         let after = pairs.partition_point(|&(other, _)| other <= run);
         pairs.get(after).map(|&(_, pair)| pair)
@@ -91,20 +84,16 @@ impl PairOrder {
 }
 
 fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &PairOrder) -> Skip {
-    let (name, side) = if unmatched.is_of_target {
-        ("target", sides.target)
-    } else {
-        ("golden", sides.golden)
-    };
+    let side = unmatched.party.pick(sides.target, sides.golden);
     let run = &side.runs[unmatched.run];
     let damage = run.slots.iter().find_map(|slot| slot.problem.as_ref());
     let (reason, message) = match (damage, &unmatched.reason) {
         (Some(problem), _) => ("damaged", problem.clone()),
-        (None, reason) => (reason.name(), reason.message(unmatched.is_of_target)),
+        (None, reason) => (reason.name(), reason.message(unmatched.party)),
     };
     let next = order.next_after(unmatched.run, (run.place.rank, run.place.step));
     Skip {
-        side: name.to_owned(),
+        side: unmatched.party.name().to_owned(),
         before: next,
         operator: Some(OperatorName::of(run)),
         slot: None,
@@ -119,26 +108,25 @@ fn of_unmatched(sides: Sides<'_>, unmatched: &Unmatched, order: &PairOrder) -> S
 }
 
 fn of_slot(sides: Sides<'_>, pair: &RunPair, slot: MissingSlot) -> Skip {
-    let (name, other, side, others, partners) = if slot.is_of_target {
-        ("target", "golden", sides.target, sides.golden, &pair.golden)
-    } else {
-        ("golden", "target", sides.golden, sides.target, &pair.target)
-    };
+    let (party, other) = (slot.party, slot.party.other());
+    let side = party.pick(sides.target, sides.golden);
+    let others = other.pick(sides.target, sides.golden);
+    let partners = other.pick(&pair.target, &pair.golden);
     let run = side.runs.get(slot.run);
     let slot_name = format!("{}.{}", slot.side.name(), slot.index);
     let (reason, message) = if slot.is_inner {
         let names = partners.iter();
         let names = names.map(|&run| others.runs[run].op_name.as_str());
         let reason = Reason::InsideFusion(joined(names));
-        (reason.name(), reason.message(slot.is_of_target))
+        (reason.name(), reason.message(party))
     } else {
         (
             MISSING_SLOT,
-            format!("the {other} side has no {slot_name} of it"),
+            format!("the {} side has no {slot_name} of it", other.name()),
         )
     };
     Skip {
-        side: name.to_owned(),
+        side: party.name().to_owned(),
         operator: run.map(OperatorName::of),
         message,
         slot: Some(slot_name),
@@ -162,8 +150,8 @@ impl Reason {
         }
     }
 
-    fn message(&self, is_of_target: bool) -> String {
-        let other = if is_of_target { "golden" } else { "target" };
+    fn message(&self, party: Party) -> String {
+        let other = party.other().name();
         match self {
             Reason::NoSuchName => format!("the {other} side has no such operator"),
             Reason::NoSuchPlace => format!("the {other} side has no such rank, model or step"),

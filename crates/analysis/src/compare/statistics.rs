@@ -8,9 +8,12 @@ mod number;
 
 use opscope_tensor::Layout;
 
-use self::described::{Described, Name};
+use self::described::{Described, REALS, SHARES, is_extreme};
 use self::number::Number;
+use super::evidence::Evidence;
 use super::measure::has_same_extents;
+use super::metric::{MetricId, TensorStatistic};
+use super::party::Party;
 use super::result::Metrics;
 use super::side::{LoadError, Slot};
 
@@ -23,13 +26,13 @@ pub(super) enum Outcome {
     /// There is nothing to compare, and why.
     Nothing(String),
     /// The elements of the target, or of the golden side, cannot be read.
-    Unreadable(bool, LoadError),
+    Unreadable(Party, LoadError),
 }
 
 /// The numbers of a comparison, and the evidence that they come from.
 pub(super) struct Found {
-    /// `statistics` or `digest`.
-    pub(super) evidence: &'static str,
+    /// Statistics or digests.
+    pub(super) evidence: Evidence,
     /// The numbers.
     pub(super) metrics: Metrics,
     /// Bytes of elements that were read.
@@ -50,16 +53,16 @@ pub(super) fn compare(target: &Slot, golden: &Slot) -> Outcome {
     }
     let (a, b) = match (Described::of(target), Described::of(golden)) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(error), _) => return Outcome::Unreadable(true, error),
-        (_, Err(error)) => return Outcome::Unreadable(false, error),
+        (Err(error), _) => return Outcome::Unreadable(Party::Target, error),
+        (_, Err(error)) => return Outcome::Unreadable(Party::Golden, error),
     };
     let mut metrics = Vec::new();
     let has_statistics = numbers(&a, &b, &mut metrics);
     let digest = a.digest_mismatch(&b);
-    metrics.extend(digest.map(|is| ("digest_mismatch".to_owned(), f64::from(u8::from(is)))));
+    metrics.extend(digest.map(|is| (MetricId::DigestMismatch, f64::from(u8::from(is)))));
     let evidence = match (has_statistics, digest) {
-        (true, _) => "statistics",
-        (false, Some(_)) => "digest",
+        (true, _) => Evidence::Statistics,
+        (false, Some(_)) => Evidence::Digest,
         (false, None) => {
             let message =
                 "one side has no elements, and both have no statistic and no digest in common";
@@ -67,8 +70,8 @@ pub(super) fn compare(target: &Slot, golden: &Slot) -> Outcome {
         }
     };
     if has_statistics {
-        metrics.extend(a.summary("target"));
-        metrics.extend(b.summary("golden"));
+        metrics.extend(a.summary(Party::Target));
+        metrics.extend(b.summary(Party::Golden));
     }
     Outcome::Measured(Found {
         evidence,
@@ -82,14 +85,14 @@ fn n_elements(dims: &[u64]) -> Option<u64> {
 }
 
 /// Adds what both have in common, and says whether that is anything.
-fn numbers(a: &Described, b: &Described, metrics: &mut Vec<(String, f64)>) -> bool {
+fn numbers(a: &Described, b: &Described, metrics: &mut Vec<(MetricId, f64)>) -> bool {
     let mut has_any = false;
-    for name in Name::REALS {
+    for name in REALS {
         let (Some(x), Some(y)) = (a.get(name), b.get(name)) else {
             continue;
         };
         // Tables differ in whether a NaN shows in the extremes.
-        if name.is_extreme() && a.family != b.family && (a.has_nan() || b.has_nan()) {
+        if is_extreme(name) && a.family != b.family && (a.has_nan() || b.has_nan()) {
             continue;
         }
         has_any = true;
@@ -100,17 +103,19 @@ fn numbers(a: &Described, b: &Described, metrics: &mut Vec<(String, f64)>) -> bo
             } else {
                 distance / scale(b, name, y)
             };
-            metrics.push((format!("statistic_{}_rel", name.text()), relative));
+            metrics.extend(name.distance().map(|metric| (metric, relative)));
         }
     }
-    for name in Name::SHARES {
-        let n = b.get(Name::Count).or(a.get(Name::Count));
+    for name in SHARES {
+        let n = b
+            .get(TensorStatistic::Count)
+            .or(a.get(TensorStatistic::Count));
         let (Some(x), Some(y), Some(n)) = (a.get(name), b.get(name), n) else {
             continue;
         };
         has_any = true;
         let share = x.distance(y) / n.value.max(1.0);
-        metrics.push((format!("statistic_{}_share", name.text()), share));
+        metrics.extend(name.distance().map(|metric| (metric, share)));
     }
     has_any |= non_finite(a, b, metrics);
     has_any
@@ -119,30 +124,37 @@ fn numbers(a: &Described, b: &Described, metrics: &mut Vec<(String, f64)>) -> bo
 /// Returns the scale that a distance is measured by: the golden side's largest magnitude, as far as
 /// it is known, and its norm for a norm. A mean cannot be farther off than the elements are in the
 /// square mean, so it is measured by that.
-fn scale(golden: &Described, name: Name, own: Number) -> f64 {
-    let finite = |name: Name| golden.get(name).filter(|number| number.value.is_finite());
-    let magnitude = |name: Name| finite(name).map(|number| number.value.abs());
+fn scale(golden: &Described, name: TensorStatistic, own: Number) -> f64 {
+    let finite = |name: TensorStatistic| golden.get(name).filter(|number| number.value.is_finite());
+    let magnitude = |name: TensorStatistic| finite(name).map(|number| number.value.abs());
     let rms = || {
-        let (norm, n) = (magnitude(Name::L2Norm)?, magnitude(Name::Count)?);
+        let (norm, n) = (
+            magnitude(TensorStatistic::L2Norm)?,
+            magnitude(TensorStatistic::Count)?,
+        );
         (n > 0.0).then(|| norm / n.sqrt())
     };
-    let largest = [magnitude(Name::Max), magnitude(Name::Min), rms()];
+    let largest = [
+        magnitude(TensorStatistic::Max),
+        magnitude(TensorStatistic::Min),
+        rms(),
+    ];
     let largest = largest.into_iter().flatten().reduce(f64::max);
     match name {
-        Name::L2Norm => own.value.abs(),
-        Name::Mean => rms().or(largest).unwrap_or(own.value.abs()),
+        TensorStatistic::L2Norm => own.value.abs(),
+        TensorStatistic::Mean => rms().or(largest).unwrap_or(own.value.abs()),
         _ => largest.unwrap_or(own.value.abs()),
     }
 }
 
 /// Counts of NaN and infinities that only one side has: by their counts, or at least one where extremes, mean or
 /// norm show one.
-fn non_finite(a: &Described, b: &Described, metrics: &mut Vec<(String, f64)>) -> bool {
-    let both = |name: Name| Some((a.get(name)?.value, b.get(name)?.value));
-    let count = |name: Name| both(name).map(|(x, y)| (x - y).abs());
-    let seen = |names: &[Name], is: fn(f64) -> bool| {
+fn non_finite(a: &Described, b: &Described, metrics: &mut Vec<(MetricId, f64)>) -> bool {
+    let both = |name: TensorStatistic| Some((a.get(name)?.value, b.get(name)?.value));
+    let count = |name: TensorStatistic| both(name).map(|(x, y)| (x - y).abs());
+    let seen = |names: &[TensorStatistic], is: fn(f64) -> bool| {
         let names = names.iter().copied();
-        let names = names.filter(|name| !name.is_extreme() || a.family == b.family);
+        let names = names.filter(|name| !is_extreme(*name) || a.family == b.family);
         let pairs: Vec<(f64, f64)> = names.filter_map(both).collect();
         let differs = pairs.iter().any(|&(x, y)| {
             // An infinity beside a NaN is NaN in some means and an infinity in others.
@@ -150,43 +162,59 @@ fn non_finite(a: &Described, b: &Described, metrics: &mut Vec<(String, f64)>) ->
         });
         (!pairs.is_empty()).then(|| f64::from(u8::from(differs)))
     };
-    let n_nan = count(Name::NanCount).or_else(|| {
+    let n_nan = count(TensorStatistic::NanCount).or_else(|| {
         seen(
-            &[Name::L2Norm, Name::Mean, Name::Max, Name::Min],
+            &[
+                TensorStatistic::L2Norm,
+                TensorStatistic::Mean,
+                TensorStatistic::Max,
+                TensorStatistic::Min,
+            ],
             f64::is_nan,
         )
     });
-    let n_inf = match (count(Name::PositiveInfCount), count(Name::NegativeInfCount)) {
+    let n_inf = match (
+        count(TensorStatistic::PositiveInfCount),
+        count(TensorStatistic::NegativeInfCount),
+    ) {
         (Some(x), Some(y)) => Some(x + y),
-        (x, y) => x
-            .or(y)
-            .or_else(|| seen(&[Name::Max, Name::Min], f64::is_infinite)),
+        (x, y) => x.or(y).or_else(|| {
+            seen(
+                &[TensorStatistic::Max, TensorStatistic::Min],
+                f64::is_infinite,
+            )
+        }),
     };
-    let is_counted = count(Name::NanCount).is_some()
-        || count(Name::PositiveInfCount).is_some()
-        || count(Name::NegativeInfCount).is_some();
+    let is_counted = count(TensorStatistic::NanCount).is_some()
+        || count(TensorStatistic::PositiveInfCount).is_some()
+        || count(TensorStatistic::NegativeInfCount).is_some();
     let has_new = a.has_non_finite() && (n_nan.unwrap_or(0.0) + n_inf.unwrap_or(0.0) > 0.0);
-    let all = [("n_nan_mismatches", n_nan), ("n_inf_mismatches", n_inf)];
-    for (name, value) in all {
-        metrics.extend(value.map(|value| (name.to_owned(), value)));
+    let all = [
+        (MetricId::NanMismatches, n_nan),
+        (MetricId::InfMismatches, n_inf),
+    ];
+    for (metric, value) in all {
+        metrics.extend(value.map(|value| (metric, value)));
     }
     // Of tensors the place of the first one says that there is one.
     if has_new && a.n_non_finite() >= b.n_non_finite() {
-        metrics.push(("is_bad".to_owned(), 1.0));
+        metrics.push((MetricId::IsBad, 1.0));
     }
     is_counted
 }
 
 impl Described {
     /// The numbers of a side under the names that tensors have.
-    fn summary(&self, side: &str) -> Vec<(String, f64)> {
+    fn summary(&self, party: Party) -> Vec<(MetricId, f64)> {
         let all = self.numbers.iter();
-        all.map(|(name, number)| (format!("{side}_{}", name.text()), number.value))
+        all.map(|(name, number)| (MetricId::of_tensor(party, *name), number.value))
             .collect()
     }
 
     fn has_nan(&self) -> bool {
-        let is_counted = self.get(Name::NanCount).is_some_and(|n| n.value > 0.0);
+        let is_counted = self
+            .get(TensorStatistic::NanCount)
+            .is_some_and(|n| n.value > 0.0);
         is_counted || self.numbers.iter().any(|(_, number)| number.value.is_nan())
     }
 
@@ -200,9 +228,9 @@ impl Described {
 
     fn n_non_finite(&self) -> f64 {
         let counts = [
-            Name::NanCount,
-            Name::PositiveInfCount,
-            Name::NegativeInfCount,
+            TensorStatistic::NanCount,
+            TensorStatistic::PositiveInfCount,
+            TensorStatistic::NegativeInfCount,
         ];
         let counts = counts.into_iter().filter_map(|name| self.get(name));
         let counted: f64 = counts.map(|number| number.value).sum();

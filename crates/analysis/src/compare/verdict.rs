@@ -12,18 +12,16 @@ mod thresholds;
 
 use std::collections::HashSet;
 
-use super::attribution::{distance::absolute, kinds::is_additive};
+use super::attribution::kinds::is_additive;
+use super::evidence::{Evidence, RuleName};
 use super::flow::Flow;
-use super::measure::SHAPE_RULE;
+use super::metric::MetricId;
 use super::result::{Comparison, Level, OperatorResult, RuleHit, SlotResult};
 
 pub use bounds::Bounds;
 pub use exactness::dtype_of;
 pub(super) use glob::is_match;
 pub use thresholds::{Limits, Thresholds, ThresholdsError, YardstickUse};
-
-/// Name of the rule that outputs without a defined value are not judged.
-pub const NOT_JUDGED_RULE: &str = "not_judged";
 
 /// How many times the absolute errors of its inputs a sum may have.
 const CANCELLATION_MAX: f64 = 4.0;
@@ -50,7 +48,7 @@ pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
                 soften(slot);
                 softened.insert((i, k));
             }
-            if !is_judged && is_output_slot(slot) && slot.level > Level::Pass {
+            if !is_judged && slot.is_output() && slot.level > Level::Pass {
                 set_aside(slot);
             }
         }
@@ -69,7 +67,7 @@ pub fn judge(comparison: &mut Comparison, thresholds: &Thresholds) {
 fn set_aside(slot: &mut SlotResult) {
     slot.level = Level::Skip;
     slot.rules = vec![RuleHit {
-        metric: NOT_JUDGED_RULE.to_owned(),
+        metric: RuleName::NotJudged,
         level: Level::Skip,
         ..RuleHit::default()
     }];
@@ -78,17 +76,22 @@ fn set_aside(slot: &mut SlotResult) {
 /// The failed outputs of a sum or difference that are no farther off than its inputs are, which pass: large values
 /// that cancel leave their errors behind, and nothing is wrong but the network's choice.
 fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
-    let inputs = || slots.iter().filter(|slot| !is_output_slot(slot));
+    let inputs = || slots.iter().filter(|slot| !slot.is_output());
     if inputs().any(|slot| slot.level != Level::Pass) {
         return Vec::new();
     }
-    let Some(of_inputs) = inputs().map(absolute).sum::<Option<f64>>() else {
+    let Some(of_inputs) = inputs()
+        .map(SlotResult::absolute_distance)
+        .sum::<Option<f64>>()
+    else {
         return Vec::new();
     };
     let is_it = |slot: &SlotResult| {
-        let is_kept = absolute(slot).is_some_and(|of| of <= CANCELLATION_MAX * of_inputs);
-        let has_bad = value_of(slot, "n_non_finite_mismatches") != Some(0.0);
-        is_output_slot(slot) && slot.level == Level::Fail && is_kept && !has_bad
+        let is_kept = slot
+            .absolute_distance()
+            .is_some_and(|of| of <= CANCELLATION_MAX * of_inputs);
+        let has_bad = value_of(slot, MetricId::NonFiniteMismatches) != Some(0.0);
+        slot.is_output() && slot.level == Level::Fail && is_kept && !has_bad
     };
     (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
 }
@@ -104,7 +107,7 @@ fn soften(slot: &mut SlotResult) {
 }
 
 /// A metric of a slot that is saved, or one that follows from those.
-pub(super) fn value_of(slot: &SlotResult, metric: &str) -> Option<f64> {
+pub(super) fn value_of(slot: &SlotResult, metric: MetricId) -> Option<f64> {
     derived::value(&slot.metrics, metric)
 }
 
@@ -131,7 +134,7 @@ fn level_of(operator: &OperatorResult) -> Level {
         let slots = operator
             .slots
             .iter()
-            .filter(move |slot| is_output_slot(slot) == is_output);
+            .filter(move |slot| slot.is_output() == is_output);
         slots
             .map(|slot| slot.level)
             .filter(|level| *level != Level::Skip)
@@ -142,21 +145,18 @@ fn level_of(operator: &OperatorResult) -> Level {
         .unwrap_or(Level::Skip)
 }
 
-/// Whether a slot is an output.
-pub fn is_output_slot(slot: &SlotResult) -> bool {
-    slot.slot.starts_with("output")
-}
-
-fn judge_slot(slot: &mut SlotResult, limits: &[(String, Bounds)], thresholds: &Thresholds) {
-    let is_measured = ["tensor", "statistics", "digest"].contains(&slot.evidence.as_str());
-    slot.rules = match (is_measured, slot.evidence.as_str()) {
-        (true, _) => hits(slot, limits, thresholds),
-        (false, "shape") => vec![RuleHit {
-            metric: SHAPE_RULE.to_owned(),
+fn judge_slot(slot: &mut SlotResult, limits: &[(MetricId, Bounds)], thresholds: &Thresholds) {
+    let is_measured = slot.evidence.is_measured();
+    slot.rules = match slot.evidence {
+        Evidence::Tensor | Evidence::Statistics | Evidence::Digest => {
+            hits(slot, limits, thresholds)
+        }
+        Evidence::Shape => vec![RuleHit {
+            metric: RuleName::Shape,
             level: Level::Fail,
             ..RuleHit::default()
         }],
-        (false, _) => Vec::new(),
+        Evidence::None | Evidence::Reason(_) => Vec::new(),
     };
     slot.level = match (is_measured, slot.rules.iter().map(|rule| rule.level).max()) {
         (_, Some(level)) => level,
@@ -165,15 +165,13 @@ fn judge_slot(slot: &mut SlotResult, limits: &[(String, Bounds)], thresholds: &T
     };
 }
 
-fn hits(slot: &SlotResult, limits: &[(String, Bounds)], thresholds: &Thresholds) -> Vec<RuleHit> {
+fn hits(slot: &SlotResult, limits: &[(MetricId, Bounds)], thresholds: &Thresholds) -> Vec<RuleHit> {
     let mut hits = Vec::new();
     // Smaller than anything that the dtype has in full: no sum keeps it.
     let is_nothing = derived::is_below_range(slot);
-    for (metric, bounds) in limits {
-        let value = derived::value(&slot.metrics, metric).filter(|_| {
-            let is_count = metric.starts_with("n_") || metric == "digest_mismatch";
-            (is_count || !is_nothing) && is_asked(slot, metric)
-        });
+    for &(metric, bounds) in limits {
+        let value = derived::value(&slot.metrics, metric)
+            .filter(|_| (metric.counts_elements() || !is_nothing) && is_asked(slot, metric));
         let Some(value) = value else {
             continue;
         };
@@ -182,7 +180,7 @@ fn hits(slot: &SlotResult, limits: &[(String, Bounds)], thresholds: &Thresholds)
         let hit = |bound: Option<f64>, level: Level| {
             let threshold = thresholds.with_yardstick(metric, bound?, natural);
             derived::is_beyond(metric, value, threshold).then(|| RuleHit {
-                metric: metric.clone(),
+                metric: RuleName::Metric(metric),
                 value,
                 threshold,
                 level,
@@ -195,9 +193,9 @@ fn hits(slot: &SlotResult, limits: &[(String, Bounds)], thresholds: &Thresholds)
 
 /// Whether a metric says anything about a slot. Signs do where more than rounding is between both. Floats that agree to within a rounding have other digests, so
 /// those count where there is nothing else.
-fn is_asked(slot: &SlotResult, metric: &str) -> bool {
-    if metric == "sign_flip_share" {
+fn is_asked(slot: &SlotResult, metric: MetricId) -> bool {
+    if metric == MetricId::SignFlipShare {
         return !derived::is_rounding(slot);
     }
-    metric != "digest_mismatch" || slot.evidence == "digest" || !is_float_slot(slot)
+    metric != MetricId::DigestMismatch || slot.evidence == Evidence::Digest || !is_float_slot(slot)
 }

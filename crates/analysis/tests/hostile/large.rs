@@ -37,7 +37,7 @@ fn check(what: &str, target: &Side, golden: &Side) {
             .map(|pair| [&pair.target, &pair.golden][i].len())
             .sum();
         let left = matching.unmatched.iter();
-        let n_left = left.filter(|one| one.is_of_target == (i == 0)).count();
+        let n_left = left.filter(|one| one.party.index() == i).count();
         assert_eq!(n_paired + n_left, side.runs.len(), "{what}, side {i}");
     }
 }

@@ -137,7 +137,7 @@ fn check(request: &Request) {
             n_of[run] += 1;
         }
         let left = matching.unmatched.iter();
-        for one in left.filter(|one| one.is_of_target == (i == 0)) {
+        for one in left.filter(|one| one.party.index() == i) {
             n_of[one.run] += 1;
         }
         assert!(n_of.iter().all(|&n| n == 1), "side {i}: {n_of:?}");

@@ -240,7 +240,11 @@ fn names_that_are_made_of_names() {
             .retain(|slot| slot.side == SlotSide::Output || slot.index == 0);
         let (target, golden) = (side(runs), side(chain()));
         let matching = matched(&target, &golden);
-        let hows: Vec<&str> = matching.pairs.iter().map(|pair| pair.how.name()).collect();
+        let hows: Vec<&str> = matching
+            .pairs
+            .iter()
+            .map(|pair| pair.how.evidence().name())
+            .collect();
         assert!(!hows.contains(&"fusion"), "{name}: {hows:?}");
     }
 }

@@ -71,14 +71,14 @@ fn lines(matching: &Matching, target: &Side, golden: &Side) -> Vec<String> {
                 assert!((0.6..=1.0).contains(&likeness));
                 "fuzzy"
             }
-            how => how.name(),
+            how => how.evidence().name(),
         };
         let (t, g) = (names(target, &pair.target), names(golden, &pair.golden));
         format!("{t} = {g}, {how}")
     };
     let pairs = matching.pairs.iter().map(pair);
     let left = matching.unmatched.iter().map(|one| {
-        let (name, side) = if one.is_of_target {
+        let (name, side) = if one.party.index() == 0 {
             ("target", target)
         } else {
             ("golden", golden)
@@ -126,7 +126,7 @@ fn check(matching: &Matching, target: &Side, golden: &Side) {
             }
         }
         let left = matching.unmatched.iter();
-        for one in left.filter(|one| one.is_of_target == (i == 0)) {
+        for one in left.filter(|one| one.party.index() == i) {
             n_of[one.run] += 1;
         }
         assert!(n_of.iter().all(|&n| n == 1), "side {i}: {n_of:?}");
@@ -138,7 +138,7 @@ fn check(matching: &Matching, target: &Side, golden: &Side) {
         assert_eq!(slots.len(), n_compared, "a slot is in two pairs");
         let n_missing = matching.pairs.iter().flat_map(|pair| &pair.missing);
         let n_missing = n_missing
-            .filter(|slot| slot.is_of_target == (i == 0))
+            .filter(|slot| slot.party.index() == i)
             .count();
         let in_pairs = matching
             .pairs

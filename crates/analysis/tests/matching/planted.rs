@@ -191,7 +191,7 @@ fn slots_go_by_side_and_position() {
     let missing: Vec<_> = matching.pairs[0]
         .missing
         .iter()
-        .map(|slot| (slot.is_of_target, slot.side.name(), slot.index))
+        .map(|slot| (slot.party.index() == 0, slot.side.name(), slot.index))
         .collect();
     assert_eq!(missing, [(false, "input", 1), (false, "output", 2)]);
 }

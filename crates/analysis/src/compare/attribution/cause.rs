@@ -1,5 +1,6 @@
 //! Why an operator's outputs are apart.
 
+use crate::compare::result::Evidence;
 use std::collections::HashSet;
 
 use super::kinds::{Manner, is_contracting, is_in_place, is_source, manner};
@@ -7,7 +8,6 @@ use super::{distance, is_apart, slots};
 use crate::compare::flow::Source;
 use crate::compare::result::{Cause, Comparison, Level, OperatorName, OperatorResult, SlotResult};
 use crate::compare::skips::MISSING_SLOT;
-use crate::compare::verdict::is_output_slot;
 
 /// Outputs this many times as far apart as the inputs are not explained by them.
 pub(super) const AMPLIFICATION_MAX: f64 = 10.0;
@@ -32,7 +32,7 @@ pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
     let operators = comparison.operators.iter();
     operators
         .map(|operator| {
-            let is_hidden = |slot: &SlotResult| !is_output_slot(slot) && slot.level == Level::Skip;
+            let is_hidden = |slot: &SlotResult| !slot.is_output() && slot.level == Level::Skip;
             let mut names = operator.target.iter().chain(&operator.golden);
             operator.slots.iter().any(is_hidden) || names.any(|name| missing.contains(name))
         })
@@ -50,7 +50,7 @@ pub(super) fn of(
     let op_type = type_of(operator);
     let inputs = operator.slots.iter().enumerate();
     let inputs: Vec<(usize, &SlotResult)> = inputs
-        .filter(|(_, slot)| !is_output_slot(slot) && slot.level != Level::Skip)
+        .filter(|(_, slot)| !slot.is_output() && slot.level != Level::Skip)
         .collect();
     if inputs.is_empty() && !has_hidden && is_source(op_type) {
         return Some(Cause::Outside);
@@ -104,7 +104,7 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     }
     let apart = || slots(operator, true).filter(|slot| is_apart(slot));
     // Of those it is known that they differ, and not how far.
-    if apart().any(|slot| !distance::is_float(slot) || slot.evidence == "digest") {
+    if apart().any(|slot| !distance::is_float(slot) || slot.evidence == Evidence::Digest) {
         return true;
     }
     let outputs = apart().map(distance::of).fold(0.0, f64::max);
@@ -123,11 +123,11 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
 /// Whether the outputs are not much farther apart than the inputs, in units of their elements.
 fn is_absolutely_explained(operator: &OperatorResult, inputs: &[&SlotResult]) -> bool {
     let mut apart = slots(operator, true).filter(|slot| is_apart(slot));
-    let of_inputs: Option<f64> = inputs.iter().map(|slot| distance::absolute(slot)).sum();
+    let of_inputs: Option<f64> = inputs.iter().map(|slot| slot.absolute_distance()).sum();
     of_inputs.is_some_and(|of_inputs| {
         apart.all(|slot| {
             let is_finite = distance::of(slot).is_finite();
-            let known = distance::absolute(slot).filter(|_| is_finite);
+            let known = slot.absolute_distance().filter(|_| is_finite);
             known.is_some_and(|found| found <= AMPLIFICATION_MAX * of_inputs)
         })
     })

@@ -1,14 +1,14 @@
 //! The first slot where both sides part.
 
+use crate::compare::result::{Evidence, OperatorPlace, RuleName};
 use std::collections::{BTreeMap, HashMap};
 
 use super::kinds::is_in_place;
 use super::{cause_of, is_apart};
-use crate::compare::flow::{At, Flow, Place, Source, place_of};
+use crate::compare::flow::{At, Flow, Source};
 use crate::compare::result::{
     Cause, Comparison, Divergence, Level, OperatorName, OperatorResult, Skip, SlotResult, Suspect,
 };
-use crate::compare::verdict::{NOT_JUDGED_RULE, is_output_slot};
 
 /// Most operators that are named beside a divergence.
 const N_SUSPECTS_MAX: usize = 5;
@@ -32,7 +32,7 @@ pub(super) fn of(comparison: &Comparison, flow: &Flow) -> Firsts {
     };
     let mut ranks: BTreeMap<Option<u32>, Vec<usize>> = BTreeMap::new();
     for &i in &order {
-        let (rank, _) = place_of(&comparison.operators[i]);
+        let (rank, _) = comparison.operators[i].place();
         ranks.entry(rank).or_default().push(i);
     }
     let by_rank = if ranks.len() > 1 {
@@ -51,10 +51,10 @@ pub(super) fn of(comparison: &Comparison, flow: &Flow) -> Firsts {
 
 /// Ranks run side by side, and their clocks may differ: of equal steps the position in the step decides.
 fn order_of(operators: &[OperatorResult]) -> Vec<usize> {
-    let mut n_of: HashMap<Place, usize> = HashMap::new();
+    let mut n_of: HashMap<OperatorPlace, usize> = HashMap::new();
     let mut order: BTreeMap<(Option<u64>, usize, Option<u32>), usize> = BTreeMap::new();
     for (i, operator) in operators.iter().enumerate() {
-        let (rank, step) = place_of(operator);
+        let (rank, step) = operator.place();
         let position = n_of.entry((rank, step)).or_insert(0);
         order.insert((step, *position, rank), i);
         *position += 1;
@@ -66,9 +66,9 @@ struct Search<'a> {
     comparison: &'a Comparison,
     flow: &'a Flow,
     /// Of each place, the operators of which an output could not be compared, in order.
-    hidden: HashMap<Place, Vec<&'a OperatorResult>>,
+    hidden: HashMap<OperatorPlace, Vec<&'a OperatorResult>>,
     /// Of each place, the operators without a partner that ran before another, in the order of the list.
-    unmatched: HashMap<Place, Vec<(usize, &'a Skip)>>,
+    unmatched: HashMap<OperatorPlace, Vec<(usize, &'a Skip)>>,
 }
 
 impl<'a> Search<'a> {
@@ -81,7 +81,7 @@ impl<'a> Search<'a> {
         };
         for operator in &comparison.operators {
             if operator.slots.iter().any(is_hidden_output) {
-                let hidden = search.hidden.entry(place_of(operator)).or_default();
+                let hidden = search.hidden.entry(operator.place()).or_default();
                 hidden.push(operator);
             }
         }
@@ -97,7 +97,7 @@ impl<'a> Search<'a> {
 
     /// Operators of its place before one, of which an output could not be compared.
     fn hidden_before(&self, operator: &OperatorResult) -> &[&'a OperatorResult] {
-        let hidden = self.hidden.get(&place_of(operator));
+        let hidden = self.hidden.get(&operator.place());
         let hidden = hidden.map_or(&[][..], |hidden| hidden);
         &hidden[..hidden.partition_point(|other| other.index < operator.index)]
     }
@@ -114,7 +114,7 @@ impl<'a> Search<'a> {
             // Changed in place, it shows what the operator made of it.
             let source = self.flow.source(operator.index, k);
             let is_changed = source.is_own_output && is_in_place(op_type);
-            !is_changed && !is_output_slot(&operator.slots[k])
+            !is_changed && !operator.slots[k].is_output()
         });
         if let Some(k) = inputs.next() {
             let source = self.flow.source(operator.index, k);
@@ -126,7 +126,7 @@ impl<'a> Search<'a> {
                 suspects,
             });
         }
-        let k = all().find(|&k| is_output_slot(&operator.slots[k]))?;
+        let k = all().find(|&k| operator.slots[k].is_output())?;
         let cause = cause_of(operator);
         let suspects = match cause {
             Cause::Unknown => self.nearest(operator, true),
@@ -149,7 +149,7 @@ impl<'a> Search<'a> {
     ) -> (Cause, Vec<Suspect>) {
         // What is another input of before is no operator's work.
         let made = |at: Option<At>| {
-            at.filter(|at| is_output_slot(&self.comparison.operators[at.operator].slots[at.slot]))
+            at.filter(|at| self.comparison.operators[at.operator].slots[at.slot].is_output())
         };
         let makers = if source.is_same {
             [source.target, source.golden]
@@ -161,13 +161,15 @@ impl<'a> Search<'a> {
             [Some(a), Some(_)] if source.is_same => {
                 let maker = &self.comparison.operators[a.operator];
                 let rules = &maker.slots[a.slot].rules;
-                let is_judged = !rules.iter().any(|rule| rule.metric == NOT_JUDGED_RULE);
+                let is_judged = !rules.iter().any(|rule| rule.metric == RuleName::NotJudged);
                 if is_judged {
                     return (Cause::Gradual, Vec::new());
                 }
                 (
                     Cause::Unknown,
-                    suspect_of(maker, NOT_JUDGED_RULE).into_iter().collect(),
+                    suspect_of(maker, RuleName::NotJudged.name())
+                        .into_iter()
+                        .collect(),
                 )
             }
             // It came straight from an operator on one side, and on the other it did not.
@@ -194,7 +196,7 @@ impl<'a> Search<'a> {
     /// Operators without a partner in the same place, up to this one, with how many of the list are between.
     fn unmatched(&self, operator: &OperatorResult) -> impl Iterator<Item = (usize, &'a Skip)> {
         let index = operator.index;
-        let skips = self.unmatched.get(&place_of(operator));
+        let skips = self.unmatched.get(&operator.place());
         let skips = skips.into_iter().flatten();
         skips
             .filter(move |(before, _)| *before <= index)
@@ -237,7 +239,7 @@ impl<'a> Search<'a> {
 
 /// Whether a slot is an output that could not be read or compared.
 fn is_hidden_output(slot: &SlotResult) -> bool {
-    is_output_slot(slot) && slot.evidence == "none"
+    slot.is_output() && slot.evidence == Evidence::None
 }
 
 fn suspect_of(operator: &OperatorResult, reason: &str) -> Option<Suspect> {

@@ -1,19 +1,19 @@
 //! Where NaN and infinities come from, and where they go.
 
+use crate::compare::result::{MetricId, OperatorPlace};
 use std::collections::HashMap;
 
 use super::{NonFiniteRole, slots};
-use crate::compare::flow::{Flow, Place, place_of};
+use crate::compare::flow::Flow;
 use crate::compare::result::{OperatorResult, SlotResult};
-use crate::compare::verdict::is_output_slot;
 
 /// Gives every operator its role.
 pub(super) fn fill_in(operators: &mut [OperatorResult], flow: &Flow, is_hidden: &[bool]) {
     // Places that had something bad already.
-    let mut carriers: HashMap<Place, usize> = HashMap::new();
+    let mut carriers: HashMap<OperatorPlace, usize> = HashMap::new();
     for i in 0..operators.len() {
         let operator = &operators[i];
-        let place = place_of(operator);
+        let place = operator.place();
         let has_bad = |is_output| slots(operator, is_output).any(is_bad);
         let has_inputs = slots(operator, false).next().is_some();
         let is_seen_before = carriers.contains_key(&place);
@@ -41,16 +41,18 @@ pub(super) fn fill_in(operators: &mut [OperatorResult], flow: &Flow, is_hidden: 
 /// The operator that made a bad input.
 fn source_of(operators: &[OperatorResult], i: usize, flow: &Flow) -> Option<usize> {
     let slots = operators[i].slots.iter().enumerate();
-    let mut bad = slots.filter(|(_, slot)| !is_output_slot(slot) && is_bad(slot));
+    let mut bad = slots.filter(|(_, slot)| !slot.is_output() && is_bad(slot));
     bad.find_map(|(k, _)| {
         let from = flow.source(i, k).target?;
-        is_output_slot(&operators[from.operator].slots[from.slot]).then_some(from.operator)
+        operators[from.operator].slots[from.slot]
+            .is_output()
+            .then_some(from.operator)
     })
 }
 
 /// Whether the target has a NaN or an infinity where the golden side has none.
 fn is_bad(slot: &SlotResult) -> bool {
-    slot.metrics.get("first_bad").is_some() || slot.metrics.get("is_bad").is_some()
+    slot.metrics.get(MetricId::FirstBad).is_some() || slot.metrics.get(MetricId::IsBad).is_some()
 }
 
 /// The way from the first producer to the last operator that is known to pass its values on. If no operator is

@@ -1,5 +1,6 @@
 //! Who has a partner, and what lies between those that have.
 
+use crate::compare::result::Party;
 use std::collections::{HashMap, HashSet};
 
 use super::op_type::{OpType, Types};
@@ -184,7 +185,7 @@ impl<'a> Board<'a> {
     pub(super) fn leave(&mut self, side: usize, run: usize, reason: Reason) {
         self.states[side][run] = State::Out;
         self.unmatched.push(Unmatched {
-            is_of_target: side == 0,
+            party: Party::BOTH[side],
             run,
             reason,
         });
@@ -236,8 +237,7 @@ impl<'a> Board<'a> {
     pub(super) fn finish(mut self) -> Matching {
         self.pairs
             .sort_by_key(|pair| (pair.target.first().copied(), pair.golden.first().copied()));
-        self.unmatched
-            .sort_by_key(|one| (!one.is_of_target, one.run));
+        self.unmatched.sort_by_key(|one| (one.party, one.run));
         Matching {
             pairs: self.pairs,
             unmatched: self.unmatched,

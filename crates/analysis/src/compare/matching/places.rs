@@ -2,6 +2,7 @@
 
 mod models;
 
+use crate::compare::result::Party;
 use std::collections::BTreeMap;
 
 use super::{Options, Reason, Unmatched};
@@ -123,7 +124,7 @@ impl Places {
 
     fn set_apart(&mut self, side: usize, runs: &[usize], reason: &Reason) {
         self.apart.extend(runs.iter().map(|&run| Unmatched {
-            is_of_target: side == 0,
+            party: Party::BOTH[side],
             run,
             reason: reason.clone(),
         }));

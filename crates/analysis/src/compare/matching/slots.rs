@@ -3,6 +3,7 @@
 mod groups;
 mod layouts;
 
+use crate::compare::result::Party;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use opscope_store::record::Side as SlotSide;
@@ -144,7 +145,7 @@ fn add(found: &mut Vec<Two>, is_used: &mut [Vec<bool>; 2], runs: [usize; 2], [t,
 
 fn missing(side: usize, run: usize, slot: &Slot, is_inner: bool) -> MissingSlot {
     MissingSlot {
-        is_of_target: side == 0,
+        party: Party::BOTH[side],
         run,
         side: slot.side,
         index: slot.index,

@@ -2,7 +2,7 @@
 
 use super::words;
 use crate::compare::result::{
-    Comparison, NonFiniteRole, OperatorName, OperatorResult, Skip, SlotResult,
+    Comparison, MetricId, Metrics, NonFiniteRole, OperatorName, OperatorResult, Skip, SlotResult,
 };
 
 /// A cell.
@@ -47,76 +47,28 @@ pub(super) const SLOT_COLUMNS: [&str; 30] = [
     "message",
 ];
 
-/// Numbers that have a column whether or not a slot has them. Others follow these, in the order in which they appear.
-const METRICS: [&str; 45] = [
-    "cosine",
-    "rel_l2",
-    "max_abs",
-    "mean_abs",
-    "rmse",
-    "max_rel",
-    "mean_rel",
-    "accumulated_rel",
-    "kl",
-    "max_ulp",
-    "p99_ulp",
-    "snr_db",
-    "psnr_db",
-    "share_1_1000",
-    "share_5_1000",
-    "n",
-    "n_finite",
-    "n_equal",
-    "is_identical",
-    "n_nan_mismatches",
-    "n_inf_mismatches",
-    "n_sign_flips",
-    "worst_index",
-    "worst_target",
-    "worst_golden",
-    "first_bad",
-    "target_min",
-    "target_max",
-    "target_mean",
-    "target_std",
-    "target_l2_norm",
-    "target_n_nan",
-    "target_n_positive_inf",
-    "target_n_negative_inf",
-    "target_n_zero",
-    "golden_min",
-    "golden_max",
-    "golden_mean",
-    "golden_std",
-    "golden_l2_norm",
-    "golden_n_nan",
-    "golden_n_positive_inf",
-    "golden_n_negative_inf",
-    "golden_n_zero",
-    "digest_mismatch",
-];
-
 /// Columns after the numbers.
 pub(super) const PATH_COLUMNS: [&str; 2] = ["target_path", "golden_path"];
 
-/// Names of all numbers of slots, and of those of yardsticks if there are any.
+/// All metrics of slots, and of those of yardsticks if there are any.
 pub(super) struct MetricColumns {
-    pub(super) metrics: Vec<String>,
-    pub(super) yardsticks: Vec<String>,
+    metrics: Vec<MetricId>,
+    yardsticks: Vec<MetricId>,
 }
 
 impl MetricColumns {
     pub(super) fn of(comparison: &Comparison) -> MetricColumns {
-        let mut metrics: Vec<String> = METRICS.map(str::to_owned).to_vec();
+        let mut metrics: Vec<MetricId> = MetricId::with_columns().collect();
         let mut yardsticks = Vec::new();
         for slot in comparison
             .operators
             .iter()
             .flat_map(|operator| &operator.slots)
         {
-            add(&mut metrics, slot.metrics.0.iter().map(|(name, _)| name));
-            let natural = slot.yardstick.iter().flat_map(|natural| &natural.0);
-            add(&mut yardsticks, natural.map(|(name, _)| name));
+            add(&mut metrics, &slot.metrics);
+            if let Some(natural) = &slot.yardstick {
+                add(&mut yardsticks, natural);
+            }
         }
         MetricColumns {
             metrics,
@@ -129,8 +81,9 @@ impl MetricColumns {
         let yardsticks = self
             .yardsticks
             .iter()
-            .map(|name| format!("yardstick_{name}"));
-        self.metrics.iter().cloned().chain(yardsticks)
+            .map(|metric| format!("yardstick_{metric}"));
+        let own = self.metrics.iter().map(MetricId::to_string);
+        own.chain(yardsticks)
     }
 
     /// The numbers of a slot.
@@ -138,20 +91,20 @@ impl MetricColumns {
         let own = self
             .metrics
             .iter()
-            .map(|name| number(slot.metrics.get(name)));
+            .map(|metric| number(slot.metrics.get(*metric)));
         let natural = slot.yardstick.as_ref();
         let of_yardstick = self
             .yardsticks
             .iter()
-            .map(move |name| number(natural.and_then(|natural| natural.get(name))));
+            .map(move |metric| number(natural.and_then(|natural| natural.get(*metric))));
         own.chain(of_yardstick)
     }
 }
 
-fn add<'a>(known: &mut Vec<String>, names: impl Iterator<Item = &'a String>) {
-    for name in names {
-        if !known.contains(name) {
-            known.push(name.clone());
+fn add(known: &mut Vec<MetricId>, metrics: &Metrics) {
+    for (metric, _) in &metrics.0 {
+        if !known.contains(metric) {
+            known.push(*metric);
         }
     }
 }
@@ -169,7 +122,7 @@ pub(super) fn of_slot(operator: &OperatorResult, slot: &SlotResult) -> Vec<Cell>
         text(slot.golden_slot.as_ref().unwrap_or(&slot.slot)),
         text(words::level(slot.level)),
         text(&rules.join("; ")),
-        text(&slot.evidence),
+        text(slot.evidence.name()),
         text(&slot.target.dtype),
         text(&slot.golden.dtype),
         optional(slot.target.layout.as_ref()),
@@ -197,7 +150,7 @@ pub(super) fn of_operator(operator: &OperatorResult) -> Vec<Cell> {
     ];
     cells.extend(of_place(&name));
     cells.extend([
-        text(&operator.how),
+        text(operator.how.name()),
         number(operator.likeness),
         text(words::level(operator.level)),
         number(error.filter(|e| e.has_inputs).map(|error| error.inputs)),

@@ -1,12 +1,10 @@
 //! A row for each slot that was compared, then one for everything that was not.
 
+use crate::compare::result::Evidence;
 use std::io::{self, Write};
 
 use super::columns::{self, Cell, MetricColumns, PATH_COLUMNS, SLOT_COLUMNS};
 use crate::compare::result::Comparison;
-
-/// The evidence of a slot that was not compared; a row of its own kind tells of such a slot.
-const NO_EVIDENCE: &str = "none";
 
 pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<()> {
     let metrics = MetricColumns::of(comparison);
@@ -20,7 +18,7 @@ pub(super) fn write(comparison: &Comparison, out: &mut dyn Write) -> io::Result<
         for slot in operator
             .slots
             .iter()
-            .filter(|slot| slot.evidence != NO_EVIDENCE)
+            .filter(|slot| slot.evidence != Evidence::None)
         {
             let paths = [&slot.target.path, &slot.golden.path];
             let paths = paths.map(|path| columns::text(path.as_deref().unwrap_or_default()));

@@ -1,12 +1,12 @@
 //! Verdicts, causes and numbers in words.
 
+use crate::compare::result::{MetricId, RuleName};
 use opscope_store::visible::visible;
 
 use crate::compare::result::{
     Cause, Comparison, Level, NonFiniteRole, OperatorName, OperatorResult, RuleHit, Skip,
     SlotResult,
 };
-use crate::compare::verdict::is_output_slot;
 
 /// The reason of skips that are the files' fault.
 const DAMAGED: &str = "damaged";
@@ -116,10 +116,10 @@ pub fn role(role: &NonFiniteRole) -> &'static str {
 /// The slot by which an operator is shown: the worst output, or the worst input if there is no output.
 pub fn worst_slot(operator: &OperatorResult) -> Option<&SlotResult> {
     let key = |slot: &SlotResult| {
-        let distance = slot.metrics.get("rel_l2").filter(|d| !d.is_nan());
+        let distance = slot.metrics.get(MetricId::RelL2).filter(|d| !d.is_nan());
         (
             slot.level != Level::Skip,
-            is_output_slot(slot),
+            slot.is_output(),
             slot.level,
             distance.unwrap_or(f64::NEG_INFINITY),
         )
@@ -142,7 +142,7 @@ pub fn worst_numbers(slot: &SlotResult) -> Vec<String> {
 
 /// A broken rule in words.
 pub fn rule_words(rule: &RuleHit) -> String {
-    if rule.metric == crate::compare::measure::SHAPE_RULE {
+    if rule.metric == RuleName::Shape {
         return "the extents differ".to_owned();
     }
     let (value, limit) = (number(rule.value), number(rule.threshold));
@@ -206,9 +206,9 @@ fn element(value: f64) -> String {
 
 /// The largest difference: where it is, with both values.
 pub fn worst_element(slot: &SlotResult) -> Option<String> {
-    let get = |name: &str| slot.metrics.get(name);
-    let (target, golden) = (get("worst_target")?, get("worst_golden")?);
-    let index = position(slot, get("worst_index")?);
+    let get = |metric| slot.metrics.get(metric);
+    let (target, golden) = (get(MetricId::WorstTarget)?, get(MetricId::WorstGolden)?);
+    let index = position(slot, get(MetricId::WorstIndex)?);
     Some(format!(
         "[{index}] {} / {}",
         element(target),
@@ -221,7 +221,7 @@ pub fn worst_element(slot: &SlotResult) -> Option<String> {
 fn position(slot: &SlotResult, flat: f64) -> String {
     let shape = &slot.target.shape;
     let n = shape.iter().try_fold(1_u64, |n, &dim| n.checked_mul(dim));
-    let is_same = slot.layout.is_none() && slot.metrics.get("n") == n.map(|n| n as f64);
+    let is_same = slot.layout.is_none() && slot.metrics.get(MetricId::Count) == n.map(|n| n as f64);
     let mut rest = flat as u64;
     if !is_same || n.is_none_or(|n| rest >= n) {
         return format!("{flat}");
@@ -302,21 +302,17 @@ mod tests {
     #[test]
     fn the_worst_element_has_its_place() {
         let numbers = [
-            ("n", 6.0),
-            ("worst_index", 5.0),
-            ("worst_target", 1.0),
-            ("worst_golden", 2.5),
+            (MetricId::Count, 6.0),
+            (MetricId::WorstIndex, 5.0),
+            (MetricId::WorstTarget, 1.0),
+            (MetricId::WorstGolden, 2.5),
         ];
         let mut slot = SlotResult {
             target: TensorInfo {
                 shape: vec![2, 3],
                 ..TensorInfo::default()
             },
-            metrics: Metrics(
-                numbers
-                    .map(|(name, value)| (name.to_owned(), value))
-                    .to_vec(),
-            ),
+            metrics: Metrics(numbers.to_vec()),
             ..SlotResult::default()
         };
         assert_eq!(worst_element(&slot).unwrap(), "[1, 2] 1 / 2.5");

@@ -4,29 +4,12 @@ use opscope_tensor::digest::hex;
 use opscope_tensor::sequential::{sequential_md5, sequential_sha1, sequential_stats};
 
 use super::number::Number;
+use crate::compare::metric::TensorStatistic;
 use crate::compare::side::{LoadError, Slot};
 use crate::compare::verdict::is_float_name;
 
 /// The file that MindSpore's statistics are in.
 const MINDSPORE_FILE: &str = "statistic.csv";
-
-/// A statistic, whatever a table calls it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Name {
-    Max,
-    Min,
-    Mean,
-    L2Norm,
-    Count,
-    /// Elements below zero, which MindSpore calls negative zeros.
-    Negative,
-    /// Elements above zero.
-    Positive,
-    Zero,
-    NanCount,
-    PositiveInfCount,
-    NegativeInfCount,
-}
 
 /// How a NaN shows in extremes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,72 +20,60 @@ pub(super) enum Family {
     Passed,
 }
 
-/// A name in results, and the titles of columns in lower case.
-const TITLES: [(Name, &str, &[&str]); 11] = [
-    (Name::Max, "max", &["max value", "max"]),
-    (Name::Min, "min", &["min value", "min"]),
-    (Name::Mean, "mean", &["avg value", "avg", "mean"]),
+/// The titles of columns in lower case.
+const TITLES: [(TensorStatistic, &[&str]); 11] = [
+    (TensorStatistic::Max, &["max value", "max"]),
+    (TensorStatistic::Min, &["min value", "min"]),
+    (TensorStatistic::Mean, &["avg value", "avg", "mean"]),
     (
-        Name::L2Norm,
-        "l2_norm",
+        TensorStatistic::L2Norm,
         &["l2norm value", "l2norm", "l2 norm"],
     ),
-    (Name::Count, "count", &["count"]),
-    (Name::Negative, "n_negative", &["negative zero count"]),
-    (Name::Positive, "n_positive", &["positive zero count"]),
-    (Name::Zero, "n_zero", &["zero count"]),
-    (Name::NanCount, "n_nan", &["nan count"]),
-    (
-        Name::PositiveInfCount,
-        "n_positive_inf",
-        &["positive inf count"],
-    ),
-    (
-        Name::NegativeInfCount,
-        "n_negative_inf",
-        &["negative inf count"],
-    ),
+    (TensorStatistic::Count, &["count"]),
+    (TensorStatistic::Negative, &["negative zero count"]),
+    (TensorStatistic::Positive, &["positive zero count"]),
+    (TensorStatistic::Zero, &["zero count"]),
+    (TensorStatistic::NanCount, &["nan count"]),
+    (TensorStatistic::PositiveInfCount, &["positive inf count"]),
+    (TensorStatistic::NegativeInfCount, &["negative inf count"]),
+];
+
+/// Statistics that are numbers with digits.
+pub(super) const REALS: [TensorStatistic; 4] = [
+    TensorStatistic::Max,
+    TensorStatistic::Min,
+    TensorStatistic::Mean,
+    TensorStatistic::L2Norm,
+];
+/// Statistics that count elements which a rounding may move.
+pub(super) const SHARES: [TensorStatistic; 3] = [
+    TensorStatistic::Negative,
+    TensorStatistic::Positive,
+    TensorStatistic::Zero,
 ];
 
 /// Titles of digests.
 const DIGESTS: [&str; 2] = ["md5", "sha1"];
 
-impl Name {
-    /// Those that are numbers with digits.
-    pub(super) const REALS: [Name; 4] = [Name::Max, Name::Min, Name::Mean, Name::L2Norm];
-    /// Those that count elements which a rounding may move.
-    pub(super) const SHARES: [Name; 3] = [Name::Negative, Name::Positive, Name::Zero];
+pub(super) fn is_extreme(statistic: TensorStatistic) -> bool {
+    matches!(statistic, TensorStatistic::Max | TensorStatistic::Min)
+}
 
-    /// The name in results.
-    pub(super) fn text(self) -> &'static str {
-        let known = TITLES.iter().find(|(name, ..)| *name == self);
-        known.map_or("", |(_, text, _)| text)
-    }
-
-    pub(super) fn is_extreme(self) -> bool {
-        matches!(self, Name::Max | Name::Min)
-    }
-
-    fn from_title(title: &str) -> Option<Name> {
-        let title = title.trim().to_lowercase();
-        let known = TITLES
-            .iter()
-            .find(|(.., titles)| titles.contains(&title.as_str()));
-        known.map(|(name, ..)| *name)
-    }
-
-    fn is_count(self) -> bool {
-        !Name::REALS.contains(&self)
-    }
+fn statistic_of_title(title: &str) -> Option<TensorStatistic> {
+    let title = title.trim().to_lowercase();
+    let mut known = TITLES.iter();
+    known
+        .find(|(_, titles)| titles.contains(&title.as_str()))
+        .map(|(statistic, _)| *statistic)
 }
 
 /// Everything known of a slot without comparing elements.
 pub(super) struct Described {
     pub(super) family: Family,
-    pub(super) numbers: Vec<(Name, Number)>,
+    pub(super) numbers: Vec<(TensorStatistic, Number)>,
     /// Kinds of digests, `md5` or `sha1`, with their digits.
     pub(super) digests: Vec<(&'static str, String)>,
-    /// Name of the dtype that the digests are of.
+    /// TensorStatistic of the dtype that the digests are of.
     pub(super) dtype: String,
     /// Bytes of elements that were read.
     pub(super) n_bytes: u64,
@@ -118,7 +89,7 @@ impl Described {
         }
     }
 
-    pub(super) fn get(&self, name: Name) -> Option<Number> {
+    pub(super) fn get(&self, name: TensorStatistic) -> Option<Number> {
         let mut found = self.numbers.iter().filter(|(known, _)| *known == name);
         found.next().map(|(_, number)| *number)
     }
@@ -128,7 +99,10 @@ impl Described {
         let view = loaded.view();
         let mut described = Described {
             family: Family::Through,
-            numbers: vec![(Name::Count, Number::exact(view.shape.n_elements() as f64))],
+            numbers: vec![(
+                TensorStatistic::Count,
+                Number::exact(view.shape.n_elements() as f64),
+            )],
             digests: Vec::new(),
             dtype: slot.dtype_name.clone(),
             n_bytes: view.bytes.len() as u64,
@@ -136,16 +110,16 @@ impl Described {
         if let Ok(stats) = sequential_stats(view) {
             described.numbers.extend(
                 [
-                    (Name::Max, stats.max),
-                    (Name::Min, stats.min),
-                    (Name::Mean, stats.mean),
-                    (Name::L2Norm, stats.l2),
-                    (Name::Negative, stats.n_negative as f64),
-                    (Name::Positive, stats.n_positive as f64),
-                    (Name::Zero, stats.n_zero as f64),
-                    (Name::NanCount, stats.n_nan as f64),
-                    (Name::PositiveInfCount, stats.n_pos_inf as f64),
-                    (Name::NegativeInfCount, stats.n_neg_inf as f64),
+                    (TensorStatistic::Max, stats.max),
+                    (TensorStatistic::Min, stats.min),
+                    (TensorStatistic::Mean, stats.mean),
+                    (TensorStatistic::L2Norm, stats.l2),
+                    (TensorStatistic::Negative, stats.n_negative as f64),
+                    (TensorStatistic::Positive, stats.n_positive as f64),
+                    (TensorStatistic::Zero, stats.n_zero as f64),
+                    (TensorStatistic::NanCount, stats.n_nan as f64),
+                    (TensorStatistic::PositiveInfCount, stats.n_pos_inf as f64),
+                    (TensorStatistic::NegativeInfCount, stats.n_neg_inf as f64),
                 ]
                 .map(|(name, value)| (name, Number::exact(value))),
             );
@@ -181,8 +155,8 @@ impl Described {
             let Some(text) = text else {
                 continue;
             };
-            if let Some(name) = Name::from_title(title) {
-                let is_exact = name.is_count() || (is_integer && name.is_extreme());
+            if let Some(name) = statistic_of_title(title) {
+                let is_exact = !REALS.contains(&name) || (is_integer && is_extreme(name));
                 let number = Number::printed(text.trim(), is_exact);
                 described
                     .numbers
@@ -195,10 +169,10 @@ impl Described {
             }
         }
         let n = slot.shape.as_ref().and_then(|dims| super::n_elements(dims));
-        if let (None, Some(n)) = (described.get(Name::Count), n) {
+        if let (None, Some(n)) = (described.get(TensorStatistic::Count), n) {
             described
                 .numbers
-                .push((Name::Count, Number::exact(n as f64)));
+                .push((TensorStatistic::Count, Number::exact(n as f64)));
         }
         described
     }

@@ -1,5 +1,6 @@
 //! Metrics that follow from saved ones.
 
+use crate::compare::metric::MetricId;
 use crate::compare::result::{Metrics, SlotResult};
 
 use super::exactness::{smallest_normal, unit};
@@ -12,79 +13,45 @@ const N_CHANCE_FLIPS: f64 = 3.0;
 /// Standard deviations within which independent errors stay.
 const N_DEVIATIONS: f64 = 4.0;
 
-/// Metrics that can have limits: those of a tensor, those that follow from them, those of statistics.
-pub(super) const METRICS: [&str; 25] = [
-    "cosine",
-    "rel_l2",
-    "max_abs",
-    "mean_abs",
-    "rmse",
-    "max_rel",
-    "mean_rel",
-    "accumulated_rel",
-    "kl",
-    "max_ulp",
-    "p99_ulp",
-    "snr_db",
-    "psnr_db",
-    "share_1_1000",
-    "share_5_1000",
-    "n_sign_flips",
-    "n_nan_mismatches",
-    "n_inf_mismatches",
-    "n_non_finite_mismatches",
-    "share_unequal",
-    "scaled_max_abs",
-    "sign_flip_share",
-    "gain_error",
-    "offset_error",
-    "digest_mismatch",
-];
-
-/// The beginning of the name of a metric of statistics; see [`is_statistic`].
-const STATISTIC: &str = "statistic_";
-
-/// Whether a metric is about a statistic, or is the largest distance of all.
-pub(super) fn is_statistic(metric: &str) -> bool {
-    metric.starts_with(STATISTIC) && (metric.ends_with("_rel") || metric.ends_with("_share"))
-}
-
 /// A metric that is saved, or one that follows from those.
-pub(super) fn value(metrics: &Metrics, metric: &str) -> Option<f64> {
+pub(super) fn value(metrics: &Metrics, metric: MetricId) -> Option<f64> {
     if let Some(value) = metrics.get(metric) {
         return Some(value);
     }
-    let get = |name: &str| metrics.get(name);
+    let get = |metric| metrics.get(metric);
     match metric {
-        "n_non_finite_mismatches" => match (get("n_nan_mismatches"), get("n_inf_mismatches")) {
-            (None, None) => None,
-            (nan, inf) => Some(nan.unwrap_or(0.0) + inf.unwrap_or(0.0)),
-        },
-        "share_unequal" => {
-            let (n, n_equal) = (get("n")?, get("n_equal")?);
+        MetricId::NonFiniteMismatches => {
+            match (get(MetricId::NanMismatches), get(MetricId::InfMismatches)) {
+                (None, None) => None,
+                (nan, inf) => Some(nan.unwrap_or(0.0) + inf.unwrap_or(0.0)),
+            }
+        }
+        MetricId::ShareUnequal => {
+            let (n, n_equal) = (get(MetricId::Count)?, get(MetricId::EqualCount)?);
             Some(if n > 0.0 { (n - n_equal) / n } else { 0.0 })
         }
-        "scaled_max_abs" => {
-            let distance = get("max_abs")?;
-            let (min, max) = (get("golden_min")?, get("golden_max")?);
+        MetricId::ScaledMaxAbs => {
+            let distance = get(MetricId::MaxAbs)?;
+            let (min, max) = (get(MetricId::GoldenMin)?, get(MetricId::GoldenMax)?);
             Some(ratio(distance, max.abs().max(min.abs())))
         }
-        "sign_flip_share" => {
-            let n_flips = (get("n_sign_flips")? - N_CHANCE_FLIPS).max(0.0);
-            Some(ratio(n_flips, get("n_finite")?))
+        MetricId::SignFlipShare => {
+            let n_flips = (get(MetricId::SignFlips)? - N_CHANCE_FLIPS).max(0.0);
+            Some(ratio(n_flips, get(MetricId::FiniteCount)?))
         }
-        "gain_error" => {
-            let gain = get("cosine")? * get("target_l2_norm")? / get("golden_l2_norm")?;
+        MetricId::GainError => {
+            let gain = get(MetricId::Cosine)? * get(MetricId::TargetL2Norm)?
+                / get(MetricId::GoldenL2Norm)?;
             beyond_chance(metrics, (gain - 1.0).abs())
         }
-        "offset_error" => {
-            let rms = get("golden_l2_norm")? / get("n_finite")?.sqrt();
-            let offset = (get("target_mean")? - get("golden_mean")?).abs();
+        MetricId::OffsetError => {
+            let rms = get(MetricId::GoldenL2Norm)? / get(MetricId::FiniteCount)?.sqrt();
+            let offset = (get(MetricId::TargetMean)? - get(MetricId::GoldenMean)?).abs();
             beyond_chance(metrics, ratio(offset, rms))
         }
-        "statistic_rel" => {
-            let is_distance = |name: &str| name.starts_with(STATISTIC) && name.ends_with("_rel");
-            let all = metrics.0.iter().filter(|(name, _)| is_distance(name));
+        MetricId::StatisticRel => {
+            let all = metrics.0.iter();
+            let all = all.filter(|(metric, _)| metric.is_statistic_distance());
             all.map(|(_, value)| *value).reduce(f64::max)
         }
         _ => None,
@@ -94,9 +61,9 @@ pub(super) fn value(metrics: &Metrics, metric: &str) -> Option<f64> {
 /// A systematic error less what errors that know nothing of each other make of the same distance. It exists
 /// where both sides have the same elements finite, and enough of them to tell.
 fn beyond_chance(metrics: &Metrics, error: f64) -> Option<f64> {
-    let get = |name: &str| metrics.get(name);
-    let has_all = value(metrics, "n_non_finite_mismatches")? == 0.0;
-    let chance = N_DEVIATIONS * get("rel_l2")? / get("n_finite")?.sqrt();
+    let get = |metric| metrics.get(metric);
+    let has_all = value(metrics, MetricId::NonFiniteMismatches)? == 0.0;
+    let chance = N_DEVIATIONS * get(MetricId::RelL2)? / get(MetricId::FiniteCount)?.sqrt();
     (has_all && error.is_finite() && chance.is_finite()).then(|| (error - chance).max(0.0))
 }
 
@@ -105,21 +72,9 @@ fn ratio(distance: f64, by: f64) -> f64 {
     if distance == 0.0 { 0.0 } else { distance / by }
 }
 
-/// Whether large values of a metric are good.
-pub(super) fn is_better_large(metric: &str) -> bool {
-    [
-        "cosine",
-        "snr_db",
-        "psnr_db",
-        "share_1_1000",
-        "share_5_1000",
-    ]
-    .contains(&metric)
-}
-
 /// Whether a value is beyond a threshold. NaN is beyond everything.
-pub(super) fn is_beyond(metric: &str, value: f64, threshold: f64) -> bool {
-    let is_within = if is_better_large(metric) {
+pub(super) fn is_beyond(metric: MetricId, value: f64, threshold: f64) -> bool {
+    let is_within = if metric.is_better_large() {
         value >= threshold
     } else {
         value <= threshold
@@ -129,15 +84,15 @@ pub(super) fn is_beyond(metric: &str, value: f64, threshold: f64) -> bool {
 
 /// The limit that lies `factor` times as far from perfect as the natural loss does; none where a loss says
 /// nothing about the metric.
-pub(super) fn of_natural_loss(metric: &str, natural: f64, factor: f64) -> Option<f64> {
+pub(super) fn of_natural_loss(metric: MetricId, natural: f64, factor: f64) -> Option<f64> {
     let limit = match metric {
         // The angle goes with the square root of what a cosine lacks.
-        "cosine" => 1.0 - factor * factor * (1.0 - natural),
-        "share_1_1000" | "share_5_1000" => 1.0 - factor * (1.0 - natural),
-        "snr_db" | "psnr_db" => natural - 20.0 * factor.log10(),
-        "digest_mismatch" => return None,
+        MetricId::Cosine => 1.0 - factor * factor * (1.0 - natural),
+        MetricId::Share1In1000 | MetricId::Share5In1000 => 1.0 - factor * (1.0 - natural),
+        MetricId::SnrDb | MetricId::PsnrDb => natural - 20.0 * factor.log10(),
+        MetricId::DigestMismatch => return None,
         // A NaN is no loss of digits.
-        _ if metric.ends_with("_mismatches") => return None,
+        _ if metric.counts_mismatches() => return None,
         _ => natural * factor,
     };
     limit.is_finite().then_some(limit)
@@ -147,13 +102,13 @@ pub(super) fn of_natural_loss(metric: &str, natural: f64, factor: f64) -> Option
 pub(super) fn is_below_range(slot: &SlotResult) -> bool {
     let dtype = super::dtype_of(slot);
     let floor = dtype.and_then(smallest_normal);
-    let distance = slot.metrics.get("max_abs");
+    let distance = slot.metrics.get(MetricId::MaxAbs);
     floor.is_some_and(|floor| distance.is_some_and(|distance| distance < floor))
 }
 
 /// Whether both sides are no farther apart than a few roundings, so that values near zero have any sign.
 pub(super) fn is_rounding(slot: &SlotResult) -> bool {
     let unit = super::dtype_of(slot).and_then(unit);
-    let distance = slot.metrics.get("rel_l2");
+    let distance = slot.metrics.get(MetricId::RelL2);
     unit.is_some_and(|unit| distance.is_some_and(|distance| distance <= N_ROUNDINGS * unit))
 }

@@ -4,12 +4,11 @@
 //! judged by the coarsest dtype that its value went through, as far as the dumps show it: the inputs of its
 //! operator and the outputs that those are. Inputs that are the same on both sides lost nothing.
 
+use crate::compare::result::{Evidence, MetricId};
 use opscope_tensor::DType;
 
 use crate::compare::flow::Flow;
 use crate::compare::result::{Comparison, SlotResult};
-
-use super::is_output_slot;
 
 /// The dtype that the limits of a slot go by: the coarser of both where both are floats, the float where one
 /// is, else the target's. None if neither is known.
@@ -33,7 +32,7 @@ pub(super) fn of(comparison: &Comparison, flow: &Flow) -> Vec<Vec<Option<DType>>
         let mut of_slots: Vec<Option<DType>> = operator.slots.iter().map(dtype_of).collect();
         let mut inherited: Option<DType> = None;
         for (k, slot) in operator.slots.iter().enumerate() {
-            if is_output_slot(slot) || has_no_difference(slot) {
+            if slot.is_output() || has_no_difference(slot) {
                 continue;
             }
             let source = flow.source(i, k);
@@ -46,7 +45,7 @@ pub(super) fn of(comparison: &Comparison, flow: &Flow) -> Vec<Vec<Option<DType>>
             };
         }
         for (dtype, slot) in of_slots.iter_mut().zip(&operator.slots) {
-            if is_output_slot(slot) {
+            if slot.is_output() {
                 *dtype = joined(*dtype, inherited);
             }
         }
@@ -64,10 +63,12 @@ fn joined(own: Option<DType>, other: Option<DType>) -> Option<DType> {
 }
 
 fn has_no_difference(slot: &SlotResult) -> bool {
-    let get = |name: &str| slot.metrics.get(name);
-    match slot.evidence.as_str() {
-        "tensor" => get("n").is_some() && get("n") == get("n_equal"),
-        "statistics" | "digest" => get("digest_mismatch") == Some(0.0),
+    let get = |metric| slot.metrics.get(metric);
+    match slot.evidence {
+        Evidence::Tensor => {
+            get(MetricId::Count).is_some() && get(MetricId::Count) == get(MetricId::EqualCount)
+        }
+        Evidence::Statistics | Evidence::Digest => get(MetricId::DigestMismatch) == Some(0.0),
         _ => true,
     }
 }

@@ -10,9 +10,10 @@ use serde::{Deserialize, Deserializer};
 use thiserror::Error;
 
 use super::bounds::Bounds;
-use super::derived::{METRICS, is_beyond, is_statistic, of_natural_loss};
+use super::derived::{is_beyond, of_natural_loss};
 use super::{defaults, exactness, glob::is_match};
 use crate::compare::document::{DocumentError, read_document};
+use crate::compare::metric::MetricId;
 use crate::compare::nearest;
 
 /// Limits of metrics.
@@ -110,7 +111,7 @@ impl Thresholds {
         dtype: Option<DType>,
         op_type: &str,
         op_name: &str,
-    ) -> Vec<(String, Bounds)> {
+    ) -> Vec<(MetricId, Bounds)> {
         let own = dtype.and_then(|dtype| self.dtypes.get(dtype.name()));
         let of_names = self.names.iter();
         let of_names = of_names.filter(|(pattern, _)| is_match(pattern, op_name));
@@ -124,7 +125,11 @@ impl Thresholds {
         for layer in layers.chain(of_names.map(|(_, more)| more)) {
             limits.extend(layer.iter().map(|(name, bounds)| (name.clone(), *bounds)));
         }
-        limits.into_iter().collect()
+        // `check` has refused names of no metric.
+        let known = limits.into_iter();
+        known
+            .filter_map(|(name, bounds)| Some((MetricId::from_name(&name)?, bounds)))
+            .collect()
     }
 
     /// Whether the outputs of operators of a type have values to judge, or limits of their own say so.
@@ -137,7 +142,7 @@ impl Thresholds {
     }
 
     /// The limit that holds where the reference's own distance is known.
-    pub(super) fn with_yardstick(&self, metric: &str, bound: f64, natural: Option<f64>) -> f64 {
+    pub(super) fn with_yardstick(&self, metric: MetricId, bound: f64, natural: Option<f64>) -> f64 {
         let natural = natural.and_then(|n| of_natural_loss(metric, n, self.yardstick_factor));
         match (natural, self.yardstick) {
             (Some(natural), YardstickUse::Replace) => natural,
@@ -201,12 +206,13 @@ impl Thresholds {
             .iter()
             .map(|(name, limits)| ("names", name, limits));
         for (part, name, limits) in dtypes.chain(types).chain(names) {
-            let is_known = |metric: &str| METRICS.contains(&metric) || is_statistic(metric);
-            if let Some(metric) = limits.keys().find(|metric| !is_known(metric)) {
+            let is_known =
+                |name: &str| MetricId::from_name(name).is_some_and(MetricId::can_have_limit);
+            if let Some(metric) = limits.keys().find(|name| !is_known(name)) {
                 return Err(ThresholdsError::Metric {
                     place: format!("{part}.{name}"),
                     metric: metric.clone(),
-                    hint: nearest::hint(metric, METRICS.into_iter().chain(["statistic_rel"])),
+                    hint: nearest::hint(metric, MetricId::with_limits().map(MetricId::name)),
                 });
             }
         }

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use opscope_analysis::compare::report::{chain, words};
-use opscope_analysis::compare::result::{Comparison, Level, OperatorResult, Skip};
+use opscope_analysis::compare::result::{
+    Comparison, Evidence, Level, MetricId, OperatorResult, Skip,
+};
 
 use super::colour::{self, painted};
 use crate::console;
@@ -202,7 +204,7 @@ impl Page<'_> {
         let slot = words::worst_slot(operator);
         let error = operator.error;
         let number = |value: Option<f64>| value.map_or("-".to_owned(), words::number);
-        let metric = |name: &str| number(slot.and_then(|slot| slot.metrics.get(name)));
+        let metric = |metric| number(slot.and_then(|slot| slot.metrics.get(metric)));
         let place = words::place(&words::name_of(operator));
         let mut name = words::of_operator(operator).replace('`', "");
         if !place.is_empty() {
@@ -213,7 +215,7 @@ impl Page<'_> {
             Some(format!("{} {element}", slot.slot))
         });
         let shape = || {
-            let slot = slot.filter(|slot| slot.evidence == "shape")?;
+            let slot = slot.filter(|slot| slot.evidence == Evidence::Shape)?;
             let shapes = [&slot.target.shape, &slot.golden.shape].map(|dims| format::shape(dims));
             Some(format!("{} {} / {}", slot.slot, shapes[0], shapes[1]))
         };
@@ -228,8 +230,8 @@ impl Page<'_> {
             ),
             number(error.map(|error| error.outputs)),
             number(error.map(|error| error.added)),
-            metric("cosine"),
-            metric("max_abs"),
+            metric(MetricId::Cosine),
+            metric(MetricId::MaxAbs),
             worst.or_else(shape).unwrap_or_else(|| "-".to_owned()),
         ]
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use opscope_analysis::compare::replay::{Blame, Replayed};
-use opscope_analysis::compare::result::{Level, OperatorName, SlotResult};
+use opscope_analysis::compare::result::{Level, MetricId, OperatorName, SlotResult};
 use opscope_engine::choice::Chosen;
 use opscope_store::atomic_file::{Creator, Modes};
 use serde_json::{Value, json};
@@ -127,11 +127,14 @@ fn of_several(replayed: &[Replayed], has_golden: bool) -> String {
 }
 
 fn row(what: &str, slot: &SlotResult) -> Vec<String> {
-    let metric = |name: &str| {
-        let value = slot.metrics.get(name);
-        value.map_or_else(|| slot.evidence.clone(), number)
+    let metric = |metric| {
+        let value = slot.metrics.get(metric);
+        value.map_or_else(|| slot.evidence.name().to_owned(), number)
     };
-    let equal = match (slot.metrics.get("n_equal"), slot.metrics.get("n")) {
+    let equal = match (
+        slot.metrics.get(MetricId::EqualCount),
+        slot.metrics.get(MetricId::Count),
+    ) {
         (Some(equal), Some(n)) => format!("{equal} of {n}"),
         _ => "-".to_owned(),
     };
@@ -139,10 +142,10 @@ fn row(what: &str, slot: &SlotResult) -> Vec<String> {
         slot.slot.clone(),
         what.to_owned(),
         verdict_word(slot.level).to_owned(),
-        metric("rel_l2"),
-        metric("max_abs"),
+        metric(MetricId::RelL2),
+        metric(MetricId::MaxAbs),
         slot.metrics
-            .get("cosine")
+            .get(MetricId::Cosine)
             .map_or_else(|| "-".to_owned(), number),
         equal,
     ]

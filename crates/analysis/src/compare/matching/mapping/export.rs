@@ -1,5 +1,6 @@
 //! A matching as a mapping, to be corrected by hand and used again.
 
+use crate::compare::result::Party;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::{Mapping, Names, OperatorMapping, Unmapped};
@@ -45,7 +46,7 @@ impl Matching {
                 target_run: is_repeated.then_some(numbers[0]),
                 golden_run: is_repeated.then_some(numbers[1]),
                 slots: slots(sides, pair),
-                how: Some(pair.how.name().to_owned()),
+                how: Some(pair.how.evidence().name().to_owned()),
                 likeness: match pair.how {
                     // More digits are of no use to people.
                     How::Fuzzy(likeness) => Some((likeness * 1000.0).round() / 1000.0),
@@ -61,8 +62,8 @@ impl Matching {
     }
 
     fn unmapped(&self, sides: [&Side; 2]) -> Unmapped {
-        let names = |is_of_target: bool| {
-            let side = sides[usize::from(!is_of_target)];
+        let names = |party: Party| {
+            let side = sides[party.index()];
             let open = |reason: &Reason| {
                 matches!(
                     reason,
@@ -70,15 +71,15 @@ impl Matching {
                 )
             };
             let all = self.unmatched.iter();
-            let all = all.filter(|one| one.is_of_target == is_of_target && open(&one.reason));
+            let all = all.filter(|one| one.party == party && open(&one.reason));
             let mut seen = BTreeSet::new();
             all.map(|one| side.runs[one.run].op_name.clone())
                 .filter(|name| seen.insert(name.clone()))
                 .collect()
         };
         Unmapped {
-            target: names(true),
-            golden: names(false),
+            target: names(Party::Target),
+            golden: names(Party::Golden),
         }
     }
 }
@@ -94,7 +95,7 @@ impl<'a> Inside<'a> {
         let mut runs: HashMap<(usize, &RunPlace, &str), Vec<usize>> = HashMap::new();
         for one in &matching.unmatched {
             if let Reason::InsideFusion(name) = &one.reason {
-                let side = usize::from(!one.is_of_target);
+                let side = one.party.index();
                 let place = &sides[side].runs[one.run].place;
                 runs.entry((side, place, name)).or_default().push(one.run);
             }

@@ -6,25 +6,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::{Serialize, Serializer};
 
 use crate::compare::report::{chain, columns, words};
-use crate::compare::result::{Comparison, Level, NonFiniteRole, OperatorResult, Skip, SlotResult};
-
-/// Numbers that every slot shows.
-const MAIN_METRICS: [&str; 14] = [
-    "cosine",
-    "rel_l2",
-    "max_abs",
-    "max_rel",
-    "max_ulp",
-    "snr_db",
-    "share_1_1000",
-    "n",
-    "n_nan_mismatches",
-    "n_inf_mismatches",
-    "target_min",
-    "target_max",
-    "golden_min",
-    "golden_max",
-];
+use crate::compare::result::{
+    Comparison, Level, MetricId, NonFiniteRole, OperatorResult, Skip, SlotResult,
+};
 
 /// Operators of the chain of NaN that are shown.
 const N_CHAIN_MAX: usize = 50;
@@ -39,7 +23,7 @@ pub(super) struct Data<'a> {
     operators: Operators,
     slots: Slots,
     /// Names of further numbers, in the order in which details have them.
-    more_metrics: Vec<&'a str>,
+    more_metrics: Vec<MetricId>,
     /// By number of the slot, of those that do not simply agree.
     details: BTreeMap<usize, Detail<'a>>,
     /// Texts, to which some columns have numbers; the first is empty.
@@ -81,7 +65,7 @@ struct Slots {
     dtype_text: Vec<usize>,
     shape_text: Vec<usize>,
     /// Metrics with their columns.
-    numbers: Vec<(&'static str, Vec<Option<Number>>)>,
+    numbers: Vec<(MetricId, Vec<Option<Number>>)>,
 }
 
 /// Further details of a slot.
@@ -96,7 +80,7 @@ struct Detail<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     more: Vec<Option<Number>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    yardstick: Vec<(&'static str, Number)>,
+    yardstick: Vec<(MetricId, Number)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     files: Vec<&'a str>,
 }
@@ -156,7 +140,9 @@ pub(super) fn of(comparison: &Comparison) -> Data<'_> {
     texts.put("");
     let mut operators = Operators::default();
     let mut slots = Slots {
-        numbers: MAIN_METRICS.map(|name| (name, Vec::new())).to_vec(),
+        numbers: MetricId::on_page()
+            .map(|metric| (metric, Vec::new()))
+            .collect(),
         ..Slots::default()
     };
     let mut details = BTreeMap::new();
@@ -211,7 +197,7 @@ impl Operators {
             golden
         });
         self.name.push(target);
-        self.how_text.push(texts.put(operator.how.as_str()));
+        self.how_text.push(texts.put(operator.how.name()));
         self.likeness.push(operator.likeness.map(Number));
         let inputs = error.filter(|error| error.has_inputs);
         self.inputs.push(inputs.map(|error| Number(error.inputs)));
@@ -239,20 +225,20 @@ impl Slots {
         self.slot_text.push(texts.put(slot.slot.as_str()));
         self.golden_text.push(texts.put(golden));
         self.level.push(words::level(slot.level));
-        self.evidence_text.push(texts.put(slot.evidence.as_str()));
+        self.evidence_text.push(texts.put(slot.evidence.name()));
         let dtype = both(slot.target.dtype.clone(), slot.golden.dtype.clone());
         self.dtype_text.push(texts.put(dtype));
         let shape = both(shape(&slot.target.shape), shape(&slot.golden.shape));
         self.shape_text.push(texts.put(shape));
-        for (name, column) in &mut self.numbers {
-            column.push(slot.metrics.get(name).map(Number));
+        for (metric, column) in &mut self.numbers {
+            column.push(slot.metrics.get(*metric).map(Number));
         }
     }
 }
 
 impl<'a> Detail<'a> {
     /// None of a slot that simply agrees.
-    fn of(slot: &'a SlotResult, more_metrics: &[&str]) -> Option<Detail<'a>> {
+    fn of(slot: &'a SlotResult, more_metrics: &[MetricId]) -> Option<Detail<'a>> {
         let is_plain = slot.level == Level::Pass;
         if is_plain && slot.histogram.is_empty() {
             return None;
@@ -268,11 +254,11 @@ impl<'a> Detail<'a> {
         if !is_plain {
             let more = more_metrics.iter();
             detail.more = more
-                .map(|name| slot.metrics.get(name).map(Number))
+                .map(|metric| slot.metrics.get(*metric).map(Number))
                 .collect();
-            let natural = MAIN_METRICS.into_iter().filter_map(|name| {
-                let value = slot.yardstick.as_ref()?.get(name)?;
-                Some((name, Number(value)))
+            let natural = MetricId::on_page().filter_map(|metric| {
+                let value = slot.yardstick.as_ref()?.get(metric)?;
+                Some((metric, Number(value)))
             });
             detail.yardstick = natural.collect();
             let files = [&slot.target.path, &slot.golden.path];
@@ -282,20 +268,20 @@ impl<'a> Detail<'a> {
     }
 }
 
-/// Names of numbers beside the main ones.
-fn more_metrics(comparison: &Comparison) -> Vec<&str> {
+/// The metrics beside the main ones.
+fn more_metrics(comparison: &Comparison) -> Vec<MetricId> {
     let slots = comparison
         .operators
         .iter()
         .flat_map(|operator| &operator.slots);
-    let mut names: Vec<&str> = Vec::new();
-    let mut known: HashSet<&str> = HashSet::from(MAIN_METRICS);
-    for (name, _) in slots.flat_map(|slot| &slot.metrics.0) {
-        if known.insert(name) {
-            names.push(name);
+    let mut more = Vec::new();
+    let mut known: HashSet<MetricId> = MetricId::on_page().collect();
+    for (metric, _) in slots.flat_map(|slot| &slot.metrics.0) {
+        if known.insert(*metric) {
+            more.push(*metric);
         }
     }
-    names
+    more
 }
 
 impl SkipRow<'_> {

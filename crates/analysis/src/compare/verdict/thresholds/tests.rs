@@ -9,7 +9,7 @@ fn read(name: &str, text: &str) -> Result<Thresholds, ThresholdsError> {
 
 fn get(thresholds: &Thresholds, dtype: DType, names: (&str, &str), metric: &str) -> Bounds {
     let bounds = thresholds.bounds(Some(dtype), names.0, names.1);
-    let found = bounds.into_iter().find(|(name, _)| name == metric);
+    let found = bounds.into_iter().find(|(known, _)| known.name() == metric);
     found.map(|(_, bounds)| bounds).unwrap_or_default()
 }
 
@@ -124,13 +124,13 @@ fn the_yardstick_widens_and_never_narrows_unasked() {
         ("rel_l2", 0.1, f64::INFINITY, 0.1),
         ("n_non_finite_mismatches", 0.0, 5.0, 0.0),
     ] {
-        let found = all.with_yardstick(metric, bound, Some(natural));
+        let found = all.with_yardstick(MetricId::from_name(metric).unwrap(), bound, Some(natural));
         assert!(
             (found - expected).abs() < 1e-12,
             "{metric} {natural}: {found}"
         );
     }
     all.yardstick = YardstickUse::Replace;
-    assert_eq!(all.with_yardstick("rel_l2", 0.1, Some(0.01)), 0.02);
-    assert_eq!(all.with_yardstick("rel_l2", 0.1, None), 0.1);
+    assert_eq!(all.with_yardstick(MetricId::RelL2, 0.1, Some(0.01)), 0.02);
+    assert_eq!(all.with_yardstick(MetricId::RelL2, 0.1, None), 0.1);
 }

@@ -1,0 +1,147 @@
+//! The evidence that a comparison rests on, under its names in results.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::metric::MetricId;
+
+/// The evidence that was compared of two slots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Evidence {
+    /// Nothing.
+    #[default]
+    None,
+    /// Elements.
+    Tensor,
+    /// Statistics, at least of one side.
+    Statistics,
+    /// Digests alone.
+    Digest,
+    /// Extents alone, because they differ.
+    Shape,
+    /// Nothing, for a reason in words.
+    Reason(String),
+}
+
+impl Evidence {
+    /// Name in results, or the reason.
+    pub fn name(&self) -> &str {
+        match self {
+            Evidence::None => "none",
+            Evidence::Tensor => "tensor",
+            Evidence::Statistics => "statistics",
+            Evidence::Digest => "digest",
+            Evidence::Shape => "shape",
+            Evidence::Reason(text) => text,
+        }
+    }
+
+    /// Whether there are numbers to judge.
+    pub fn is_measured(&self) -> bool {
+        matches!(
+            self,
+            Evidence::Tensor | Evidence::Statistics | Evidence::Digest
+        )
+    }
+}
+
+impl Serialize for Evidence {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Evidence {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Evidence, D::Error> {
+        let name = Cow::<'de, str>::deserialize(from)?;
+        Ok(match &*name {
+            "none" => Evidence::None,
+            "tensor" => Evidence::Tensor,
+            "statistics" => Evidence::Statistics,
+            "digest" => Evidence::Digest,
+            "shape" => Evidence::Shape,
+            _ => Evidence::Reason(name.into_owned()),
+        })
+    }
+}
+
+/// The evidence that brought operators together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairingEvidence {
+    /// They have the same name.
+    #[default]
+    Name,
+    /// They stand at the same place between others.
+    Order,
+    /// One stands for several of the other side.
+    Fusion,
+    /// A mapping says so.
+    Mapping,
+    /// They are alike; how much, says the likeness.
+    Fuzzy,
+}
+
+impl PairingEvidence {
+    /// Name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            PairingEvidence::Name => "name",
+            PairingEvidence::Order => "order",
+            PairingEvidence::Fusion => "fusion",
+            PairingEvidence::Mapping => "mapping",
+            PairingEvidence::Fuzzy => "fuzzy",
+        }
+    }
+}
+
+/// The rule that a verdict follows from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RuleName {
+    /// Extents have to agree.
+    #[default]
+    Shape,
+    /// Outputs without a defined value are not judged.
+    NotJudged,
+    /// A metric has to stay within a threshold.
+    Metric(MetricId),
+}
+
+impl RuleName {
+    /// Name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            RuleName::Shape => "shape",
+            RuleName::NotJudged => "not_judged",
+            RuleName::Metric(metric) => metric.name(),
+        }
+    }
+}
+
+impl fmt::Display for RuleName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Serialize for RuleName {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for RuleName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<RuleName, D::Error> {
+        let name = Cow::<'de, str>::deserialize(from)?;
+        match &*name {
+            "shape" => Ok(RuleName::Shape),
+            "not_judged" => Ok(RuleName::NotJudged),
+            _ => {
+                let metric = MetricId::from_name(&name).map(RuleName::Metric);
+                metric.ok_or_else(|| serde::de::Error::custom(format!("there is no rule `{name}`")))
+            }
+        }
+    }
+}
