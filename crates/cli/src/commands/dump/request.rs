@@ -116,7 +116,10 @@ impl RunArguments {
         self.ring.prepare(self.out.is_some())?;
         self.compress.apply(None)?;
         let places = self.out.iter().map(|out| env.expanded(out)).collect();
-        let form = DumpForm::acl(places, Content::Tensors);
+        let form = DumpForm::Acl {
+            places,
+            content: Content::Tensors,
+        };
         Ok(DumpRequest {
             failures: follow(None, env).dump,
             ..self.with_options(DumpRequest::new(Plan::everything(), form))
