@@ -140,8 +140,8 @@ impl DumpRequest {
         n_wanted.min(most.unwrap_or(usize::MAX))
     }
 
-    /// The same for a model. A dump of operators outside models alone keeps nothing of it, and opens no
-    /// directory.
+    /// The same for a model. A dump of operators outside models alone keeps nothing of it, and
+    /// opens no directory.
     #[must_use]
     pub fn for_models(mut self) -> DumpRequest {
         let is_about_others = self.has_single_operators && self.is_nothing();
@@ -176,8 +176,8 @@ impl DumpRequest {
         DumpRequest { plan, ..self }
     }
 
-    /// The plan of `next`, for a dump that was begun for this request: it goes on in its directories
-    /// and in its form.
+    /// The plan of `next`, for a dump that was begun for this request: it goes on in its
+    /// directories and in its form.
     ///
     /// # Errors
     /// A message, if `next` asks for other directories or another form.

@@ -31,8 +31,9 @@ pub struct RunRecorder {
 }
 
 impl RunRecorder {
-    /// Writes the record of a run into the `dump` of `request`; where no directory is made before there
-    /// is something to write, the record waits for that too. `left_overs` were cleaned up before.
+    /// Writes the record of a run into the `dump` of `request`; where no directory is made before
+    /// there is something to write, the record waits for that too. `left_overs` were cleaned up
+    /// before.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
@@ -204,8 +205,8 @@ pub fn model_file(name: &str, path: Option<&Path>, graph: &str) -> ModelFile {
     }
 }
 
-/// Describes a configuration for the record. The file was read before; one that has vanished since has
-/// a path only.
+/// Describes a configuration for the record. The file was read before; one that has vanished since
+/// has a path only.
 fn configuration_file(path: &Path) -> ConfigurationFile {
     let bytes = FileBytes::open(path).ok();
     let bytes = bytes.as_ref().map(AsRef::as_ref).unwrap_or_default();
