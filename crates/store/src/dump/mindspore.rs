@@ -206,14 +206,8 @@ pub struct Slot {
 }
 
 impl MindSporeDump {
-    /// Takes a listing as MindSpore's, or gives it back if nothing in it is.
-    ///
-    /// # Errors
-    /// The listing itself.
-    pub fn from_listing(listing: Listing) -> Result<MindSporeDump, Listing> {
-        if !listing.entries.iter().any(is_mindspore) {
-            return Err(listing);
-        }
+    /// Takes a listing as MindSpore's.
+    pub fn from_listing(listing: Listing) -> MindSporeDump {
         let mut dump = MindSporeDump {
             errors: listing.errors,
             runtime_tables: listing.tables,
@@ -227,12 +221,14 @@ impl MindSporeDump {
         dump.name_nets();
         dump.drop_second_graphs();
         dump.records = records::records(&dump);
-        Ok(dump)
+        dump
     }
 
     /// Lists and reads the dump below `dir`; none if there is nothing of MindSpore's.
     pub fn open(dir: &Path) -> Option<MindSporeDump> {
-        MindSporeDump::from_listing(super::list(dir)).ok()
+        let listing = super::list(dir);
+        let is_mindspore = listing.entries.iter().any(is_mindspore);
+        is_mindspore.then(|| MindSporeDump::from_listing(listing))
     }
 
     /// Puts the real names of networks in the place of those that stand for them.

@@ -4,35 +4,34 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 
-use opscope_store::dump::Entry;
-use opscope_store::tree::acl::Origin;
-
-use super::acl::result_name;
+use super::result_name;
+use crate::dump::Entry;
+use crate::tree::acl::Origin;
 
 /// The files of one directory.
-struct Group {
+struct FileGroup<T> {
     /// The directory of the device, for an execution of a model.
     device_dir: Option<PathBuf>,
     /// The directory of the model's load.
     load_dir: PathBuf,
     /// When the first of its files was written.
     first_time: Option<u64>,
-    entries: Vec<Entry>,
+    entries: Vec<(Entry, T)>,
 }
 
 /// Brings sorted files into the order of execution: a device's models ran in turns, each with its steps
 /// in order. Whose turn it was, the times in the files' names tell.
-pub(super) fn by_execution(entries: Vec<Entry>) -> Vec<Entry> {
-    let mut groups: VecDeque<Group> = VecDeque::new();
-    for entry in entries {
+pub(super) fn by_execution<T>(entries: Vec<(Entry, T)>) -> Vec<(Entry, T)> {
+    let mut groups: VecDeque<FileGroup<T>> = VecDeque::new();
+    for (entry, content) in entries {
         let dir = entry.path.parent().unwrap_or(Path::new(""));
-        let is_same = |group: &&mut Group| {
+        let is_same = |group: &&mut FileGroup<T>| {
             let first = group.entries.first();
-            first.is_some_and(|first| first.path.parent() == Some(dir))
+            first.is_some_and(|(first, _)| first.path.parent() == Some(dir))
         };
         match groups.back_mut().filter(is_same) {
-            Some(group) => group.add(entry),
-            None => groups.push_back(Group::new(entry)),
+            Some(group) => group.add(entry, content),
+            None => groups.push_back(FileGroup::new(entry, content)),
         }
     }
     let mut ordered = Vec::new();
@@ -47,8 +46,8 @@ pub(super) fn by_execution(entries: Vec<Entry>) -> Vec<Entry> {
 }
 
 /// Takes the earliest of the loads' next steps, again and again.
-fn merge(groups: Vec<Group>, ordered: &mut Vec<Entry>) {
-    let mut loads: Vec<VecDeque<Group>> = Vec::new();
+fn merge<T>(groups: Vec<FileGroup<T>>, ordered: &mut Vec<(Entry, T)>) {
+    let mut loads: Vec<VecDeque<FileGroup<T>>> = Vec::new();
     let mut of_dir: HashMap<PathBuf, usize> = HashMap::new();
     for group in groups {
         let load = *of_dir.entry(group.load_dir.clone()).or_insert_with(|| {
@@ -57,7 +56,7 @@ fn merge(groups: Vec<Group>, ordered: &mut Vec<Entry>) {
         });
         loads[load].push_back(group);
     }
-    let front = |loads: &[VecDeque<Group>], i: usize| {
+    let front = |loads: &[VecDeque<FileGroup<T>>], i: usize| {
         let first = loads[i].front();
         first.map(|group| Reverse((group.first_time, i)))
     };
@@ -69,41 +68,40 @@ fn merge(groups: Vec<Group>, ordered: &mut Vec<Entry>) {
     }
 }
 
-impl Group {
-    fn new(entry: Entry) -> Group {
+impl<T> FileGroup<T> {
+    fn new(entry: Entry, content: T) -> FileGroup<T> {
         let dir = entry.path.parent().unwrap_or(Path::new(""));
         let origin = Origin::of(dir);
         let load_dir = dir.parent().unwrap_or(Path::new("")).to_owned();
         let device_dir = load_dir.parent().and_then(Path::parent);
         let is_of_model = origin.device.is_some() && origin.model_id.is_some();
-        let mut group = Group {
+        let mut group = FileGroup {
             device_dir: device_dir.filter(|_| is_of_model).map(Path::to_owned),
             load_dir,
             first_time: None,
             entries: Vec::new(),
         };
-        group.add(entry);
+        group.add(entry, content);
         group
     }
 
-    fn add(&mut self, entry: Entry) {
+    fn add(&mut self, entry: Entry, content: T) {
         let result = || Some(result_name(&entry)?.file);
         let name = entry.name.clone().or_else(result);
         let time = name.and_then(|name| name.timestamp.parse::<u64>().ok());
         self.first_time = [self.first_time, time].into_iter().flatten().min();
-        self.entries.push(entry);
+        self.entries.push((entry, content));
     }
 
-    fn is_beside(&self, other: &Group) -> bool {
+    fn is_beside(&self, other: &FileGroup<T>) -> bool {
         self.device_dir.is_some() && self.device_dir == other.device_dir
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use opscope_store::tree::acl::DumpFileName;
-
     use super::*;
+    use crate::tree::acl::DumpFileName;
 
     fn order(paths: &[&str]) -> Vec<String> {
         let entry = |path: &&str| {
@@ -116,8 +114,8 @@ mod tests {
                 n_bytes: 0,
             }
         };
-        let ordered = by_execution(paths.iter().map(entry).collect());
-        let text = |entry: &Entry| entry.path.to_string_lossy().into_owned();
+        let ordered = by_execution(paths.iter().map(|path| (entry(path), ())).collect());
+        let text = |(entry, ()): &(Entry, ())| entry.path.to_string_lossy().into_owned();
         ordered.iter().map(text).collect()
     }
 

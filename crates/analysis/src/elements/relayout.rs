@@ -2,16 +2,14 @@
 
 use std::borrow::Cow;
 
-use opscope_store::file_format::dump_data::{TensorEntry, layout_from_code};
+use opscope_store::reader::StoredTensor;
 use opscope_tensor::convert::dtype::DecodeError;
 use opscope_tensor::convert::layout::{Conversion, LayoutError, Plan, default_c0};
 use opscope_tensor::{DType, Layout, Shape};
 use thiserror::Error;
 
-use super::elements::Elements;
+use super::Elements;
 
-/// The numbers of groups from which a header's `sub_format` means groups.
-const GROUPS_MIN: i32 = 2;
 /// Axes of an image.
 const IMAGE_AXES: usize = 4;
 
@@ -51,7 +49,7 @@ impl Relayout {
     pub(crate) fn apply<'a>(
         &self,
         elements: Elements<'a>,
-        entry: &TensorEntry,
+        stored: &StoredTensor,
     ) -> Result<Elements<'a>, RelayoutError> {
         let from = elements.layout.map_err(RelayoutError::UnknownLayout)?;
         let device_dtype = elements.dtype;
@@ -71,7 +69,7 @@ impl Relayout {
         let mut originals = match &self.shape {
             Some(shape) => vec![(self.target, shape.clone())],
             None if is_plain(from) => Vec::new(),
-            None => originals(entry, from, self.target)?,
+            None => originals(stored, from, self.target)?,
         }
         .into_iter();
         let request = Request {
@@ -79,7 +77,7 @@ impl Relayout {
             from,
             elements: &elements,
             device_dtype,
-            sub_format: entry.sub_format,
+            n_groups: stored.n_groups.unwrap_or(1),
         };
         let first = request.plans(originals.next().as_ref());
         let plans = match first {
@@ -115,7 +113,7 @@ struct Request<'a> {
     from: Layout,
     elements: &'a Elements<'a>,
     device_dtype: DType,
-    sub_format: i32,
+    n_groups: usize,
 }
 
 impl Request<'_> {
@@ -123,13 +121,11 @@ impl Request<'_> {
     /// there is no direct way.
     fn plans(&self, original: Option<&Original>) -> Result<Vec<Plan>, LayoutError> {
         let (from, to) = (self.from, self.relayout.target);
-        let is_grouped = self.sub_format >= GROUPS_MIN;
-        let n_groups = usize::try_from(self.sub_format).unwrap_or(1);
         // Only dtypes of whole bytes are left.
         let width = self.elements.dtype.bytes().unwrap_or(0);
         let direct = Conversion {
             original: original.map(|(layout, shape)| (*layout, shape)),
-            groups: if is_grouped { n_groups } else { 1 },
+            groups: self.n_groups,
             c0: self.c0(from),
             is_prefix: self.relayout.shape.is_some(),
             ..Conversion::new(from, &self.elements.shape, to, width)
@@ -176,11 +172,11 @@ fn as_stored(layout: Layout, n_axes: usize) -> Layout {
 /// of the operator before fusion where the file says it, else the target's, and after that all others
 /// with as many axes.
 fn originals(
-    entry: &TensorEntry,
+    stored: &StoredTensor,
     from: Layout,
     target: Layout,
 ) -> Result<Vec<Original>, RelayoutError> {
-    let dims = entry.original_shape.as_deref().unwrap_or_default();
+    let dims = stored.original_shape.as_deref().unwrap_or_default();
     if dims.is_empty() {
         return Ok(Vec::new());
     }
@@ -190,9 +186,7 @@ fn originals(
         .collect();
     let shape = Shape::new(dims).map_err(RelayoutError::Original)?;
     let fits = |layout: &Layout| layout.n_named_axes() == Some(shape.n_axes());
-    let of_op = entry.original_op.as_ref();
-    let known = of_op.and_then(|op| layout_from_code(op.format & 0xff));
-    if let Some(known) = known.filter(fits) {
+    if let Some(known) = stored.original_layout.filter(fits) {
         return Ok(vec![(known, shape)]);
     }
     if matches!(from, Layout::FractalNz | Layout::FractalZz) {

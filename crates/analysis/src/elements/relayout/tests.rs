@@ -1,5 +1,3 @@
-use opscope_store::file_format::dump_data::OriginalOp;
-
 use super::*;
 
 fn elements(dtype: DType, layout: Layout, dims: &[usize]) -> Elements<'static> {
@@ -23,12 +21,11 @@ fn to(target: Layout) -> Relayout {
     }
 }
 
-fn entry(original: &[u64], sub_format: i32) -> TensorEntry {
-    TensorEntry {
-        original_shape: Some(original.to_vec()),
-        sub_format,
-        ..TensorEntry::default()
-    }
+fn entry(original: &[u64], n_groups: usize) -> StoredTensor {
+    let mut stored = StoredTensor::array(DType::F32, &Shape::scalar(), Layout::Nd, 0..0);
+    stored.original_shape = Some(original.to_vec());
+    stored.n_groups = Some(n_groups).filter(|n| *n > 1);
+    stored
 }
 
 /// There and back is the identity, also by way of a third layout.
@@ -70,8 +67,8 @@ fn there_and_back() {
 
 #[test]
 fn groups_come_back() {
-    for sub_format in [2, 4] {
-        let entry = entry(&[8, 5, 3, 3], sub_format);
+    for n_groups in [2, 4] {
+        let entry = entry(&[8, 5, 3, 3], n_groups);
         let source = elements(DType::F16, Layout::Nchw, &[8, 5, 3, 3]);
         let there = to(Layout::FractalZ).apply(source.clone(), &entry).unwrap();
         let back = to(Layout::Nchw).apply(there, &entry).unwrap();
@@ -83,10 +80,7 @@ fn groups_come_back() {
 #[test]
 fn the_original_operator_tells_the_order() {
     let mut entry = entry(&[2, 3, 5, 20], 0);
-    entry.original_op = Some(OriginalOp {
-        format: 1,
-        ..OriginalOp::default()
-    });
+    entry.original_layout = Some(Layout::Nhwc);
     let plain = elements(DType::F32, Layout::Nhwc, &[2, 3, 5, 20]);
     let device = to(Layout::Nc1hwc0).apply(plain.clone(), &entry).unwrap();
     let found = to(Layout::Nchw).apply(device.clone(), &entry).unwrap();
@@ -116,9 +110,7 @@ fn the_device_shape_tells_the_order() {
 #[test]
 fn packed_elements_are_decoded_first_and_keep_their_blocks() {
     let source = elements(DType::I4, Layout::Nchw, &[1, 70, 1, 1]);
-    let there = to(Layout::Nc1hwc0)
-        .apply(source, &TensorEntry::default())
-        .unwrap();
+    let there = to(Layout::Nc1hwc0).apply(source, &entry(&[], 0)).unwrap();
     assert_eq!(
         (there.dtype, there.shape.dims()),
         (DType::I8, &[1, 2, 1, 1, 64][..])
@@ -132,7 +124,7 @@ fn a_wanted_shape_cuts() {
         target: Layout::Nhwc,
         shape: Some(Shape::new(dims).unwrap()),
     };
-    let entry = TensorEntry::default();
+    let entry = entry(&[], 0);
     let cut = wanted(&[1, 3, 4, 5]).apply(device.clone(), &entry).unwrap();
     assert_eq!(cut.shape.dims(), [1, 3, 4, 5]);
     assert!(
@@ -145,7 +137,7 @@ fn a_wanted_shape_cuts() {
 
 #[test]
 fn what_cannot_be_done_is_an_error() {
-    let none = TensorEntry::default();
+    let none = entry(&[], 0);
     let cases = [
         (
             elements(DType::F32, Layout::FractalZ, &[1, 1, 16, 16]),

@@ -1,13 +1,18 @@
-//! A tensor's elements on their way from a dump to another file.
+//! A tensor's elements on their way from a dump to an array, another layout or another file.
+
+mod array;
+mod error;
+mod relayout;
 
 use std::borrow::Cow;
 
-use opscope_store::file_format::dump_data::{DumpTensor, layout_from_code};
+use opscope_store::reader::{DumpTerm, OpenedTensor};
 use opscope_tensor::convert::dtype::{DecodeError, Decoded, decode};
 use opscope_tensor::{DType, Layout, Shape};
 
-use super::ConvertError;
-use crate::describe::{shape_of, slot_name};
+pub use array::{Array, stats_of};
+pub use error::ElementsError;
+pub use relayout::{Relayout, RelayoutError};
 
 /// Elements in the dump's dtype, or in numpy's once they were decoded.
 #[derive(Clone, Debug)]
@@ -22,26 +27,34 @@ pub(crate) struct Elements<'a> {
 impl<'a> Elements<'a> {
     /// The elements that a file holds. Bytes beyond those that dtype and shape ask for are left out:
     /// device buffers are often longer than their tensors.
-    pub(crate) fn of(tensor: &DumpTensor<'a>) -> Result<Elements<'a>, ConvertError> {
-        let slot = || slot_name(tensor);
-        let code = tensor.entry.data_type;
-        let dtype = tensor
-            .entry
-            .dtype()
-            .ok_or_else(|| ConvertError::UnknownDtype { slot: slot(), code })?;
-        let shape = shape_of(tensor.entry).map_err(|source| ConvertError::Shape {
-            slot: slot(),
+    pub(crate) fn from_tensor(tensor: OpenedTensor<'a>) -> Result<Elements<'a>, ElementsError> {
+        let stored = tensor.stored;
+        let dtype = match &stored.dtype {
+            DumpTerm::Number(code) => {
+                return Err(ElementsError::UnknownDtype {
+                    slot: stored.label(),
+                    code: *code,
+                });
+            }
+            known => known.value().unwrap_or(DType::Undefined),
+        };
+        let shape = stored.element_shape();
+        let shape = shape.map_err(|source| ElementsError::Shape {
+            slot: stored.label(),
             source,
         })?;
         let bytes = match shape.n_bytes(dtype) {
             Ok(n_bytes) => tensor.bytes.get(..n_bytes).unwrap_or(tensor.bytes),
             Err(_) => tensor.bytes,
         };
-        let format = tensor.entry.format & 0xff;
+        let layout = match &stored.layout {
+            DumpTerm::Number(code) => Err(*code),
+            known => Ok(known.value().unwrap_or(Layout::Nd)),
+        };
         Ok(Elements {
             dtype,
             shape,
-            layout: layout_from_code(format).ok_or(format),
+            layout,
             bytes: Cow::Borrowed(bytes),
         })
     }
@@ -101,10 +114,10 @@ impl<'a> Elements<'a> {
 }
 
 /// The tensor in a dtype that numpy has.
-pub(crate) fn decode_tensor<'a>(tensor: &DumpTensor<'a>) -> Result<Decoded<'a>, ConvertError> {
-    let elements = Elements::of(tensor)?;
-    let decoded = elements.decode().map_err(|source| ConvertError::Decode {
-        slot: slot_name(tensor),
+pub(crate) fn decode_tensor(tensor: OpenedTensor<'_>) -> Result<Decoded<'_>, ElementsError> {
+    let elements = Elements::from_tensor(tensor)?;
+    let decoded = elements.decode().map_err(|source| ElementsError::Decode {
+        slot: tensor.stored.label(),
         source,
     })?;
     Ok(Decoded {
