@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opscope_acl::{ExceptionCallback, ExceptionInfo, Handle, PerProcess};
 
-use crate::border::{Code, call, null, process, value};
+use crate::border::{Code, call, null, process};
+use crate::table::{codes, values};
 
 unsafe extern "C" {
     /// The C library's number of a thread, an `unsigned long`, which has 64 bits where NPUs are used.
@@ -15,14 +16,12 @@ unsafe extern "C" {
 
 type Callback = extern "C" fn(usize);
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtSubscribeReport(thread: u64, stream: Handle) -> Code {
-    call(|| process().subscribe_report(thread, stream))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtUnSubscribeReport(thread: u64, stream: Handle) -> Code {
-    call(|| process().unsubscribe_report(thread, stream))
+codes! {
+    aclrtSubscribeReport(thread: u64, stream: Handle)
+        => process().subscribe_report(thread, stream);
+    aclrtUnSubscribeReport(thread: u64, stream: Handle)
+        => process().unsubscribe_report(thread, stream);
+    aclrtProcessReport(timeout_ms: i32) => process().process_report(pthread_self(), timeout_ms);
 }
 
 #[unsafe(no_mangle)]
@@ -37,11 +36,6 @@ extern "C" fn aclrtLaunchCallback(
         let work = Box::new(move || callback(user_data));
         process().launch_callback(work, block_type, stream)
     })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtProcessReport(timeout_ms: i32) -> Code {
-    call(|| process().process_report(pthread_self(), timeout_ms))
 }
 
 // ---- Failures
@@ -65,41 +59,30 @@ extern "C" fn aclrtSetExceptionInfoCallback(callback: Option<Callback>) -> Code 
 }
 
 fn show(callback: Callback, info: ExceptionInfo) {
-    let shown = || SHOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
     let pointer = NEXT.fetch_add(1, Ordering::Relaxed);
     shown().insert(pointer, info);
+    // No lock is held meanwhile: the program asks for the fields from here.
     callback(pointer);
     shown().remove(&pointer);
 }
 
+fn shown() -> MutexGuard<'static, HashMap<usize, ExceptionInfo>> {
+    SHOWN.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn failure_field(info: usize, field: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
-    value(NO_FAILURE, || {
-        let shown = SHOWN.get().lock().unwrap_or_else(PoisonError::into_inner);
-        shown.get(&info).map_or(NO_FAILURE, field)
-    })
+    shown().get(&info).map_or(NO_FAILURE, field)
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetTaskIdFromExceptionInfo(info: usize) -> u32 {
-    failure_field(info, |info| info.task_id)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetStreamIdFromExceptionInfo(info: usize) -> u32 {
-    failure_field(info, |info| info.stream_id)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetThreadIdFromExceptionInfo(info: usize) -> u32 {
-    failure_field(info, |info| info.thread_id)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetDeviceIdFromExceptionInfo(info: usize) -> u32 {
-    failure_field(info, |info| info.device_id)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetErrorCodeFromExceptionInfo(info: usize) -> u32 {
-    failure_field(info, |info| info.error_code)
+values! {
+    aclrtGetTaskIdFromExceptionInfo(info: usize) -> u32
+        => failure_field(info, |info| info.task_id), or NO_FAILURE;
+    aclrtGetStreamIdFromExceptionInfo(info: usize) -> u32
+        => failure_field(info, |info| info.stream_id), or NO_FAILURE;
+    aclrtGetThreadIdFromExceptionInfo(info: usize) -> u32
+        => failure_field(info, |info| info.thread_id), or NO_FAILURE;
+    aclrtGetDeviceIdFromExceptionInfo(info: usize) -> u32
+        => failure_field(info, |info| info.device_id), or NO_FAILURE;
+    aclrtGetErrorCodeFromExceptionInfo(info: usize) -> u32
+        => failure_field(info, |info| info.error_code), or NO_FAILURE;
 }

@@ -11,23 +11,18 @@ use crate::border::{Code, call, process, value};
 use crate::kept::keep;
 use crate::layout::{DumpChunk, TensorInfo};
 use crate::pointer::{In, Out, Text};
+use crate::table::codes;
 
 /// The most bytes of a file that one chunk carries.
 const CHUNK_BYTES_MAX: usize = 16 << 20;
 
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlInitDump() -> Code {
-    call(|| process().init_dump())
-}
+codes! {
+    aclmdlInitDump() => process().init_dump();
+    aclmdlSetDump(path: Text) => process().set_dump(path.path());
+    aclmdlFinalizeDump() => process().finalize_dump();
 
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlSetDump(path: Text) -> Code {
-    call(|| process().set_dump(path.path()))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclmdlFinalizeDump() -> Code {
-    call(|| process().finalize_dump())
+    aclopStartDumpArgs(kinds: u32, path: Text) => process().start_dump_args(kinds, path.path());
+    aclopStopDumpArgs(kinds: u32) => process().stop_dump_args(kinds);
 }
 
 // ---- The callback
@@ -121,17 +116,7 @@ extern "C" fn acldumpGetExceptionInfoPath(path: Out<c_char>, size: usize) -> Cod
     })
 }
 
-// ---- Operators
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopStartDumpArgs(kinds: u32, path: Text) -> Code {
-    call(|| process().start_dump_args(kinds, path.path()))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopStopDumpArgs(kinds: u32) -> Code {
-    call(|| process().stop_dump_args(kinds))
-}
+// ---- Tensors of operators that fail
 
 #[unsafe(no_mangle)]
 extern "C" fn acldumpSaveExceptionInfo(
@@ -154,10 +139,6 @@ extern "C" fn acldumpSaveExceptionInfo(
 }
 
 fn tensor(info: TensorInfo) -> ExceptionTensor {
-    let extents = |n: u32, list: &[u64]| {
-        let n = usize::try_from(n).unwrap_or(usize::MAX).min(list.len());
-        list[..n].to_vec()
-    };
     ExceptionTensor {
         kind: info.kind,
         size: info.size,
@@ -172,4 +153,11 @@ fn tensor(info: TensorInfo) -> ExceptionTensor {
         shape: extents(info.shape_num, &info.shape),
         origin_shape: extents(info.origin_shape_num, &info.origin_shape),
     }
+}
+
+/// The first `n` extents, or as many as there is room for: a number that is too large is refused
+/// where the tensor is checked.
+fn extents(n: u32, room: &[u64]) -> Vec<u64> {
+    let n = usize::try_from(n).unwrap_or(usize::MAX).min(room.len());
+    room[..n].to_vec()
 }

@@ -2,6 +2,7 @@
 //!
 //! One file for each group of functions; the headers are in `include/acl`. A function translates C's
 //! types into Rust's and asks the [`opscope_acl::Process`] that all bindings of this process share.
+//! Most functions are rows of the tables that `table.rs` explains.
 //! Objects behind opaque pointers are numbers that are looked up and never followed.
 //!
 //! Addresses come in as the types of `pointer.rs`, which is where the `unsafe` code is. No panic
@@ -29,7 +30,7 @@ mod memory;
 mod model;
 mod op;
 mod op_attribute;
-mod op_compiler;
 mod pointer;
 mod runtime;
+mod table;
 mod tensor_desc;

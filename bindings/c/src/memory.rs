@@ -2,43 +2,57 @@
 
 use opscope_acl::{Answer, Handle, status};
 
-use crate::border::{Code, call, null, process};
+use crate::border::{null, process};
 use crate::pointer::Out;
+use crate::table::{codes, results};
 
-/// Alignments of the three ways to ask are all met by the strictest one.
-fn malloc(function: &'static str, address: Out<usize>, size: usize, policy: u32) -> Code {
-    call(|| {
-        if address.is_null() {
-            return Err(null(function, "devPtr"));
-        }
-        address.set(process().malloc(size, policy)?);
+results! {
+    // The strictest alignment of the three meets what each of them asks for.
+    aclrtMalloc(devPtr: Out<usize>, size: usize, policy: u32)
+        => devPtr = process().malloc(size, policy)?;
+    aclrtMallocAlign32(devPtr: Out<usize>, size: usize, policy: u32)
+        => devPtr = process().malloc(size, policy)?;
+    aclrtMallocCached(devPtr: Out<usize>, size: usize, policy: u32)
+        => devPtr = process().malloc(size, policy)?;
+    aclrtMallocHost(hostPtr: Out<usize>, size: usize) => hostPtr = process().malloc_host(size)?;
+}
+
+codes! {
+    aclrtFree(address: usize) => process().free(address);
+    aclrtFreeHost(address: usize) => process().free_host(address);
+    aclrtMemFlush(address: usize, size: usize) => check_range("aclrtMemFlush", address, size);
+    aclrtMemInvalidate(address: usize, size: usize)
+        => check_range("aclrtMemInvalidate", address, size);
+
+    aclrtMemcpy(to: usize, to_size: usize, from: usize, count: usize, kind: i32)
+        => process().memcpy(to, to_size, from, count, kind);
+    aclrtMemcpyAsync(
+        to: usize, to_size: usize, from: usize, count: usize, kind: i32, stream: Handle,
+    ) => process().memcpy_async(to, to_size, from, count, kind, stream);
+    aclrtMemcpy2d(
+        to: usize, to_pitch: usize, from: usize, from_pitch: usize,
+        width: usize, height: usize, kind: i32,
+    ) => Rows::new(to, to_pitch, from, from_pitch, width, height)?
+        .copy(|to, from| process().memcpy(to, width, from, width, kind));
+    aclrtMemcpy2dAsync(
+        to: usize, to_pitch: usize, from: usize, from_pitch: usize,
+        width: usize, height: usize, kind: i32, stream: Handle,
+    ) => Rows::new(to, to_pitch, from, from_pitch, width, height)?
+        .copy(|to, from| process().memcpy_async(to, width, from, width, kind, stream));
+
+    aclrtMemset(address: usize, size: usize, value: i32, count: usize)
+        => process().memset(address, size, value, count);
+    aclrtMemsetAsync(address: usize, size: usize, value: i32, count: usize, stream: Handle)
+        => process().memset_async(address, size, value, count, stream);
+
+    aclrtGetMemInfo(kind: i32, n_free: Out<usize>, n_total: Out<usize>) => {
+        n_free.require("aclrtGetMemInfo", "free")?;
+        n_total.require("aclrtGetMemInfo", "total")?;
+        let (free, total) = process().mem_info(kind)?;
+        n_free.set(free);
+        n_total.set(total);
         Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMalloc(address: Out<usize>, size: usize, policy: u32) -> Code {
-    malloc("aclrtMalloc", address, size, policy)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMallocAlign32(address: Out<usize>, size: usize, policy: u32) -> Code {
-    malloc("aclrtMallocAlign32", address, size, policy)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMallocCached(address: Out<usize>, size: usize, policy: u32) -> Code {
-    malloc("aclrtMallocCached", address, size, policy)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMemFlush(address: usize, size: usize) -> Code {
-    call(|| check_range("aclrtMemFlush", address, size))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMemInvalidate(address: usize, size: usize) -> Code {
-    call(|| check_range("aclrtMemInvalidate", address, size))
+    };
 }
 
 /// There is no cache of a device to write back.
@@ -50,77 +64,6 @@ fn check_range(function: &'static str, address: usize, size: usize) -> Answer {
         return Err(status::INVALID_PARAM);
     }
     Ok(())
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtFree(address: usize) -> Code {
-    call(|| process().free(address))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMallocHost(address: Out<usize>, size: usize) -> Code {
-    call(|| {
-        if address.is_null() {
-            return Err(null("aclrtMallocHost", "hostPtr"));
-        }
-        address.set(process().malloc_host(size)?);
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtFreeHost(address: usize) -> Code {
-    call(|| process().free_host(address))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMemcpy(to: usize, to_size: usize, from: usize, count: usize, kind: i32) -> Code {
-    call(|| process().memcpy(to, to_size, from, count, kind))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMemcpyAsync(
-    to: usize,
-    to_size: usize,
-    from: usize,
-    count: usize,
-    kind: i32,
-    stream: Handle,
-) -> Code {
-    call(|| process().memcpy_async(to, to_size, from, count, kind, stream))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMemcpy2d(
-    to: usize,
-    to_pitch: usize,
-    from: usize,
-    from_pitch: usize,
-    width: usize,
-    height: usize,
-    kind: i32,
-) -> Code {
-    call(|| {
-        let rows = Rows::new(to, to_pitch, from, from_pitch, width, height)?;
-        rows.copy(|to, from| process().memcpy(to, width, from, width, kind))
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMemcpy2dAsync(
-    to: usize,
-    to_pitch: usize,
-    from: usize,
-    from_pitch: usize,
-    width: usize,
-    height: usize,
-    kind: i32,
-    stream: Handle,
-) -> Code {
-    call(|| {
-        let rows = Rows::new(to, to_pitch, from, from_pitch, width, height)?;
-        rows.copy(|to, from| process().memcpy_async(to, width, from, width, kind, stream))
-    })
 }
 
 /// Rows of equal length, at equal distances.
@@ -141,15 +84,13 @@ impl Rows {
         width: usize,
         height: usize,
     ) -> Answer<Rows> {
-        let ends = |start: usize, pitch: usize| {
-            let size = pitch.checked_mul(height)?;
-            start.checked_add(size)
-        };
+        // The ends are known to be addresses before the first row is copied, so that no sum below
+        // leaves the address space.
         let is_plausible = width != 0
             && height != 0
             && width <= to_pitch.min(from_pitch)
-            && ends(to, to_pitch).is_some()
-            && ends(from, from_pitch).is_some();
+            && end(to, to_pitch, height).is_some()
+            && end(from, from_pitch, height).is_some();
         if to == 0 || from == 0 || !is_plausible {
             return Err(status::INVALID_PARAM);
         }
@@ -168,34 +109,6 @@ impl Rows {
     }
 }
 
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMemset(address: usize, size: usize, value: i32, count: usize) -> Code {
-    call(|| process().memset(address, size, value, count))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtMemsetAsync(
-    address: usize,
-    size: usize,
-    value: i32,
-    count: usize,
-    stream: Handle,
-) -> Code {
-    call(|| process().memset_async(address, size, value, count, stream))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclrtGetMemInfo(kind: i32, n_free: Out<usize>, n_total: Out<usize>) -> Code {
-    call(|| {
-        if n_free.is_null() {
-            return Err(null("aclrtGetMemInfo", "free"));
-        }
-        if n_total.is_null() {
-            return Err(null("aclrtGetMemInfo", "total"));
-        }
-        let (free, total) = process().mem_info(kind)?;
-        n_free.set(free);
-        n_total.set(total);
-        Ok(())
-    })
+fn end(start: usize, pitch: usize, height: usize) -> Option<usize> {
+    start.checked_add(pitch.checked_mul(height)?)
 }

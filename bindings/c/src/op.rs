@@ -1,22 +1,141 @@
-//! Running single operators.
+//! Running and compiling single operators. Compiling means here to check that an operator can run.
 
+use std::collections::BTreeMap;
+use std::ffi::c_char;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use opscope_acl::{Answer, Handle, status};
+use opscope_acl::{Answer, Handle, PerProcess, status};
 
 use crate::border::{Code, call, count, null, process};
 use crate::pointer::{In, Out, Text};
+use crate::table::{codes, refusals, results, values};
 
-/// Descriptions or buffers of one side of an operator.
-pub(crate) fn side(
+/// The number behind the last of `aclCompileOpt`.
+const OPTIONS_END: i32 = 17;
+/// `ACL_AUTO_TUNE_MODE`, which the interface has given up.
+const AUTO_TUNE_MODE: i32 = 2;
+
+/// Functions that run an operator by name. All take the operator and the stream, and some take, in
+/// between, how to compile it, which has no effect: `name(types of those parameters);`
+macro_rules! executions {
+    ($($name:ident($($unused:ty),*);)+) => {$(
+        #[unsafe(no_mangle)]
+        extern "C" fn $name(
+            op_type: Text,
+            n_inputs: i32,
+            input_descs: In<Handle>,
+            inputs: In<Handle>,
+            n_outputs: i32,
+            output_descs: In<Handle>,
+            outputs: In<Handle>,
+            attributes: Handle,
+            $(_: $unused,)*
+            stream: Handle,
+        ) -> Code {
+            const FUNCTION: &str = stringify!($name);
+            call(|| {
+                let op_type = op_type.require_name(FUNCTION, "opType")?;
+                let input_descs = handles(FUNCTION, "inputDesc", n_inputs, input_descs)?;
+                let inputs = handles(FUNCTION, "inputs", n_inputs, inputs)?;
+                let output_descs = handles(FUNCTION, "outputDesc", n_outputs, output_descs)?;
+                let outputs = handles(FUNCTION, "outputs", n_outputs, outputs)?;
+                let inputs: Vec<_> = input_descs.into_iter().zip(inputs).collect();
+                let outputs: Vec<_> = output_descs.into_iter().zip(outputs).collect();
+                process().execute_op(op_type, &inputs, &outputs, attributes, stream)
+            })
+        }
+    )+};
+}
+
+executions! {
+    aclopExecute();
+    aclopExecuteV2();
+    aclopCompileAndExecute(i32, i32, Text);
+    aclopCompileAndExecuteV2(i32, i32, Text);
+}
+
+codes! {
+    aclopCompile(
+        op_type: Text, n_inputs: i32, input_descs: In<Handle>,
+        n_outputs: i32, output_descs: In<Handle>, attributes: Handle,
+        _engine: i32, _compile_type: i32, _op_path: Text,
+    ) => {
+        const FUNCTION: &str = "aclopCompile";
+        let op_type = op_type.require_name(FUNCTION, "opType")?;
+        let inputs = handles(FUNCTION, "inputDesc", n_inputs, input_descs)?;
+        let outputs = handles(FUNCTION, "outputDesc", n_outputs, output_descs)?;
+        process().compile_op(op_type, &inputs, &outputs, attributes)
+    };
+    aclopCast(
+        from_desc: Handle, from: Handle, to_desc: Handle, to: Handle, truncate: u8, stream: Handle,
+    ) => process().cast((from_desc, from), (to_desc, to), truncate, stream);
+    aclopExecWithHandle(
+        handle: Handle, n_inputs: i32, inputs: In<Handle>,
+        n_outputs: i32, outputs: In<Handle>, stream: Handle,
+    ) => {
+        let inputs = handles("aclopExecWithHandle", "inputs", n_inputs, inputs)?;
+        let outputs = handles("aclopExecWithHandle", "outputs", n_outputs, outputs)?;
+        process().execute_op_handle(handle, &inputs, &outputs, stream)
+    };
+    aclopSetModelDir(dir: Text) => set_model_dir(dir);
+    aclopSetMaxOpQueueNum(max: u64) => accept(max != 0);
+
+    aclSetCompileopt(option: i32, value: Text) => set_compile_option(option, value);
+    aclGetCompileopt(option: i32, value: Out<c_char>, size: usize) => {
+        value.require("aclGetCompileopt", "value")?;
+        let options = compile_options();
+        value.set_text(options.get(&option).ok_or(status::API_NOT_SUPPORT)?, size)
+    };
+    aclopSetCompileFlag(flag: i32) => accept(matches!(flag, 0 | 1));
+}
+
+results! {
+    aclopCreateHandle(
+        op_type: Text, n_inputs: i32, input_descs: In<Handle>,
+        n_outputs: i32, output_descs: In<Handle>, attributes: Handle, handle: Out<Handle>,
+    ) => handle = {
+        let op_type = op_type.require_name(FUNCTION, "opType")?;
+        let inputs = handles(FUNCTION, "inputDesc", n_inputs, input_descs)?;
+        let outputs = handles(FUNCTION, "outputDesc", n_outputs, output_descs)?;
+        process().create_op_handle(op_type, &inputs, &outputs, attributes)?
+    };
+}
+
+values! {
+    /// With the NUL; 0 for an option that was not set.
+    aclGetCompileoptSize(option: i32) -> usize
+        => compile_options().get(&option).map_or(0, |value| value.len() + 1), or 0;
+}
+
+refusals! {
+    // Compiled operators and shape inference are a device's.
+    aclopLoad(In<u8>, usize);
+    aclopCreateHandleForCast(Handle, Handle, u8, Out<Handle>);
+    aclopInferShape(Text, i32, In<Handle>, In<Handle>, i32, In<Handle>, Handle);
+    aclopUpdateParams(Text, i32, In<Handle>, i32, In<Handle>, Handle);
+    aclopCreateKernel(Text, Text, Text, usize, i32, i32, usize);
+    aclopRegisterCompileFunc(Text, usize);
+    aclopUnregisterCompileFunc(Text);
+    aclopSetKernelArgs(usize, Text, u32, usize, u32);
+    aclopSetKernelWorkspaceSizes(usize, i32, In<usize>);
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn aclopDestroyHandle(handle: Handle) {
+    call(|| process().destroy_op_handle(handle));
+}
+
+/// Descriptions or buffers of the inputs or the outputs of an operator, none of them null.
+fn handles(
     function: &'static str,
     parameter: &'static str,
     n: i32,
     list: In<Handle>,
 ) -> Answer<Vec<Handle>> {
     let n = count(n)?;
-    if n != 0 && list.is_null() {
-        return Err(null(function, parameter));
+    if n != 0 {
+        list.require(function, parameter)?;
     }
     let list = list.list(n)?;
     if list.contains(&0) {
@@ -25,275 +144,41 @@ pub(crate) fn side(
     Ok(list)
 }
 
-/// Descriptions and their buffers.
-fn pairs(
-    function: &'static str,
-    names: (&'static str, &'static str),
-    n: i32,
-    descs: In<Handle>,
-    buffers: In<Handle>,
-) -> Answer<Vec<(Handle, Handle)>> {
-    let descs = side(function, names.0, n, descs)?;
-    let buffers = side(function, names.1, n, buffers)?;
-    Ok(descs.into_iter().zip(buffers).collect())
-}
-
-/// The arguments that all functions take that run an operator by name.
-pub(crate) struct Operator {
-    pub(crate) op_type: Text,
-    pub(crate) n_inputs: i32,
-    pub(crate) input_descs: In<Handle>,
-    pub(crate) inputs: In<Handle>,
-    pub(crate) n_outputs: i32,
-    pub(crate) output_descs: In<Handle>,
-    pub(crate) outputs: In<Handle>,
-    pub(crate) attributes: Handle,
-}
-
-impl Operator {
-    pub(crate) fn execute(&self, function: &'static str, stream: Handle) -> Answer {
-        let op_type = self.op_type.required(|| null(function, "opType"))?;
-        let inputs = pairs(
-            function,
-            ("inputDesc", "inputs"),
-            self.n_inputs,
-            self.input_descs,
-            self.inputs,
-        )?;
-        let outputs = pairs(
-            function,
-            ("outputDesc", "outputs"),
-            self.n_outputs,
-            self.output_descs,
-            self.outputs,
-        )?;
-        process().execute_op(op_type, &inputs, &outputs, self.attributes, stream)
+fn accept(is_valid: bool) -> Answer {
+    if is_valid {
+        Ok(())
+    } else {
+        Err(status::INVALID_PARAM)
     }
 }
-
-fn execute(function: &'static str, operator: &Operator, stream: Handle) -> Code {
-    call(|| operator.execute(function, stream))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopExecute(
-    op_type: Text,
-    n_inputs: i32,
-    input_descs: In<Handle>,
-    inputs: In<Handle>,
-    n_outputs: i32,
-    output_descs: In<Handle>,
-    outputs: In<Handle>,
-    attributes: Handle,
-    stream: Handle,
-) -> Code {
-    let operator = Operator {
-        op_type,
-        n_inputs,
-        input_descs,
-        inputs,
-        n_outputs,
-        output_descs,
-        outputs,
-        attributes,
-    };
-    execute("aclopExecute", &operator, stream)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopExecuteV2(
-    op_type: Text,
-    n_inputs: i32,
-    input_descs: In<Handle>,
-    inputs: In<Handle>,
-    n_outputs: i32,
-    output_descs: In<Handle>,
-    outputs: In<Handle>,
-    attributes: Handle,
-    stream: Handle,
-) -> Code {
-    let operator = Operator {
-        op_type,
-        n_inputs,
-        input_descs,
-        inputs,
-        n_outputs,
-        output_descs,
-        outputs,
-        attributes,
-    };
-    execute("aclopExecuteV2", &operator, stream)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopCast(
-    from_desc: Handle,
-    from: Handle,
-    to_desc: Handle,
-    to: Handle,
-    truncate: u8,
-    stream: Handle,
-) -> Code {
-    call(|| process().cast((from_desc, from), (to_desc, to), truncate, stream))
-}
-
-// ---- Handles: an operator that is checked once and run often
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopCreateHandle(
-    op_type: Text,
-    n_inputs: i32,
-    input_descs: In<Handle>,
-    n_outputs: i32,
-    output_descs: In<Handle>,
-    attributes: Handle,
-    handle: Out<Handle>,
-) -> Code {
-    const FUNCTION: &str = "aclopCreateHandle";
-    call(|| {
-        if handle.is_null() {
-            return Err(null(FUNCTION, "handle"));
-        }
-        let op_type = op_type.required(|| null(FUNCTION, "opType"))?;
-        let inputs = side(FUNCTION, "inputDesc", n_inputs, input_descs)?;
-        let outputs = side(FUNCTION, "outputDesc", n_outputs, output_descs)?;
-        handle.set(process().create_op_handle(op_type, &inputs, &outputs, attributes)?);
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopDestroyHandle(handle: Handle) {
-    call(|| process().destroy_op_handle(handle));
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopExecWithHandle(
-    handle: Handle,
-    n_inputs: i32,
-    inputs: In<Handle>,
-    n_outputs: i32,
-    outputs: In<Handle>,
-    stream: Handle,
-) -> Code {
-    const FUNCTION: &str = "aclopExecWithHandle";
-    call(|| {
-        let inputs = side(FUNCTION, "inputs", n_inputs, inputs)?;
-        let outputs = side(FUNCTION, "outputs", n_outputs, outputs)?;
-        process().execute_op_handle(handle, &inputs, &outputs, stream)
-    })
-}
-
-// ---- Where operators come from
 
 static HAS_MODEL_DIR: AtomicBool = AtomicBool::new(false);
 
 /// Operators need no models here, so the directory only has to exist. It can be set once.
-#[unsafe(no_mangle)]
-extern "C" fn aclopSetModelDir(dir: Text) -> Code {
-    call(|| {
-        let dir = dir
-            .path()
-            .ok_or_else(|| null("aclopSetModelDir", "modelDir"))?;
-        if !dir.is_dir() {
-            return Err(status::READ_MODEL_FAILURE);
+fn set_model_dir(dir: Text) -> Answer {
+    if !dir.require_path("aclopSetModelDir", "modelDir")?.is_dir() {
+        return Err(status::READ_MODEL_FAILURE);
+    }
+    if HAS_MODEL_DIR.swap(true, Ordering::Relaxed) {
+        return Err(status::REPEAT_INITIALIZE);
+    }
+    Ok(())
+}
+
+/// Options of the compiler are kept so that they can be read back; none changes a result.
+fn compile_options() -> MutexGuard<'static, BTreeMap<i32, String>> {
+    static OPTIONS: PerProcess<Mutex<BTreeMap<i32, String>>> = PerProcess::new();
+    OPTIONS.get().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn set_compile_option(option: i32, value: Text) -> Answer {
+    let value = value.require_name("aclSetCompileopt", "value")?;
+    match option {
+        AUTO_TUNE_MODE => Err(status::FEATURE_UNSUPPORTED),
+        0..OPTIONS_END => {
+            compile_options().insert(option, value.to_owned());
+            Ok(())
         }
-        if HAS_MODEL_DIR.swap(true, Ordering::Relaxed) {
-            return Err(status::REPEAT_INITIALIZE);
-        }
-        Ok(())
-    })
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopSetMaxOpQueueNum(max: u64) -> Code {
-    call(|| match max {
-        0 => Err(status::INVALID_PARAM),
-        _ => Ok(()),
-    })
-}
-
-// ---- Compiled operators and shape inference, which are a device's
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopLoad(_model: In<u8>, _size: usize) -> Code {
-    call(|| Err(status::API_NOT_SUPPORT))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopCreateHandleForCast(
-    _from_desc: Handle,
-    _to_desc: Handle,
-    _truncate: u8,
-    _handle: Out<Handle>,
-) -> Code {
-    call(|| Err(status::API_NOT_SUPPORT))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopInferShape(
-    _op_type: Text,
-    _n_inputs: i32,
-    _input_descs: In<Handle>,
-    _inputs: In<Handle>,
-    _n_outputs: i32,
-    _output_descs: In<Handle>,
-    _attributes: Handle,
-) -> Code {
-    call(|| Err(status::API_NOT_SUPPORT))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopUpdateParams(
-    _op_type: Text,
-    _n_inputs: i32,
-    _input_descs: In<Handle>,
-    _n_outputs: i32,
-    _output_descs: In<Handle>,
-    _attributes: Handle,
-) -> Code {
-    call(|| Err(status::API_NOT_SUPPORT))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopCreateKernel(
-    _op_type: Text,
-    _kernel_id: Text,
-    _kernel_name: Text,
-    _code: usize,
-    _code_size: i32,
-    _engine: i32,
-    _deallocate: usize,
-) -> Code {
-    call(|| Err(status::API_NOT_SUPPORT))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopRegisterCompileFunc(_op_type: Text, _function: usize) -> Code {
-    call(|| Err(status::API_NOT_SUPPORT))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopUnregisterCompileFunc(_op_type: Text) -> Code {
-    call(|| Err(status::API_NOT_SUPPORT))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopSetKernelArgs(
-    _kernel: usize,
-    _kernel_id: Text,
-    _n_blocks: u32,
-    _args: usize,
-    _args_size: u32,
-) -> Code {
-    call(|| Err(status::API_NOT_SUPPORT))
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn aclopSetKernelWorkspaceSizes(
-    _kernel: usize,
-    _n_workspaces: i32,
-    _sizes: In<usize>,
-) -> Code {
-    call(|| Err(status::API_NOT_SUPPORT))
+        _ => Err(status::INTERNAL_ERROR),
+    }
 }

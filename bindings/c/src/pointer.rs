@@ -11,10 +11,10 @@ use std::mem::size_of;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use opscope_acl::{Answer, Status, status};
+use opscope_acl::{Answer, status};
 use opscope_store::memory_bytes;
 
-use crate::border::process;
+use crate::border::{null, process};
 
 /// The most that is read of a path: one byte more than the operating system accepts, so that a longer
 /// one is refused there.
@@ -39,6 +39,17 @@ impl<T> Clone for Out<T> {
 impl<T> Copy for Out<T> {}
 
 impl<T> Out<T> {
+    /// Reports a null pointer by the names that C has for the function and the parameter.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null.
+    pub(crate) fn require(self, function: &'static str, parameter: &'static str) -> Answer {
+        if self.0.is_null() {
+            return Err(null(function, parameter));
+        }
+        Ok(())
+    }
+
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
     }
@@ -81,6 +92,14 @@ impl Out<c_char> {
 pub(crate) struct In<T>(*const T);
 
 impl<T: Copy> In<T> {
+    /// As [`Out::require`].
+    pub(crate) fn require(self, function: &'static str, parameter: &'static str) -> Answer {
+        if self.0.is_null() {
+            return Err(null(function, parameter));
+        }
+        Ok(())
+    }
+
     pub(crate) fn is_null(self) -> bool {
         self.0.is_null()
     }
@@ -177,12 +196,28 @@ impl Text {
         Ok(Some(text))
     }
 
-    /// A name that has to be there; `null` makes the status otherwise.
+    /// A path that has to be there.
     ///
     /// # Errors
-    /// As [`Text::name`].
-    pub(crate) fn required<'a>(self, null: impl FnOnce() -> Status) -> Answer<&'a str> {
-        self.name()?.ok_or_else(null)
+    /// `INVALID_PARAM` for null, reported by the names that C has for the function and the parameter.
+    pub(crate) fn require_path<'a>(
+        self,
+        function: &'static str,
+        parameter: &'static str,
+    ) -> Answer<&'a Path> {
+        self.path().ok_or_else(|| null(function, parameter))
+    }
+
+    /// A name that has to be there.
+    ///
+    /// # Errors
+    /// As for [`Text::name`] and [`Text::require_path`].
+    pub(crate) fn require_name<'a>(
+        self,
+        function: &'static str,
+        parameter: &'static str,
+    ) -> Answer<&'a str> {
+        self.name()?.ok_or_else(|| null(function, parameter))
     }
 
     /// For messages: what is no text is replaced.

@@ -10,31 +10,36 @@ use pyo3::prelude::*;
 /// Return type of functions with one result beside the code.
 pub(crate) type Pair<T> = (T, i32);
 
-/// Calls the process and returns what it gives; `None` after a panic.
-fn guarded<T: Send>(py: Python<'_>, work: impl FnOnce(&Process) -> T + Send) -> Option<T> {
-    py.detach(|| {
-        let work = || work(Process::global(engine_of_environment));
-        catch_unwind(AssertUnwindSafe(work)).ok()
-    })
+/// Return type of functions with two sizes beside the code.
+pub(crate) type Sizes = (usize, usize, i32);
+
+/// The process that every function asks.
+pub(crate) fn process() -> &'static Process {
+    Process::global(engine_of_environment)
 }
 
-/// Calls the process; an error gives its status, a panic 500000.
+/// For functions that return a value alone; `None` after a panic.
+pub(crate) fn value<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> Option<T> {
+    py.detach(|| catch_unwind(AssertUnwindSafe(work)).ok())
+}
+
+/// An error gives its status, a panic 500000.
 pub(crate) fn answer<T: Send>(
     py: Python<'_>,
-    work: impl FnOnce(&Process) -> Answer<T> + Send,
+    work: impl FnOnce() -> Answer<T> + Send,
 ) -> Answer<T> {
-    guarded(py, work).unwrap_or(Err(INTERNAL_ERROR))
+    value(py, work).unwrap_or(Err(INTERNAL_ERROR))
 }
 
 /// For functions that return a code.
-pub(crate) fn code(py: Python<'_>, work: impl FnOnce(&Process) -> Answer + Send) -> i32 {
+pub(crate) fn code(py: Python<'_>, work: impl FnOnce() -> Answer + Send) -> i32 {
     opscope_acl::status::code(answer(py, work))
 }
 
 /// For functions that return a value and a code; the value is zero or empty where the call fails.
 pub(crate) fn pair<T: Default + Send>(
     py: Python<'_>,
-    work: impl FnOnce(&Process) -> Answer<T> + Send,
+    work: impl FnOnce() -> Answer<T> + Send,
 ) -> Pair<T> {
     match answer(py, work) {
         Ok(value) => (value, 0),
@@ -42,10 +47,8 @@ pub(crate) fn pair<T: Default + Send>(
     }
 }
 
-/// For functions that return a value alone.
-pub(crate) fn value<T: Default + Send>(
-    py: Python<'_>,
-    work: impl FnOnce(&Process) -> T + Send,
-) -> T {
-    guarded(py, work).unwrap_or_default()
+/// For functions that return two sizes and a code; the sizes are 0 where the call fails.
+pub(crate) fn sizes(py: Python<'_>, work: impl FnOnce() -> Answer<(usize, usize)> + Send) -> Sizes {
+    let ((first, second), code) = pair(py, work);
+    (first, second, code)
 }

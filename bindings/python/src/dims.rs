@@ -1,7 +1,7 @@
 //! Dictionaries that pyACL returns in place of C's structures.
 
 use opscope_acl::{Answer, Dims};
-use pyo3::exceptions::PyKeyError;
+use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -11,12 +11,10 @@ use crate::argument::{List, Word, wrong_type};
 pub(crate) type Described<'py> = PyResult<(Bound<'py, PyDict>, i32)>;
 
 /// `aclmdlIODims`.
-pub(crate) fn dict<'py>(py: Python<'py>, dims: &Dims) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    dict.set_item("name", &dims.name)?;
+pub(crate) fn fill_dims(dict: &Bound<'_, PyDict>, dims: Dims) -> PyResult<()> {
+    dict.set_item("name", dims.name)?;
     dict.set_item("dimCount", dims.dims.len())?;
-    dict.set_item("dims", &dims.dims)?;
-    Ok(dict)
+    dict.set_item("dims", dims.dims)
 }
 
 /// Returns the result of a function that describes something: a dictionary filled from the answer,
@@ -41,26 +39,26 @@ pub(crate) fn described<'py, T>(
 /// # Errors
 /// `KeyError`, `TypeError` or `ValueError` if it is not laid out so.
 pub(crate) fn extents(dict: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
-    let lacking = |name: &str| {
-        format!("dims: a dictionary with `dimCount` and `dims` is expected, `{name}` is missing")
-    };
-    let member = |name: &'static str| {
-        let members = dict.cast::<PyDict>();
-        let members = members
-            .map_err(|_| wrong_type("dims", dict, "a dictionary with `dimCount` and `dims`"))?;
-        let found = members.get_item(name)?;
-        found.ok_or_else(|| PyKeyError::new_err(lacking(name)))
-    };
-    let n_dims: Word = member("dimCount")?.extract()?;
-    let n_dims = n_dims.0;
-    let List(mut dims): List<i64> = member("dims")?.extract()?;
+    let members = dict
+        .cast::<PyDict>()
+        .map_err(|_| wrong_type("dims", dict, "a dictionary with `dimCount` and `dims`"))?;
+    let Word(n_dims) = member(members, "dimCount")?.extract()?;
+    let List(mut dims): List<i64> = member(members, "dims")?.extract()?;
     if dims.len() < n_dims {
         let message = format!(
             "`dimCount` is {n_dims}, but `dims` has {} numbers",
             dims.len()
         );
-        return Err(pyo3::exceptions::PyValueError::new_err(message));
+        return Err(PyValueError::new_err(message));
     }
     dims.truncate(n_dims);
     Ok(dims)
+}
+
+fn member<'py>(dict: &Bound<'py, PyDict>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    dict.get_item(name)?.ok_or_else(|| {
+        PyKeyError::new_err(format!(
+            "dims: a dictionary with `dimCount` and `dims` is expected, `{name}` is missing"
+        ))
+    })
 }

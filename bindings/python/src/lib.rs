@@ -28,6 +28,7 @@ mod op;
 mod os_error;
 mod reading;
 mod rt;
+mod table;
 mod tensor_desc;
 mod util;
 
@@ -42,18 +43,18 @@ macro_rules! functions {
 pub(crate) use functions;
 
 /// A function that fills a part of the module.
-type Fill = fn(&Bound<'_, PyModule>) -> PyResult<()>;
+pub(crate) type Fill = fn(&Bound<'_, PyModule>) -> PyResult<()>;
 
-const PARTS: &[(&str, Fill)] = &[
-    ("base", base::fill),
-    ("rt", rt::fill),
-    ("mdl", mdl::fill),
-    ("op", op::fill),
-    ("util", util::fill),
-    ("config", config::fill),
-    ("capture", capture::fill),
-    ("command_line", command_line::fill),
-    ("reading", reading::fill),
+const PARTS: &[(&str, &[Fill])] = &[
+    ("base", &[base::fill, tensor_desc::fill]),
+    ("rt", rt::FILLS),
+    ("mdl", mdl::FILLS),
+    ("op", op::FILLS),
+    ("util", &[util::fill]),
+    ("config", &[config::fill]),
+    ("capture", &[capture::fill]),
+    ("command_line", &[command_line::fill]),
+    ("reading", &[reading::fill]),
 ];
 
 #[pymodule]
@@ -63,9 +64,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     opscope_engine::silence_caught_panics();
     opscope_engine::choice::look_in_package(engine::package);
     let imported = py.import("sys")?.getattr("modules")?;
-    for (name, fill) in PARTS {
+    for (name, fills) in PARTS {
         let part = PyModule::new(py, name)?;
-        fill(&part)?;
+        for fill in *fills {
+            fill(&part)?;
+        }
         module.add(*name, &part)?;
         // An import of a part finds it only there, as no file has its name.
         imported.set_item(format!("opscope._native.{name}"), &part)?;

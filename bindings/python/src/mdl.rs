@@ -9,15 +9,15 @@ mod exec_config;
 mod execute;
 mod load;
 
-use pyo3::prelude::*;
+use crate::Fill;
 
-pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    load::fill(module)?;
-    config::fill(module)?;
-    describe::fill(module)?;
-    dataset::fill(module)?;
-    execute::fill(module)?;
-    exec_config::fill(module)?;
-    dump::fill(module)?;
-    aipp::fill(module)
-}
+pub(crate) const FILLS: &[Fill] = &[
+    load::fill,
+    config::fill,
+    describe::fill,
+    dataset::fill,
+    execute::fill,
+    exec_config::fill,
+    dump::fill,
+    aipp::fill,
+];

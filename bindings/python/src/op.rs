@@ -4,10 +4,6 @@ mod attribute;
 mod execute;
 mod model_dir;
 
-use pyo3::prelude::*;
+use crate::Fill;
 
-pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    attribute::fill(module)?;
-    execute::fill(module)?;
-    model_dir::fill(module)
-}
+pub(crate) const FILLS: &[Fill] = &[attribute::fill, execute::fill, model_dir::fill];

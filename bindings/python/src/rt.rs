@@ -6,12 +6,12 @@ mod exception;
 mod memory;
 mod report;
 
-use pyo3::prelude::*;
+use crate::Fill;
 
-pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    device::fill(module)?;
-    memory::fill(module)?;
-    event::fill(module)?;
-    report::fill(module)?;
-    exception::fill(module)
-}
+pub(crate) const FILLS: &[Fill] = &[
+    device::fill,
+    memory::fill,
+    event::fill,
+    report::fill,
+    exception::fill,
+];

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::argument::{Word, wrong_type};
-use crate::call::answer;
+use crate::call::{answer, process};
 use crate::functions;
 
 pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -27,8 +27,7 @@ fn ptr_to_bytes<'py>(py: Python<'py>, ptr: Word, size: Word) -> PyResult<Bound<'
     if ptr.0 == 0 && size.0 != 0 {
         return Err(PyValueError::new_err("a null pointer has no bytes"));
     }
-    let bytes = answer(py, |process| process.read_memory(ptr.0, size.0));
-    match bytes {
+    match answer(py, || process().read_memory(ptr.0, size.0)) {
         Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
         Err(_) if isize::try_from(size.0).is_err() => {
             Err(PyMemoryError::new_err(format!("{} bytes", size.0)))

@@ -11,7 +11,7 @@ use opscope_store::file_format::ffts_plus::{FftsPlus, SliceError, apply_slices, 
 use opscope_store::file_format::nano::{self, NanoHeader};
 use opscope_store::file_format::{npy, op_debug};
 use opscope_store::record::Side;
-use opscope_tensor::{DType, Layout, Tensor};
+use opscope_tensor::{DType, Layout, TensorView};
 
 use super::failure::{Code, Failure};
 use super::log;
@@ -224,25 +224,26 @@ fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
         LoadFailure::OtherType(reason, _) => failure(Code::DataType, reason),
         LoadFailure::Exception(reason) => Failure::unexpected(reason),
     })?;
-    let tensor = array.tensor;
+    let view = array.tensor.host_view();
+    let tensor = view.map_err(|error| Failure::unexpected(error.to_string()))?;
     // A type of ours alone, which numpy has no name for.
-    if array.is_big_endian || npy::descr(tensor.dtype()).is_none() {
-        let detail = format!("The dtype({}) does not support.", tensor.dtype());
+    if array.is_big_endian || npy::descr(tensor.dtype).is_none() {
+        let detail = format!("The dtype({}) does not support.", tensor.dtype);
         return Err(failure(Code::DataType, detail));
     }
-    let bytes = match tensor.dtype() {
-        DType::C64 | DType::C128 => packed(&tensor),
-        _ => tensor.bytes().to_vec(),
+    let bytes = match tensor.dtype {
+        DType::C64 | DType::C128 => packed(tensor),
+        _ => tensor.bytes.to_vec(),
     };
-    Ok(Source::new(path, file_name, array_file(&tensor, bytes)))
+    Ok(Source::new(path, file_name, array_file(tensor, bytes)))
 }
 
 /// A dump file with one output, of the array's dtype and extents whatever the bytes are.
-fn array_file(array: &Tensor, bytes: Vec<u8>) -> DumpFile {
+fn array_file(array: TensorView<'_>, bytes: Vec<u8>) -> DumpFile {
     let entry = TensorEntry {
-        data_type: dtype_code(array.dtype()).unwrap_or(UNKNOWN_DTYPE),
+        data_type: dtype_code(array.dtype).unwrap_or(UNKNOWN_DTYPE),
         format: layout_code(Layout::Reserved),
-        shape: Some(array.shape().iter().map(|&dim| dim as u64).collect()),
+        shape: Some(array.shape.iter().map(|&dim| dim as u64).collect()),
         size: bytes.len() as u64,
         ..TensorEntry::default()
     };
@@ -259,19 +260,19 @@ fn array_file(array: &Tensor, bytes: Vec<u8>) -> DumpFile {
 }
 
 /// An array's elements as the reference packs them into the bytes of a dump: complex ones as booleans.
-pub(super) fn packed(array: &Tensor) -> Vec<u8> {
-    let width = match array.dtype() {
+pub(super) fn packed(array: TensorView<'_>) -> Vec<u8> {
+    let width = match array.dtype {
         DType::C64 => 4,
         DType::C128 => 8,
-        DType::Bool => return array.bytes().iter().map(|&b| u8::from(b != 0)).collect(),
-        _ => return array.bytes().to_vec(),
+        DType::Bool => return array.bytes.iter().map(|&b| u8::from(b != 0)).collect(),
+        _ => return array.bytes.to_vec(),
     };
     let is_zero = |part: &[u8]| {
         // Zero of either sign.
         part.split_last()
             .is_none_or(|(last, rest)| last & 0x7f == 0 && rest.iter().all(|b| *b == 0))
     };
-    let elements = array.bytes().chunks_exact(2 * width);
+    let elements = array.bytes.chunks_exact(2 * width);
     elements
         .map(|element| u8::from(!element.chunks_exact(width).all(is_zero)))
         .collect()

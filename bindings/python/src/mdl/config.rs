@@ -1,30 +1,34 @@
-//! Loading with options, and executing with options.
+//! Loading with options.
 
 use opscope_acl::ConfigValue;
 use pyo3::prelude::*;
 
 use crate::argument::{FilePath, Number, Word, wrong_type};
-use crate::call::{Pair, code, pair, value};
-use crate::functions;
+use crate::call::{code, process};
+use crate::table::table;
 
 /// Options of `aclmdlConfigAttr` that are addresses: of the model, of weights and of work memory.
 const ADDRESSES: [i32; 3] = [3, 5, 7];
 
-pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(
-        module,
-        create_config_handle,
-        set_config_opt,
-        load_with_config,
-        destroy_config_handle,
-    );
-    Ok(())
-}
+table! {
+    [also set_config_opt]
 
-/// aclmdlCreateConfigHandle: a handle.
-#[pyfunction]
-fn create_config_handle(py: Python<'_>) -> usize {
-    value(py, |process| process.create_config_handle())
+    values {
+        /// aclmdlCreateConfigHandle: a handle.
+        create_config_handle() -> usize => process().create_config_handle(), or 0;
+    }
+
+    pairs {
+        /// aclmdlLoadWithConfig: the model's id and the code.
+        load_with_config(config_handle: Word) -> u32
+            => process().load_with_config(config_handle.0);
+    }
+
+    codes {
+        /// aclmdlDestroyConfigHandle.
+        destroy_config_handle(config_handle: Word)
+            => process().destroy_config_handle(config_handle.0);
+    }
 }
 
 /// aclmdlSetConfigOpt: a text for the option that is a path, a number for the others.
@@ -50,19 +54,7 @@ fn set_config_opt(
             }
         }
     };
-    Ok(code(py, |process| {
-        process.set_config_option(config_handle.0, attr.0, option)
+    Ok(code(py, || {
+        process().set_config_option(config_handle.0, attr.0, option)
     }))
-}
-
-/// aclmdlLoadWithConfig: the model's id and the code.
-#[pyfunction]
-fn load_with_config(py: Python<'_>, config_handle: Word) -> Pair<u32> {
-    pair(py, |process| process.load_with_config(config_handle.0))
-}
-
-/// aclmdlDestroyConfigHandle.
-#[pyfunction]
-fn destroy_config_handle(py: Python<'_>, config_handle: Word) -> i32 {
-    code(py, |process| process.destroy_config_handle(config_handle.0))
 }

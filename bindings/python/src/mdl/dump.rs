@@ -7,47 +7,49 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::argument::{FilePath, Number, Word, callable};
-use crate::call::{Pair, code, pair, value};
-use crate::{callback, functions};
+use crate::call::{code, process};
+use crate::callback;
+use crate::table::table;
 
 /// "After what came before", as the unsigned number that pyACL makes of -1.
 const APPEND: u64 = u64::MAX;
 /// Answer of a callback that fails, in C.
 const FAILED: i32 = -1;
 
-pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(
-        module,
-        init_dump,
-        set_dump,
-        finalize_dump,
-        dump_reg_callback,
-        dump_unreg_callback,
-        dump_get_path,
-        dump_get_exception_info_path,
-    );
-    Ok(())
-}
+table! {
+    [also dump_reg_callback]
 
-/// aclmdlInitDump.
-#[pyfunction]
-fn init_dump(py: Python<'_>) -> i32 {
-    code(py, |process| process.init_dump())
-}
+    codes {
+        /// aclmdlInitDump.
+        init_dump() => process().init_dump();
+        /// aclmdlSetDump: the configuration file that models loaded from now on follow.
+        #[pyo3(signature = (dump_cfg_path=None))]
+        set_dump(dump_cfg_path: Option<FilePath>)
+            => process().set_dump(dump_cfg_path.as_ref().map(FilePath::as_path));
+        /// aclmdlFinalizeDump.
+        finalize_dump() => process().finalize_dump();
+    }
 
-/// aclmdlSetDump: the configuration file that models loaded from now on follow.
-#[pyfunction]
-#[pyo3(signature = (dump_cfg_path=None))]
-fn set_dump(py: Python<'_>, dump_cfg_path: Option<FilePath>) -> i32 {
-    code(py, |process| {
-        process.set_dump(dump_cfg_path.as_ref().map(FilePath::as_path))
-    })
-}
+    actions {
+        /// acldumpUnregCallback.
+        dump_unreg_callback() => {
+            process().unregister_callback();
+            Ok(())
+        };
+    }
 
-/// aclmdlFinalizeDump.
-#[pyfunction]
-fn finalize_dump(py: Python<'_>) -> i32 {
-    code(py, |process| process.finalize_dump())
+    values {
+        /// acldumpGetPath: where a kind of dump goes, or None. pyACL lacks this one.
+        dump_get_path(dump_type: Number<i32>) -> Option<String>
+            => process().dump_path(dump_type.0), or None;
+    }
+
+    pairs {
+        /// acldumpGetExceptionInfoPath: where dumps of failing operators go, and the code. pyACL lacks this
+        /// one.
+        dump_get_exception_info_path(max_len: Word) -> String
+            => process().exception_info_path(max_len.0);
+    }
 }
 
 /// acldumpRegCallback: `callback(dump_chunk)` gets, piece by piece, what would be written to files.
@@ -65,9 +67,7 @@ fn dump_reg_callback(
         .transpose()?;
     let receive = function
         .map(|function| -> DumpCallback { Arc::new(move |chunk| receive(&function, chunk)) });
-    Ok(code(py, |process| {
-        process.register_callback(receive, flag.0)
-    }))
+    Ok(code(py, || process().register_callback(receive, flag.0)))
 }
 
 fn receive(function: &Py<PyAny>, chunk: &Chunk<'_>) -> i32 {
@@ -82,23 +82,4 @@ fn receive(function: &Py<PyAny>, chunk: &Chunk<'_>) -> i32 {
         function.call1((dict,))
     });
     if has_returned { 0 } else { FAILED }
-}
-
-/// acldumpUnregCallback.
-#[pyfunction]
-fn dump_unreg_callback(py: Python<'_>) {
-    value(py, |process| process.unregister_callback());
-}
-
-/// acldumpGetPath: where a kind of dump goes, or None. pyACL lacks this one.
-#[pyfunction]
-fn dump_get_path(py: Python<'_>, dump_type: Number<i32>) -> Option<String> {
-    value(py, |process| process.dump_path(dump_type.0))
-}
-
-/// acldumpGetExceptionInfoPath: where dumps of failing operators go, and the code. pyACL lacks this
-/// one.
-#[pyfunction]
-fn dump_get_exception_info_path(py: Python<'_>, max_len: Word) -> Pair<String> {
-    pair(py, |process| process.exception_info_path(max_len.0))
 }

@@ -7,23 +7,33 @@ use opscope_acl::{ExceptionCallback, ExceptionInfo, PerProcess};
 use pyo3::prelude::*;
 
 use crate::argument::{Word, callable};
-use crate::call::code;
-use crate::{callback, functions};
+use crate::call::{code, process};
+use crate::callback;
+use crate::table::table;
 
 /// Answer about an exception that is not there.
 const INVALID: u32 = u32::MAX;
 
-pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(
-        module,
-        set_exception_info_callback,
-        get_task_id_from_exception_info,
-        get_stream_id_from_exception_info,
-        get_thread_id_from_exception_info,
-        get_device_id_from_exception_info,
-        get_error_code_from_exception_info,
-    );
-    Ok(())
+table! {
+    [also set_exception_info_callback]
+
+    values {
+        /// aclrtGetTaskIdFromExceptionInfo.
+        get_task_id_from_exception_info(exception_info: Word) -> u32
+            => field(exception_info, |info| info.task_id), or INVALID;
+        /// aclrtGetStreamIdFromExceptionInfo.
+        get_stream_id_from_exception_info(exception_info: Word) -> u32
+            => field(exception_info, |info| info.stream_id), or INVALID;
+        /// aclrtGetThreadIdFromExceptionInfo.
+        get_thread_id_from_exception_info(exception_info: Word) -> u32
+            => field(exception_info, |info| info.thread_id), or INVALID;
+        /// aclrtGetDeviceIdFromExceptionInfo.
+        get_device_id_from_exception_info(exception_info: Word) -> u32
+            => field(exception_info, |info| info.device_id), or INVALID;
+        /// aclrtGetErrorCodeFromExceptionInfo.
+        get_error_code_from_exception_info(exception_info: Word) -> u32
+            => field(exception_info, |info| info.error_code), or INVALID;
+    }
 }
 
 /// Exceptions that are being told, by the number that stands for the pointer of C.
@@ -46,52 +56,21 @@ fn set_exception_info_callback(
         .transpose()?;
     let tell = function
         .map(|function| -> ExceptionCallback { Arc::new(move |info| tell(&function, info)) });
-    Ok(code(py, |process| process.set_exception_callback(tell)))
+    Ok(code(py, || process().set_exception_callback(tell)))
 }
 
 fn tell(function: &Py<PyAny>, info: &ExceptionInfo) {
-    let number = {
-        let mut told = told();
-        told.0 += 1;
-        let number = told.0;
-        told.1.insert(number, *info);
-        number
-    };
+    let mut exceptions = told();
+    exceptions.0 += 1;
+    let number = exceptions.0;
+    exceptions.1.insert(number, *info);
+    // The function asks for the fields, which takes the lock again.
+    drop(exceptions);
     callback::run(function, |_, function| function.call1((number,)));
     told().1.remove(&number);
 }
 
-fn ask(exception_info: Word, of: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
+fn field(exception_info: Word, read: impl FnOnce(&ExceptionInfo) -> u32) -> u32 {
     let number = u64::try_from(exception_info.0).unwrap_or(0);
-    told().1.get(&number).map_or(INVALID, of)
-}
-
-/// aclrtGetTaskIdFromExceptionInfo.
-#[pyfunction]
-fn get_task_id_from_exception_info(exception_info: Word) -> u32 {
-    ask(exception_info, |info| info.task_id)
-}
-
-/// aclrtGetStreamIdFromExceptionInfo.
-#[pyfunction]
-fn get_stream_id_from_exception_info(exception_info: Word) -> u32 {
-    ask(exception_info, |info| info.stream_id)
-}
-
-/// aclrtGetThreadIdFromExceptionInfo.
-#[pyfunction]
-fn get_thread_id_from_exception_info(exception_info: Word) -> u32 {
-    ask(exception_info, |info| info.thread_id)
-}
-
-/// aclrtGetDeviceIdFromExceptionInfo.
-#[pyfunction]
-fn get_device_id_from_exception_info(exception_info: Word) -> u32 {
-    ask(exception_info, |info| info.device_id)
-}
-
-/// aclrtGetErrorCodeFromExceptionInfo.
-#[pyfunction]
-fn get_error_code_from_exception_info(exception_info: Word) -> u32 {
-    ask(exception_info, |info| info.error_code)
+    told().1.get(&number).map_or(INVALID, read)
 }

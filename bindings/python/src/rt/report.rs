@@ -3,35 +3,22 @@
 use pyo3::prelude::*;
 
 use crate::argument::{Number, Word, callable};
-use crate::call::code;
-use crate::{callback, functions};
+use crate::call::{code, process};
+use crate::callback;
+use crate::table::table;
 
-pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    functions!(
-        module,
-        subscribe_report,
-        unsubscribe_report,
-        launch_callback,
-        process_report,
-    );
-    Ok(())
-}
+table! {
+    [also launch_callback, process_report]
 
-/// aclrtSubscribeReport: lets a thread, whose id `acl.util.start_thread` gives, run the functions of a
-/// stream.
-#[pyfunction]
-fn subscribe_report(py: Python<'_>, thread_id: Number<u64>, stream: Word) -> i32 {
-    code(py, |process| {
-        process.subscribe_report(thread_id.0, stream.0)
-    })
-}
-
-/// aclrtUnSubscribeReport.
-#[pyfunction]
-fn unsubscribe_report(py: Python<'_>, thread_id: Number<u64>, stream: Word) -> i32 {
-    code(py, |process| {
-        process.unsubscribe_report(thread_id.0, stream.0)
-    })
+    codes {
+        /// aclrtSubscribeReport: lets a thread, whose id `acl.util.start_thread` gives, run the functions of a
+        /// stream.
+        subscribe_report(thread_id: Number<u64>, stream: Word)
+            => process().subscribe_report(thread_id.0, stream.0);
+        /// aclrtUnSubscribeReport.
+        unsubscribe_report(thread_id: Number<u64>, stream: Word)
+            => process().unsubscribe_report(thread_id.0, stream.0);
+    }
 }
 
 /// aclrtLaunchCallback: `fn(user_data_list)` runs when the stream comes to it, in the thread that is
@@ -51,8 +38,8 @@ fn launch_callback(
             function.call1((user_data_list.bind(py),))
         });
     });
-    Ok(code(py, |process| {
-        process.launch_callback(work, block_type.0, stream.0)
+    Ok(code(py, || {
+        process().launch_callback(work, block_type.0, stream.0)
     }))
 }
 
@@ -62,7 +49,5 @@ fn launch_callback(
 fn process_report(py: Python<'_>, timeout: Number<i32>) -> PyResult<i32> {
     // What C calls `pthread_self`.
     let thread_id: u64 = py.import("_thread")?.call_method0("get_ident")?.extract()?;
-    Ok(code(py, |process| {
-        process.process_report(thread_id, timeout.0)
-    }))
+    Ok(code(py, || process().process_report(thread_id, timeout.0)))
 }

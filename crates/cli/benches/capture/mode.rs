@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opscope_capture::sink::{
-    AclSink, Content, Dedup, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink,
-};
 use opscope_capture::{Counters, SessionOptions, Sink};
+use opscope_config::dialect::acl::Content;
+use opscope_dump::{AclSink, Dedup, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink};
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::stats_csv::Columns;
@@ -179,7 +178,7 @@ fn check_stats(sink: &StatsSink, records: &[Record]) {
     for (row, (side, index, tensor)) in rows.iter().zip(tensors) {
         assert_eq!((row.side, row.index), (side, index));
         // NaN differs from itself, so compare the text.
-        let direct = stats(tensor.view()).ok();
+        let direct = stats(tensor.host_view().unwrap()).ok();
         assert_eq!(format!("{:?}", row.stats), format!("{direct:?}"));
     }
 }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::sink::{MemorySink, StatsSink};
+use opscope_capture::sink::MemorySink;
 use opscope_capture::{Plan, Session, SessionOptions, Sink, Summary};
+use opscope_dump::StatsSink;
 use opscope_engine::input::{Random, resolve_shape};
 use opscope_engine::onnx::OnnxRuntime;
 use opscope_engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource, ValueInfo};
@@ -115,7 +116,7 @@ impl Subject {
             let tensor = &expected[&(row.operator.task_id, row.side, row.index)];
             assert_eq!(
                 row.stats,
-                stats(tensor.view()).ok(),
+                stats(tensor.host_view().unwrap()).ok(),
                 "{}",
                 row.operator.op_name
             );
@@ -153,7 +154,7 @@ fn id() -> Arc<ModelId> {
 }
 
 fn check(expected: &[Tensor], found: &[Tensor]) {
-    let is_same = |(a, b): (&Tensor, &Tensor)| a.bytes() == b.bytes();
+    let is_same = |(a, b): (&Tensor, &Tensor)| a.host_bytes().unwrap() == b.host_bytes().unwrap();
     assert_eq!(expected.len(), found.len());
     assert!(expected.iter().zip(found).all(is_same));
 }

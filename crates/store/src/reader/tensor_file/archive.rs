@@ -29,11 +29,13 @@ pub(super) fn open_npz(
     let mut tensors = Vec::new();
     for (index, name) in names {
         let array = archive.read(&name, None)?;
+        let elements = array.host_bytes().map_err(std::io::Error::other);
+        let elements = elements.map_err(StoreError::io("read", path))?;
         // Each array fits memory by itself; all of them together may not.
-        let n_bytes = (bytes.len() as u64).saturating_add(array.bytes().len() as u64);
+        let n_bytes = (bytes.len() as u64).saturating_add(elements.len() as u64);
         check_memory(n_bytes).map_err(StoreError::io("read", path))?;
-        let range = bytes.len()..bytes.len() + array.bytes().len();
-        bytes.extend_from_slice(array.bytes());
+        let range = bytes.len()..bytes.len() + elements.len();
+        bytes.extend_from_slice(elements);
         let stored = StoredTensor::array(array.dtype(), array.shape(), Layout::Nd, range);
         tensors.push(member(stored, index, name));
     }
@@ -52,7 +54,7 @@ pub(super) fn npz_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError> 
     let members = names.into_iter().enumerate().map(|(index, name)| {
         let header = archive.header(&name)?;
         let n_bytes = match header.dtype {
-            DType::String => archive.read(&name, None)?.bytes().len(),
+            DType::String => archive.read(&name, None)?.n_bytes(),
             _ => header.n_data_bytes().unwrap_or(usize::MAX),
         };
         let range = 0..n_bytes;

@@ -1,6 +1,6 @@
 //! numpy's arrays, and overflow records that look like arrays of their bytes.
 
-use opscope_tensor::{DType, Layout, Shape, Tensor};
+use opscope_tensor::{DType, Layout, Shape, TensorView};
 
 use super::{FileFacts, FileKind, StoredTensor, TensorFile, wrong_size};
 use crate::FormatError;
@@ -15,7 +15,9 @@ pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile
     let is_text = header.dtype == DType::String;
     if header.is_big_endian || is_reordered || is_text {
         let array = npy::from_bytes(bytes.as_ref().to_vec())?;
-        let mut file = TensorFile::from_array(&array, file_name);
+        let view = array.host_view();
+        let view = view.map_err(|error| FormatError::new(0, "elements", error.to_string()))?;
+        let mut file = TensorFile::from_array(view, file_name);
         file.n_start = n_start as u64;
         return Ok(file);
     }
@@ -54,20 +56,24 @@ pub(super) fn compressed_file(
 pub(super) fn record_file(bytes: &FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
     let record = op_debug::from_json(bytes.as_ref())?.encode();
     let shape = Shape::new([record.len()]).unwrap_or_default();
-    let array = Tensor::from_vec(DType::U8, shape, record);
-    let array = array.map_err(|error| FormatError::new(0, "a record", error.to_string()))?;
+    let array = TensorView {
+        dtype: DType::U8,
+        shape: &shape,
+        layout: Layout::Nd,
+        bytes: &record,
+    };
     Ok(TensorFile {
         kind: FileKind::RecordJson,
-        ..TensorFile::from_array(&array, file_name)
+        ..TensorFile::from_array(array, file_name)
     })
 }
 
 impl TensorFile {
     /// An array: one output.
-    fn from_array(array: &Tensor, file_name: &str) -> TensorFile {
-        let bytes = array.bytes().to_vec();
+    fn from_array(array: TensorView<'_>, file_name: &str) -> TensorFile {
+        let bytes = array.bytes.to_vec();
         let range = 0..bytes.len();
-        let stored = StoredTensor::array(array.dtype(), array.shape(), Layout::Nd, range);
+        let stored = StoredTensor::array(array.dtype, array.shape, Layout::Nd, range);
         TensorFile::from_output(stored, bytes.into(), file_name)
     }
 

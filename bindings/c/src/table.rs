@@ -1,0 +1,74 @@
+//! Tables of exported functions, with one macro for each shape of a result.
+//!
+//! A row is the C function with its parameters, an arrow, and the call that the function makes. The
+//! macros add what every function of that shape does: the export, the guard against panics and, for
+//! results that go through a pointer, the check of that pointer. A function that does more than its
+//! row could say is written out as a function.
+
+/// Functions that return a code: `name(parameters) => answer;`
+macro_rules! codes {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($($parameter:ident: $type:ty),* $(,)?) => $answer:expr;
+    )+) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($parameter: $type),*) -> $crate::border::Code {
+            $crate::border::call(|| $answer)
+        }
+    )+};
+}
+pub(crate) use codes;
+
+/// Functions that return a value: `name(parameters) -> type => value, or otherwise;` The second value
+/// stands for a panic.
+macro_rules! values {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($($parameter:ident: $type:ty),* $(,)?) -> $result:ty
+            => $value:expr, or $otherwise:expr;
+    )+) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($parameter: $type),*) -> $result {
+            $crate::border::value($otherwise, || $value)
+        }
+    )+};
+}
+pub(crate) use values;
+
+/// Functions that return a code and store one result: `name(parameters) => parameter = result;` The
+/// parameter bears the vendor's name, which the report of a null pointer tells. The result may use
+/// `?`, and `FUNCTION` for the function's own name.
+macro_rules! results {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($($parameter:ident: $type:ty),* $(,)?) => $out:ident = $result:expr;
+    )+) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($parameter: $type),*) -> $crate::border::Code {
+            // An item and no variable, so that the row, which is written elsewhere, can see it.
+            const FUNCTION: &str = stringify!($name);
+            $crate::border::call(|| {
+                $out.require(FUNCTION, stringify!($out))?;
+                $out.set($result);
+                Ok(())
+            })
+        }
+    )+};
+}
+pub(crate) use results;
+
+/// Functions that are there so that programs link, and answer `ACL_ERROR_API_NOT_SUPPORT`:
+/// `name(types of parameters);`
+macro_rules! refusals {
+    ($($(#[$doc:meta])* $name:ident($($type:ty),* $(,)?);)+) => {$(
+        $(#[$doc])*
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($(_: $type),*) -> $crate::border::Code {
+            $crate::border::call(|| Err(opscope_acl::status::API_NOT_SUPPORT))
+        }
+    )+};
+}
+pub(crate) use refusals;
