@@ -25,8 +25,8 @@ pub(crate) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    /// The elements that a file holds. Bytes beyond those that dtype and shape ask for are left out:
-    /// device buffers are often longer than their tensors.
+    /// The elements that a file holds. Bytes beyond those that dtype and shape ask for are left
+    /// out: device buffers are often longer than their tensors.
     pub(crate) fn from_tensor(tensor: OpenedTensor<'a>) -> Result<Elements<'a>, ElementsError> {
         let stored = tensor.stored;
         let dtype = match &stored.dtype {

@@ -44,7 +44,8 @@ pub struct GraphOverview {
     pub iterations: Option<Vec<u64>>,
 }
 
-/// Reads a listing on `n_threads` threads and describes the tensors of each file, with values or without.
+/// Reads a listing on `n_threads` threads and describes the tensors of each file, with values or
+/// without.
 pub fn overview(listing: Listing, n_threads: usize, has_values: bool) -> MindSporeOverview {
     let mut described = HashMap::new();
     let index = reader::read_listing(listing, &mut |requests| {
@@ -124,7 +125,8 @@ impl MindSporeOverview {
     }
 }
 
-/// Whether MindSpore's files tell of an execution. Where only a table of the runtime does, the table is shown as it is.
+/// Whether MindSpore's files tell of an execution. Where only a table of the runtime does, the
+/// table is shown as it is.
 fn is_shown(execution: &ExecutionRecord) -> bool {
     execution.other_names.in_files.is_some()
 }

@@ -8,7 +8,8 @@ use opscope_store::reader::{self, DumpIndex, FileRequest};
 
 use crate::job;
 
-/// Reads what a directory with everything below it, or a single file, says of its tensors, without their elements.
+/// Reads what a directory with everything below it, or a single file, says of its tensors, without
+/// their elements.
 ///
 /// # Errors
 /// [`StoreError::Io`] if there is nothing at `path`; everything else is in the index.

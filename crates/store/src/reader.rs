@@ -8,9 +8,9 @@
 //! | `mindspore` | `MindSpore`'s trees |
 //! | `arrays` | archives of named arrays, and arrays by name |
 //!
-//! A reader decides from a listing of files whether it knows the dump, says which files it asks for, and puts an
-//! index together from what they hold. The caller reads the files, on as many threads as it likes: nothing here
-//! starts one.
+//! A reader decides from a listing of files whether it knows the dump, says which files it asks
+//! for, and puts an index together from what they hold. The caller reads the files, on as many
+//! threads as it likes: nothing here starts one.
 
 mod arrays;
 mod ascend;
@@ -45,13 +45,13 @@ pub trait DumpReader: Sync {
     /// Whether a listing is a dump of this form.
     fn detect(&self, listing: &Listing) -> bool;
 
-    /// Why a listed file that is no table of statistics holds no tensors to convert, by its name; none if it may
-    /// hold some.
+    /// Why a listed file that is no table of statistics holds no tensors to convert, by its name;
+    /// none if it may hold some.
     fn reason_to_pass(&self, entry: &Entry) -> Option<PassReason>;
 
-    /// Everything that a dump of this form holds. What cannot be read is noted among the errors, and everything
-    /// else is there all the same. A damaged file whose name says that it is a part of the dump is there too, as one
-    /// tensor without a dtype.
+    /// Everything that a dump of this form holds. What cannot be read is noted among the errors,
+    /// and everything else is there all the same. A damaged file whose name says that it is a part
+    /// of the dump is there too, as one tensor without a dtype.
     fn index(&self, listing: Listing, read: ReadFiles<'_>) -> DumpIndex;
 }
 

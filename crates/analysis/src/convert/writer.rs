@@ -44,7 +44,8 @@ struct Opened<'a> {
     repeated_names: HashSet<usize>,
 }
 
-/// Positions of the tensors of an archive whose names are those of earlier ones once they are parts of file names.
+/// Positions of the tensors of an archive whose names are those of earlier ones once they are parts
+/// of file names.
 fn repeated_names(file: &TensorFile) -> HashSet<usize> {
     let mut seen = HashSet::new();
     let named = file.tensors().filter(|tensor| tensor.stored.name.is_some());

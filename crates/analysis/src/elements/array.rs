@@ -40,8 +40,8 @@ impl Array {
 impl Array {
     /// The elements of a record, in another layout if that is asked for.
     ///
-    /// Floats that numpy lacks become `float32`, integers the next wider ones; nothing is copied where
-    /// the file's bytes are the array.
+    /// Floats that numpy lacks become `float32`, integers the next wider ones; nothing is copied
+    /// where the file's bytes are the array.
     ///
     /// # Errors
     /// [`ElementsError`].
@@ -63,7 +63,8 @@ impl Array {
         })
     }
 
-    /// The elements of a record in the dtype that the file has, in another layout if that is asked for.
+    /// The elements of a record in the dtype that the file has, in another layout if that is asked
+    /// for.
     ///
     /// # Errors
     /// [`ElementsError`].
@@ -77,8 +78,8 @@ impl Array {
         })
     }
 
-    /// The bytes of a record as stored, after the order of bytes and axes: with elements of one or two bytes as
-    /// `uint8` or `uint16` of the tensor's shape, otherwise as one axis of `uint8`.
+    /// The bytes of a record as stored, after the order of bytes and axes: with elements of one or
+    /// two bytes as `uint8` or `uint16` of the tensor's shape, otherwise as one axis of `uint8`.
     ///
     /// # Errors
     /// [`ElementsError`].

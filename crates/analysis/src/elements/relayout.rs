@@ -117,8 +117,8 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// The conversions to make, one after the other: one, or two by way of the original layout where
-    /// there is no direct way.
+    /// The conversions to make, one after the other: one, or two by way of the original layout
+    /// where there is no direct way.
     fn plans(&self, original: Option<&Original>) -> Result<Vec<Plan>, LayoutError> {
         let (from, to) = (self.from, self.relayout.target);
         // Only dtypes of whole bytes are left.
@@ -169,8 +169,8 @@ fn as_stored(layout: Layout, n_axes: usize) -> Layout {
 }
 
 /// The extents before the device changed the layout, with the layouts that they may be in: the one
-/// of the operator before fusion where the file says it, else the target's, and after that all others
-/// with as many axes.
+/// of the operator before fusion where the file says it, else the target's, and after that all
+/// others with as many axes.
 fn originals(
     stored: &StoredTensor,
     from: Layout,

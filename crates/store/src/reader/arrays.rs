@@ -1,4 +1,5 @@
-//! Archives of named arrays, and arrays whose file names say the operator and slot, as users of frameworks make them.
+//! Archives of named arrays, and arrays whose file names say the operator and slot, as users of
+//! frameworks make them.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ use crate::record::Side;
 use crate::tree::acl::DumpFileName;
 use crate::tree::arrays::{ArrayName, ArraysPlace};
 
-/// Reads directories in which no file has a vendor's name, and at least one is an archive, or an array whose path says
-/// a slot or step.
+/// Reads directories in which no file has a vendor's name, and at least one is an archive, or an
+/// array whose path says a slot or step.
 pub(super) struct ArraysReader;
 
 impl DumpReader for ArraysReader {
@@ -45,7 +46,7 @@ impl DumpReader for ArraysReader {
             ..DumpIndex::default()
         };
         let files = read_entries(listing.entries, read, &mut index.errors);
-        let mut executions = Executions::default();
+        let mut executions = ExecutionGroups::default();
         for (entry, content) in &files {
             let records = match content {
                 Some(FileContent::Tensors(head)) => named_tensors(entry, head),
@@ -67,11 +68,11 @@ impl DumpReader for ArraysReader {
 }
 
 /// Tensors with the names of their operators, in which executions are not told apart yet.
-type NamedTensor = (ExecutionRecord, TensorRecord);
+type ArrayRecord = (ExecutionRecord, TensorRecord);
 
 /// The records of a single archive that lies in a dump of another form.
 pub(super) fn records(entry: &Entry, head: &FileHead) -> Vec<TensorRecord> {
-    let mut executions = Executions::default();
+    let mut executions = ExecutionGroups::default();
     executions.add(entry.path.parent(), named_tensors(entry, head));
     executions.into_records()
 }
@@ -103,8 +104,8 @@ fn has_vendor_name(entry: &Entry) -> bool {
         || stem.is_some_and(|stem| golden_name(stem).is_some())
 }
 
-/// Whether a file is an archive, or an array whose path says a slot or a step. Arrays with other names may be anything:
-/// weights, or inputs.
+/// Whether a file is an archive, or an array whose path says a slot or a step. Arrays with other
+/// names may be anything: weights, or inputs.
 fn is_telling(entry: &Entry) -> bool {
     let has_slot = || {
         let (stem, _) = npy_zst::split_name(&entry.real_name)?;
@@ -122,7 +123,7 @@ fn place_of(entry: &Entry, stem: &str) -> ArraysPlace {
     ArraysPlace::from_path(absolute.as_deref().unwrap_or(dir), stem)
 }
 
-fn named_tensors(entry: &Entry, head: &FileHead) -> Vec<NamedTensor> {
+fn named_tensors(entry: &Entry, head: &FileHead) -> Vec<ArrayRecord> {
     let tensors = head.tensors.iter().map(|stored| {
         let (execution, mut record) = named_tensor(entry, stored.name.as_deref());
         record.take_stored(stored);
@@ -132,8 +133,9 @@ fn named_tensors(entry: &Entry, head: &FileHead) -> Vec<NamedTensor> {
     tensors.collect()
 }
 
-/// Everything that the file's path and the tensor's name in it say. Tensors without a name go by that of the file.
-fn named_tensor(entry: &Entry, name: Option<&str>) -> NamedTensor {
+/// Everything that the file's path and the tensor's name in it say. Tensors without a name go by
+/// that of the file.
+fn named_tensor(entry: &Entry, name: Option<&str>) -> ArrayRecord {
     let stem = stem_of(&entry.real_name).unwrap_or(&entry.real_name);
     let place = place_of(entry, stem);
     let array = ArrayName::parse(name.unwrap_or(stem));
@@ -163,7 +165,7 @@ fn named_tensor(entry: &Entry, name: Option<&str>) -> NamedTensor {
     (execution, record)
 }
 
-fn damaged_tensor(entry: &Entry) -> NamedTensor {
+fn damaged_tensor(entry: &Entry) -> ArrayRecord {
     let (execution, record) = named_tensor(entry, None);
     let record = TensorRecord {
         slot: None,
@@ -174,7 +176,7 @@ fn damaged_tensor(entry: &Entry) -> NamedTensor {
 }
 
 /// The operators of a file, in the order of their first tensors.
-fn operators(tensors: &[NamedTensor]) -> Vec<OperatorInFile> {
+fn operators(tensors: &[ArrayRecord]) -> Vec<OperatorInFile> {
     let mut operators: Vec<OperatorInFile> = Vec::new();
     let mut positions: HashMap<(&str, &str), usize> = HashMap::new();
     for (execution, record) in tensors {
@@ -202,17 +204,17 @@ fn operators(tensors: &[NamedTensor]) -> Vec<OperatorInFile> {
 /// Which operator of which directory and step a tensor belongs to, and its slot there.
 type SlotKey = (Option<PathBuf>, ExecutionRecord, Option<(Side, u32)>);
 
-/// Tensors put together into executions: those of one operator in one directory and step. A slot that comes again
-/// belongs to the operator's next execution.
+/// Tensors put together into executions: those of one operator in one directory and step. A slot
+/// that comes again belongs to the operator's next execution.
 #[derive(Default)]
-struct Executions {
+struct ExecutionGroups {
     records: Vec<(ExecutionRecord, Vec<TensorRecord>)>,
     positions: HashMap<(Option<PathBuf>, ExecutionRecord), usize>,
     n_runs: HashMap<SlotKey, usize>,
 }
 
-impl Executions {
-    fn add(&mut self, dir: Option<&Path>, tensors: Vec<NamedTensor>) {
+impl ExecutionGroups {
+    fn add(&mut self, dir: Option<&Path>, tensors: Vec<ArrayRecord>) {
         for (mut execution, record) in tensors {
             let dir = dir.map(Path::to_owned);
             let slot = (dir.clone(), execution.clone(), record.slot);

@@ -264,16 +264,17 @@ struct NamedFile {
 }
 
 impl NamedFile {
-    fn of(entry: &Entry) -> NamedFile {
+    fn from_entry(entry: &Entry) -> NamedFile {
         let dir = entry.path.parent().unwrap_or(Path::new("."));
         // A relative path may leave out the directories that say what it is.
         let absolute = std::path::absolute(dir);
         let origin = Origin::of(absolute.as_deref().unwrap_or(dir));
         let is_record = op_debug::is_record_name(&entry.real_name);
         let execution = ExecutionRecord {
-            kind: match is_record {
-                true => RecordKind::OverflowRecord,
-                false => RecordKind::Operator,
+            kind: if is_record {
+                RecordKind::OverflowRecord
+            } else {
+                RecordKind::Operator
             },
             model: origin.model,
             model_id: origin.model_id,
@@ -300,8 +301,8 @@ impl NamedFile {
         named
     }
 
-    /// The name of an array without its suffix: `{op_name}.{output}.{timestamp}`, as golden data of the vendor's
-    /// comparison have it, or anything.
+    /// The name of an array without its suffix: `{op_name}.{output}.{timestamp}`, as golden data of
+    /// the vendor's comparison have it, or anything.
     fn take_stem(&mut self, stem: &str) {
         let Some((op_name, output, time)) = golden_name(stem) else {
             self.execution.op_name = stem.to_owned();
@@ -346,7 +347,7 @@ fn microseconds(digits: &str) -> Option<u64> {
 }
 
 fn tensor_records(entry: &Entry, head: &FileHead, table: Option<&Table>) -> Vec<TensorRecord> {
-    let mut named = NamedFile::of(entry);
+    let mut named = NamedFile::from_entry(entry);
     if !head.op_name.is_empty() {
         named.execution.op_name.clone_from(&head.op_name);
     }
@@ -382,7 +383,7 @@ pub(super) fn take_statistics(record: &mut TensorRecord, table: &Table) {
 }
 
 fn statistics_records(entry: &Entry, table: &Table) -> Vec<TensorRecord> {
-    let of_file = NamedFile::of(entry).into_record();
+    let of_file = NamedFile::from_entry(entry).into_record();
     let records = (0..table.rows.len()).filter_map(|row| {
         let subject = table.subject(row)?;
         Some(TensorRecord {
@@ -411,6 +412,6 @@ fn statistics(table: &Table, row: usize) -> Vec<(String, Option<String>)> {
 fn damaged_record(entry: &Entry) -> TensorRecord {
     TensorRecord {
         elements: Some(ElementsPlace::in_damaged_file(&entry.real_name)),
-        ..NamedFile::of(entry).into_record()
+        ..NamedFile::from_entry(entry).into_record()
     }
 }

@@ -1,4 +1,5 @@
-//! The contents of a dump, whichever form it has: plain data to keep, search, sort and write elsewhere.
+//! The contents of a dump, whichever form it has: plain data to keep, search, sort and write
+//! elsewhere.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,13 +16,15 @@ use crate::record::Side;
 
 /// Everything that reading a dump finds, without the elements of its tensors.
 ///
-/// Every file of the dump is in [`files`](DumpIndex::files), in [`tables`](DumpIndex::tables), among the graphs and
-/// lists, in [`passed_over`](DumpIndex::passed_over) or in [`errors`](DumpIndex::errors).
+/// Every file of the dump is in [`files`](DumpIndex::files), in [`tables`](DumpIndex::tables),
+/// among the graphs and lists, in [`passed_over`](DumpIndex::passed_over) or in
+/// [`errors`](DumpIndex::errors).
 #[derive(Debug, Default)]
 pub struct DumpIndex {
     /// The name of the form that the dump has.
     pub form: &'static str,
-    /// Executions of operators, parameters and constants, in order of execution as far as that is known.
+    /// Executions of operators, parameters and constants, in order of execution as far as that is
+    /// known.
     pub executions: Vec<Arc<ExecutionRecord>>,
     /// The tensors, in order of execution; of one operator inputs first.
     pub tensors: Vec<TensorRecord>,
@@ -60,7 +63,8 @@ pub struct ExecutionRecord {
     pub model_id: Option<u32>,
     /// The rank, or the device where there are no ranks.
     pub rank: Option<u32>,
-    /// Which execution of the model, or which step of the training where iterations are counted within steps.
+    /// Which execution of the model, or which step of the training where iterations are counted
+    /// within steps.
     pub step: Option<u64>,
     /// Which iteration, where those are counted apart from steps.
     pub iteration: Option<u64>,
@@ -77,7 +81,8 @@ pub struct OtherNames {
     pub in_files: Option<String>,
     /// With its scope, where something beside the tensors gives it.
     pub full: Option<String>,
-    /// As graphs and lists have it: the number at its end can differ from that of the running operator.
+    /// As graphs and lists have it: the number at its end can differ from that of the running
+    /// operator.
     pub listed: Option<String>,
 }
 
@@ -188,9 +193,11 @@ pub struct ElementsPlace {
     pub real_name: String,
     /// The file's format; none of a damaged file.
     pub kind: Option<FileKind>,
-    /// Side and position within the file, which may differ from the operator's; none of a damaged file.
+    /// Side and position within the file, which may differ from the operator's; none of a damaged
+    /// file.
     pub tensor: Option<(Side, usize)>,
-    /// Where its bytes begin in the file; none where they are compressed or in an order of their own.
+    /// Where its bytes begin in the file; none where they are compressed or in an order of their
+    /// own.
     pub offset: Option<u64>,
 }
 
@@ -225,8 +232,8 @@ pub struct FileRecord {
     pub real_name: String,
     /// Size in bytes.
     pub n_bytes: u64,
-    /// The operators whose tensors it holds; none of a damaged file, and where executions take the tensors of
-    /// several files together.
+    /// The operators whose tensors it holds; none of a damaged file, and where executions take the
+    /// tensors of several files together.
     pub operators: Vec<OperatorInFile>,
 }
 

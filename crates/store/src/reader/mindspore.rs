@@ -131,7 +131,8 @@ fn file_record(file: &TensorFile) -> FileRecord {
     }
 }
 
-/// The positions of the files that tables of the runtime describe, by directory and name of the table.
+/// The positions of the files that tables of the runtime describe, by directory and name of the
+/// table.
 fn file_positions(dump: &MindSporeDump) -> HashMap<(Option<&Path>, String), usize> {
     let files = dump.files.iter().enumerate();
     files
@@ -240,7 +241,8 @@ fn layout_term(name: &str) -> DumpTerm<Layout> {
     }
 }
 
-/// The dtype that the tensor had: the name says it where the file has the one that numpy has instead.
+/// The dtype that the tensor had: the name says it where the file has the one that numpy has
+/// instead.
 fn true_dtype(named: Option<&str>, stored: Option<DumpTerm<DType>>) -> Option<DumpTerm<DType>> {
     let known = named.and_then(ms_dtype::from_name);
     match (known, stored) {

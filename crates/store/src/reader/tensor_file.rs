@@ -1,7 +1,8 @@
 //! A file with tensors, brought into one form whichever format it has.
 //!
-//! Dump files of the runtime and of the nano runtime, numpy's arrays, archives of arrays and overflow records in JSON
-//! all become a list of [`StoredTensor`]s, each with a range of the file's bytes.
+//! Dump files of the runtime and of the nano runtime, numpy's arrays, archives of arrays and
+//! overflow records in JSON all become a list of [`StoredTensor`]s, each with a range of the file's
+//! bytes.
 
 mod archive;
 mod array;
@@ -89,7 +90,8 @@ pub struct StoredTensor {
     pub n_groups: Option<usize>,
     /// Bytes of the elements.
     pub n_bytes: u64,
-    /// Where the elements begin in the file; none where they are compressed or brought into another order.
+    /// Where the elements begin in the file; none where they are compressed or brought into another
+    /// order.
     pub offset: Option<u64>,
     /// Where the elements are among the bytes of the [`TensorFile`].
     range: Range<usize>,
@@ -213,8 +215,8 @@ impl TensorFile {
         TensorFile::open_for(path, file_name, None)
     }
 
-    /// [`TensorFile::open`] for the sake of one tensor, given by side and position: others of an archive whose parts
-    /// are compressed are left out.
+    /// [`TensorFile::open`] for the sake of one tensor, given by side and position: others of an
+    /// archive whose parts are compressed are left out.
     ///
     /// # Errors
     /// As for [`TensorFile::open`].
@@ -296,7 +298,8 @@ impl TensorFile {
         self.n_decompressed
     }
 
-    /// Returns the parts of the name of a MindSpore array; `None` for files of other kinds or names.
+    /// Returns the parts of the name of a MindSpore array; `None` for files of other kinds or
+    /// names.
     pub fn array_name(&self) -> Option<TensorFileName> {
         let name = TensorFileName::parse(&self.file_name);
         name.filter(|_| self.kind == FileKind::Npy)

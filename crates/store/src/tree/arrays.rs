@@ -31,8 +31,8 @@ pub struct ArrayName<'a> {
 }
 
 impl<'a> ArrayName<'a> {
-    /// Splits `{op_name}{separator}{side}{separator}{position}`. The position may be missing; a name without a side
-    /// is an operator's.
+    /// Splits `{op_name}{separator}{side}{separator}{position}`. The position may be missing; a
+    /// name without a side is an operator's.
     pub fn parse(name: &'a str) -> ArrayName<'a> {
         let numbered = name.rsplit_once(SEPARATORS);
         let numbered = numbered.and_then(|(rest, digits)| Some((rest, number(digits)?)));
@@ -68,8 +68,8 @@ pub struct ArraysPlace {
 }
 
 impl ArraysPlace {
-    /// Looks for `step_{N}` or `iter_{N}`, and for `rank_{N}`, in the names of the directories and in the stem of the
-    /// file's name; the innermost one counts.
+    /// Looks for `step_{N}` or `iter_{N}`, and for `rank_{N}`, in the names of the directories and
+    /// in the stem of the file's name; the innermost one counts.
     pub fn from_path(dir: &Path, stem: &str) -> ArraysPlace {
         let mut names = directory_names(dir);
         names.push(stem.to_owned());

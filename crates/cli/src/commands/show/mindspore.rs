@@ -51,7 +51,7 @@ pub(super) fn show(
 }
 
 /// An execution with its tensors.
-type Execution<'a> = (&'a ExecutionRecord, Vec<&'a TensorRecord>);
+type ExecutionTensors<'a> = (&'a ExecutionRecord, Vec<&'a TensorRecord>);
 
 /// Prints the facts that a file's name gives.
 pub(super) fn print_name(out: &mut impl Write, name: &TensorFileName) -> Result<(), Failure> {
@@ -84,7 +84,7 @@ pub(super) fn name_json(name: &TensorFileName) -> Value {
 
 fn print_overview(
     overview: &MindSporeOverview,
-    executions: &[Execution<'_>],
+    executions: &[ExecutionTensors<'_>],
 ) -> Result<(), Failure> {
     let mut out = console::out();
     let mut header = vec![
@@ -139,7 +139,7 @@ fn shown_kind(execution: &ExecutionRecord) -> RecordKind {
     }
 }
 
-fn count(executions: &[Execution<'_>], kind: RecordKind) -> u64 {
+fn count(executions: &[ExecutionTensors<'_>], kind: RecordKind) -> u64 {
     let executions = executions.iter();
     executions
         .filter(|(execution, _)| shown_kind(execution) == kind)
@@ -160,7 +160,7 @@ fn own_statistics(tensor: &TensorRecord) -> &[(String, Option<String>)] {
 }
 
 /// Titles of statistics, in the order in which they come first.
-fn statistics_columns(executions: &[Execution<'_>]) -> Vec<String> {
+fn statistics_columns(executions: &[ExecutionTensors<'_>]) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
     let tensors = executions.iter().flat_map(|(_, tensors)| tensors);
     for (column, _) in tensors.flat_map(|tensor| own_statistics(tensor)) {
@@ -207,9 +207,10 @@ fn row(
         name.cloned().unwrap_or_default(),
         slot_name(tensor),
         dtype.unwrap_or_else(|| "-".to_owned()),
-        match described.is_some() || !own_statistics(tensor).is_empty() {
-            true => format::shape(shape(overview, tensor)),
-            false => "unreadable".to_owned(),
+        if described.is_some() || !own_statistics(tensor).is_empty() {
+            format::shape(shape(overview, tensor))
+        } else {
+            "unreadable".to_owned()
         },
         described.map_or_else(|| "-".to_owned(), |d| format::bytes(d.stored.n_bytes)),
     ]
@@ -227,7 +228,11 @@ fn number<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
-fn overview_json(path: &Path, overview: &MindSporeOverview, executions: &[Execution<'_>]) -> Value {
+fn overview_json(
+    path: &Path,
+    overview: &MindSporeOverview,
+    executions: &[ExecutionTensors<'_>],
+) -> Value {
     let graphs = overview.graphs.iter().map(|graph| {
         json!({
             "rank": graph.rank,
@@ -261,7 +266,7 @@ fn overview_json(path: &Path, overview: &MindSporeOverview, executions: &[Execut
 
 fn execution_json(
     overview: &MindSporeOverview,
-    (execution, tensors): &Execution<'_>,
+    (execution, tensors): &ExecutionTensors<'_>,
     nodes: &GraphNodes<'_>,
 ) -> Value {
     let names = &execution.other_names;
@@ -302,9 +307,10 @@ fn tensor_record_json(overview: &MindSporeOverview, tensor: &TensorRecord) -> Va
     let statistics: serde_json::Map<_, _> = statistics
         .map(|(column, value)| (column.clone(), value.clone().into()))
         .collect();
-    object["statistics"] = match statistics.is_empty() {
-        true => Value::Null,
-        false => Value::Object(statistics),
+    object["statistics"] = if statistics.is_empty() {
+        Value::Null
+    } else {
+        Value::Object(statistics)
     };
     object
 }

@@ -66,8 +66,9 @@ impl<'de> Visitor<'de> for EntriesVisitor {
 /// The tensors of a file, in the order of its header. `file` is the whole file.
 ///
 /// # Errors
-/// [`FormatError`] if the header is damaged, names a tensor twice or a dtype that is unknown, or if the tensors do
-/// not fill the rest of the file one behind the other, each with as many bytes as dtype and shape take.
+/// [`FormatError`] if the header is damaged, names a tensor twice or a dtype that is unknown, or if
+/// the tensors do not fill the rest of the file one behind the other, each with as many bytes as
+/// dtype and shape take.
 pub fn decode(file: &[u8]) -> Result<Vec<FoundTensor>, FormatError> {
     let Some(length) = file.first_chunk::<LENGTH_BYTES>() else {
         let found = format!("{} bytes", file.len());
@@ -130,7 +131,8 @@ fn found_tensor(
     })
 }
 
-/// The format allows neither gaps nor overlaps, so that no byte has two meanings and none is hidden.
+/// The format allows neither gaps nor overlaps, so that no byte has two meanings and none is
+/// hidden.
 fn check_coverage(
     tensors: &[FoundTensor],
     data_start: usize,

@@ -19,8 +19,8 @@ struct FileGroup<T> {
     entries: Vec<(Entry, T)>,
 }
 
-/// Brings sorted files into the order of execution: a device's models ran in turns, each with its steps
-/// in order. Whose turn it was, the times in the files' names tell.
+/// Brings sorted files into the order of execution: a device's models ran in turns, each with its
+/// steps in order. Whose turn it was, the times in the files' names tell.
 pub(super) fn by_execution<T>(entries: Vec<(Entry, T)>) -> Vec<(Entry, T)> {
     let mut groups: VecDeque<FileGroup<T>> = VecDeque::new();
     for (entry, content) in entries {

@@ -11,8 +11,8 @@ use crate::file_format::npz::Archive;
 use crate::file_format::safetensors;
 use crate::{FormatError, StoreError, check_memory};
 
-/// Reads the arrays of an archive, or only the one at a position: single arrays of large archives are asked for one
-/// after the other.
+/// Reads the arrays of an archive, or only the one at a position: single arrays of large archives
+/// are asked for one after the other.
 pub(super) fn open_npz(
     path: &Path,
     file_name: &str,
@@ -47,7 +47,8 @@ pub(super) fn open_npz(
     ))
 }
 
-/// The arrays of an archive by their headers. That of text does not say its size, so that it is read.
+/// The arrays of an archive by their headers. That of text does not say its size, so that it is
+/// read.
 pub(super) fn npz_members(path: &Path) -> Result<Vec<StoredTensor>, StoreError> {
     let mut archive = Archive::open(path)?;
     let names = archive.names().to_vec();

@@ -14,7 +14,8 @@ use crate::record::Side;
 
 /// The kind of on-chip buffer that has a name.
 const L1_BUFFER: u32 = 0;
-/// The numbers from which an entry's `sub_format` means groups; smaller ones are codes of block sizes.
+/// The numbers from which an entry's `sub_format` means groups; smaller ones are codes of block
+/// sizes.
 const GROUPS_MIN: i32 = 2;
 /// The bits of a layout's number that say which layout it is.
 const LAYOUT_MASK: u32 = 0xff;

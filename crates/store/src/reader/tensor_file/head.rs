@@ -57,8 +57,8 @@ pub struct FileHead {
 }
 
 impl FileRequest {
-    /// Reads headers and tables. A compressed array is decompressed as far as its header goes, so that damage
-    /// further on is not noticed here.
+    /// Reads headers and tables. A compressed array is decompressed as far as its header goes, so
+    /// that damage further on is not noticed here.
     ///
     /// # Errors
     /// [`StoreError`] if the file cannot be read or is damaged.

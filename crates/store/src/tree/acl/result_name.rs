@@ -1,4 +1,5 @@
-//! `{dump file}.{side}.{index}`: the name, without its suffix, of an array that a dump file was converted to.
+//! `{dump file}.{side}.{index}`: the name, without its suffix, of an array that a dump file was
+//! converted to.
 
 use super::DumpFileName;
 use crate::record::Side;
@@ -13,7 +14,8 @@ pub struct ResultName {
 }
 
 impl ResultName {
-    /// Takes a name apart; extents may stand behind it, as a change of the layout adds them. `None` for other names.
+    /// Takes a name apart; extents may stand behind it, as a change of the layout adds them. `None`
+    /// for other names.
     pub fn parse(stem: &str) -> Option<ResultName> {
         let without_extents = || {
             let (stem, extents) = stem.rsplit_once('.')?;
