@@ -29,7 +29,7 @@ pub use beside::open_named;
 #[derive(Debug, Default)]
 pub struct MindSporeDump {
     /// Files with tensors.
-    pub files: Vec<TensorFile>,
+    pub files: Vec<MindSporeFile>,
     /// Executions of operators, and parameters and constants; by rank, step and iteration, in
     /// execution order as far as that is known.
     pub records: Vec<OperatorRun>,
@@ -53,7 +53,7 @@ pub struct MindSporeDump {
 
 /// A file with tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorFile {
+pub struct MindSporeFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its name, the real one where `mapping.csv` gives it.
@@ -265,7 +265,7 @@ impl MindSporeDump {
     }
 
     fn add_file(&mut self, entry: Entry, name: FileName) {
-        self.files.push(TensorFile {
+        self.files.push(MindSporeFile {
             place: place_of(&entry.path),
             path: entry.path,
             real_name: entry.real_name,

@@ -15,7 +15,7 @@ use super::index::{
 use super::tensor_file::{FileContent, FileExpectation, FileHead, FileRequest};
 use super::{DumpReader, ReadFiles};
 use crate::dump::mindspore::{
-    FileName, FileRole, MindSporeDump, OperatorRun, RunKind, Slot, TensorFile, is_mindspore,
+    FileName, FileRole, MindSporeDump, MindSporeFile, OperatorRun, RunKind, Slot, is_mindspore,
 };
 use crate::dump::{Entry, Listing, PassReason, of_step_tables};
 use crate::file_format::stats_csv::{self, Table};
@@ -105,7 +105,7 @@ fn read_heads(
     read: ReadFiles<'_>,
     index: &mut DumpIndex,
 ) -> Vec<Option<FileHead>> {
-    let request = |file: &TensorFile| FileRequest {
+    let request = |file: &MindSporeFile| FileRequest {
         path: file.path.clone(),
         real_name: file.real_name.clone(),
         expectation: FileExpectation::Tensors,
@@ -122,7 +122,7 @@ fn read_heads(
     heads.collect()
 }
 
-fn file_record(file: &TensorFile) -> FileRecord {
+fn file_record(file: &MindSporeFile) -> FileRecord {
     FileRecord {
         path: file.path.clone(),
         real_name: file.real_name.clone(),
@@ -265,7 +265,7 @@ fn true_dtype(named: Option<&str>, stored: Option<DumpTerm<DType>>) -> Option<Du
 fn add_dump_file(
     index: &mut DumpIndex,
     execution: &Arc<ExecutionRecord>,
-    file: &TensorFile,
+    file: &MindSporeFile,
     head: Option<&FileHead>,
     table: Option<&Table>,
 ) {
@@ -307,7 +307,7 @@ fn add_dump_file(
 }
 
 /// Takes over what the file of a tensor says, by its name and its header.
-fn take_file(record: &mut TensorRecord, file: &TensorFile, head: Option<&FileHead>) {
+fn take_file(record: &mut TensorRecord, file: &MindSporeFile, head: Option<&FileHead>) {
     record.path.clone_from(&file.path);
     match &file.name {
         FileName::Array(name) => {
