@@ -15,7 +15,7 @@ use super::{DumpReader, ReadFiles, arrays};
 use crate::StoreError;
 use crate::dump::{Entry, Listing, PassReason, of_step_tables};
 use crate::file_format::stats_csv::{self, Table};
-use crate::file_format::{npy_zst, op_debug};
+use crate::file_format::{npy_zst, op_debug, safetensors};
 use crate::record::Side;
 use crate::tree::acl::{DumpFileName, Origin, ResultName};
 
@@ -44,7 +44,7 @@ impl DumpReader for AscendReader {
 
     fn reason_to_pass(&self, entry: &Entry) -> Option<PassReason> {
         let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
-        let is_array = npy_zst::split_name(&name).is_some();
+        let is_array = npy_zst::split_name(&name).is_some() || name.ends_with(safetensors::SUFFIX);
         let is_result = is_array || op_debug::is_json_record_name(&entry.real_name);
         is_result.then_some(PassReason::Converted)
     }
