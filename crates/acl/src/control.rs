@@ -11,7 +11,7 @@ use opscope_config::{
 
 use crate::Process;
 use crate::dump::Registration;
-use crate::process::lock;
+use crate::lock::lock;
 
 /// The variable that names the file.
 const VARIABLE: &str = "OPSCOPE_CONTROL";

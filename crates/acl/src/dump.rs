@@ -14,8 +14,8 @@ use opscope_store::run_file::RunFile;
 
 pub(crate) use self::run::{SwitchedOff, note_engine, note_execution};
 use crate::exception::ExceptionDump;
+use crate::lock::lock;
 use crate::model::Model;
-use crate::process::lock;
 use crate::{Answer, Process};
 
 /// How many seconds are tried for a directory that no other dump has.

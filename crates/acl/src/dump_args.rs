@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use crate::exception::is_usable;
-use crate::process::lock;
+use crate::lock::lock;
 use crate::status::FAILURE;
 use crate::{Answer, Process};
 

@@ -14,8 +14,8 @@ use opscope_store::tree::acl::{STREAM_ID, failure_root};
 use rustix::fs::{Access, access};
 
 pub use self::custom::ExceptionTensor;
-use crate::model::Capture;
-use crate::process::lock;
+use crate::capture::Capture;
+use crate::lock::lock;
 use crate::status::{FAILURE, INTERNAL_ERROR, INVALID_PARAM, RT_AICPU_EXCEPTION};
 use crate::{Answer, Process};
 

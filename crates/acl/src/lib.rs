@@ -8,9 +8,13 @@
 //! gives a code. A binding translates types and nothing else.
 //!
 //! `docs/acl/process.md` says what holds when, and where this differs from the vendor's library.
+//!
+//! Files import downwards only: tables and texts (`status`, `handle`, `message`, …) are below the
+//! objects and the rest of the state (`data`, `memory`, `model`, `operator`, `runtime`), `process`
+//! composes the state, and `functions` above it holds the interface, a file for each group.
 
 mod callback;
-mod configuration;
+mod capture;
 mod control;
 mod data;
 mod data_type;
@@ -18,12 +22,14 @@ mod dump;
 mod dump_args;
 mod engine;
 mod exception;
+mod functions;
 mod handle;
-mod life_cycle;
+mod lock;
 mod log;
 mod memory;
 mod message;
 mod model;
+mod objects;
 mod operator;
 mod per_process;
 mod process;

@@ -1,22 +1,22 @@
 //! The state that the interface keeps between calls.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use opscope_config::Environment;
 use opscope_engine::SharedEngine;
 
 use crate::callback::DumpCallback;
 use crate::control::ControlFile;
-use crate::data::Objects;
 use crate::dump::Dump;
 use crate::exception::ExceptionCallback;
 use crate::handle::Handles;
-use crate::life_cycle::Life;
+use crate::lock::lock;
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::message::{Report, Reports};
 use crate::model::Model;
+use crate::objects::Objects;
 use crate::per_process::PerProcess;
 use crate::runtime::Runtime;
 use crate::{Status, status};
@@ -65,6 +65,19 @@ pub(crate) struct Models {
     pub(crate) by_id: BTreeMap<u32, Arc<Model>>,
     /// How many were loaded so far: the id of the latest.
     pub(crate) n_loaded: u32,
+}
+
+/// Where a process stands between its first `aclInit` and its last `aclFinalize`.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
+    /// Calls of `aclInit` that have not been taken back, refused repetitions included.
+    pub(crate) n_inits: u64,
+    /// Whether `aclFinalize` was the last of the two to succeed.
+    pub(crate) is_finalized: bool,
+    /// The text of the configuration that `aclInit` accepted first: another one is refused.
+    pub(crate) first_text: Option<Vec<u8>>,
+    /// Whether `aclmdlInitDump` was called and `aclmdlFinalizeDump` not yet. Outlives `aclFinalize`.
+    pub(crate) is_dump_begun: bool,
 }
 
 static GLOBAL: PerProcess<Process> = PerProcess::new();
@@ -135,6 +148,11 @@ impl Process {
         }
     }
 
+    /// The objects, locked.
+    pub(crate) fn objects(&self) -> MutexGuard<'_, Objects> {
+        lock(&self.objects)
+    }
+
     /// Reports, and gives the status on, so that a check is one expression.
     pub(crate) fn refuse(
         &self,
@@ -168,9 +186,4 @@ impl Process {
     pub fn recent_error(&self) -> Option<String> {
         self.reports.take()
     }
-}
-
-/// A lock whose data are sound after a panic elsewhere: every change is made in one step.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -11,8 +11,8 @@ use opscope_store::run_file::RunFile;
 use super::Settings;
 use crate::Process;
 use crate::callback::{Chunk, DumpCallback};
+use crate::lock::lock;
 use crate::message::Report;
-use crate::process::lock;
 
 /// How directories and files are created: for their owner only.
 pub(crate) const MODES: Modes = Modes {

@@ -8,8 +8,8 @@ use opscope_tensor::{DType, Shape, Tensor};
 
 use super::gears::ModelGears;
 use crate::Answer;
-use crate::data_type::{FORMAT_NCHW, FORMAT_ND};
-use crate::process::lock;
+use crate::data_type::{self, FORMAT_NCHW, FORMAT_ND};
+use crate::lock::lock;
 use crate::status::{INVALID_PARAM, STORAGE_OVER_LIMIT};
 
 /// The input that dynamic models have beside their own. It is found by name and not counted.
@@ -33,30 +33,30 @@ pub struct Dims {
 
 /// Inputs, outputs and operators of a model.
 pub(crate) struct Description {
-    pub(super) inputs: Vec<Value>,
-    pub(super) outputs: Vec<Value>,
+    pub(crate) inputs: Vec<Value>,
+    pub(crate) outputs: Vec<Value>,
     /// The input with extents, if any extent is open.
     shape_input: Option<Value>,
-    pub(super) operators: Vec<Arc<Operator>>,
+    pub(crate) operators: Vec<Arc<Operator>>,
     /// The values of open extents, if the model is prepared for some only.
-    pub(super) gears: Option<ModelGears>,
+    pub(crate) gears: Option<ModelGears>,
     /// Extents of the results of the latest execution, or of the gear that was set since.
-    pub(super) latest_outputs: Mutex<Option<Vec<Vec<i64>>>>,
+    pub(crate) latest_outputs: Mutex<Option<Vec<Vec<i64>>>>,
 }
 
 /// An input or output.
-pub(super) struct Value {
-    pub(super) name: String,
-    pub(super) short_name: String,
-    pub(super) dtype: DType,
-    pub(super) dims: Vec<i64>,
+pub(crate) struct Value {
+    pub(crate) name: String,
+    pub(crate) short_name: String,
+    pub(crate) dtype: DType,
+    pub(crate) dims: Vec<i64>,
     /// Bytes in the gear in which it is largest, if there are gears.
     geared_bytes: Option<usize>,
 }
 
 /// A side of a model.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(crate) enum Which {
     Input,
     Output,
 }
@@ -87,12 +87,12 @@ impl Value {
         }
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.dims.iter().any(|&n| n < 0)
     }
 
     /// Bytes, of the largest gear if there are gears; 0 if they are not known.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         if let Some(n_bytes) = self.geared_bytes {
             return n_bytes;
         }
@@ -101,7 +101,12 @@ impl Value {
         shape.map_or(0, |shape| shape.n_bytes(self.dtype).unwrap_or(0))
     }
 
-    pub(super) fn format(&self) -> i32 {
+    /// The number of `aclDataType`.
+    pub(crate) fn data_type(&self) -> i32 {
+        data_type::number(self.dtype)
+    }
+
+    pub(crate) fn format(&self) -> i32 {
         if self.dims.len() == 4 {
             FORMAT_NCHW
         } else {
@@ -109,7 +114,7 @@ impl Value {
         }
     }
 
-    pub(super) fn is_called(&self, name: &str) -> bool {
+    pub(crate) fn is_called(&self, name: &str) -> bool {
         self.name == name || self.short_name == name
     }
 }
@@ -174,12 +179,12 @@ impl Description {
     }
 
     /// How many inputs a program counts: a model with gears has one more, as the vendor's converter makes it.
-    pub(super) fn n_counted_inputs(&self) -> usize {
+    pub(crate) fn n_counted_inputs(&self) -> usize {
         self.inputs.len() + usize::from(self.gears.is_some())
     }
 
     /// Notes the extents of the results in a gear.
-    pub(super) fn note_gear(&self, gear: usize) {
+    pub(crate) fn note_gear(&self, gear: usize) {
         if let Some(gears) = &self.gears {
             *lock(&self.latest_outputs) = Some(gears.output_dims(gear));
         }
@@ -201,7 +206,7 @@ impl Description {
         *lock(&self.latest_outputs) = Some(outputs.iter().map(dims).collect());
     }
 
-    pub(super) fn value(&self, which: Which, index: usize) -> Option<&Value> {
+    pub(crate) fn value(&self, which: Which, index: usize) -> Option<&Value> {
         match which {
             Which::Input if index == self.inputs.len() => self.shape_input.as_ref(),
             Which::Input => self.inputs.get(index),
@@ -209,7 +214,7 @@ impl Description {
         }
     }
 
-    pub(super) fn index(&self, which: Which, name: &str) -> Option<usize> {
+    pub(crate) fn index(&self, which: Which, name: &str) -> Option<usize> {
         let values = match which {
             Which::Input => &self.inputs,
             Which::Output => &self.outputs,
@@ -219,13 +224,13 @@ impl Description {
         found.or(is_shape_input.then_some(self.inputs.len()))
     }
 
-    pub(super) fn dims(&self, which: Which, index: usize) -> Answer<Dims> {
+    pub(crate) fn dims(&self, which: Which, index: usize) -> Answer<Dims> {
         let value = self.value(which, index).ok_or(INVALID_PARAM)?;
         dims_of(value, &value.dims)
     }
 }
 
-pub(super) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
+pub(crate) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
     if dims.len() > N_DIMS_MAX {
         return Err(STORAGE_OVER_LIMIT);
     }
@@ -237,7 +242,7 @@ pub(super) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
 
 /// A model's outputs. Where the file does not say what they are and every input is fixed, the model
 /// is executed once, with zeroes, to see; if that fails they stay unknown.
-pub(super) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
+pub(crate) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
     let signature = model.signature();
     let outputs = signature.outputs.clone();
     let is_open = |dims: &Option<Vec<Dim>>| {

@@ -1,20 +1,12 @@
 //! The gears of a model: what its open extents may be, from a file beside it.
 
-use std::path::{Path, PathBuf};
-
 use opscope_engine::{Dim, Signature, ValueInfo};
-use opscope_store::file_format::gears_json::{self, FILE_BYTES_MAX, GearKind, Gears};
-use opscope_store::regular_file;
+use opscope_store::file_format::gears_json::{GearKind, Gears};
 use opscope_tensor::{DType, Shape};
 
+use crate::Status;
 use crate::data::Gear;
-use crate::status::{
-    GE_DYNAMIC_BATCH_SIZE_INVALID, GE_DYNAMIC_INPUT_LENGTH_INVALID, GE_EXEC_MODEL_DATA_SIZE_INVALID,
-};
-use crate::{Answer, Process, Status};
-
-/// The variable that names the gears of models that are loaded from memory.
-const VARIABLE: &str = "OPSCOPE_GEARS";
+use crate::status::{GE_DYNAMIC_BATCH_SIZE_INVALID, GE_DYNAMIC_INPUT_LENGTH_INVALID};
 
 /// The gears of a model, checked against it. Inputs stand in the model's order.
 pub(crate) struct ModelGears {
@@ -33,49 +25,8 @@ struct GearedOutput {
     n_bytes: usize,
 }
 
-impl Process {
-    /// The gears of a model: those beside its file, or those that the environment names for a model without a file.
-    pub(super) fn gears(
-        &self,
-        file: Option<&Path>,
-        signature: &Signature,
-    ) -> Answer<Option<ModelGears>> {
-        let path = match file {
-            Some(file) => gears_json::path_of(file),
-            None => match std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-                Some(path) => PathBuf::from(path),
-                None => return Ok(None),
-            },
-        };
-        let refused = |reason: &str| {
-            let placeholders = [&*path.to_string_lossy(), reason];
-            self.refuse(GE_EXEC_MODEL_DATA_SIZE_INVALID, "EH0004", &placeholders)
-        };
-        let bytes = match read(&path) {
-            Ok(bytes) => bytes,
-            // A model without gears is the rule; what the environment names has to be there.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && file.is_some() => {
-                return Ok(None);
-            }
-            Err(error) => return Err(refused(&error.to_string())),
-        };
-        let gears = gears_json::parse(&bytes).map_err(|error| {
-            let (offset, expected, found) = (error.offset, &error.expected, &error.found);
-            refused(&format!(
-                "at byte {offset}: expected {expected}, found {found}"
-            ))
-        })?;
-        let gears = ModelGears::new(gears, signature);
-        gears.map(Some).map_err(|reason| refused(&reason))
-    }
-}
-
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    regular_file::read(path, FILE_BYTES_MAX as u64)
-}
-
 impl ModelGears {
-    fn new(mut file: Gears, signature: &Signature) -> Result<ModelGears, String> {
+    pub(crate) fn new(mut file: Gears, signature: &Signature) -> Result<ModelGears, String> {
         let names = |infos: &[ValueInfo]| {
             let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
             names.join(", ")
@@ -132,23 +83,23 @@ impl ModelGears {
     }
 
     /// How many numbers a gear has.
-    pub(super) fn n_values(&self) -> usize {
+    pub(crate) fn n_values(&self) -> usize {
         self.file.n_values()
     }
 
     /// The extents of an input as the model has them: -1 where gears set them.
-    pub(super) fn input_dims(&self, input: usize) -> &[i64] {
+    pub(crate) fn input_dims(&self, input: usize) -> &[i64] {
         self.file.inputs.get(input).map_or(&[], |input| &input.dims)
     }
 
     /// Bytes of an input in the gear in which it is largest.
-    pub(super) fn input_bytes(&self, input: usize, dtype: DType) -> usize {
+    pub(crate) fn input_bytes(&self, input: usize, dtype: DType) -> usize {
         let bytes = |shapes: &Vec<Shape>| shapes.get(input)?.n_bytes(dtype).ok();
         self.inputs.iter().filter_map(bytes).max().unwrap_or(0)
     }
 
     /// The smallest and the largest extent of each axis of an input.
-    pub(super) fn input_range(&self, input: usize) -> Vec<(i64, i64)> {
+    pub(crate) fn input_range(&self, input: usize) -> Vec<(i64, i64)> {
         let n_axes = self.input_dims(input).len();
         let range = |axis: usize| {
             let extents = || {
@@ -164,13 +115,13 @@ impl ModelGears {
     }
 
     /// Type, extents and bytes of an output in the gear in which it is largest.
-    pub(super) fn output(&self, output: usize) -> Option<(DType, &[i64], usize)> {
+    pub(crate) fn output(&self, output: usize) -> Option<(DType, &[i64], usize)> {
         let known = self.outputs.get(output)?;
         Some((known.dtype, &known.dims, known.n_bytes))
     }
 
     /// Extents of the outputs in a gear.
-    pub(super) fn output_dims(&self, gear: usize) -> Vec<Vec<i64>> {
+    pub(crate) fn output_dims(&self, gear: usize) -> Vec<Vec<i64>> {
         self.file
             .gears
             .get(gear)
@@ -178,7 +129,7 @@ impl ModelGears {
     }
 
     /// The batches that the model is prepared for; none if its gears are of another kind.
-    pub(super) fn batches(&self) -> Vec<u64> {
+    pub(crate) fn batches(&self) -> Vec<u64> {
         match self.file.kind {
             GearKind::Batch => self
                 .file
@@ -191,7 +142,7 @@ impl ModelGears {
     }
 
     /// Heights and widths, likewise.
-    pub(super) fn sizes(&self) -> Vec<[u64; 2]> {
+    pub(crate) fn sizes(&self) -> Vec<[u64; 2]> {
         let size = |values: &[u64]| match values {
             [height, width] => Some([*height, *width]),
             _ => None,
@@ -208,7 +159,7 @@ impl ModelGears {
     }
 
     /// Extents of all inputs, one after the other, likewise.
-    pub(super) fn dims(&self) -> Vec<Vec<i64>> {
+    pub(crate) fn dims(&self) -> Vec<Vec<i64>> {
         match self.file.kind {
             GearKind::Dims => self.inputs.iter().map(|shapes| joined(shapes)).collect(),
             GearKind::Batch | GearKind::Size => Vec::new(),
@@ -219,7 +170,7 @@ impl ModelGears {
     ///
     /// # Errors
     /// A status and the reason, if there is none such.
-    pub(super) fn find(&self, gear: &Gear) -> Result<usize, (Status, String)> {
+    pub(crate) fn find(&self, gear: &Gear) -> Result<usize, (Status, String)> {
         let at = |is_it: &dyn Fn(usize) -> bool| (0..self.inputs.len()).find(|&i| is_it(i));
         let values = |i: usize| &self.file.gears[i].values[..];
         let (found, set) = match (gear, self.file.kind) {
@@ -275,7 +226,7 @@ impl ModelGears {
     ///
     /// # Errors
     /// Why there are none.
-    pub(super) fn shapes(
+    pub(crate) fn shapes(
         &self,
         set: Option<&Gear>,
         described: &[Option<Vec<i64>>],

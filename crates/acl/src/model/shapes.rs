@@ -12,18 +12,18 @@ use opscope_tensor::Shape;
 use crate::data::Gear;
 
 /// The buffer and description that a program gives for an input.
-pub(super) struct Given {
+pub(crate) struct Given {
     /// Bytes of its buffer.
-    pub(super) n_bytes: usize,
+    pub(crate) n_bytes: usize,
     /// Its tensor description's extents.
-    pub(super) dims: Option<Vec<i64>>,
+    pub(crate) dims: Option<Vec<i64>>,
 }
 
 /// The shape of every input.
 ///
 /// # Errors
 /// Which input has none, and why.
-pub(super) fn resolve(
+pub(crate) fn resolve(
     inputs: &[ValueInfo],
     given: &[Given],
     gear: Option<&Gear>,

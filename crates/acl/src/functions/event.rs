@@ -3,16 +3,13 @@
 use std::time::Instant;
 
 use crate::handle::Handle;
-use crate::process::lock;
+use crate::lock::lock;
+use crate::runtime::Event;
 use crate::status::{INVALID_PARAM, RT_INVALID_HANDLE, RT_PARAM_INVALID};
 use crate::{Answer, Process};
 
 /// `ACL_EVENT_STATUS_COMPLETE`.
 const COMPLETE: i32 = 0;
-
-/// When the event was recorded last.
-#[derive(Debug, Default)]
-pub(super) struct Event(Option<Instant>);
 
 impl Process {
     /// `aclrtCreateEvent`.

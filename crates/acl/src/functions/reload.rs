@@ -1,22 +1,11 @@
 //! Taking the engine that can do what a dump asks for, so that switching a dump on fails no execution.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use opscope_capture::Purpose;
-use opscope_engine::{EngineError, ModelSource, TakenEngine};
+use opscope_engine::{EngineError, ModelSource, TakenEngine, TakenModel};
 
-use super::{Model, Running};
 use crate::Process;
-use crate::process::lock;
-
-/// The source of a model, as far as it is kept when the model is loaded.
-#[derive(Clone)]
-pub(crate) enum ModelCopy {
-    File(PathBuf),
-    /// Kept only for models that are dumped, or may be.
-    Bytes(Arc<[u8]>),
-}
+use crate::lock::lock;
+use crate::model::{Model, ModelCopy, Running};
 
 impl Process {
     /// The purpose of the dump that is in force.
@@ -67,9 +56,9 @@ impl Process {
                 ModelCopy::File(path) => ModelSource::File(path),
                 ModelCopy::Bytes(bytes) => ModelSource::Memory(bytes),
             };
-            self.load_quietly(source, purpose)
+            self.load_for(source, purpose).ok()
         });
-        if let Some((engine, taken)) = loaded
+        if let Some(TakenModel { model: engine, taken }) = loaded
             && engine.refusal(purpose).is_none()
             // The file may be another one by now.
             && *engine.signature() == model.signature
@@ -82,17 +71,6 @@ impl Process {
         }
         self.tell_once(running, &not_dumped(model, &refusal));
         false
-    }
-
-    fn load_quietly(
-        &self,
-        source: ModelSource<'_>,
-        purpose: Purpose,
-    ) -> Option<(Box<dyn opscope_engine::LoadedModel>, Option<TakenEngine>)> {
-        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let options = opscope_engine::LoadOptions::with_threads(n_threads);
-        let loaded = self.engine.load_for(source, &options, purpose).ok()?;
-        Some((loaded.model, loaded.taken))
     }
 
     /// Reports what is missing in the dump of a model, once.

@@ -4,26 +4,14 @@ use std::path::Path;
 
 use opscope_config::dialect::acl::ReportScope;
 
-use crate::configuration::{Accepted, Text};
+use super::configuration::{Accepted, Text};
 use crate::dump::SwitchedOff;
-use crate::process::lock;
+use crate::lock::lock;
+use crate::process::Life;
 use crate::status::{
     DUMP_NOT_RUN, INVALID_PARAM, REPEAT_FINALIZE, REPEAT_INITIALIZE, UNINITIALIZE,
 };
 use crate::{Answer, Process};
-
-/// Where a process stands between its first `aclInit` and its last `aclFinalize`.
-#[derive(Debug, Default)]
-pub(crate) struct Life {
-    /// Calls of `aclInit` that have not been taken back, refused repetitions included.
-    n_inits: u64,
-    /// Whether `aclFinalize` was the last of the two to succeed.
-    is_finalized: bool,
-    /// The text of the configuration that `aclInit` accepted first: another one is refused.
-    first_text: Option<Vec<u8>>,
-    /// Whether `aclmdlInitDump` was called and `aclmdlFinalizeDump` not yet. Outlives `aclFinalize`.
-    is_dump_begun: bool,
-}
 
 impl Process {
     /// `aclInit`. Without a path, or with an empty one, nothing is configured.

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use opscope_capture::Purpose;
 use opscope_engine::ModelSource;
 
-use super::check_bytes;
-use super::description::{Description, Dims, Value, Which, dims_of, outputs};
-use super::gears::ModelGears;
-use crate::data_type::{self, UNDEFINED};
+use super::model::check_bytes;
+use crate::data_type::UNDEFINED;
 use crate::handle::Handle;
-use crate::process::lock;
+use crate::lock::lock;
+use crate::model::{Description, Dims, ModelGears, Value, Which, dims_of, outputs};
 use crate::status::{API_NOT_SUPPORT, INVALID_PARAM};
 use crate::{Answer, Process};
 
@@ -30,8 +29,8 @@ impl Process {
     /// # Errors
     /// `INVALID_PARAM` for null and for what is no description, or no longer.
     pub fn destroy_desc(&self, desc: Handle) -> Answer {
-        let removed = self.objects().model_descs.remove(desc);
-        removed.map(drop).ok_or(INVALID_PARAM)
+        let ended = self.objects().model_descs.take(desc);
+        ended.map(drop)
     }
 
     /// `aclmdlGetDesc`: fills a description. It stays valid when the model is unloaded.
@@ -78,21 +77,23 @@ impl Process {
     }
 
     fn check_desc(&self, desc: Handle) -> Answer {
-        let objects = self.objects();
-        objects.model_descs.get(desc).map(drop).ok_or(INVALID_PARAM)
+        self.objects().model_descs.find(desc).map(drop)
     }
 
     fn fill(&self, desc: Handle, description: Arc<Description>) -> Answer {
         let mut objects = self.objects();
-        let slot = objects.model_descs.get_mut(desc).ok_or(INVALID_PARAM)?;
+        let slot = objects.model_descs.find_mut(desc)?;
         *slot = Some(description);
         Ok(())
     }
 }
 
 impl Process {
-    fn description(&self, desc: Handle) -> Option<Arc<Description>> {
-        self.objects().model_descs.get(desc)?.clone()
+    /// # Errors
+    /// `INVALID_PARAM` for what is no filled description.
+    fn description(&self, desc: Handle) -> Answer<Arc<Description>> {
+        let objects = self.objects();
+        objects.model_descs.find(desc)?.clone().ok_or(INVALID_PARAM)
     }
 
     fn value<T>(
@@ -102,20 +103,20 @@ impl Process {
         index: usize,
         read: impl FnOnce(&Value) -> T,
     ) -> Option<T> {
-        self.description(desc)?.value(which, index).map(read)
+        self.description(desc).ok()?.value(which, index).map(read)
     }
 
     /// `aclmdlGetNumInputs`; 0 for what is no filled description. A model with gears has one more,
     /// `ascend_mbatch_shape_data`.
     pub fn n_inputs(&self, desc: Handle) -> usize {
-        self.description(desc)
-            .map_or(0, |known| known.n_counted_inputs())
+        let description = self.description(desc);
+        description.map_or(0, |known| known.n_counted_inputs())
     }
 
     /// `aclmdlGetNumOutputs`; 0 for what is no filled description.
     pub fn n_outputs(&self, desc: Handle) -> usize {
-        self.description(desc)
-            .map_or(0, |known| known.outputs.len())
+        let description = self.description(desc);
+        description.map_or(0, |known| known.outputs.len())
     }
 
     /// `aclmdlGetInputSizeByIndex`: bytes, in the gear in which they are most; 0 if there is no such input, or an
@@ -138,9 +139,7 @@ impl Process {
     /// `INVALID_PARAM` if there is no such description or input, `STORAGE_OVER_LIMIT` for more axes
     /// than 128.
     pub fn input_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        self.description(desc)
-            .ok_or(INVALID_PARAM)?
-            .dims(Which::Input, index)
+        self.description(desc)?.dims(Which::Input, index)
     }
 
     /// `aclmdlGetOutputDims`.
@@ -148,9 +147,7 @@ impl Process {
     /// # Errors
     /// As for [`Process::input_dims`].
     pub fn output_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        self.description(desc)
-            .ok_or(INVALID_PARAM)?
-            .dims(Which::Output, index)
+        self.description(desc)?.dims(Which::Output, index)
     }
 
     /// `aclmdlGetCurOutputDims`: the extents that the latest execution gave.
@@ -159,7 +156,7 @@ impl Process {
     /// As for [`Process::input_dims`], and `API_NOT_SUPPORT` for a model with open extents that has
     /// not been executed.
     pub fn current_output_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
+        let description = self.description(desc)?;
         let value = description
             .value(Which::Output, index)
             .ok_or(INVALID_PARAM)?;
@@ -177,7 +174,7 @@ impl Process {
     /// # Errors
     /// As for [`Process::input_dims`].
     pub fn input_dims_range(&self, desc: Handle, index: usize) -> Answer<Vec<(i64, i64)>> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
+        let description = self.description(desc)?;
         if let Some(gears) = &description.gears
             && index < description.inputs.len()
         {
@@ -210,17 +207,12 @@ impl Process {
     /// # Errors
     /// As for [`Process::dynamic_batches`].
     pub fn dynamic_dims(&self, desc: Handle) -> Answer<Vec<Dims>> {
-        let dims = |gears: &ModelGears| {
-            let gears = gears.dims().into_iter();
-            let name = String::new();
-            gears
-                .map(|dims| Dims {
-                    name: name.clone(),
-                    dims,
-                })
-                .collect()
-        };
-        self.with_gears(desc, dims)
+        let extents = self.with_gears(desc, ModelGears::dims)?;
+        let dims = extents.into_iter().map(|dims| Dims {
+            name: String::new(),
+            dims,
+        });
+        Ok(dims.collect())
     }
 
     fn with_gears<T>(
@@ -229,7 +221,8 @@ impl Process {
         read: impl FnOnce(&ModelGears) -> Vec<T>,
     ) -> Answer<Vec<T>> {
         self.check_desc(desc)?;
-        let description = self.description(desc);
+        // An empty description has no gears, which is no mistake.
+        let description = self.description(desc).ok();
         let gears = description.as_ref().and_then(|known| known.gears.as_ref());
         Ok(gears.map_or(Vec::new(), read))
     }
@@ -250,7 +243,7 @@ impl Process {
     /// # Errors
     /// `INVALID_PARAM` if there is no such description or input.
     pub fn input_index(&self, desc: Handle, name: &str) -> Answer<usize> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
+        let description = self.description(desc)?;
         description.index(Which::Input, name).ok_or(INVALID_PARAM)
     }
 
@@ -259,7 +252,7 @@ impl Process {
     /// # Errors
     /// `INVALID_PARAM` if there is no such description or output.
     pub fn output_index(&self, desc: Handle, name: &str) -> Answer<usize> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
+        let description = self.description(desc)?;
         description.index(Which::Output, name).ok_or(INVALID_PARAM)
     }
 
@@ -277,15 +270,13 @@ impl Process {
 
     /// `aclmdlGetInputDataType`; -1 if there is no such input.
     pub fn input_data_type(&self, desc: Handle, index: usize) -> i32 {
-        let number = |value: &Value| data_type::number(value.dtype);
-        self.value(desc, Which::Input, index, number)
+        self.value(desc, Which::Input, index, Value::data_type)
             .unwrap_or(UNDEFINED)
     }
 
     /// `aclmdlGetOutputDataType`; -1 if there is no such output, or it is not known.
     pub fn output_data_type(&self, desc: Handle, index: usize) -> i32 {
-        let number = |value: &Value| data_type::number(value.dtype);
-        self.value(desc, Which::Output, index, number)
+        self.value(desc, Which::Output, index, Value::data_type)
             .unwrap_or(UNDEFINED)
     }
 
@@ -297,9 +288,10 @@ impl Process {
         op_name: &str,
         attribute: &str,
     ) -> Option<String> {
-        let description = self
-            .description(desc)
-            .filter(|_| attribute == ORIGINAL_NAMES)?;
+        if attribute != ORIGINAL_NAMES {
+            return None;
+        }
+        let description = self.description(desc).ok()?;
         let mut operators = description.operators.iter();
         let operator = operators.find(|operator| operator.op_name == op_name)?;
         let names = operator.original_names.iter();
@@ -313,7 +305,7 @@ impl Process {
     /// `aclmdlGetTensorRealName`: the whole name of an input or output, given it or the short name
     /// that stands for it. Names of 128 bytes and more go by a short one.
     pub fn real_name(&self, desc: Handle, name: &str) -> Option<String> {
-        let description = self.description(desc)?;
+        let description = self.description(desc).ok()?;
         let mut values = description.inputs.iter().chain(&description.outputs);
         values
             .find(|value| value.is_called(name))

@@ -1,10 +1,23 @@
-//! Setting the extents that a model leaves open.
+//! The extents that a model leaves open: setting them, and reading which ones it is prepared for.
 
-use crate::Answer;
-use crate::Process;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use opscope_engine::Signature;
+use opscope_store::file_format::gears_json::{self, FILE_BYTES_MAX};
+use opscope_store::regular_file;
+
 use crate::data::{Buffer, Gear};
 use crate::handle::Handle;
-use crate::status::{GE_DYNAMIC_INPUT_LENGTH_INVALID, GE_PARAM_INVALID, INVALID_PARAM};
+use crate::model::ModelGears;
+use crate::status::{
+    GE_DYNAMIC_INPUT_LENGTH_INVALID, GE_EXEC_MODEL_DATA_SIZE_INVALID, GE_PARAM_INVALID,
+    INVALID_PARAM,
+};
+use crate::{Answer, Process};
+
+/// The variable that names the gears of models that are loaded from memory.
+const VARIABLE: &str = "OPSCOPE_GEARS";
 
 impl Process {
     /// `aclmdlSetDynamicBatchSize`: `n` stands for the first axis of every input where it is open, in
@@ -68,10 +81,10 @@ impl Process {
         self.check_executor("open extents were set")?;
         let description = self.model(model_id)?.description.clone();
         let mut objects = self.objects();
-        let dataset = objects.datasets.get(inputs).ok_or(INVALID_PARAM)?;
+        let dataset = objects.datasets.find(inputs)?;
         let buffer = match dataset.entries.get(index) {
             Some(entry) => {
-                let buffer = objects.buffers.get(entry.buffer).ok_or(INVALID_PARAM)?;
+                let buffer = objects.buffers.find(entry.buffer)?;
                 if buffer.address == 0 {
                     return Err(INVALID_PARAM);
                 }
@@ -119,5 +132,41 @@ impl Process {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The gears of a model: those beside its file, or those that the environment names for a model
+    /// without a file.
+    pub(super) fn gears(
+        &self,
+        file: Option<&Path>,
+        signature: &Signature,
+    ) -> Answer<Option<ModelGears>> {
+        let path = match file {
+            Some(file) => gears_json::path_of(file),
+            None => match std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
+                Some(path) => PathBuf::from(path),
+                None => return Ok(None),
+            },
+        };
+        let refused = |reason: &str| {
+            let placeholders = [&*path.to_string_lossy(), reason];
+            self.refuse(GE_EXEC_MODEL_DATA_SIZE_INVALID, "EH0004", &placeholders)
+        };
+        let bytes = match regular_file::read(&path, FILE_BYTES_MAX as u64) {
+            Ok(bytes) => bytes,
+            // A model without gears is the rule; what the environment names has to be there.
+            Err(error) if error.kind() == ErrorKind::NotFound && file.is_some() => {
+                return Ok(None);
+            }
+            Err(error) => return Err(refused(&error.to_string())),
+        };
+        let gears = gears_json::parse(&bytes).map_err(|error| {
+            let (offset, expected, found) = (error.offset, &error.expected, &error.found);
+            refused(&format!(
+                "at byte {offset}: expected {expected}, found {found}"
+            ))
+        })?;
+        let gears = ModelGears::new(gears, signature);
+        gears.map(Some).map_err(|reason| refused(&reason))
     }
 }

@@ -1,11 +1,11 @@
 //! Callbacks that a stream hands to a thread of the program.
 
-use std::collections::VecDeque;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use crate::handle::Handle;
-use crate::process::lock;
+use crate::lock::lock;
+use crate::runtime::Work;
 use crate::status::{
     INVALID_PARAM, REPEAT_SUBSCRIBE, RT_CONTEXT_NULL, STREAM_NOT_SUBSCRIBE, THREAD_NOT_SUBSCRIBE,
     WAIT_CALLBACK_TIMEOUT,
@@ -14,28 +14,6 @@ use crate::{Answer, Process};
 
 /// `ACL_CALLBACK_BLOCK`: the stream waits for the callback.
 const BLOCK: i32 = 1;
-
-/// A callback of the program's.
-pub type Work = Box<dyn FnOnce() + Send>;
-
-/// A thread that runs callbacks.
-#[derive(Default)]
-pub(super) struct Subscriber {
-    streams: Vec<Handle>,
-    waiting: VecDeque<(Handle, bool, Work)>,
-}
-
-impl Subscriber {
-    pub(super) fn end_stream(&mut self, stream: Handle) {
-        self.streams.retain(|known| *known != stream);
-        self.waiting.retain(|(of, ..)| *of != stream);
-    }
-
-    /// Whether it has no stream.
-    pub(super) fn is_idle(&self) -> bool {
-        self.streams.is_empty()
-    }
-}
 
 impl Process {
     /// `aclrtSubscribeReport`: `thread` runs the callbacks of `stream` from now on, in
