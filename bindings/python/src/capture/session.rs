@@ -20,7 +20,7 @@ use super::description::{BodyDescription, OperatorDescription, ValueDescription}
 use super::eager::Eager;
 use super::executions::Executions;
 use super::graph::{Beside, Graph};
-use super::later::Later;
+use super::background_worker::BackgroundWorker;
 use super::memory::Lender;
 use super::mindspore::{Place, request as mindspore_request};
 use super::names_asked::{AskedNames, Missing};
@@ -47,7 +47,7 @@ pub(super) struct Session {
     run: Arc<RunFile>,
     creator: Arc<Creator>,
     /// Descriptions of steps that nobody waits for.
-    later: Later,
+    background: BackgroundWorker,
     /// The sink, if it writes a tree of MindSpore's.
     mindspore: Option<Arc<MindSporeSink>>,
     /// The device that graphs are said to run on.
@@ -293,7 +293,7 @@ impl Session {
             return Ok(None);
         };
         let (summary, ended) = py.detach(|| {
-            self.later.finish();
+            self.background.finish();
             let summary: Summary = session.finish();
             let ended = run_record::end(&self.run, &summary);
             (summary, ended.and(self.shared.executions.write()))
@@ -331,7 +331,7 @@ impl Session {
     ) {
         let path = own::graph_file(&self.root, name);
         let (shared, creator) = (self.shared.clone(), self.creator.clone());
-        self.later.push(move || {
+        self.background.push(move || {
             let write = || write_description(&creator, &path, &text());
             match catch_unwind(AssertUnwindSafe(write)) {
                 Ok(Ok(())) => {}
@@ -385,7 +385,7 @@ impl Session {
             session: Mutex::new(Some(session)),
             shared: Arc::new(shared),
             creator: Arc::new(creator()),
-            later: Later::default(),
+            background: BackgroundWorker::default(),
             root: opened.root,
             failure_dir: opened.failure_dir,
             purpose,
@@ -407,9 +407,9 @@ impl Drop for Session {
         if self.shared.is_forked() {
             // Its writers are threads of another process, nobody can wait for them here.
             std::mem::forget(session);
-            self.later.forget();
+            self.background.forget();
         }
-        self.later.finish();
+        self.background.finish();
     }
 }
 
