@@ -3,8 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use opscope_analysis::msaccucmp;
 
 fuzz_target!(|text: &str| {
-    msaccucmp::is_fusion_rule(text);
+    opscope_msaccucmp::is_fusion_rule(text);
 });

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::sink::Content;
 use opscope_capture::{Plan, Purpose};
+use opscope_config::dialect::acl::Content;
 use opscope_config::dialect::acl::{AclDump, Mode};
 use opscope_store::run_file::RunFile;
 

@@ -5,8 +5,8 @@ mod custom;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::sink::Content;
 use opscope_capture::{FailureDetail, Plan};
+use opscope_config::dialect::acl::Content;
 use opscope_config::dialect::acl::{self, AclDump, Mode};
 use opscope_engine::EngineError;
 use opscope_store::record::Operator;

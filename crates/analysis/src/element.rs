@@ -29,8 +29,9 @@ impl Element {
             .collect()
     }
 
-    /// Elements of a dtype that numpy has; none of another one.
-    pub(crate) fn all(dtype: DType, bytes: &[u8]) -> impl Iterator<Item = Element> {
+    /// Reads little-endian elements of a dtype that numpy has; yields nothing for any other dtype, and
+    /// leaves out the bytes behind the last whole element.
+    pub fn all(dtype: DType, bytes: &[u8]) -> impl Iterator<Item = Element> {
         // No dtype that numpy has is wider.
         let width = dtype.bytes().unwrap_or(usize::from(u8::MAX));
         let elements = bytes.chunks_exact(width);

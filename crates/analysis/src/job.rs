@@ -10,7 +10,7 @@ pub fn default_jobs() -> usize {
 }
 
 /// Calls `work` for each item on `n_threads` threads; the results keep the order of the items.
-pub(crate) fn map<T: Sync, R: Send>(
+pub fn map<T: Sync, R: Send>(
     items: &[T],
     n_threads: usize,
     work: impl Fn(&T) -> R + Sync,

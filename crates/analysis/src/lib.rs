@@ -9,10 +9,9 @@ pub mod convert;
 pub mod describe;
 mod element;
 pub mod graph;
-mod job;
+pub mod job;
 pub mod mindspore;
-pub mod msaccucmp;
-mod names;
+pub mod names;
 pub mod overflow;
 pub mod overview;
 pub mod statistics;
@@ -20,4 +19,4 @@ mod tensor_file;
 
 pub use element::Element;
 pub use job::default_jobs;
-pub use tensor_file::FileKind;
+pub use tensor_file::{FileKind, SliceError, TensorFile};

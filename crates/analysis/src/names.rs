@@ -7,7 +7,7 @@ const NAME_LENGTH_MAX: usize = 255;
 
 /// The name for `{stem}{suffix}`: that, or the hexadecimal UUID (version 3, DNS name space) of it
 /// with the same suffix if it is too long for a file system.
-pub(crate) fn fitting(stem: &str, suffix: &str) -> String {
+pub fn fitting(stem: &str, suffix: &str) -> String {
     let name = format!("{stem}{suffix}");
     if name.len() < NAME_LENGTH_MAX {
         return name;
@@ -19,7 +19,7 @@ pub(crate) fn fitting(stem: &str, suffix: &str) -> String {
 /// The file name with the operator's name put back, as `msnpy` files have it.
 ///
 /// Only the last part of the operator's name, and only in file names of exactly five fields.
-pub(crate) fn mindspore(file_name: &str, op_name: &str) -> String {
+pub fn mindspore(file_name: &str, op_name: &str) -> String {
     let fields: Vec<&str> = file_name.split('.').collect();
     match (&fields[..], op_name.rsplit('/').next()) {
         ([op_type, _, rest @ ..], Some(last)) if rest.len() == 3 && !op_name.is_empty() => {
@@ -29,8 +29,8 @@ pub(crate) fn mindspore(file_name: &str, op_name: &str) -> String {
     }
 }
 
-/// Extents with `separator` between them.
-pub(crate) fn join(dims: &[usize], separator: &str) -> String {
+/// Joins extents with `separator`; a scalar has none and gives an empty text.
+pub fn join(dims: &[usize], separator: &str) -> String {
     let dims: Vec<String> = dims.iter().map(usize::to_string).collect();
     dims.join(separator)
 }

@@ -10,7 +10,7 @@ mod finding;
 pub(crate) mod measure;
 mod scalar;
 mod scan;
-pub(crate) mod summary;
+pub mod summary;
 
 pub use export::{Export, export};
 pub use finding::{Finding, findings};
@@ -20,16 +20,17 @@ pub use scan::{OperatorDump, OperatorFile, Overflow, Scan, ScanError, scan};
 /// Context and thread numbers that mean any.
 const ANY: [u64; 2] = [0, 65535];
 
-/// Whether the context or thread that a record names is the one that a file's name has.
-pub(crate) fn is_same_part(wanted: Option<u64>, found: Option<u32>) -> bool {
+/// Whether the context or thread that a record names is the one that a file's name has. A record that
+/// names none, or one of the numbers that mean any, fits every file.
+pub fn is_same_part(wanted: Option<u64>, found: Option<u32>) -> bool {
     match wanted {
         Some(wanted) if !ANY.contains(&wanted) => found.map(u64::from) == Some(wanted),
         _ => true,
     }
 }
 
-/// Orders numbers of any length by their digits.
-pub(crate) fn order(digits: &str) -> (usize, String) {
+/// Returns a key that sorts decimal numbers of any length by their value, without parsing them.
+pub fn order(digits: &str) -> (usize, String) {
     let digits = digits.trim_start_matches('0');
     (digits.len(), digits.to_owned())
 }

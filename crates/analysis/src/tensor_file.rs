@@ -26,7 +26,7 @@ use opscope_tensor::{DType, Layout, Shape, Tensor};
 
 use array::{array_file, compressed_array_file};
 pub(crate) use head::Head;
-pub(crate) use slices::SliceError;
+pub use slices::SliceError;
 
 use crate::describe::slot_name;
 
@@ -62,8 +62,8 @@ impl FileKind {
     }
 }
 
-/// A checked file.
-pub(crate) struct TensorFile {
+/// A checked file: its pieces lie inside it.
+pub struct TensorFile {
     kind: FileKind,
     /// Its name; the real one where the file goes by digits.
     file_name: String,
@@ -116,8 +116,8 @@ impl TensorFile {
         Ok(file)
     }
 
-    /// A dump file of AscendCL.
-    pub(crate) fn from_dump(dump: DumpFile, file_name: &str) -> TensorFile {
+    /// A dump file of AscendCL. Its tensors keep the shapes of the header, FFTS+ threads or not.
+    pub fn from_dump(dump: DumpFile, file_name: &str) -> TensorFile {
         let n_start = dump_data::LENGTH_BYTES.saturating_add(dump.n_header_bytes());
         let (bytes, header, pieces) = dump.into_parts();
         TensorFile {
@@ -131,8 +131,9 @@ impl TensorFile {
         }
     }
 
-    /// A nano dump whose header, of `n_header` bytes, fits the file's size.
-    pub(crate) fn from_nano(
+    /// A nano dump. The caller has checked with [`NanoHeader::check_size`] that the header of `n_header`
+    /// bytes fits the file's size.
+    pub fn from_nano(
         nano: &NanoHeader,
         n_header: usize,
         bytes: FileBytes,
@@ -174,7 +175,7 @@ impl TensorFile {
     }
 
     /// A file without anything in it.
-    pub(crate) fn empty(bytes: FileBytes, file_name: &str) -> TensorFile {
+    pub fn empty(bytes: FileBytes, file_name: &str) -> TensorFile {
         TensorFile {
             kind: FileKind::DumpData,
             file_name: file_name.to_owned(),
@@ -204,11 +205,13 @@ impl TensorFile {
         self.bytes
     }
 
-    pub(crate) fn kind(&self) -> FileKind {
+    /// Returns the format of the file.
+    pub fn kind(&self) -> FileKind {
         self.kind
     }
 
-    pub(crate) fn header(&self) -> &DumpHeader {
+    /// Returns the header; that of a format other than `DumpData` is made from what the file says.
+    pub fn header(&self) -> &DumpHeader {
         &self.header
     }
 
@@ -255,7 +258,7 @@ impl TensorFile {
     }
 
     /// Inputs, then outputs.
-    pub(crate) fn tensors(&self) -> impl Iterator<Item = DumpTensor<'_>> {
+    pub fn tensors(&self) -> impl Iterator<Item = DumpTensor<'_>> {
         self.pieces.iter().filter_map(|piece| {
             let Piece { kind, index, .. } = *piece;
             let entries = match kind {
@@ -273,7 +276,7 @@ impl TensorFile {
     }
 
     /// On-chip buffers and workspaces: what is no tensor.
-    pub(crate) fn rest(&self) -> impl Iterator<Item = (&Piece, &[u8])> {
+    pub fn rest(&self) -> impl Iterator<Item = (&Piece, &[u8])> {
         let is_rest =
             |piece: &&Piece| matches!(piece.kind, PayloadKind::Buffer | PayloadKind::Space);
         let pieces = self.pieces.iter().filter(is_rest);

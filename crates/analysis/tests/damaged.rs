@@ -55,21 +55,21 @@ fn damage(bytes: &mut Vec<u8>, random: &mut Random) {
 }
 
 fn dumps() -> Vec<PathBuf> {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let dirs = [
-        "cann/dumps",
-        "msaccucmp/convert_nano/in/d",
-        "msaccucmp/convert_attr/in/d",
-        "msaccucmp/ffts_plus/in/l",
-        "msaccucmp/format_nc1hwc0/in/d",
-        "msaccucmp/format_fractal_z/in/d",
-        "msaccucmp/format_fractal_nz/in/d",
-        "msaccucmp/format_to_fractal_z/in/d",
-        "msaccucmp/format_ndc1hwc0/in/d",
+        "analysis/tests/golden/cann/dumps",
+        "msaccucmp/tests/golden/convert_nano/in/d",
+        "msaccucmp/tests/golden/convert_attr/in/d",
+        "msaccucmp/tests/golden/ffts_plus/in/l",
+        "msaccucmp/tests/golden/format_nc1hwc0/in/d",
+        "msaccucmp/tests/golden/format_fractal_z/in/d",
+        "msaccucmp/tests/golden/format_fractal_nz/in/d",
+        "msaccucmp/tests/golden/format_to_fractal_z/in/d",
+        "msaccucmp/tests/golden/format_ndc1hwc0/in/d",
     ];
     let mut paths: Vec<PathBuf> = dirs
         .iter()
-        .flat_map(|dir| fs::read_dir(golden.join(dir)).unwrap())
+        .flat_map(|dir| fs::read_dir(crates.join(dir)).unwrap())
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.is_file())
         .collect();

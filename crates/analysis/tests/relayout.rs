@@ -9,7 +9,7 @@ use opscope_store::file_format::npy;
 
 fn golden(case: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    root.join("tests/golden/msaccucmp").join(case)
+    root.join("../msaccucmp/tests/golden").join(case)
 }
 
 /// `layout` may be empty, which leaves tensors as they are.

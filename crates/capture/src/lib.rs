@@ -28,7 +28,6 @@ mod probe;
 mod quantised;
 mod queue;
 mod ring;
-mod run_record;
 mod select;
 mod session;
 pub mod sink;
@@ -54,9 +53,10 @@ pub use ring::{
     KeptSteps, N_STEPS_BEHIND_MAX, RingOptions, RingReport, TriggerCause, TriggerKind, Triggered,
     Triggers,
 };
-pub use run_record::now;
 pub use select::{GraphInput, GraphView, Kept, Role, Selected, select};
 pub use session::{Session, SessionOptions, Summary, Watch};
-pub use sink::{Removed, Sink, SinkError, Written};
+pub use sink::{
+    BatchPreparer, Removed, Sink, SinkError, StepRemover, TensorSummarizer, Whole, Written,
+};
 pub use tap::Tap;
 pub use tensor_rule::{TensorRule, TensorRuleError, TensorRules};

@@ -21,7 +21,9 @@ use crate::quantised::{Execution, Parts};
 use crate::queue::{Job, Order, Work};
 use crate::ring::{Hold, TriggerCause};
 use crate::session::Shared;
-use crate::{Failure, FailureDetail, FloatView, Kept, Purpose, Role, overflow, writer};
+use crate::{
+    Failure, FailureDetail, FloatView, Kept, Purpose, Role, TensorSummarizer, overflow, writer,
+};
 
 pub use self::borrowed::BorrowError;
 pub(crate) use self::borrowed::{take, take_whole};
@@ -459,24 +461,34 @@ pub(crate) fn reduced_at_once(shared: &Shared, tensor: Tensor) -> Tensor {
 
 /// Whether the sink needs no more of a tensor than numbers, which are in its memo now.
 pub(crate) fn is_enough(shared: &Shared, tensor: Observed<'_>) -> bool {
-    is_enough_by(tensor, |tensor| shared.sink.reduce(tensor))
+    is_enough_by(shared, tensor, |summarizer| summarizer.summarize(tensor))
 }
 
 /// The same of elements that lie side by side in another order than row-major.
 pub(crate) fn is_enough_permuted(shared: &Shared, tensor: Observed<'_>) -> bool {
-    shared.is_reducing && is_enough_by(tensor, |tensor| shared.sink.reduce_permuted(tensor))
+    shared.is_reducing
+        && is_enough_by(shared, tensor, |summarizer| {
+            summarizer.summarize_permuted(tensor)
+        })
 }
 
-fn is_enough_by(tensor: Observed<'_>, reduce: impl FnOnce(Observed<'_>) -> bool) -> bool {
-    let reduce = || {
-        let is_enough = reduce(tensor);
+fn is_enough_by(
+    shared: &Shared,
+    tensor: Observed<'_>,
+    summarize: impl FnOnce(&dyn TensorSummarizer) -> bool,
+) -> bool {
+    let Some(summarizer) = shared.sink.summarizer() else {
+        return false;
+    };
+    let summarize = || {
+        let is_enough = summarize(summarizer);
         if is_enough {
             tensor.non_finite_places();
         }
         is_enough
     };
     // The sink's own code must not take the engine's thread with it.
-    catch_unwind(AssertUnwindSafe(reduce)).unwrap_or(false)
+    catch_unwind(AssertUnwindSafe(summarize)).unwrap_or(false)
 }
 
 /// Returns the record of a watched operator's outputs as they are after `suspect` has run.

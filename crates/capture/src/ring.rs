@@ -25,7 +25,7 @@ use self::report::Log;
 use self::steps::{Model, Serial};
 use crate::home::HomeProcess;
 use crate::queue::Order;
-use crate::{Removed, Sink, SinkError, WhenBehind};
+use crate::{Removed, SinkError, StepRemover, WhenBehind};
 
 pub(crate) use self::hold::Hold;
 pub use self::options::{RingOptions, TriggerKind, Triggers};
@@ -91,7 +91,7 @@ impl Ring {
         self: &Arc<Ring>,
         model: &Arc<ModelId>,
         step: u64,
-        sink: &dyn Sink,
+        remover: &dyn StepRemover,
     ) -> (Hold, Swept) {
         self.look_at_flag();
         let mut state = self.lock();
@@ -108,7 +108,7 @@ impl Ring {
         let serial = state.models[model_idx].begin(next, step);
         drop(state);
         let hold = Hold::new(self.clone(), model_idx, serial);
-        (hold, self.sweep(sink, Ask::Wait))
+        (hold, self.sweep(remover, Ask::Wait))
     }
 
     /// Keeps what is there if the flag was set since it was last looked at.
@@ -187,14 +187,14 @@ impl Ring {
     }
 
     /// Removes the steps that are too old, if any may have become so.
-    pub(crate) fn sweep_if_due(&self, sink: &dyn Sink) -> Swept {
+    pub(crate) fn sweep_if_due(&self, remover: &dyn StepRemover) -> Swept {
         match self.is_due.swap(false, Ordering::Relaxed) {
-            true => self.sweep(sink, Ask::Try),
+            true => self.sweep(remover, Ask::Try),
             false => Swept::default(),
         }
     }
 
-    fn sweep(&self, sink: &dyn Sink, ask: Ask) -> Swept {
+    fn sweep(&self, remover: &dyn StepRemover, ask: Ask) -> Swept {
         let _removing = match ask {
             Ask::Wait => self.removing.lock().unwrap_or_else(PoisonError::into_inner),
             // Whoever removes now may have passed the step by; the next step looks again.
@@ -208,20 +208,20 @@ impl Ring {
             let left = model.leave(self.options.n_steps.get());
             leaving.push((model.id.clone(), left));
         }
-        self.let_go(sink, &leaving)
+        self.let_go(remover, &leaving)
     }
 
     /// Decides on what is left, when every record is written.
-    pub(crate) fn finish(&self, sink: &dyn Sink) -> Swept {
+    pub(crate) fn finish(&self, remover: &dyn StepRemover) -> Swept {
         self.look_at_flag();
-        let first = self.sweep(sink, Ask::Wait);
+        let first = self.sweep(remover, Ask::Wait);
         let keeps_rest = !self.options.keeps_only_triggered;
         let mut leaving = Vec::new();
         for model in &mut self.lock().models {
             let rest = model.end(self.options.n_steps.get(), keeps_rest);
             leaving.push((model.id.clone(), rest));
         }
-        first.and(self.let_go(sink, &leaving))
+        first.and(self.let_go(remover, &leaving))
     }
 
     /// Takes the report of the ring once it is finished.
@@ -233,18 +233,18 @@ impl Ring {
     }
 
     /// Tells the sink, without any lock that writers need.
-    fn let_go(&self, sink: &dyn Sink, leaving: &[Leaving]) -> Swept {
+    fn let_go(&self, remover: &dyn StepRemover, leaving: &[Leaving]) -> Swept {
         let mut swept = Swept::default();
         let steps = leaving
             .iter()
             .flat_map(|(model, steps)| steps.iter().map(move |step| (model, *step)));
         for (model, (step, is_kept)) in steps {
             if is_kept {
-                sink.keep_step(model, step);
+                remover.keep_step(model, step);
                 continue;
             }
             // A sink that panics must not take the host's thread with it.
-            let result = catch_unwind(AssertUnwindSafe(|| sink.remove_step(model, step)));
+            let result = catch_unwind(AssertUnwindSafe(|| remover.remove_step(model, step)));
             let text = "it panicked while a step was removed";
             let result = result.unwrap_or_else(|_| Err(SinkError::Panicked(text.to_owned())));
             swept.n_steps += 1;

@@ -20,7 +20,7 @@ use crate::writer::{self, guarded};
 use crate::{
     Control, Counters, DeliberateInfinities, FailurePolicy, FirstNonFinite, FirstOverflow,
     GraphView, Overwrite, Plan, PlanRefused, Purpose, RingOptions, RingReport, Selected, Sink,
-    SinkError, Tap, TriggerKind, WhenBehind, Written, select::select_marked,
+    SinkError, StepRemover, Tap, TriggerKind, WhenBehind, Written, select::select_marked,
 };
 
 /// How much a session may hold and use.
@@ -155,6 +155,11 @@ impl Shared {
         add(&self.counters.n_bytes_removed, swept.removed.n_bytes);
     }
 
+    /// The ring, and the part of the sink that takes its steps back.
+    pub(crate) fn ring_and_remover(&self) -> Option<(&Arc<Ring>, &dyn StepRemover)> {
+        self.ring.as_ref().zip(self.sink.step_remover())
+    }
+
     /// Counts what a sink wrote beside records, or remembers why it could not.
     pub(crate) fn note(&self, result: Result<Written, SinkError>) {
         match result {
@@ -178,8 +183,11 @@ impl Session {
         options: SessionOptions,
     ) -> std::io::Result<Session> {
         if options.ring.is_some() {
-            sink.remember_steps()
-                .map_err(|error| std::io::Error::new(std::io::ErrorKind::Unsupported, error))?;
+            let text = "this kind of dump cannot take steps back";
+            let remover = sink.step_remover().ok_or_else(|| {
+                std::io::Error::new(std::io::ErrorKind::Unsupported, text.to_owned())
+            })?;
+            remover.remember_steps();
         }
         let shared = Arc::new(Shared {
             wanted: Wanted::new(plan.clone()),
@@ -309,8 +317,8 @@ impl Session {
         }
         self.end_writers();
         let shared = &self.shared;
-        let ring = shared.ring.as_ref().map(|ring| {
-            shared.note_removed(&ring.finish(&*shared.sink));
+        let ring = shared.ring_and_remover().map(|(ring, remover)| {
+            shared.note_removed(&ring.finish(remover));
             ring.take_report()
         });
         shared.note(guarded(|| shared.sink.finish()));
@@ -371,7 +379,7 @@ impl Summary {
 fn is_reducing(plan: &Plan, sink: &dyn Sink, options: &SessionOptions) -> bool {
     let ring = options.ring.as_ref();
     let looks_for_overflow = ring.is_some_and(|ring| ring.triggers.contains(TriggerKind::Overflow));
-    sink.is_reducing() && plan.purpose == Purpose::Values && !looks_for_overflow
+    sink.summarizer().is_some() && plan.purpose == Purpose::Values && !looks_for_overflow
 }
 
 /// Values behind these locks are replaced whole, so a panic cannot leave them half-changed.

@@ -1,22 +1,12 @@
 //! Where records go.
 
-mod acl;
-mod ledger;
 mod memory;
-mod mindspore;
 mod nothing;
-mod once;
-mod range;
-mod refusals;
-mod spool;
-mod stats;
-mod volume;
 
 use std::ops::Add;
 use std::sync::Arc;
 
 use opscope_store::StoreError;
-use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::{ModelId, Record, Side};
 use opscope_tensor::{Observed, Tensor};
 use thiserror::Error;
@@ -24,15 +14,8 @@ use thiserror::Error;
 use crate::overflow::Overflow;
 use crate::{Failure, GraphView, Selected};
 
-pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 pub use memory::MemorySink;
-pub use mindspore::{DevicePrecision, MindSporeOptions, MindSporeSink, RuntimeMode};
 pub use nothing::NoSink;
-pub use once::Dedup;
-pub use range::{DistinctRows, RangeRow, RangeRows, RangeSink};
-pub use spool::{SpooledRows, StoredRow, StoredRows};
-pub use stats::{StatsRow, StatsRows, StatsSink};
-pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};
 
 /// Takes records, from several threads at once and in any order.
 pub trait Sink: Send + Sync {
@@ -42,41 +25,11 @@ pub trait Sink: Send + Sync {
     /// [`SinkError`] if nothing of the record was kept; the session counts it as failed.
     fn write(&self, record: &Record) -> Result<Written, SinkError>;
 
-    /// Whether [`Sink::reduce`] is worth calling.
-    fn is_reducing(&self) -> bool {
-        false
-    }
-
-    /// Computes what the sink will want to know of the elements of `tensor` and leaves it in the tensor's
-    /// memo ([`Observed::stats`], [`Observed::keep`]). Called on the engine's thread, while the tensor is likely
-    /// to be in a cache; a tensor that several operators share is computed once.
-    ///
-    /// Returns whether that is all: the record comes without the tensor's elements then.
-    fn reduce(&self, _tensor: Observed<'_>) -> bool {
-        false
-    }
-
-    /// [`Sink::reduce`] of elements that lie side by side in memory in another order than row-major, the
-    /// first one first. What is left in the memo must not depend on the order; `false` if it would, and the
-    /// memo is not used then.
-    fn reduce_permuted(&self, _tensor: Observed<'_>) -> bool {
-        false
-    }
-
     /// Whether the sink holds on to tensors after [`Sink::write`]. The memory of one that does not may be the
     /// engine's own, which then waits until it has it back.
     fn keeps_tensors(&self) -> bool {
         false
     }
-
-    /// How many records a writer should take from the queue together, if there are so many.
-    fn n_at_once(&self) -> usize {
-        1
-    }
-
-    /// Hears of records that are about to be written one by one, to compute for all of them what is
-    /// cheaper together.
-    fn prepare(&self, _records: &[&Record]) {}
 
     /// Keeps `record`, whose operator overflowed, and how.
     ///
@@ -115,28 +68,6 @@ pub trait Sink: Send + Sync {
         Ok(Written::default())
     }
 
-    /// Begins to remember what is written for each step, so that [`Sink::remove_step`] can take it back.
-    /// Called before anything else, if at all.
-    ///
-    /// # Errors
-    /// [`SinkError`] if what the sink does cannot be undone.
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        let text = "this kind of dump cannot take steps back";
-        Err(SinkError::Other(text.to_owned()))
-    }
-
-    /// Takes back what was written for a step, all of whose records were written before. What somebody
-    /// else has put there stays.
-    ///
-    /// # Errors
-    /// [`SinkError`] if something could not be removed; the rest is removed all the same.
-    fn remove_step(&self, _model: &ModelId, _step: u64) -> Result<Removed, SinkError> {
-        Ok(Removed::default())
-    }
-
-    /// Hears that a step will never be removed.
-    fn keep_step(&self, _model: &ModelId, _step: u64) {}
-
     /// Hears that there are no more records.
     ///
     /// # Errors
@@ -144,17 +75,64 @@ pub trait Sink: Send + Sync {
     fn finish(&self) -> Result<Written, SinkError> {
         Ok(Written::default())
     }
+
+    /// The part that computes what the sink wants of a tensor before its record is written; `None` if
+    /// the sink writes the elements alone.
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        None
+    }
+
+    /// The part that is faster with several records at hand, if there is one.
+    fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
+        None
+    }
+
+    /// The part that takes steps back, if the sink can.
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        None
+    }
 }
 
-/// Whether a tensor is written whole, as statistics, or as both.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
-    /// All of it.
-    Tensors,
-    /// A row of these statistics.
-    Statistics(Columns),
-    /// A row of these statistics, and all of it where the sink's rules choose it.
-    Both(Columns),
+/// Computes what a sink wants to know of tensors while they are likely to be in a cache.
+pub trait TensorSummarizer {
+    /// Computes what the sink wants of the elements of `tensor` and leaves it in the tensor's memo
+    /// ([`Observed::stats`], [`Observed::keep`]). Called on the engine's thread; a tensor that several
+    /// operators share is computed once.
+    ///
+    /// Returns whether that is all: the record comes without the tensor's elements then.
+    fn summarize(&self, tensor: Observed<'_>) -> bool;
+
+    /// [`TensorSummarizer::summarize`] of elements that lie side by side in memory in another order than
+    /// row-major, the first one first. The memo must not depend on the order: returns `false` if it
+    /// would, and the memo is not used then.
+    fn summarize_permuted(&self, _tensor: Observed<'_>) -> bool {
+        false
+    }
+}
+
+/// Computes for several records what is cheaper together.
+pub trait BatchPreparer {
+    /// Number of records that a writer should take from the queue together, if there are so many.
+    fn batch_size(&self) -> usize;
+
+    /// Prepares records that are about to be written one by one.
+    fn prepare_batch(&self, records: &[&Record]);
+}
+
+/// Removes what a sink has written for a step.
+pub trait StepRemover {
+    /// Begins to remember what is written for each step. Called before anything else, if at all.
+    fn remember_steps(&self);
+
+    /// Takes back what was written for a step, all of whose records were written before. Files that
+    /// somebody else has put there stay.
+    ///
+    /// # Errors
+    /// [`SinkError`] if something could not be removed; the rest is removed all the same.
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError>;
+
+    /// Forgets a step that will never be removed.
+    fn keep_step(&self, _model: &ModelId, _step: u64) {}
 }
 
 /// Files and bytes written for a record.
@@ -189,7 +167,7 @@ pub struct Whole {
 
 impl Whole {
     /// One tensor.
-    pub(crate) fn one(side: Side, n_bytes: u64) -> Whole {
+    pub fn one(side: Side, n_bytes: u64) -> Whole {
         match side {
             Side::Input => Whole {
                 n_inputs: 1,
@@ -205,7 +183,7 @@ impl Whole {
     }
 
     /// All tensors of `record`.
-    pub(crate) fn all(record: &Record) -> Whole {
+    pub fn all(record: &Record) -> Whole {
         let one =
             |(side, _, tensor): (Side, usize, &Tensor)| Whole::one(side, tensor.n_bytes() as u64);
         record.slots().map(one).fold(Whole::default(), Add::add)

@@ -192,8 +192,8 @@ impl Tap {
     /// The sink may have to make room for the step before it hears of it.
     fn begin_in_ring(&mut self) {
         let shared = &self.shared;
-        if let Some(ring) = &shared.ring {
-            let (hold, swept) = ring.begin(&self.model, self.step, &*shared.sink);
+        if let Some((ring, remover)) = shared.ring_and_remover() {
+            let (hold, swept) = ring.begin(&self.model, self.step, remover);
             shared.note_removed(&swept);
             self.hold = Some(hold);
         }

@@ -14,7 +14,8 @@ use crate::{FirstOverflow, SinkError, Written, non_finite, overflow};
 
 /// Writes records until the queue is closed and empty.
 pub(crate) fn run(shared: &Shared) {
-    let n_at_once = shared.sink.n_at_once().max(1);
+    let preparer = shared.sink.batch_preparer();
+    let n_at_once = preparer.map_or(1, |preparer| preparer.batch_size().max(1));
     loop {
         let mut jobs = shared.queue.pop(n_at_once);
         if jobs.is_empty() {
@@ -25,17 +26,17 @@ pub(crate) fn run(shared: &Shared) {
             let n_missing = job.complete();
             shared.counters.drop(DropReason::NotShown, n_missing);
         }
-        if n_at_once > 1 {
+        if let Some(preparer) = preparer {
             let records: Vec<&Record> = jobs.iter().map(|job| &job.record).collect();
             // If it breaks, what it did not compute is computed by `write`, which breaks likewise.
-            let _ = catch_unwind(AssertUnwindSafe(|| shared.sink.prepare(&records)));
+            let _ = catch_unwind(AssertUnwindSafe(|| preparer.prepare_batch(&records)));
         }
         for (job, bytes) in jobs.into_iter().zip(costs) {
             write(shared, &job);
             drop(job);
             shared.queue.release(bytes);
-            if let Some(ring) = &shared.ring {
-                shared.note_removed(&ring.sweep_if_due(&*shared.sink));
+            if let Some((ring, remover)) = shared.ring_and_remover() {
+                shared.note_removed(&ring.sweep_if_due(remover));
             }
         }
     }

@@ -84,9 +84,8 @@ fn a_dump_survives_compression_byte_for_byte() {
 
 #[test]
 fn a_compressed_array_is_shown_and_a_damaged_one_refused() {
-    let dump = golden(
-        "analysis/tests/golden/msaccucmp/convert_nano/in/d/Conv2D.nano_a.3.7.1700000000000000",
-    );
+    let dump =
+        golden("msaccucmp/tests/golden/convert_nano/in/d/Conv2D.nano_a.3.7.1700000000000000");
     let dir = tempfile::tempdir().unwrap();
     let out = dir.path().join("out");
     for kind in ["npy", "msnpy"] {

@@ -9,7 +9,7 @@ use support::{opscope, text};
 
 fn golden(path: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    root.join("../analysis/tests/golden").join(path)
+    root.join("..").join(path)
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -41,7 +41,8 @@ fn convert(dump: &Path, options: &[&str]) -> (i32, String, Vec<String>) {
 
 #[test]
 fn every_type_has_its_names() {
-    let dump = golden("msaccucmp/convert_nano/in/d/Conv2D.nano_a.3.7.1700000000000000");
+    let dump =
+        golden("msaccucmp/tests/golden/convert_nano/in/d/Conv2D.nano_a.3.7.1700000000000000");
     let stem = "Conv2D.nano_a.3.7.1700000000000000";
     for (options, expected) in [
         ("-t npy", ".input.0.npy .input.1.npy .output.0.npy"),
@@ -71,8 +72,9 @@ fn every_type_has_its_names() {
 #[test]
 fn text_and_records_have_the_documented_content() {
     let out = tempfile::tempdir().unwrap();
-    let nano = golden("msaccucmp/convert_nano/in/d/Conv2D.nano_a.3.7.1700000000000000");
-    let records = golden("cann/dumps");
+    let nano =
+        golden("msaccucmp/tests/golden/convert_nano/in/d/Conv2D.nano_a.3.7.1700000000000000");
+    let records = golden("analysis/tests/golden/cann/dumps");
     let mut command = opscope();
     command
         .args(["convert", "-t", "txt", "--json", "-d"])
@@ -102,7 +104,7 @@ fn any_path_works_and_lists_are_taken_apart() {
     let dir = tempfile::tempdir().unwrap();
     let odd = dir.path().join("ein Verzeichnis: ä,ö");
     fs::create_dir(&odd).unwrap();
-    let source = golden("msaccucmp/convert_nano/in/d/Add.nano_b.3.7.1700000000000001");
+    let source = golden("msaccucmp/tests/golden/convert_nano/in/d/Add.nano_b.3.7.1700000000000001");
     for name in ["a,b 1", "ç"] {
         fs::copy(&source, odd.join(name)).unwrap();
     }
@@ -120,8 +122,8 @@ fn any_path_works_and_lists_are_taken_apart() {
 
 #[test]
 fn wrong_usage_ends_with_2() {
-    let dir = golden("cann/dumps");
-    let file = golden("msaccucmp/convert_nano/in/d/Add.nano_b.3.7.1700000000000001");
+    let dir = golden("analysis/tests/golden/cann/dumps");
+    let file = golden("msaccucmp/tests/golden/convert_nano/in/d/Add.nano_b.3.7.1700000000000001");
     let cases: [(&Path, &[&str]); 6] = [
         (&dir, &["-o", "0"]),
         (&dir, &["-f", "NCHW", "-s", "1,2"]),
@@ -150,7 +152,7 @@ fn wrong_usage_ends_with_2() {
 fn the_first_overflow_is_named_with_its_cause() {
     let out = tempfile::tempdir().unwrap();
     let mut command = opscope();
-    let dump = golden("msaccucmp/overflow_old/in/d");
+    let dump = golden("msaccucmp/tests/golden/overflow_old/in/d");
     command.args(["overflow", "-n", "3", "-d"]).arg(&dump);
     let (code, told, errors) = text(command.arg("-out").arg(out.path()));
     assert_eq!(code, 1, "{errors}");
@@ -164,7 +166,8 @@ fn the_first_overflow_is_named_with_its_cause() {
         .into_iter()
         .find(|name| name.starts_with("overflow_summary_"));
     let summary = fs::read(out.path().join(summary.unwrap())).unwrap();
-    let recorded = golden("msaccucmp/overflow_old/out/top3/overflow_summary_TIMESTAMP.txt");
+    let recorded =
+        golden("msaccucmp/tests/golden/overflow_old/out/top3/overflow_summary_TIMESTAMP.txt");
     assert!(summary == fs::read(recorded).unwrap());
     let mut command = opscope();
     let (code, told, _) = text(
@@ -182,7 +185,8 @@ fn the_first_overflow_is_named_with_its_cause() {
 #[test]
 fn steps_come_before_times_and_letter_case_does_not_matter() {
     let dir = tempfile::tempdir().unwrap();
-    let record = golden("cann/dumps/Opdebug.Node_OpDebug.57.563.1634155934600000");
+    let record =
+        golden("analysis/tests/golden/cann/dumps/Opdebug.Node_OpDebug.57.563.1634155934600000");
     for name in [
         "10/OPDEBUG.Node_Opdebug.1.1.100",
         "9/OpDebug.Node_OpDebug.1.1.300",
@@ -218,7 +222,7 @@ fn without_an_overflow_the_code_tells_why() {
         ("buf/Add.a.57.9.1700000000000000", 3, "overflow record"),
     ] {
         let mut command = opscope();
-        let dump = golden("msaccucmp/overflow_errors/in").join(dump);
+        let dump = golden("msaccucmp/tests/golden/overflow_errors/in").join(dump);
         let (found, out, errors) = text(command.args(["overflow", "-d"]).arg(&dump));
         assert_eq!(found, code, "{}: {errors}", dump.display());
         assert!((out + &errors).contains(told), "{}", dump.display());
@@ -230,11 +234,11 @@ fn every_kind_of_file_is_shown() {
     let stamp = "1700000000000001";
     for (file, told) in [
         (
-            format!("cann/dumps/Opdebug.Node_OpDebug.12.3.{stamp}"),
+            format!("analysis/tests/golden/cann/dumps/Opdebug.Node_OpDebug.12.3.{stamp}"),
             "0x110 = integer addition",
         ),
         (
-            format!("msaccucmp/convert_nano/in/d/Add.nano_b.3.7.{stamp}"),
+            format!("msaccucmp/tests/golden/convert_nano/in/d/Add.nano_b.3.7.{stamp}"),
             "nano dump",
         ),
     ] {
@@ -245,13 +249,17 @@ fn every_kind_of_file_is_shown() {
     let mut command = opscope();
     let (code, told, _) = text(command.arg("show").arg(support::digits("images.npy")));
     assert!(code == 0 && told.contains("16x1x8x8"), "{told}");
-    let (code, told, _) = text(opscope().arg("show").arg(golden("cann/dumps")));
+    let (code, told, _) = text(
+        opscope()
+            .arg("show")
+            .arg(golden("analysis/tests/golden/cann/dumps")),
+    );
     assert!(code == 0 && told.contains("overflow record"), "{told}");
 }
 
 #[test]
 fn damaged_files_are_refused_with_their_place() {
-    for entry in fs::read_dir(golden("cann/invalid")).unwrap() {
+    for entry in fs::read_dir(golden("analysis/tests/golden/cann/invalid")).unwrap() {
         let path = entry.unwrap().path();
         let (code, _, errors) = text(opscope().arg("show").arg(&path));
         let name = path.file_name().unwrap().to_str().unwrap();

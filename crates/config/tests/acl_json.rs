@@ -6,8 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use opscope_capture::Sides;
-use opscope_capture::sink::Content;
-use opscope_config::dialect::acl::{self, AclConfig, Level, Mode};
+use opscope_config::dialect::acl::{self, AclConfig, Content, Level, Mode};
 use opscope_config::{Environment, Issue, Reason, Report, Severity, check_nesting};
 use opscope_store::file_format::stats_csv::{Column, Columns};
 use serde_json::{Value, json};

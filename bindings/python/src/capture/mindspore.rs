@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_capture::Purpose;
-use opscope_config::dialect::mindspore::{self, MindSporeConfig, Request};
+use opscope_capture::{Plan, Purpose};
+use opscope_config::dialect::mindspore::{self, MindSporeConfig};
 use opscope_config::{ConfigError, Environment, Issue, Severity};
+use opscope_dump::MindSporeOptions;
 use opscope_store::atomic_file::Modes;
 use opscope_store::tree::mindspore::Target;
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
@@ -54,10 +55,18 @@ impl Place {
 /// # Errors
 /// `ValueError` with what is wrong in it; `NotImplementedError` if only an engine of this project can do
 /// what it asks for.
-pub(super) fn request(text: &str, place: Place, time: &str) -> PyResult<Option<Request>> {
-    let config = load(text, place)?;
-    Request::new(config, place.rank, Modes::default(), time.to_owned())
-        .map_err(|error| PyValueError::new_err(one_line(error)))
+pub(super) fn request(
+    text: &str,
+    place: Place,
+    time: &str,
+) -> PyResult<Option<(Plan, MindSporeOptions)>> {
+    let Some(dump) = load(text, place)?.dump else {
+        return Ok(None);
+    };
+    let plan = dump.plan();
+    let plan = plan.map_err(|error| PyValueError::new_err(one_line(error)))?;
+    let options = MindSporeOptions::new(dump, place.rank, Modes::default(), time.to_owned());
+    Ok(Some((plan, options)))
 }
 
 fn load(text: &str, place: Place) -> PyResult<MindSporeConfig> {

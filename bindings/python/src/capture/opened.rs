@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use opscope_capture::sink::{AclSink, Content, MindSporeSink};
 use opscope_capture::{Plan, Purpose, Sink};
-use opscope_config::dialect::mindspore;
+use opscope_config::dialect::acl::Content;
+use opscope_dump::{AclSink, MindSporeOptions, MindSporeSink};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::run_file::RunFile;
@@ -79,12 +79,11 @@ impl Opened {
 
     /// A tree of MindSpore's.
     pub(super) fn mindspore(
-        request: mindspore::Request,
+        (plan, options): (Plan, MindSporeOptions),
         device: u32,
         torch_version: &str,
         n_writers: usize,
     ) -> PyResult<(Plan, Opened)> {
-        let mindspore::Request { plan, options } = request;
         let path = options.path.clone();
         let sink = Arc::new(MindSporeSink::create(options).map_err(refused)?);
         let at = (path.as_path(), path.as_path());

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use opscope_capture::sink::Content;
 use opscope_capture::{FailureDetail, Plan, Purpose, Sides, Steps};
+use opscope_config::dialect::acl::Content;
 use opscope_config::dialect::acl::{self, Mode};
 use opscope_config::{Environment, Issue, Severity, check_nesting};
 use opscope_store::file_format::stats_csv::Columns;

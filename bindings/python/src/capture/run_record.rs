@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::{Plan, Summary, now};
+use opscope_capture::{Plan, Summary};
+use opscope_dump::{add_summary, now, plan_in_short};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::run_json::{ModelFile, Program, RunRecord, RunState};
@@ -27,7 +28,7 @@ pub(super) fn begin(
         started: now(),
         command: "torch.compile".to_owned(),
         dialect: dialect.to_owned(),
-        plan: plan.in_short(),
+        plan: plan_in_short(plan),
         engine: program("torch", torch_version),
         n_writers: n_writers as u64,
         ..RunRecord::default()
@@ -58,7 +59,7 @@ pub(super) fn note_graph(run: &RunFile, name: &str) {
 pub(super) fn end(run: &RunFile, summary: &Summary) -> Result<(), StoreError> {
     run.update(|record| {
         record.n_steps = summary.counters.n_steps;
-        summary.add_to(record);
+        add_summary(record, summary);
     });
     run.finish(RunState::Finished, now())
 }

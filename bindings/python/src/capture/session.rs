@@ -4,9 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::sink::MindSporeSink;
 use opscope_capture::{Plan, SessionOptions, Summary};
-use opscope_config::dialect::mindspore;
+use opscope_dump::MindSporeSink;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::record::ModelId;
@@ -141,7 +140,7 @@ impl Session {
             return Err(PyValueError::new_err("the configuration asks for no dump"));
         };
         let mut how = options(queue_bytes_max, n_writers);
-        how.n_writers = (how.n_writers).min(mindspore::Request::n_writers_max(&request.options));
+        how.n_writers = (how.n_writers).min(request.1.n_writers_max());
         let lender = Lender::new(py, &plain_types)?;
         py.detach(|| {
             let (plan, opened) = Opened::mindspore(request, device, torch_version, how.n_writers)?;

@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use opscope_capture::{Summary, now};
+use opscope_capture::Summary;
 use opscope_config::dialect::acl::AclDump;
+use opscope_dump::{add_summary, now, plan_in_short};
 use opscope_engine::{Engine, GraphKind, TakenEngine};
 use opscope_store::file_format::run_json::{ModelFile, Program, RunRecord, RunState};
 use opscope_store::record::ModelId;
@@ -38,7 +39,7 @@ impl Process {
             started: now(),
             command: "AscendCL".to_owned(),
             dialect: "acl".to_owned(),
-            plan: accepted.plan.in_short(),
+            plan: plan_in_short(&accepted.plan),
             engine: Program {
                 name: engine.name().to_owned(),
                 version: engine.version().map(str::to_owned),
@@ -84,7 +85,7 @@ pub(crate) fn note_execution(run: Option<&RunFile>, model: &ModelId, summary: &S
     };
     run.update(|record| {
         record.n_steps += 1;
-        summary.add_to(record);
+        add_summary(record, summary);
         let is_known =
             |known: &ModelFile| known.name == model.file_stem && known.graph == model.graph_name;
         if !record.models.iter().any(is_known) {

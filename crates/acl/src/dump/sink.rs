@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::sink::{AclSink, Chunk as Piece, Content};
 use opscope_capture::{Sink, SinkError, Summary};
+use opscope_config::dialect::acl::Content;
+use opscope_dump::{AclSink, Chunk as Piece};
 use opscope_store::atomic_file::Modes;
 use opscope_store::run_file::RunFile;
 

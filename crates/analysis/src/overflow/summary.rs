@@ -6,32 +6,35 @@ use super::measure::measure;
 
 /// One part of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) unit: String,
-    pub(crate) task_id: u64,
-    pub(crate) stream_id: u64,
+pub struct Part {
+    /// The unit of the device that raised the flag, as the summary names it.
+    pub unit: String,
+    /// The task that overflowed.
+    pub task_id: u64,
+    /// The stream that the task ran on.
+    pub stream_id: u64,
     /// A number or a list of numbers.
-    pub(crate) status: String,
+    pub status: String,
 }
 
 /// The file's name, which holds the local time.
-pub(crate) fn file_name() -> String {
+pub fn file_name() -> String {
     let time = jiff::Zoned::now().strftime("%Y%m%d%H%M%S");
     format!("overflow_summary_{time}.txt")
 }
 
-/// `===[1]===`.
-pub(crate) fn title(number: usize) -> String {
+/// The line above the section of the overflow with this number: `===[1]===`, with 49 and 50 `=`.
+pub fn title(number: usize) -> String {
     format!("{}[{number}]{}\n", "=".repeat(49), "=".repeat(50))
 }
 
-/// Type and name of the operator.
-pub(crate) fn operator_line(op_type: &str, op_name: &str) -> String {
+/// The line with type and name of the operator.
+pub fn operator_line(op_type: &str, op_name: &str) -> String {
     format!("[{op_type}] {op_name}\n")
 }
 
-/// Which unit overflowed in which task, and when.
-pub(crate) fn record_lines(parts: &[Part], timestamp: &str) -> String {
+/// The lines of an overflow: one for each part of its record, then its time stamp.
+pub fn record_lines(parts: &[Part], timestamp: &str) -> String {
     let mut text = String::new();
     for part in parts {
         text.push_str(&format!(
@@ -45,7 +48,7 @@ pub(crate) fn record_lines(parts: &[Part], timestamp: &str) -> String {
 
 /// The two lines of a tensor in a dtype that numpy has, or `None` if it is empty. `file` is the name
 /// of the array's file without suffix.
-pub(crate) fn tensor_lines(
+pub fn tensor_lines(
     file: &str,
     layout: &str,
     dims: &[usize],

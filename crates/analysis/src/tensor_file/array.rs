@@ -76,7 +76,7 @@ pub(super) fn array_entry(
 
 impl TensorFile {
     /// An array: one output of this layout.
-    pub(crate) fn from_array(array: &Tensor, file_name: &str, layout: Layout) -> TensorFile {
+    pub fn from_array(array: &Tensor, file_name: &str, layout: Layout) -> TensorFile {
         let bytes = array.bytes().to_vec();
         let range = 0..bytes.len();
         let description = (array.dtype(), array.shape(), layout);
@@ -84,7 +84,7 @@ impl TensorFile {
     }
 
     /// The same with other bytes in place of the array's, whatever dtype and extents say.
-    pub(crate) fn from_packed_array(
+    pub fn from_packed_array(
         array: &Tensor,
         bytes: Vec<u8>,
         file_name: &str,

@@ -9,7 +9,7 @@ use super::TensorFile;
 
 /// Why the parts cannot be told.
 #[derive(Debug, Error)]
-pub(crate) enum SliceError {
+pub enum SliceError {
     /// The second last field of the file's name is no number.
     #[error("there is no thread id in the name `{0}`")]
     Name(String),
@@ -59,14 +59,22 @@ impl From<SliceError> for FormatError {
 
 impl TensorFile {
     /// The thread that wrote the file: the second last field of its name.
-    pub(crate) fn thread(&self) -> Result<usize, SliceError> {
+    ///
+    /// # Errors
+    ///
+    /// [`SliceError::Name`] if that field is no number.
+    pub fn thread(&self) -> Result<usize, SliceError> {
         let field = self.file_name.rsplit('.').nth(1);
         let thread = field.and_then(|field| field.parse().ok());
         thread.ok_or_else(|| SliceError::Name(self.file_name.clone()))
     }
 
     /// Gives each tensor of one side the shape of the part that `thread` worked on.
-    pub(crate) fn apply_slices(
+    ///
+    /// # Errors
+    ///
+    /// See [`SliceError`]; the shapes are unchanged then.
+    pub fn apply_slices(
         &mut self,
         attribute: &FftsPlus,
         side: Side,

@@ -67,15 +67,15 @@ fn a_tree_against_arrays() {
 /// Dump files that the runtime wrote: each is the same as itself, and every tensor has its partner.
 #[test]
 fn dump_files_are_themselves() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for dir in [
-        "cann/dumps",
-        "cann/invalid",
-        "msaccucmp/convert_nano/in/d",
-        "msaccucmp/ffts_plus/in/l",
-        "msaccucmp/format_nc1hwc0/in/d",
+        "analysis/tests/golden/cann/dumps",
+        "analysis/tests/golden/cann/invalid",
+        "msaccucmp/tests/golden/convert_nano/in/d",
+        "msaccucmp/tests/golden/ffts_plus/in/l",
+        "msaccucmp/tests/golden/format_nc1hwc0/in/d",
     ] {
-        let [target, golden] = [0, 1].map(|_| Side::open(&golden.join(dir), 2).unwrap());
+        let [target, golden] = [0, 1].map(|_| Side::open(&crates.join(dir), 2).unwrap());
         let matching = matched(&target, &golden);
         assert!(!matching.pairs.is_empty(), "{dir}");
         assert!(matching.unmatched.is_empty(), "{dir}");

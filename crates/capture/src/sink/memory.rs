@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use opscope_store::record::{ModelId, Record};
 
-use super::{Removed, Sink, SinkError, Written};
+use super::{Removed, Sink, SinkError, StepRemover, Written};
 
 /// Keeps every record. Their tensors stay shared with the engine: no data is copied.
 #[derive(Default)]
@@ -40,9 +40,14 @@ impl Sink for MemorySink {
         })
     }
 
-    fn remember_steps(&self) -> Result<(), SinkError> {
-        Ok(())
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        Some(self)
     }
+}
+
+impl StepRemover for MemorySink {
+    // Records in memory say themselves which step they are of.
+    fn remember_steps(&self) {}
 
     fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
         let mut removed = Removed::default();

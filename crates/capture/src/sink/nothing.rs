@@ -3,24 +3,26 @@
 use opscope_store::record::Record;
 use opscope_tensor::Observed;
 
-use super::{Sink, SinkError, Written};
+use super::{Sink, SinkError, TensorSummarizer, Written};
 
 /// Takes everything and keeps nothing, for whoever wants counts alone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSink;
 
 impl Sink for NoSink {
-    fn is_reducing(&self) -> bool {
-        true
-    }
-
-    /// The session looks for NaN and infinities, which the statistics have.
-    fn reduce(&self, tensor: Observed<'_>) -> bool {
-        let _ = tensor.stats();
-        true
-    }
-
     fn write(&self, _: &Record) -> Result<Written, SinkError> {
         Ok(Written::default())
+    }
+
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        Some(self)
+    }
+}
+
+impl TensorSummarizer for NoSink {
+    /// The session looks for NaN and infinities, which the statistics have.
+    fn summarize(&self, tensor: Observed<'_>) -> bool {
+        let _ = tensor.stats();
+        true
     }
 }

@@ -3,7 +3,6 @@
 mod behind;
 mod double;
 mod failing;
-mod full_disk;
 mod lent;
 mod limits;
 mod sizes;

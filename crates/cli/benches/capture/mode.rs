@@ -4,10 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use opscope_capture::sink::{
-    AclSink, Content, Dedup, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink,
-};
 use opscope_capture::{Counters, SessionOptions, Sink};
+use opscope_config::dialect::acl::Content;
+use opscope_dump::{AclSink, Dedup, MindSporeOptions, MindSporeSink, RuntimeMode, StatsSink};
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::stats_csv::Columns;

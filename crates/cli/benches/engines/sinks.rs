@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::sink::{AclSink, StatsSink};
 use opscope_capture::{SessionOptions, Sink};
+use opscope_dump::{AclSink, StatsSink};
 use opscope_store::atomic_file::Modes;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use opscope_capture::sink::{MemorySink, StatsSink};
+use opscope_capture::sink::MemorySink;
 use opscope_capture::{Plan, Session, SessionOptions, Sink, Summary};
+use opscope_dump::StatsSink;
 use opscope_engine::input::{Random, resolve_shape};
 use opscope_engine::onnx::OnnxRuntime;
 use opscope_engine::{Dim, Engine, LoadOptions, LoadedModel, ModelSource, ValueInfo};

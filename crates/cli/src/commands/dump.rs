@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use opscope_capture::sink::StatsRows;
 use opscope_capture::{Counters, GraphView, Purpose, Session, SessionOptions, Summary, Tap};
+use opscope_dump::StatsRows;
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 use opscope_store::temporary::LeftOvers;

@@ -2,8 +2,6 @@
 
 use std::ffi::OsString;
 
-use opscope_analysis::msaccucmp;
-
 use crate::exit::Failure;
 
 /// Convert, examine and compare dumps with the vendor's command line (drop-in for msaccucmp.py)
@@ -20,7 +18,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    match msaccucmp::run(&arguments.arguments) {
+    match opscope_msaccucmp::run(&arguments.arguments) {
         0 => Ok(()),
         code => Err(Failure::silent(u8::try_from(code).unwrap_or(1))),
     }

@@ -19,8 +19,8 @@ mod surroundings;
 
 use std::path::PathBuf;
 
-use opscope_capture::sink::Content;
 use opscope_capture::{FailureDetail, Plan};
+use opscope_store::file_format::stats_csv::Columns;
 
 use self::object::{Cursor, Findings, Refused, nearest_hint, top_level_warning};
 use self::raw::Raw;
@@ -68,6 +68,18 @@ pub struct AclDump {
     /// and can be read and written, is meant. There is at least one. All but dumps of failures have
     /// exactly one, which exists unless it was given as `ip:path`.
     pub places: Vec<PathBuf>,
+}
+
+/// Whether a tensor is written whole, as statistics, or as both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// All of it.
+    Tensors,
+    /// A row of these statistics.
+    Statistics(Columns),
+    /// A row of these statistics, and all of it where the rules of a command choose it. No
+    /// configuration asks for that.
+    Both(Columns),
 }
 
 /// The kinds of dumps; a configuration switches on one of them.

@@ -9,14 +9,13 @@ mod idle;
 mod iteration;
 mod kernels;
 mod lower;
+mod plan;
 mod regex_syntax;
-mod request;
 mod section;
 mod settings;
 
 use std::path::{Path, PathBuf};
 
-use opscope_capture::sink::DevicePrecision;
 use opscope_capture::{Purpose, Sides, Steps};
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::tree::mindspore::Target;
@@ -29,7 +28,6 @@ use crate::load::Place;
 use crate::{Environment, Issue, Severity};
 
 pub use explain::explain;
-pub use request::Request;
 pub use settings::{SavedData, Settings};
 
 /// A configuration after it was checked: the dump to make, and remarks about the text.
@@ -81,6 +79,15 @@ pub struct MindSporeDump {
     pub devices: Vec<u32>,
     /// The configuration itself, byte for byte.
     pub text: String,
+}
+
+/// How exactly a device computes statistics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DevicePrecision {
+    /// Means and norms in float32.
+    High,
+    /// Everything in the tensor's own type.
+    Low,
 }
 
 /// Which operators and parameters are dumped.

@@ -1,6 +1,6 @@
 //! Whether a dump's arrays are compressed.
 
-use opscope_capture::sink::MindSporeOptions;
+use opscope_dump::MindSporeOptions;
 use opscope_store::file_format::zstd;
 
 use crate::arguments::compression;

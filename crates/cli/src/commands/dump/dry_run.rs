@@ -5,7 +5,8 @@ mod report;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::sink::{Sink, Volume, VolumeSink};
+use opscope_capture::Sink;
+use opscope_dump::{Volume, VolumeSink};
 use opscope_store::atomic_file::{Creator, Pretended};
 use opscope_store::{Space, space};
 

@@ -6,10 +6,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::sink::AclSink;
 use opscope_capture::{Plan, Session, SessionOptions};
 use opscope_config::Environment;
 use opscope_config::dialect::acl::{self, AclDump, Mode};
+use opscope_dump::AclSink;
 use opscope_engine::EngineError;
 use opscope_store::atomic_file::{Creator, Modes};
 use opscope_tensor::Tensor;

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use opscope_capture::sink::MindSporeOptions;
 use opscope_capture::{Exclusion, OperatorKey, Plan};
 use opscope_config::Issue;
 use opscope_config::dialect::mindspore::{self, MindSporeConfig};
+use opscope_dump::MindSporeOptions;
 
 use crate::arguments::ModeArguments;
 use crate::exit::{Failure, USAGE};
@@ -41,24 +41,22 @@ impl Dump {
         modes: ModeArguments,
         time: String,
     ) -> Result<Option<Dump>, Failure> {
-        let request = mindspore::Request::new(config, rank, modes.modes(), time)
-            .map_err(|error| Failure::new(USAGE, anyhow!(error)))?;
+        let Some(dump) = config.dump else {
+            return Ok(None);
+        };
+        let plan = dump.plan();
+        let plan = plan.map_err(|error| Failure::new(USAGE, anyhow!(error)))?;
         let excluded = NO_KERNELS.map(|op_type| Exclusion {
             model: None,
             operators: OperatorKey::Type(op_type.to_owned()),
             slots: None,
         });
-        Ok(request.map(|request| Dump {
+        Ok(Some(Dump {
             plan: Plan {
                 excluded: excluded.into(),
-                ..request.plan
+                ..plan
             },
-            options: request.options,
+            options: MindSporeOptions::new(dump, rank, modes.modes(), time),
         }))
-    }
-
-    /// Threads that may write: rows of statistics keep their order with one only.
-    pub(super) fn n_writers_max(options: &MindSporeOptions) -> usize {
-        mindspore::Request::n_writers_max(options)
     }
 }

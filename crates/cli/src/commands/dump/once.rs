@@ -1,7 +1,7 @@
 //! Which tensors of a dump share a file.
 
 use clap::ValueEnum;
-use opscope_capture::sink::{Dedup, MindSporeOptions};
+use opscope_dump::{Dedup, MindSporeOptions};
 
 use crate::console::tell;
 

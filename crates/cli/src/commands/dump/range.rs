@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::ValueEnum;
 use opscope_analysis::Element;
 use opscope_capture::SinkError;
-use opscope_capture::sink::{RangeRow, RangeRows};
+use opscope_dump::{RangeRow, RangeRows};
 use opscope_tensor::DType;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};

@@ -4,8 +4,8 @@ use std::io::{BufWriter, Write};
 
 use anyhow::anyhow;
 use opscope_analysis::Element;
-use opscope_capture::sink::{StatsRow, StatsRows};
 use opscope_capture::{Counters, DeliberateInfinities, FirstNonFinite, NonFiniteOrigin, SinkError};
+use opscope_dump::{StatsRow, StatsRows, non_finite_finding};
 use opscope_store::temporary::LeftOvers;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
@@ -240,10 +240,10 @@ impl Outcome {
             "bytes_written": c.n_bytes_written,
             "seconds": self.time.as_secs_f64(),
             "seconds_per_step_without_dump": self.baseline.map(|time| time.as_secs_f64()),
-            "first_non_finite": self.summary.first_non_finite.as_ref().map(FirstNonFinite::to_finding),
+            "first_non_finite": self.summary.first_non_finite.as_ref().map(non_finite_finding),
             "deliberate_infinities": {
                 "operators": self.summary.deliberate_infinities.n_operators,
-                "first": self.summary.deliberate_infinities.first.as_ref().map(FirstNonFinite::to_finding),
+                "first": self.summary.deliberate_infinities.first.as_ref().map(non_finite_finding),
             },
             "dump_dirs": self.dump_dirs,
         });
@@ -334,7 +334,7 @@ fn non_finite(first: &FirstNonFinite) -> String {
     } = first;
     let mut text = format!("{op_type} `{op_name}` {}.{index}", side.name());
     if let Some(element) = element {
-        text += &format!("[{element}] = {}", first.to_finding().value);
+        text += &format!("[{element}] = {}", non_finite_finding(first).value);
     }
     text += &format!(", step {step}");
     if !graph.is_empty() {

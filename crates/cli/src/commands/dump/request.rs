@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use opscope_capture::sink::{
-    AclSink, Content, MindSporeOptions, MindSporeSink, NoSink, RangeSink, Sink, StatsSink,
-};
+use opscope_capture::Sink;
+use opscope_capture::sink::NoSink;
 use opscope_capture::{
     KernelSelection, ModelSelection, OperatorSelection, Plan, Purpose, Steps, TensorRules,
 };
+use opscope_config::dialect::acl::Content;
 use opscope_config::dialect::{Dialect, acl, detect, mindspore};
 use opscope_config::{Environment, Issue, Severity};
+use opscope_dump::{AclSink, MindSporeOptions, MindSporeSink, RangeSink, StatsSink};
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
 use opscope_store::record::ModelId;
@@ -271,7 +272,7 @@ impl Request {
         let most = self
             .mindspore
             .as_ref()
-            .map_or(usize::MAX, Dump::n_writers_max);
+            .map_or(usize::MAX, MindSporeOptions::n_writers_max);
         wanted.min(most)
     }
 

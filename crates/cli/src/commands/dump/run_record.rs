@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::now;
+use opscope_dump::{add_summary, now, plan_in_short};
 use opscope_engine::Signature;
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Modes;
@@ -73,7 +73,7 @@ impl Recording {
         if let Some(file) = &self.file {
             file.update(|record| {
                 record.n_steps += outcome.n_steps;
-                outcome.summary.add_to(record);
+                add_summary(record, &outcome.summary);
             });
         }
     }
@@ -192,7 +192,7 @@ fn record(
         command: command.to_owned(),
         configuration: request.configuration.as_deref().map(configuration),
         dialect: dialect.to_owned(),
-        plan: request.plan.in_short(),
+        plan: plan_in_short(&request.plan),
         n_writers: request.n_writers(arguments.writers.into()) as u64,
         models,
         ..RunRecord::default()

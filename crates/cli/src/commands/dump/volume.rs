@@ -1,7 +1,8 @@
 //! How much a run writes: tensors, statistics or both, of everything or of what rules choose.
 
-use opscope_capture::sink::{Content, MindSporeOptions};
 use opscope_capture::{Selected, TensorRule, TensorRules};
+use opscope_config::dialect::acl::Content;
+use opscope_dump::MindSporeOptions;
 use opscope_engine::LoadedModel;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::stats_csv::Columns;

@@ -2,7 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use opscope_capture::sink::Content;
 use opscope_capture::{
     Exclusion, FailureDetail, ModelSelection, OperatorKey, OperatorSelection, Purpose, Sides,
 };
@@ -12,7 +11,7 @@ use opscope_store::tree::acl::{FAILURE_DIR, MODEL_FILE, SINGLE_FILE};
 use super::object::shown;
 use super::settings::column_word;
 use super::surroundings::{asking_variable, failures_in_force};
-use super::{AclConfig, AclDump, Mode};
+use super::{AclConfig, AclDump, Content, Mode};
 use crate::Environment;
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 

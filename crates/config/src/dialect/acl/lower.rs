@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::ptr;
 
-use opscope_capture::sink::Content;
 use opscope_capture::{
     Exclusion, FailureDetail, ModelSelection, NameRange, OperatorKey, OperatorSelection, Plan,
     Purpose, Sides, Steps,
@@ -15,7 +14,7 @@ use opscope_store::record::Side;
 use super::object::{Findings, shown};
 use super::raw::{Entry, Excluded, List, Raw, Text};
 use super::settings::{Level, Scene, Settings};
-use super::{AclDump, Mode};
+use super::{AclDump, Content, Mode};
 
 /// Operators that a device never executes as such, and that leave no file for that reason: those
 /// that run other graphs, and constants.

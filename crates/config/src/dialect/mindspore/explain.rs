@@ -1,11 +1,12 @@
 //! A configuration in plain words.
 
-use opscope_capture::sink::DevicePrecision;
 use opscope_capture::{Purpose, Sides};
 use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, Category};
 use opscope_store::tree::mindspore::Target;
 
-use super::{FileFormat, KernelRule, Kernels, MindSporeConfig, MindSporeDump, RuleKind};
+use super::{
+    DevicePrecision, FileFormat, KernelRule, Kernels, MindSporeConfig, MindSporeDump, RuleKind,
+};
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 use crate::dialect::findings::shown;
 

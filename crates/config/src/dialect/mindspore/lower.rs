@@ -1,11 +1,10 @@
 //! From settings to a dump.
 
-use opscope_capture::sink::DevicePrecision;
 use opscope_capture::{FailureDetail, Purpose, Sides};
 use opscope_store::tree::mindspore::Target;
 
 use super::settings::{Backend, FAILURES, OVERFLOW, Settings};
-use super::{FileFormat, Kernels, MindSporeDump, RuleKind, Saved, iteration};
+use super::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind, Saved, iteration};
 use crate::dialect::findings::{Findings, Refused};
 use crate::load::Place;
 use crate::{Issue, Severity};

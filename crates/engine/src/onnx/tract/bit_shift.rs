@@ -11,8 +11,8 @@ use tract_onnx::tract_core::ops::logic::{and, comp_gte, comp_lt};
 use tract_onnx::tract_core::ops::math::{shift_left, shift_right};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose};
-use super::wiring::{Wiring, rules_of_broadcast};
+use super::composition::{Built, Composition, ResultShape, compose};
+use super::wiring::Wiring;
 
 #[derive(Debug, Clone)]
 struct BitShift {
@@ -29,17 +29,10 @@ pub(super) fn build(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
 }
 
 impl Composition for BitShift {
+    const RESULT_SHAPE: ResultShape = ResultShape::Broadcast;
+
     fn op_type(&self) -> StaticName {
         "BitShift".into()
-    }
-
-    fn rules<'r, 'p: 'r, 's: 'r>(
-        &'s self,
-        solver: &mut Solver<'r>,
-        inputs: &'p [TensorProxy],
-        outputs: &'p [TensorProxy],
-    ) -> InferenceResult {
-        rules_of_broadcast(solver, inputs, outputs)
     }
 
     fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {

@@ -5,12 +5,26 @@ use std::fmt::Debug;
 use tract_onnx::pb::AttributeProto;
 use tract_onnx::pb::attribute_proto::AttributeType;
 use tract_onnx::prelude::*;
+use tract_onnx::tract_core::broadcast::multi_broadcast;
 use tract_onnx::tract_hir::internal::*;
 
 use super::wiring::Wiring;
 
+/// The shape of a result, as far as it follows from the shapes of the inputs.
+pub(super) enum ResultShape {
+    /// The shape of the first input.
+    OfFirstInput,
+    /// A shape with as many axes as the first input has.
+    OfSameRank,
+    /// The shape that two inputs are broadcast to.
+    Broadcast,
+}
+
 /// How an operator is made of others.
 pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
+    /// The shape of the first output.
+    const RESULT_SHAPE: ResultShape = ResultShape::OfFirstInput;
+
     /// The operator's type.
     fn op_type(&self) -> StaticName;
 
@@ -19,7 +33,8 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
         1
     }
 
-    /// Relates types and shapes of inputs and outputs; by default, the output is like the first input.
+    /// Relates types and shapes of inputs and outputs. By default the output has the type of the first input
+    /// and [`Composition::RESULT_SHAPE`].
     fn rules<'r, 'p: 'r, 's: 'r>(
         &'s self,
         solver: &mut Solver<'r>,
@@ -27,7 +42,15 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
         outputs: &'p [TensorProxy],
     ) -> InferenceResult {
         solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
-        solver.equals(&inputs[0].shape, &outputs[0].shape)
+        match Self::RESULT_SHAPE {
+            ResultShape::OfFirstInput => solver.equals(&inputs[0].shape, &outputs[0].shape),
+            ResultShape::OfSameRank => solver.equals(&inputs[0].rank, &outputs[0].rank),
+            ResultShape::Broadcast => {
+                solver.given_2(&inputs[0].shape, &inputs[1].shape, move |solver, a, b| {
+                    solver.equals(&outputs[0].shape, multi_broadcast(&[&*a, &*b])?)
+                })
+            }
+        }
     }
 
     /// Wires the parts, and returns the operator's outputs.

@@ -10,7 +10,7 @@ use tract_onnx::tract_core::ops::math::{abs, mul, pow, sqrt};
 use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, Part, compose};
+use super::composition::{Built, Composition, Part, ResultShape, compose};
 use super::wiring::Wiring;
 
 /// The first axis of an image.
@@ -41,18 +41,10 @@ pub(super) fn max_pool(context: &ParsingContext<'_>, node: &NodeProto) -> Built 
 }
 
 impl Composition for GlobalLpPool {
+    const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
+
     fn op_type(&self) -> StaticName {
         "GlobalLpPool".into()
-    }
-
-    fn rules<'r, 'p: 'r, 's: 'r>(
-        &'s self,
-        solver: &mut Solver<'r>,
-        inputs: &'p [TensorProxy],
-        outputs: &'p [TensorProxy],
-    ) -> InferenceResult {
-        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
-        solver.equals(&inputs[0].rank, &outputs[0].rank)
     }
 
     fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {

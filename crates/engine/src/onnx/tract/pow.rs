@@ -10,8 +10,8 @@ use tract_onnx::tract_core::ops::logic::comp_lt;
 use tract_onnx::tract_core::ops::math::{max, pow};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose};
-use super::wiring::{Wiring, rules_of_broadcast};
+use super::composition::{Built, Composition, ResultShape, compose};
+use super::wiring::Wiring;
 
 #[derive(Debug, Clone)]
 struct Pow;
@@ -21,17 +21,10 @@ pub(super) fn build(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
 }
 
 impl Composition for Pow {
+    const RESULT_SHAPE: ResultShape = ResultShape::Broadcast;
+
     fn op_type(&self) -> StaticName {
         "Pow".into()
-    }
-
-    fn rules<'r, 'p: 'r, 's: 'r>(
-        &'s self,
-        solver: &mut Solver<'r>,
-        inputs: &'p [TensorProxy],
-        outputs: &'p [TensorProxy],
-    ) -> InferenceResult {
-        rules_of_broadcast(solver, inputs, outputs)
     }
 
     fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {

@@ -8,7 +8,7 @@ use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, Part, compose};
+use super::composition::{Built, Composition, Part, ResultShape, compose};
 use super::wiring::Wiring;
 
 /// A cubic `Resize` with `pytorch_half_pixel`.
@@ -26,18 +26,10 @@ pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
 }
 
 impl Composition for CubicResize {
+    const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
+
     fn op_type(&self) -> StaticName {
         "Resize".into()
-    }
-
-    fn rules<'r, 'p: 'r, 's: 'r>(
-        &'s self,
-        solver: &mut Solver<'r>,
-        inputs: &'p [TensorProxy],
-        outputs: &'p [TensorProxy],
-    ) -> InferenceResult {
-        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
-        solver.equals(&inputs[0].rank, &outputs[0].rank)
     }
 
     fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {

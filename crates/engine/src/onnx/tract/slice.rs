@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::downsample::Downsample;
 use tract_onnx::tract_core::ops::identity::Identity;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose};
+use super::composition::{Built, Composition, ResultShape, compose};
 use super::wiring::Wiring;
 
 /// The first opset in which starts, ends, axes and steps are inputs.
@@ -54,18 +54,10 @@ pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
 }
 
 impl Composition for Slice {
+    const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
+
     fn op_type(&self) -> StaticName {
         "Slice".into()
-    }
-
-    fn rules<'r, 'p: 'r, 's: 'r>(
-        &'s self,
-        solver: &mut Solver<'r>,
-        inputs: &'p [TensorProxy],
-        outputs: &'p [TensorProxy],
-    ) -> InferenceResult {
-        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
-        solver.equals(&inputs[0].rank, &outputs[0].rank)
     }
 
     fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
@@ -84,7 +76,7 @@ impl Composition for Slice {
         let dims = wiring.dims(inputs[0])?;
         let mut result = wiring.wire_as_is(Identity, &inputs[..1])?;
         for i in 0..bounds.starts.len() {
-            let (axis, range) = bounds.of(i, &dims)?;
+            let (axis, range) = bounds.range_of(i, &dims)?;
             if range.first > 0 || range.end < dims[axis] {
                 let cut = SliceOfEngine::new(axis, range.first, range.end);
                 result = wiring.wire_as_is(cut, &[result])?;
@@ -114,7 +106,7 @@ struct Range {
 
 impl Bounds {
     /// The axis that the bounds at `i` are for, and what they leave of it.
-    fn of(&self, i: usize, dims: &[usize]) -> TractResult<(usize, Range)> {
+    fn range_of(&self, i: usize, dims: &[usize]) -> TractResult<(usize, Range)> {
         let at = |list: &[i64]| {
             list.get(i)
                 .copied()

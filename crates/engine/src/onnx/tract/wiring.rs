@@ -1,7 +1,6 @@
 //! Pieces that corrected operators are wired from.
 
 use tract_onnx::prelude::*;
-use tract_onnx::tract_core::broadcast::multi_broadcast;
 use tract_onnx::tract_core::ops::binary::{BinMiniOp, TypedBinOp};
 use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_core::ops::change_axes::wire_with_rank_broadcast;
@@ -122,16 +121,4 @@ pub(super) fn add_constant(
     let fact = TypedFact::try_from(tensor.clone())?;
     let id = model.add_node(name, Const::new(tensor)?, tvec!(fact))?;
     Ok(id.into())
-}
-
-/// Says that an output has the type of the first input, and the shape that all inputs broadcast to.
-pub(super) fn rules_of_broadcast<'r, 'p: 'r, 's: 'r>(
-    solver: &mut Solver<'r>,
-    inputs: &'p [TensorProxy],
-    outputs: &'p [TensorProxy],
-) -> InferenceResult {
-    solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
-    solver.given_2(&inputs[0].shape, &inputs[1].shape, move |solver, a, b| {
-        solver.equals(&outputs[0].shape, multi_broadcast(&[&*a, &*b])?)
-    })
 }

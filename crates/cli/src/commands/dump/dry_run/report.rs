@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use opscope_capture::sink::{Amount, OperatorVolume, Whole};
+use opscope_capture::Whole;
+use opscope_dump::{Amount, OperatorVolume};
 use serde_json::{Value, json};
 
 use super::super::Outcome;

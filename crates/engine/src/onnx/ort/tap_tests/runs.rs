@@ -5,7 +5,8 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use opscope_capture::{
-    FailureDetail, ModelSelection, OperatorSelection, Purpose, Sides, Sink, SinkError, Written,
+    FailureDetail, ModelSelection, OperatorSelection, Purpose, Sides, Sink, SinkError,
+    TensorSummarizer, Written,
 };
 use opscope_store::record::Side;
 use opscope_tensor::Observed;
@@ -205,10 +206,12 @@ fn a_run_stops_between_operators() {
             self.n_written.fetch_add(1, Ordering::Relaxed);
             Ok(Written::default())
         }
-        fn is_reducing(&self) -> bool {
-            true
+        fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+            Some(self)
         }
-        fn reduce(&self, _: Observed<'_>) -> bool {
+    }
+    impl TensorSummarizer for Stopping {
+        fn summarize(&self, _: Observed<'_>) -> bool {
             self.n_seen.fetch_add(1, Ordering::Relaxed);
             self.flag.get().unwrap().store(true, Ordering::Relaxed);
             true

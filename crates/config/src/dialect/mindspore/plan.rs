@@ -1,0 +1,68 @@
+//! The plan of a dump that a configuration asks for.
+
+use opscope_capture::{
+    KernelRule, KernelSelection, ModelSelection, OperatorSelection, PatternError, Plan, Purpose,
+    Sides,
+};
+
+use super::{Kernels, MindSporeDump, RuleKind};
+
+impl MindSporeDump {
+    /// The plan that lets a session keep what the configuration asks for.
+    ///
+    /// # Errors
+    /// [`PatternError`] for an entry of `kernels` that is no regular expression.
+    pub fn plan(&self) -> Result<Plan, PatternError> {
+        let has_ranks = self.target.has_ranks();
+        let has_parameters_only = self.has_parameters_only();
+        let operators = match &self.kernels {
+            _ if has_parameters_only => OperatorSelection::none(),
+            Kernels::Every => OperatorSelection::every(),
+            Kernels::Listed(rules) => {
+                let rules = rules.iter().map(|entry| rule(entry, has_ranks));
+                let rules = rules.collect::<Result<_, _>>()?;
+                OperatorSelection::by_kernels(KernelSelection::Rules(rules))
+            }
+            Kernels::BySetDump => OperatorSelection::by_kernels(KernelSelection::Marked),
+        };
+        let purpose = match self.purpose {
+            Purpose::Failures(_) if has_parameters_only => Purpose::Values,
+            // Kernel by kernel it is what an operator makes that tells; a whole graph has a register.
+            Purpose::Overflow if has_ranks => Purpose::NonFinite,
+            purpose => purpose,
+        };
+        Ok(Plan {
+            purpose,
+            models: ModelSelection::Every(operators),
+            excluded: Vec::new(),
+            sides: match self.purpose {
+                // The outputs of an operator that fails are worth nothing.
+                Purpose::Failures(_) if !has_parameters_only && has_ranks => Sides::Inputs,
+                _ => self.sides,
+            },
+            steps: self.iteration.clone().counted_from(self.initial_iteration),
+            has_graph_inputs: false,
+            has_parameters: self.target.has_parameters(),
+            has_constants: !has_parameters_only,
+            shows_quantising: false,
+            n_overflows_max: self.overflow_number,
+        })
+    }
+
+    /// Whether only parameters are dumped: neither CPU nor GPU reports operators that fail, and
+    /// parameters are all that they write then.
+    pub fn has_parameters_only(&self) -> bool {
+        self.target.has_parameters() && matches!(self.purpose, Purpose::Failures(_))
+    }
+}
+
+/// Dumps of whole graphs know no types, only names; their regular expressions may match a part of one.
+fn rule(rule: &super::KernelRule, has_ranks: bool) -> Result<KernelRule, PatternError> {
+    match rule.kind {
+        RuleKind::Name => Ok(KernelRule::name(&rule.text)),
+        RuleKind::Type if has_ranks => Ok(KernelRule::op_type(&rule.text)),
+        RuleKind::Type => Ok(KernelRule::name(&rule.text)),
+        RuleKind::Regex if has_ranks => KernelRule::regex(&rule.text, rule.pattern()),
+        RuleKind::Regex => KernelRule::regex_anywhere(&rule.text, rule.pattern()),
+    }
+}

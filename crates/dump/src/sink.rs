@@ -1,0 +1,19 @@
+//! Sinks that write a dump, and those that count or look on the way to one.
+
+mod acl;
+mod ledger;
+mod mindspore;
+mod once;
+mod range;
+mod refusals;
+mod spool;
+mod stats;
+mod volume;
+
+pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
+pub use mindspore::{MindSporeOptions, MindSporeSink, RuntimeMode};
+pub use once::Dedup;
+pub use range::{DistinctRows, RangeRow, RangeRows, RangeSink};
+pub use spool::{SpooledRows, StoredRow, StoredRows};
+pub use stats::{StatsRow, StatsRows, StatsSink};
+pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};

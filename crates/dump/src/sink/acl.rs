@@ -1,0 +1,476 @@
+//! A sink that writes the AscendCL tree: one file for each operator execution.
+
+mod failure_text;
+mod outlet;
+mod step_table;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use opscope_capture::overflow::Overflow;
+use opscope_capture::{
+    BatchPreparer, Failure, FailureDetail, Removed, Sink, SinkError, StepRemover, TensorRules,
+    TensorSummarizer, Whole, Written,
+};
+use opscope_config::dialect::acl::Content;
+use opscope_store::StoreError;
+use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::file_format::op_debug::OverflowRecord;
+use opscope_store::file_format::stats_csv::{self, Columns};
+use opscope_store::file_format::{dump_data, mapping_csv};
+use opscope_store::record::{ModelId, Record};
+use opscope_store::run_file::RunFile;
+use opscope_store::tree::acl::{
+    AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
+    task_id,
+};
+use opscope_tensor::Observed;
+
+use self::outlet::Outlet;
+use super::ledger::{Ledger, Origin, StepKey};
+use super::refusals::Refusals;
+
+pub use outlet::{CHUNK_BYTES_MAX, Chunk, ChunkFunction};
+
+/// How often a taken name is tried again with a later time stamp.
+const N_NAME_ATTEMPTS: u64 = 1000;
+/// Records of which a writer computes averages side by side.
+const N_REDUCED_AT_ONCE: usize = 128;
+
+/// Writes below `{dump_path}/{time}`, failing operators below `{dump_path}/extra-info/data-dump`; or
+/// hands the same bytes with the same paths to a function and writes nothing.
+///
+/// A record whose tensors are all empty has no file. Tensors of dtypes that CANN does not have are left
+/// out of files and counted ([`AclSink::refused`]); tables have rows of them.
+pub struct AclSink {
+    tree: AclTree,
+    content: Content,
+    /// Which operators are written whole under [`Content::Both`].
+    tensors: TensorRules,
+    /// Whether all operators of a step share a table of statistics.
+    has_step_tables: bool,
+    /// Results of rows that were appended together, by the time stamps of their records.
+    appended: Mutex<HashMap<u64, Written>>,
+    outlet: Outlet,
+    ledger: Ledger,
+    run: OnceLock<Arc<RunFile>>,
+    refusals: Refusals,
+}
+
+impl AclSink {
+    /// Creates the tree's root directory, so that an unusable place is found before a model runs.
+    ///
+    /// `times` are the names that the directory may have, the first free one is taken: two dumps
+    /// never share a tree.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if `dump_path` or the directory in it cannot be created.
+    pub fn create(
+        dump_path: &Path,
+        times: impl IntoIterator<Item = String>,
+        modes: Modes,
+    ) -> Result<AclSink, StoreError> {
+        AclSink::create_by(
+            Arc::new(Creator::in_dump(dump_path, modes)),
+            dump_path,
+            times,
+        )
+    }
+
+    /// [`AclSink::create`] by way of `creator`, which may be one that only pretends.
+    ///
+    /// # Errors
+    /// As for [`AclSink::create`].
+    pub fn create_by(
+        creator: Arc<Creator>,
+        dump_path: &Path,
+        times: impl IntoIterator<Item = String>,
+    ) -> Result<AclSink, StoreError> {
+        creator.create_dir(dump_path)?;
+        let mut tree = AclTree::new(dump_path, "");
+        let mut is_new = false;
+        for time in times {
+            tree = AclTree::new(dump_path, &time);
+            is_new = creator.create_new_dir(tree.root())?;
+            if is_new {
+                break;
+            }
+        }
+        let sink = AclSink::new(tree, Outlet::files(creator));
+        if is_new {
+            sink.ledger.note_upper_dir(sink.tree.root());
+        }
+        Ok(sink)
+    }
+
+    /// Creates nothing until there is something to write.
+    pub fn lazy(dump_path: &Path, time: &str, modes: Modes) -> AclSink {
+        AclSink::lazy_by(
+            Arc::new(Creator::in_dump(dump_path, modes)),
+            dump_path,
+            time,
+        )
+    }
+
+    /// [`AclSink::lazy`] by way of `creator`, which may be one that only pretends.
+    pub fn lazy_by(creator: Arc<Creator>, dump_path: &Path, time: &str) -> AclSink {
+        AclSink::new(AclTree::new(dump_path, time), Outlet::files(creator))
+    }
+
+    /// Writes nothing: `function` gets what would be written, in chunks that name the file by its
+    /// absolute path. Files come one after the other, never two at once.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if `dump_path` is relative and the current directory is not known.
+    pub fn to_function(
+        dump_path: &Path,
+        time: &str,
+        function: Arc<ChunkFunction>,
+    ) -> Result<AclSink, StoreError> {
+        let absolute = std::path::absolute(dump_path).map_err(|source| StoreError::Io {
+            action: "resolve",
+            path: dump_path.to_owned(),
+            source,
+        })?;
+        Ok(AclSink::new(
+            AclTree::new(&absolute, time),
+            Outlet::function(function),
+        ))
+    }
+
+    fn new(tree: AclTree, outlet: Outlet) -> AclSink {
+        AclSink {
+            tree,
+            content: Content::Tensors,
+            tensors: TensorRules::default(),
+            has_step_tables: false,
+            appended: Mutex::default(),
+            outlet,
+            ledger: Ledger::default(),
+            run: OnceLock::new(),
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// Lets the record of the run come just before the first file, if it is not there by then. The first
+    /// record that is given stays.
+    pub fn set_run(&self, run: Arc<RunFile>) {
+        let _ = self.run.set(run);
+    }
+
+    /// The same sink with something else to write of each tensor. Failing operators are written with
+    /// their tensors whatever this says.
+    #[must_use]
+    pub fn with_content(self, content: Content) -> AclSink {
+        AclSink { content, ..self }
+    }
+
+    /// The same sink that writes tensors beside statistics ([`Content::Both`]) of those operators only
+    /// of which `rules` choose a tensor. A file holds all tensors of an operator, so all of them are in it.
+    #[must_use]
+    pub fn with_tensors_where(self, rules: TensorRules) -> AclSink {
+        AclSink {
+            tensors: rules,
+            ..self
+        }
+    }
+
+    /// The directories that models write to.
+    pub fn tree(&self) -> &AclTree {
+        &self.tree
+    }
+
+    /// Why tensors were left out, and how many for each reason.
+    pub fn refused(&self) -> Vec<(String, u64)> {
+        self.refusals.all().into_iter().collect()
+    }
+
+    fn write_tensors(&self, record: &Record) -> Result<Written, SinkError> {
+        let (record, refused) = self.refusals.numbered(record);
+        let record = &*record;
+        if record.n_bytes() == 0 {
+            return Ok(refused);
+        }
+        let prelude = dump_data::prelude(record);
+        let parts = parts(&prelude, record);
+        let places = |attempt| {
+            let timestamp_us = record.timestamp_us.saturating_add(attempt);
+            self.tree.place(record, timestamp_us)
+        };
+        let (written, _) = self.put(record, &parts, short_name, places)?;
+        let whole = Whole::all(record);
+        Ok(refused + Written { whole, ..written })
+    }
+
+    /// Whether a row needs no more of the tensor than what is in its memo then.
+    fn reduce_to_row(&self, tensor: Observed<'_>, columns: &Columns) -> bool {
+        if self.has_step_tables {
+            stats_csv::step_table::reduce(tensor);
+            return true;
+        }
+        stats_csv::reduce(tensor, columns)
+    }
+
+    fn write_statistics(&self, record: &Record, columns: &Columns) -> Result<Written, SinkError> {
+        if self.has_step_tables {
+            return self.write_row(record);
+        }
+        let text = stats_csv::encode(record, columns);
+        let places = |attempt| {
+            let timestamp_us = record.timestamp_us.saturating_add(attempt);
+            let mut place = self.tree.place(record, timestamp_us);
+            place.file_name.push_str(stats_csv::FILE_NAME_SUFFIX);
+            place
+        };
+        let (written, _) = self.put(record, &[text.as_bytes()], short_name, places)?;
+        Ok(written)
+    }
+
+    /// Puts a file at the first of `places` that is free; says which one that is.
+    fn put(
+        &self,
+        record: &Record,
+        parts: &[&[u8]],
+        short_name: fn(&Place) -> Option<String>,
+        places: impl Fn(u64) -> Place,
+    ) -> Result<(Written, u64), SinkError> {
+        for attempt in 0..N_NAME_ATTEMPTS {
+            let place = places(attempt);
+            // The record goes first: what is left of a killed run is looked for where there is one.
+            if let (Some(run), false) = (self.run.get(), self.outlet.is_function()) {
+                run.note_file(&place.dir);
+            }
+            let short_name = short_name(&place);
+            if let Some(written) = self.outlet.put(&place, short_name.clone(), parts)? {
+                self.note(record, &place, short_name, written)?;
+                return Ok((written, attempt));
+            }
+        }
+        let name = &record.operator.op_name;
+        Err(SinkError::Other(format!(
+            "no free file name for operator `{name}`"
+        )))
+    }
+}
+
+impl AclSink {
+    /// Notes a file, in case its step is taken back. Operators that run on their own share a directory,
+    /// so its name does not say which step it is.
+    fn note(
+        &self,
+        record: &Record,
+        place: &Place,
+        short_name: Option<String>,
+        written: Written,
+    ) -> Result<(), SinkError> {
+        let key = (place.dir.clone(), record.step);
+        if short_name.is_some() {
+            let mapping = place.dir.join(mapping_csv::FILE_NAME);
+            self.ledger.note(&key, &mapping, 0, Origin::Uncounted)?;
+        }
+        let path = place
+            .dir
+            .join(short_name.unwrap_or_else(|| place.file_name.clone()));
+        self.ledger
+            .note(&key, &path, written.n_bytes, Origin::New)?;
+        Ok(())
+    }
+
+    fn step_key(&self, model: &ModelId, step: u64) -> StepKey {
+        (self.tree.step_dir(model, step), step)
+    }
+}
+
+impl Sink for AclSink {
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        if record.n_bytes() == 0 {
+            return Ok(Written::default());
+        }
+        match &self.content {
+            Content::Tensors => self.write_tensors(record),
+            Content::Statistics(columns) => self.write_statistics(record, columns),
+            Content::Both(columns) => {
+                let written = self.write_statistics(record, columns)?;
+                match self.tensors.choose_any(record) {
+                    true => Ok(written + self.write_tensors(record)?),
+                    false => Ok(written),
+                }
+            }
+        }
+    }
+
+    /// The overflow record goes first: when it cannot be written, nothing is kept of the operator.
+    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+        let model_id = record.model.load.unwrap_or(UNKNOWN_ID);
+        let (stream_id, task_id) = (stream_id(&record.model), task_id(record));
+        let block = overflow.to_record(model_id.into(), stream_id.into(), task_id.into());
+        let bytes = dump_data::op_debug_file(&OverflowRecord::Blocks(block), record.timestamp_us);
+        let places = |attempt| {
+            let timestamp_us = record.timestamp_us.saturating_add(attempt);
+            self.tree.op_debug_place(record, timestamp_us)
+        };
+        let (written, _) = self.put(record, &[&bytes], short_name, places)?;
+        Ok(written + self.write(record)?)
+    }
+
+    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+        let message = failure_text::message(record, failure);
+        let (record, refused) = self.refusals.numbered(record);
+        let record = &*record;
+        let (file, op_name) = match failure.detail {
+            FailureDetail::Brief if self.outlet.is_function() => (FailureFile::BriefMessage, ""),
+            FailureDetail::Brief => (FailureFile::Brief, ""),
+            FailureDetail::Normal | FailureDetail::Full => {
+                (FailureFile::Named, record.operator.op_name.as_str())
+            }
+        };
+        let prelude = dump_data::exception_prelude(record, op_name, &message);
+        let places = |attempt: u64| {
+            let timestamp_us = record.timestamp_us.saturating_add(attempt * 1000);
+            let time = local_time(timestamp_us);
+            self.tree.failure_place(record, file, &time)
+        };
+        let short = |place: &Place| hash_file_name(&place.file_name);
+        let (written, taken) = self.put(record, &parts(&prelude, record), short, places)?;
+        let whole = Whole::all(record);
+        let written = refused + Written { whole, ..written };
+        let Some(trace) = &failure.trace else {
+            return Ok(written);
+        };
+        let text = failure_text::with_trace(&message, record, trace);
+        let places = |attempt| {
+            let mut place = places(taken + attempt);
+            place.file_name.push_str(TRACE_SUFFIX);
+            place
+        };
+        let (beside, _) = self.put(record, &[text.as_bytes()], short, places)?;
+        Ok(written + beside)
+    }
+
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+        let model_dir = self.tree.model_dir(model);
+        let root = self.tree.root().parent().unwrap_or(self.tree.root());
+        self.ledger
+            .begin(self.step_key(model, step), &model_dir, root);
+        Ok(Written::default())
+    }
+
+    fn finish(&self) -> Result<Written, SinkError> {
+        if let Outlet::Files { creator, .. } = &self.outlet {
+            self.ledger.remove_upper_dirs(creator)?;
+        }
+        Ok(Written::default())
+    }
+
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        match self.content {
+            Content::Tensors => None,
+            Content::Statistics(_) | Content::Both(_) => Some(self),
+        }
+    }
+
+    fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
+        let is_of_rows = matches!(self.content, Content::Statistics(_));
+        (self.has_step_tables || is_of_rows).then_some(self)
+    }
+
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        match &self.outlet {
+            Outlet::Files { .. } => Some(self),
+            // A function cannot give back the bytes that it was handed.
+            Outlet::Function { .. } => None,
+        }
+    }
+}
+
+impl TensorSummarizer for AclSink {
+    fn summarize(&self, tensor: Observed<'_>) -> bool {
+        match &self.content {
+            Content::Tensors => false,
+            Content::Statistics(columns) => self.reduce_to_row(tensor, columns),
+            Content::Both(columns) => {
+                self.reduce_to_row(tensor, columns);
+                // Another tensor of the operator may be chosen, and then this one is written as well.
+                self.tensors.rule_out(tensor);
+                false
+            }
+        }
+    }
+
+    fn summarize_permuted(&self, tensor: Observed<'_>) -> bool {
+        let Content::Statistics(columns) = &self.content else {
+            return false;
+        };
+        if self.has_step_tables {
+            // Sums run through the elements as they lie in memory.
+            stats_csv::step_table::reduce(tensor);
+            return true;
+        }
+        stats_csv::reduce_permuted(tensor, columns)
+    }
+}
+
+impl BatchPreparer for AclSink {
+    fn batch_size(&self) -> usize {
+        if self.has_step_tables {
+            step_table::N_AT_ONCE
+        } else {
+            N_REDUCED_AT_ONCE
+        }
+    }
+
+    fn prepare_batch(&self, records: &[&Record]) {
+        if self.has_step_tables {
+            self.append_together(records);
+        } else if let Content::Statistics(columns) = &self.content {
+            let tensors = records.iter().flat_map(|record| record.slots());
+            let whole = tensors.filter(|(_, _, tensor)| tensor.has_elements());
+            let whole: Vec<_> = whole.map(|(_, _, tensor)| tensor.observed()).collect();
+            stats_csv::reduce_together(&whole, columns);
+        }
+    }
+}
+
+impl StepRemover for AclSink {
+    fn remember_steps(&self) {
+        self.ledger.open();
+    }
+
+    fn remove_step(&self, model: &ModelId, step: u64) -> Result<Removed, SinkError> {
+        match &self.outlet {
+            Outlet::Files { creator, .. } => {
+                Ok(self.ledger.remove(&self.step_key(model, step), creator)?)
+            }
+            Outlet::Function { .. } => Ok(Removed::default()),
+        }
+    }
+
+    fn keep_step(&self, model: &ModelId, step: u64) {
+        self.ledger.keep(&self.step_key(model, step));
+    }
+}
+
+fn parts<'a>(prelude: &'a [u8], record: &'a Record) -> Vec<&'a [u8]> {
+    let tensors = record.slots().map(|(_, _, tensor)| tensor.bytes());
+    std::iter::once(prelude).chain(tensors).collect()
+}
+
+/// Values behind these locks stay whole whatever panics.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn short_name(place: &Place) -> Option<String> {
+    hash_name(&place.dir, &place.file_name)
+}
+
+/// `YYYYMMDDHHMMSSmmm` on the clock of the place where the program runs.
+fn local_time(timestamp_us: u64) -> String {
+    let microseconds = i64::try_from(timestamp_us).unwrap_or(i64::MAX);
+    let timestamp = Timestamp::from_microsecond(microseconds).unwrap_or(Timestamp::MAX);
+    let time = timestamp.to_zoned(TimeZone::system());
+    format!("{}{:03}", time.strftime("%Y%m%d%H%M%S"), time.millisecond())
+}

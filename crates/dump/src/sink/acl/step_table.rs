@@ -1,0 +1,102 @@
+//! One table for each step, in place of a file for each operator.
+
+use std::path::Path;
+
+use opscope_capture::{SinkError, Written};
+use opscope_store::file_format::stats_csv::step_table;
+use opscope_store::record::Record;
+use opscope_store::tree::acl::{stream_id, task_id};
+
+use super::AclSink;
+use super::outlet::Outlet;
+use crate::sink::ledger::Origin;
+
+/// Operators whose rows are appended together, if there are so many soon.
+pub(super) const N_AT_ONCE: usize = 64;
+
+impl AclSink {
+    /// The same sink that writes the rows of all operators of a step into one table, where it writes
+    /// statistics; for sessions that write every record that they take. Creating files is most of what
+    /// small tensors cost.
+    #[must_use]
+    pub fn with_step_tables(self) -> AclSink {
+        AclSink {
+            has_step_tables: true,
+            ..self
+        }
+    }
+
+    /// Appends the rows of records, of each step in a row with one call. What fails is left to
+    /// [`AclSink::write_row`], which says why.
+    pub(super) fn append_together(&self, records: &[&Record]) {
+        let is_of_step = |a: &&Record, b: &&Record| a.step == b.step && (a.model == b.model);
+        let wanted: Vec<&Record> = (records.iter().copied())
+            .filter(|record| record.n_bytes() > 0)
+            .collect();
+        for of_step in wanted.chunk_by(is_of_step) {
+            let [first, ..] = of_step else {
+                continue;
+            };
+            let texts: Vec<String> = of_step.iter().map(|record| rows(record)).collect();
+            let Ok(mut written) = self.append(first, &texts.concat()) else {
+                continue;
+            };
+            let mut appended = super::lock(&self.appended);
+            for record in of_step {
+                appended.insert(record.timestamp_us, written);
+                written = Written::default();
+            }
+        }
+    }
+
+    pub(super) fn write_row(&self, record: &Record) -> Result<Written, SinkError> {
+        match super::lock(&self.appended).remove(&record.timestamp_us) {
+            Some(written) => Ok(written),
+            None => self.append(record, &rows(record)),
+        }
+    }
+
+    /// Appends to the table of the step that `record` is of.
+    fn append(&self, record: &Record, rows: &str) -> Result<Written, SinkError> {
+        let Outlet::Files { creator, mapping } = &self.outlet else {
+            let text = "rows cannot be appended to what a function was handed";
+            return Err(SinkError::Other(text.to_owned()));
+        };
+        let dir = self.tree.step_dir(&record.model, record.step);
+        if let Some(run) = self.run.get() {
+            run.note_file(&dir);
+        }
+        creator.create_dir(&dir)?;
+        let path = dir.join(step_table::FILE_NAME);
+        // One writer at a time: a table is begun once.
+        let guard = super::lock(mapping);
+        let header = step_table::header();
+        let is_new = creator.append(&path, &header, rows)?;
+        drop(guard);
+        let (n_header_bytes, origin) = match is_new {
+            true => (header.len(), Origin::New),
+            false => (0, Origin::Appended),
+        };
+        let n_bytes = (n_header_bytes + rows.len()) as u64;
+        self.note_rows(&dir, record.step, (&path, n_bytes, origin))?;
+        Ok(Written {
+            n_files: is_new.into(),
+            n_bytes,
+            ..Written::default()
+        })
+    }
+
+    fn note_rows(
+        &self,
+        dir: &Path,
+        step: u64,
+        (path, n_bytes, origin): (&Path, u64, Origin),
+    ) -> Result<(), SinkError> {
+        let key = (dir.to_owned(), step);
+        Ok(self.ledger.note(&key, path, n_bytes, origin)?)
+    }
+}
+
+fn rows(record: &Record) -> String {
+    step_table::rows(record, task_id(record), stream_id(&record.model))
+}

@@ -1,0 +1,246 @@
+//! Files of the trees: created whole, replaced, or appended to.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use opscope_capture::{Removed, SinkError, Written};
+use opscope_store::StoreError;
+use opscope_store::atomic_file::Creator;
+use opscope_store::dump::read_mapping;
+use opscope_store::file_format::{mapping_csv, zstd};
+use opscope_store::temporary::LeftOvers;
+use opscope_store::tree::mindspore::Digits;
+use opscope_tensor::Identity;
+
+use crate::sink::Dedup;
+use crate::sink::ledger::{Ledger, Origin, StepKey};
+use crate::sink::once::{Attempt, Place, Request, Source, WriteOnce};
+
+/// How many short names are tried.
+const N_SHORT_NAMES_MAX: usize = 1000;
+
+pub(super) struct Files {
+    creator: Arc<Creator>,
+    once: WriteOnce<Identity>,
+    digits: Digits,
+    /// Keeps lines whole and in order, and a header before them.
+    appending: Mutex<()>,
+    /// Each step has a directory of its own here, so the directory says which step a file is of.
+    pub(super) ledger: Ledger,
+}
+
+impl Files {
+    /// `root` is the directory below which files are shared by their content.
+    pub(super) fn new(creator: Arc<Creator>, dedup: Dedup, root: &Path) -> Files {
+        Files {
+            once: WriteOnce::new(dedup, root, creator.modes()),
+            creator,
+            digits: Digits::default(),
+            appending: Mutex::new(()),
+            ledger: Ledger::default(),
+        }
+    }
+
+    /// Removes what was written into the directory of a step.
+    pub(super) fn remove_step(&self, key: &StepKey) -> Result<Removed, StoreError> {
+        self.ledger.remove(key, &self.creator)
+    }
+
+    /// Removes directories above those of steps that hold nothing.
+    pub(super) fn remove_upper_dirs(&self) -> Result<(), StoreError> {
+        self.ledger.remove_upper_dirs(&self.creator)
+    }
+
+    fn note(&self, path: &Path, n_bytes: u64, origin: Origin) -> Result<(), StoreError> {
+        let dir = path.parent().unwrap_or(path);
+        self.ledger
+            .note(&(dir.to_owned(), 0), path, n_bytes, origin)
+    }
+
+    /// Returns the counts of files that killed processes left: those removed and those kept.
+    pub(super) fn left_overs(&self) -> LeftOvers {
+        self.creator.left_overs()
+    }
+
+    pub(super) fn create_dir(&self, dir: &Path) -> Result<(), StoreError> {
+        self.creator.create_dir(dir)
+    }
+
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        self.creator.exists(path)
+    }
+
+    /// Creates a file unless it is there.
+    pub(super) fn create(&self, path: &Path, bytes: &[u8]) -> Result<bool, StoreError> {
+        self.creator.create_file(path, &[bytes])
+    }
+
+    /// Creates a file or takes the place of the one that is there.
+    pub(super) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<Written, StoreError> {
+        self.creator.replace_file(path, &[bytes])?;
+        self.note(path, bytes.len() as u64, Origin::New)?;
+        Ok(one_file(n_bytes(&[bytes])))
+    }
+
+    /// [`Files::replace`] of a file whose name may be too long for the file system.
+    pub(super) fn replace_named(
+        &self,
+        dir: &Path,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<Written, StoreError> {
+        match self.digits.short_name(name) {
+            None => self.replace(&dir.join(name), bytes),
+            Some(short) => {
+                self.append(
+                    &dir.join(mapping_csv::FILE_NAME),
+                    "",
+                    &mapping_csv::line(&short, name),
+                )?;
+                self.replace(&dir.join(short), bytes)
+            }
+        }
+    }
+
+    /// Says in `mapping.csv` in `dir` what a directory is really called, unless it says so already.
+    pub(super) fn map_name(&self, dir: &Path, short: &str, long: &str) -> Result<(), StoreError> {
+        let is_known = |known: &String| known == long;
+        if !read_mapping(dir).get(short).is_some_and(is_known) {
+            let line = mapping_csv::line(short, long);
+            self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
+        }
+        Ok(())
+    }
+
+    /// Forgets tensors that are no longer there.
+    pub(super) fn forget_dead(&self) {
+        self.once.forget_dead();
+    }
+
+    /// Creates a file in `dir` under the first of `names` that is free; where a name is too long,
+    /// under digits, and `mapping.csv` says whose. The file is compressed if there is a level.
+    pub(super) fn put(
+        &self,
+        dir: &Path,
+        names: &(impl Iterator<Item = String> + Clone),
+        parts: &[&[u8]],
+        compression: Option<zstd::Level>,
+    ) -> Result<Written, SinkError> {
+        self.with_request(dir, names, (parts, compression), |request| {
+            self.once.put_alone(request)
+        })
+    }
+
+    /// [`Files::put`] of a file that is a link where its bytes have been written before. `source` is
+    /// what it is made of, if that has an identity.
+    pub(super) fn put_once(
+        &self,
+        dir: &Path,
+        names: &(impl Iterator<Item = String> + Clone),
+        parts: &[&[u8]],
+        compression: Option<zstd::Level>,
+        source: Option<Source<Identity>>,
+    ) -> Result<Written, SinkError> {
+        self.with_request(dir, names, (parts, compression), |request| {
+            self.once.put(source, request)
+        })
+    }
+
+    fn with_request(
+        &self,
+        dir: &Path,
+        names: &(impl Iterator<Item = String> + Clone),
+        (parts, compression): (&[&[u8]], Option<zstd::Level>),
+        work: impl FnOnce(&Request<'_>) -> Result<Written, SinkError>,
+    ) -> Result<Written, SinkError> {
+        let placed = RefCell::new(None);
+        let place: &Place<'_> = &|attempt| {
+            let path = self.place(dir, names.clone(), attempt)?;
+            placed.replace(path.clone());
+            Ok(path)
+        };
+        let creator = &self.creator;
+        let written = work(&Request {
+            creator,
+            parts,
+            compression,
+            place,
+        })?;
+        if let Some(path) = placed.take() {
+            self.note(&path, written.n_bytes, Origin::New)?;
+        }
+        Ok(written)
+    }
+
+    fn place(
+        &self,
+        dir: &Path,
+        names: impl Iterator<Item = String>,
+        attempt: &mut dyn FnMut(&Path) -> Result<Attempt, StoreError>,
+    ) -> Result<Option<PathBuf>, SinkError> {
+        let mut last = String::new();
+        for name in names.take(N_SHORT_NAMES_MAX) {
+            let short = self.digits.short_name(&name);
+            let path = dir.join(short.as_ref().unwrap_or(&name));
+            if let Some(short) = &short {
+                if path.exists() {
+                    last = name;
+                    continue;
+                }
+                // The line goes first: a file without a name is lost.
+                let line = mapping_csv::line(short, &name);
+                self.append(&dir.join(mapping_csv::FILE_NAME), "", &line)?;
+            }
+            match attempt(&path)? {
+                Attempt::Refused => return Ok(None),
+                Attempt::Taken => last = name,
+                Attempt::Done => return Ok(Some(path)),
+            }
+        }
+        Err(SinkError::Other(format!("no free file name for `{last}`")))
+    }
+
+    /// Appends lines, after `header` if the file is new.
+    pub(super) fn append(
+        &self,
+        path: &Path,
+        header: &str,
+        lines: &str,
+    ) -> Result<Written, StoreError> {
+        if let Some(dir) = path.parent() {
+            self.creator.create_dir(dir)?;
+        }
+        let _guard = self
+            .appending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let is_new = self.creator.append(path, header, lines)?;
+        let n_header_bytes = if is_new { header.len() } else { 0 };
+        // Nobody counts the lines of a list of names.
+        let is_counted = !path.ends_with(mapping_csv::FILE_NAME);
+        let origin = match (is_counted, is_new) {
+            (true, true) => Origin::New,
+            (true, false) => Origin::Appended,
+            (false, _) => Origin::Uncounted,
+        };
+        self.note(path, (n_header_bytes + lines.len()) as u64, origin)?;
+        Ok(Written {
+            n_files: is_new.into(),
+            n_bytes: (n_header_bytes + lines.len()) as u64,
+            ..Written::default()
+        })
+    }
+}
+
+fn n_bytes(parts: &[&[u8]]) -> u64 {
+    parts.iter().map(|part| part.len() as u64).sum()
+}
+
+fn one_file(n_bytes: u64) -> Written {
+    Written {
+        n_files: 1,
+        n_bytes,
+        ..Written::default()
+    }
+}

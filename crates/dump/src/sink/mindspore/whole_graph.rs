@@ -1,0 +1,159 @@
+//! Trees of whole graphs: what the runtime is told, files of operators, records of overflow.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use opscope_capture::overflow::Overflow;
+use opscope_capture::{GraphView, Selected, SinkError, Whole, Written};
+use opscope_store::file_format::dump_data;
+use opscope_store::file_format::ms_json::{self, RuntimeDump};
+use opscope_store::file_format::op_debug::OverflowRecord;
+use opscope_store::record::{ModelId, Record};
+use opscope_store::tree::acl::{DumpFileName, op_debug_file_name, stream_id, task_id};
+use opscope_store::tree::mindspore::{GraphRun, Target, clean_name};
+
+use super::{MindSporeSink, RuntimeMode, lock};
+
+/// Suffix that a record of overflow adds to the name of its operator's file.
+const OVERFLOW_SUFFIX: &str = ".output.0.json";
+
+impl MindSporeSink {
+    pub(super) fn run_dir(&self, model: &ModelId, step: u64) -> PathBuf {
+        self.tree.run_dir(&self.graph_run(model, step))
+    }
+
+    /// Constants lie where the first execution is that shows them.
+    pub(super) fn run_constants_dir(&self, model: &ModelId, step: u64) -> PathBuf {
+        self.tree.run_constants_dir(&self.graph_run(model, step))
+    }
+
+    fn graph_run<'a>(&'a self, model: &'a ModelId, step: u64) -> GraphRun<'a> {
+        let name = match model.file_stem.is_empty() {
+            true => &model.graph_name,
+            false => &model.file_stem,
+        };
+        GraphRun {
+            step: self.iteration(step),
+            time: &self.options.time,
+            device: model.device,
+            model_name: name,
+            model_id: model.load.unwrap_or(0),
+            iteration: self.iteration(step),
+        }
+    }
+
+    /// One file with all tensors of an operator, as the runtime writes it.
+    pub(super) fn write_operator_file(&self, record: &Record) -> Result<Written, SinkError> {
+        if record.n_bytes() == 0 {
+            return Ok(Written::default());
+        }
+        let (record, refused) = self.refusals.numbered(record);
+        let record = &*record;
+        if record.n_bytes() == 0 {
+            return Ok(refused);
+        }
+        let prelude = dump_data::prelude(record);
+        let tensors = record.slots().map(|(_, _, tensor)| tensor.bytes());
+        let parts: Vec<&[u8]> = std::iter::once(&prelude[..]).chain(tensors).collect();
+        let names = (record.timestamp_us..).map(|timestamp| {
+            let name = DumpFileName {
+                op_type: clean_name(&record.operator.op_type),
+                op_name: clean_name(&record.operator.op_name),
+                task_id: task_id(record),
+                stream_id: Some(stream_id(&record.model)),
+                timestamp: timestamp.to_string(),
+                sub_task: None,
+            };
+            name.to_string()
+        });
+        let dir = self.run_dir(&record.model, record.step);
+        let written = self.files.put(&dir, &names, &parts, None)?;
+        let whole = Whole::all(record);
+        Ok(refused + Written { whole, ..written })
+    }
+
+    /// A file that says how an operator overflowed: JSON beside array files, binary beside binary.
+    pub(super) fn write_overflow_record(
+        &self,
+        record: &Record,
+        overflow: &Overflow,
+    ) -> Result<Written, SinkError> {
+        let (stream_id, task_id) = (stream_id(&record.model), task_id(record));
+        let model_id = record.model.load.unwrap_or(0);
+        let block = overflow.to_record(model_id.into(), stream_id.into(), task_id.into());
+        let (suffix, bytes) = match self.options.is_bin {
+            false => (OVERFLOW_SUFFIX, ms_json::overflow(&block).into_bytes()),
+            true => {
+                let block = OverflowRecord::Blocks(block);
+                ("", dump_data::op_debug_file(&block, record.timestamp_us))
+            }
+        };
+        let names = (record.timestamp_us..)
+            .map(|timestamp| op_debug_file_name(task_id, stream_id, timestamp) + suffix);
+        let dir = self.run_dir(&record.model, record.step);
+        self.files.put(&dir, &names, &[&bytes], None)
+    }
+
+    /// Notes what the runtime is told of a model, and tells it to wait for the first selected step.
+    pub(super) fn tell_runtime(
+        &self,
+        model: &Arc<ModelId>,
+        graph: GraphView<'_>,
+        selected: &Selected,
+    ) -> Result<Written, SinkError> {
+        let has_tensors = |task_id: &u32| {
+            let kept = selected.kept.get(task_id);
+            kept.is_some_and(|kept| kept.n_slots() > 0)
+        };
+        let chosen = graph.operators.iter().filter(|op| has_tensors(&op.task_id));
+        let chosen: Vec<String> = chosen.map(|op| op.op_name.clone()).collect();
+        let names = (!selected.is_every).then_some(chosen);
+        lock(&self.runtime_names).insert(model.load.unwrap_or(0), names);
+        self.write_runtime_file(model, None)
+    }
+
+    /// Tells the runtime of a selected step.
+    pub(super) fn tell_runtime_step(
+        &self,
+        model: &ModelId,
+        step: u64,
+    ) -> Result<Written, SinkError> {
+        let run = self.graph_run(model, step);
+        if let Some((dir, short, long)) = self.tree.long_model_name(&run) {
+            self.files.map_name(&dir, &short, &long)?;
+        }
+        // The file was counted when it was first written.
+        self.write_runtime_file(model, Some(self.iteration(step)))
+            .map(|_| Written::default())
+    }
+
+    fn write_runtime_file(
+        &self,
+        model: &ModelId,
+        iteration: Option<u64>,
+    ) -> Result<Written, SinkError> {
+        // The graph engine gets options instead of a file.
+        if self.options.target != Target::AscendGraph {
+            return Ok(Written::default());
+        }
+        let path = match iteration {
+            None => self.options.path.clone(),
+            Some(iteration) => self.options.path.join(iteration.to_string()),
+        };
+        let dump_path = &path.to_string_lossy();
+        let names = lock(&self.runtime_names);
+        let names = names.get(&model.load.unwrap_or(0)).cloned().flatten();
+        let dump = match self.options.runtime {
+            RuntimeMode::Overflow => RuntimeDump::Overflow { dump_path },
+            RuntimeMode::Exceptions => RuntimeDump::Exceptions,
+            RuntimeMode::Values(mode) => RuntimeDump::Operators {
+                names: names.as_deref(),
+                mode,
+                dump_path,
+                is_waiting: iteration.is_none(),
+            },
+        };
+        let path = self.tree.acl_configuration(model.device);
+        Ok(self.files.replace(&path, dump.to_json_text().as_bytes())?)
+    }
+}

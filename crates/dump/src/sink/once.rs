@@ -1,0 +1,391 @@
+//! Files that are written once and then linked.
+//!
+//! A table remembers the file of each tensor that was written, by the tensor's identity or by a
+//! digest of the file's bytes. The thread that asks first writes; those that ask meanwhile wait for
+//! it and link, or write themselves if it failed. Under [`Dedup::Content`] an index on disk remembers
+//! beyond the process.
+
+mod index;
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use opscope_capture::{SinkError, Written};
+use opscope_store::StoreError;
+use opscope_store::atomic_file::{Creator, Modes, Sharing, Stamp, file_holds};
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::file_format::{npy_zst, zstd};
+use opscope_tensor::DType;
+use opscope_tensor::digest::xxh3_128_parts;
+
+use self::index::Index;
+
+/// Entries that are kept before those that are no longer of use are looked for.
+const N_ENTRIES_MIN: usize = 1024;
+/// Most files that are remembered by their content. The index on disk has the others.
+const N_CONTENTS_MAX: usize = 1 << 18;
+
+/// Which tensors share a file, where a sink writes one file for each tensor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dedup {
+    /// None: every tensor has a file of its own.
+    Off,
+    /// Those that are the same memory of the engine: an operator's output and the inputs that it
+    /// becomes, weights and constants over steps.
+    #[default]
+    Identity,
+    /// Those whose bytes are equal, over steps, runs and ranks below the same directory.
+    Content,
+}
+
+/// An identity that two tensors share only if they are the same memory.
+pub(super) trait Identity: Clone + Eq + Hash {
+    /// Whether there can still be a tensor with this identity.
+    fn is_alive(&self) -> bool;
+}
+
+/// The origin of a file: a tensor's memory, how it is understood, and the header that goes before
+/// it. The bytes after the header follow from these.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Source<I> {
+    pub(super) identity: I,
+    pub(super) dtype: DType,
+    pub(super) header: Box<[u8]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Key<I> {
+    Source(Source<I>),
+    /// The digest of all bytes of a file.
+    Content([u8; 16]),
+}
+
+/// A finished file that others can be links to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Original {
+    path: Arc<Path>,
+    stamp: Stamp,
+}
+
+impl Original {
+    /// `None` if it is gone already.
+    fn new(creator: &Creator, path: PathBuf) -> Option<Original> {
+        let stamp = creator.stamp(&path).ok()?;
+        let path = path.into();
+        Some(Original { path, stamp })
+    }
+
+    /// Whether nobody has removed or changed it.
+    fn is_intact(&self, creator: &Creator) -> bool {
+        creator
+            .stamp(&self.path)
+            .is_ok_and(|stamp| stamp == self.stamp)
+    }
+}
+
+enum Entry {
+    /// A thread is about to write the file.
+    Pending,
+    Written(Original),
+}
+
+/// How an attempt to create a file under a name ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Attempt {
+    Done,
+    /// The name is taken; another one may do.
+    Taken,
+    /// No name will do.
+    Refused,
+}
+
+/// Finds a name for a file: calls the function with one path after the other until it is done or
+/// refuses, `None`.
+pub(super) type Place<'a> = dyn Fn(&mut dyn FnMut(&Path) -> Result<Attempt, StoreError>) -> Result<Option<PathBuf>, SinkError>
+    + 'a;
+
+/// A file to be created.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'a> {
+    pub(super) creator: &'a Creator,
+    pub(super) parts: &'a [&'a [u8]],
+    pub(super) compression: Option<zstd::Level>,
+    pub(super) place: &'a Place<'a>,
+}
+
+impl Request<'_> {
+    /// The digest of what the file is made of. A file that is compressed is another one.
+    fn digest(&self) -> [u8; 16] {
+        match self.compression {
+            None => xxh3_128_parts(self.parts),
+            Some(level) => {
+                let mark = format!("zstd {}", level.get());
+                let parts: Vec<&[u8]> = std::iter::once(mark.as_bytes())
+                    .chain(self.parts.iter().copied())
+                    .collect();
+                xxh3_128_parts(&parts)
+            }
+        }
+    }
+
+    /// Whether the file `path` is made of the same.
+    fn is_held_by(&self, path: &Path) -> bool {
+        if self.compression.is_none() {
+            return file_holds(path, self.parts).is_ok_and(|is_equal| is_equal);
+        }
+        let bytes = FileBytes::open(path).ok();
+        let decoded = bytes.and_then(|bytes| npy_zst::decode(bytes.as_ref()).ok());
+        decoded.is_some_and(|decoded| {
+            let mut rest = &decoded[..];
+            let is_next = |part: &&[u8]| {
+                let is_equal = rest.starts_with(part);
+                rest = rest.get(part.len()..).unwrap_or_default();
+                is_equal
+            };
+            decoded.len() as u64 == n_bytes(self.parts) && self.parts.iter().all(is_next)
+        })
+    }
+}
+
+/// The outcome of writing a file; the original is the one that further files can be links to.
+struct Put {
+    written: Written,
+    original: Option<Original>,
+}
+
+/// Writes files, or links them to files that have been written.
+pub(super) struct WriteOnce<I> {
+    dedup: Dedup,
+    index: Option<Index>,
+    table: Mutex<Table<I>>,
+    /// Something that was pending is no longer.
+    settled: Condvar,
+}
+
+struct Table<I> {
+    entries: HashMap<Key<I>, Entry>,
+    /// How many entries there may be before the next sweep.
+    n_entries_max: usize,
+}
+
+impl<I: Identity> WriteOnce<I> {
+    /// `root` is the directory below which files with equal bytes are linked under
+    /// [`Dedup::Content`].
+    pub(super) fn new(dedup: Dedup, root: &Path, modes: Modes) -> WriteOnce<I> {
+        WriteOnce {
+            dedup,
+            index: (dedup == Dedup::Content).then(|| Index::new(root, modes)),
+            table: Mutex::new(Table {
+                entries: HashMap::new(),
+                n_entries_max: N_ENTRIES_MIN,
+            }),
+            settled: Condvar::new(),
+        }
+    }
+
+    /// Whether tensors are looked up by their identity.
+    pub(super) fn wants_identity(&self) -> bool {
+        self.dedup != Dedup::Off
+    }
+
+    /// Creates a file, as a link if its bytes are there already.
+    pub(super) fn put(
+        &self,
+        source: Option<Source<I>>,
+        request: &Request<'_>,
+    ) -> Result<Written, SinkError> {
+        let put = match source.filter(|_| self.wants_identity()) {
+            None => self.put_content(request)?,
+            Some(source) => {
+                let make = |_: Option<Stamp>| self.put_content(request);
+                self.once(&Key::Source(source), request, &make)?
+            }
+        };
+        Ok(put.written)
+    }
+
+    /// Creates a file that no other one is a link to.
+    pub(super) fn put_alone(&self, request: &Request<'_>) -> Result<Written, SinkError> {
+        write(request).map(|put| put.written)
+    }
+
+    fn put_content(&self, request: &Request<'_>) -> Result<Put, SinkError> {
+        let Some(index) = &self.index else {
+            return write(request);
+        };
+        let digest = request.digest();
+        let make = |useless| match index.find(&digest, request, useless) {
+            None => index.add(&digest, write(request)?, request.creator),
+            Some(original) => match link(&original, request)? {
+                Some(put) => Ok(put),
+                None => index.add(&digest, write(request)?, request.creator),
+            },
+        };
+        self.once(&Key::Content(digest), request, &make)
+    }
+
+    /// Links to what the table has for `key`, or makes it. `make` is told of an original that is there
+    /// and that no file can be linked to.
+    fn once(
+        &self,
+        key: &Key<I>,
+        request: &Request<'_>,
+        make: &dyn Fn(Option<Stamp>) -> Result<Put, SinkError>,
+    ) -> Result<Put, SinkError> {
+        let mut useless = None;
+        while let Some(original) = self.wait_for(key, useless.as_ref()) {
+            if let Some(put) = link(&original, request)? {
+                return Ok(put);
+            }
+            useless = Some(original);
+        }
+        // From here the entry is pending, and is settled whatever happens.
+        let mut claim = Claim {
+            once: self,
+            key,
+            original: None,
+        };
+        let put = make(useless.map(|original| original.stamp))?;
+        claim.original.clone_from(&put.original);
+        Ok(put)
+    }
+
+    /// The file for `key`. `None` if there is none, or only the useless one: the caller has to make
+    /// it, and others wait for it.
+    fn wait_for(&self, key: &Key<I>, useless: Option<&Original>) -> Option<Original> {
+        let mut table = self.lock();
+        loop {
+            match table.entries.get(key) {
+                Some(Entry::Pending) => {
+                    table = self
+                        .settled
+                        .wait(table)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                Some(Entry::Written(original)) if Some(original) != useless => {
+                    return Some(original.clone());
+                }
+                Some(Entry::Written(_)) | None => {
+                    if table.entries.len() >= table.n_entries_max {
+                        table.sweep();
+                    }
+                    table.entries.insert(key.clone(), Entry::Pending);
+                    return None;
+                }
+            }
+        }
+    }
+
+    /// Forgets tensors that the engine has freed.
+    pub(super) fn forget_dead(&self) {
+        self.lock().sweep();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table<I>> {
+        // Every change to the table is one step.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<I: Identity> Table<I> {
+    fn sweep(&mut self) {
+        let is_content = |key: &Key<I>| matches!(key, Key::Content(_));
+        let n_contents = self.entries.keys().filter(|key| is_content(key)).count();
+        self.entries.retain(|key, entry| match key {
+            _ if matches!(entry, Entry::Pending) => true,
+            Key::Source(source) => source.identity.is_alive(),
+            Key::Content(_) => n_contents < N_CONTENTS_MAX,
+        });
+        self.n_entries_max = N_ENTRIES_MIN.max(2 * self.entries.len());
+    }
+}
+
+/// The right and the duty to make a file; ends when it is dropped.
+struct Claim<'a, I: Identity> {
+    once: &'a WriteOnce<I>,
+    key: &'a Key<I>,
+    original: Option<Original>,
+}
+
+impl<I: Identity> Drop for Claim<'_, I> {
+    fn drop(&mut self) {
+        let mut table = self.once.lock();
+        match self.original.take() {
+            Some(original) => {
+                let entry = Entry::Written(original);
+                table.entries.insert(self.key.clone(), entry);
+            }
+            None => {
+                table.entries.remove(self.key);
+            }
+        }
+        self.once.settled.notify_all();
+    }
+}
+
+fn write(request: &Request<'_>) -> Result<Put, SinkError> {
+    let mut n_bytes = n_bytes(request.parts);
+    let attempt = &mut |path: &Path| {
+        let is_new = match request.compression {
+            None => request.creator.create_file(path, request.parts)?,
+            Some(level) => request.creator.create_with(path, |file| {
+                n_bytes = zstd::write(file, request.parts, level)?;
+                Ok(())
+            })?,
+        };
+        Ok(if is_new {
+            Attempt::Done
+        } else {
+            Attempt::Taken
+        })
+    };
+    let path = (request.place)(attempt)?;
+    Ok(Put {
+        written: Written {
+            n_files: 1,
+            n_bytes,
+            ..Written::default()
+        },
+        original: path.and_then(|path| Original::new(request.creator, path)),
+    })
+}
+
+/// `None` if no file can be linked to `original`.
+fn link(original: &Original, request: &Request<'_>) -> Result<Option<Put>, SinkError> {
+    if !original.is_intact(request.creator) {
+        return Ok(None);
+    }
+    let attempt = &mut |path: &Path| {
+        let sharing = request.creator.share_file(&original.path, path)?;
+        Ok(match sharing {
+            Sharing::Shared(_) => Attempt::Done,
+            Sharing::Taken => Attempt::Taken,
+            Sharing::Refused => Attempt::Refused,
+        })
+    };
+    let path = (request.place)(attempt)?;
+    Ok(path.map(|_| Put {
+        written: Written {
+            n_files: 1,
+            n_linked: 1,
+            n_bytes_linked: original.stamp.n_bytes(),
+            ..Written::default()
+        },
+        original: Some(original.clone()),
+    }))
+}
+
+fn n_bytes(parts: &[&[u8]]) -> u64 {
+    parts.iter().map(|part| part.len() as u64).sum()
+}
+
+impl Identity for opscope_tensor::Identity {
+    fn is_alive(&self) -> bool {
+        opscope_tensor::Identity::is_alive(self)
+    }
+}
+
+#[cfg(test)]
+mod tests;

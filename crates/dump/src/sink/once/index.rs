@@ -1,0 +1,75 @@
+//! Files by their content, on disk, for all processes that write below the same directory.
+//!
+//! `.opscope/content/{file mode}/{first two digits}/{digest}` is a further name of a file with these
+//! bytes. It can be deleted at any time.
+
+use std::path::{Path, PathBuf};
+
+use opscope_capture::SinkError;
+use opscope_store::atomic_file::{Creator, Modes, Sharing, Stamp};
+use opscope_store::tree::own::content_dir;
+use opscope_tensor::digest::hex;
+
+use super::{Original, Put, Request};
+
+pub(super) struct Index {
+    /// Files with other permissions have an index of their own.
+    dir: PathBuf,
+}
+
+impl Index {
+    pub(super) fn new(root: &Path, modes: Modes) -> Index {
+        Index {
+            dir: content_dir(root).join(format!("{:o}", modes.file)),
+        }
+    }
+
+    fn path(&self, digest: &[u8; 16]) -> PathBuf {
+        let name = hex(digest);
+        self.dir.join(&name[..2]).join(name)
+    }
+
+    /// A file with these bytes, other than the useless one. The bytes are compared: the file may have
+    /// been changed since it got its name.
+    pub(super) fn find(
+        &self,
+        digest: &[u8; 16],
+        request: &Request<'_>,
+        useless: Option<Stamp>,
+    ) -> Option<Original> {
+        let original = Original::new(request.creator, self.path(digest))?;
+        let is_usable = Some(original.stamp) != useless
+            && request.is_held_by(&original.path)
+            && original.is_intact(request.creator);
+        is_usable.then_some(original)
+    }
+
+    /// Adds a file that was just written, in place of the one that was not found or could not be used.
+    ///
+    /// Where the index cannot be written, the file is there nevertheless, and only those that other
+    /// processes write will not be links to it.
+    pub(super) fn add(
+        &self,
+        digest: &[u8; 16],
+        put: Put,
+        creator: &Creator,
+    ) -> Result<Put, SinkError> {
+        let Some(original) = &put.original else {
+            return Ok(put);
+        };
+        let path = self.path(digest);
+        let is_added = match creator.share_file(&original.path, &path) {
+            Ok(Sharing::Shared(_)) => true,
+            Ok(Sharing::Taken) => creator
+                .share_file_replacing(&original.path, &path)
+                .is_ok_and(|is_replaced| is_replaced),
+            Ok(Sharing::Refused) | Err(_) => false,
+        };
+        // The index keeps the file when its own name is removed from the dump.
+        let of_index = is_added.then(|| Original::new(creator, path)).flatten();
+        Ok(Put {
+            original: of_index.or(put.original),
+            ..put
+        })
+    }
+}

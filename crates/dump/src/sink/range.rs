@@ -1,0 +1,216 @@
+//! A sink that asks what each tensor would lose in narrower dtypes.
+
+mod stored;
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use opscope_capture::overflow::Overflow;
+use opscope_capture::{Failure, GraphView, Selected, Sink, SinkError, StepRemover, Written};
+use opscope_store::record::{ModelId, Operator, Record, Side};
+use opscope_tensor::{DType, RangeLoss, Shape, range_loss};
+
+use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling, StoredRows};
+
+/// One tensor in one narrower dtype.
+#[derive(Clone, Debug)]
+pub struct RangeRow {
+    /// Execution of the model.
+    pub step: u64,
+    /// The operator that shows the tensor first.
+    pub operator: Arc<Operator>,
+    /// Input or output.
+    pub side: Side,
+    /// Which of them.
+    pub index: usize,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Extents of the axes.
+    pub shape: Shape,
+    /// The narrower dtype.
+    pub target: DType,
+    /// The tensor's loss in that dtype.
+    pub loss: RangeLoss,
+    /// The place of the narrower dtype among those that are asked for.
+    target_idx: usize,
+}
+
+/// Rows by step, task, side, position and dtype.
+///
+/// A tensor that several operators share, as the output of one and the input of others, is told once in each step:
+/// where it comes first.
+pub struct RangeRows(SpooledRows<RangeRow>);
+
+impl RangeRows {
+    /// The rows in order. They may be read again and again.
+    ///
+    /// # Errors
+    /// [`SinkError`] if a file that holds some of them cannot be read.
+    pub fn iter(&self) -> Result<DistinctRows<'_>, SinkError> {
+        Ok(DistinctRows {
+            rows: self.0.iter()?,
+            step: None,
+            seen: HashSet::new(),
+        })
+    }
+}
+
+/// Rows on their way out, each tensor of a step once.
+pub struct DistinctRows<'a> {
+    rows: StoredRows<'a, RangeRow>,
+    step: Option<u64>,
+    /// The tensors of the step so far, with the place of the dtype.
+    seen: HashSet<(usize, String)>,
+}
+
+impl Iterator for DistinctRows<'_> {
+    type Item = Result<RangeRow, SinkError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let row = match self.rows.next()? {
+                Ok(row) => row,
+                Err(error) => return Some(Err(error)),
+            };
+            if self.step.replace(row.step) != Some(row.step) {
+                self.seen.clear();
+            }
+            let name = row.value_name().to_owned();
+            if self.seen.insert((row.target_idx, name)) {
+                return Some(Ok(row));
+            }
+        }
+    }
+}
+
+/// Keeps a row for each tensor and narrower dtype, and hands records on to another sink, if there is
+/// one. As for [`StatsSink`](super::StatsSink), most rows wait in a file without a name.
+pub struct RangeSink {
+    targets: Vec<DType>,
+    next: Option<Arc<dyn Sink>>,
+    rows: Mutex<Spooling<RangeRow>>,
+    n_in_memory_max: usize,
+}
+
+impl RangeSink {
+    /// A sink that looks at tensors whose dtype is wider than one of `targets`.
+    pub fn new(targets: Vec<DType>, next: Option<Arc<dyn Sink>>) -> RangeSink {
+        RangeSink {
+            targets,
+            next,
+            rows: Mutex::default(),
+            n_in_memory_max: N_IN_MEMORY_MAX,
+        }
+    }
+
+    /// The same sink that holds about so many rows in memory.
+    #[must_use]
+    pub fn with_rows_in_memory(self, n_max: usize) -> RangeSink {
+        RangeSink {
+            n_in_memory_max: n_max,
+            ..self
+        }
+    }
+
+    /// The rows so far; the sink is empty afterwards.
+    pub fn take_rows(&self) -> RangeRows {
+        let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
+        RangeRows(rows.finish())
+    }
+
+    fn look_at(&self, record: &Record) -> Result<(), SinkError> {
+        let mut rows = Vec::new();
+        for (side, index, tensor) in record.slots() {
+            let of_target = |(target_idx, &target): (usize, &DType)| {
+                Some(RangeRow {
+                    step: record.step,
+                    operator: record.operator.clone(),
+                    side,
+                    index,
+                    dtype: tensor.dtype(),
+                    shape: tensor.shape().clone(),
+                    target,
+                    loss: range_loss(tensor.view(), target)?,
+                    target_idx,
+                })
+            };
+            rows.extend(self.targets.iter().enumerate().filter_map(of_target));
+        }
+        let mut all = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        all.add(rows, self.n_in_memory_max)
+    }
+
+    fn hand_on(
+        &self,
+        record: &Record,
+        write: impl FnOnce(&dyn Sink) -> Result<Written, SinkError>,
+    ) -> Result<Written, SinkError> {
+        // A row that cannot be stored keeps nobody from writing the record.
+        let looked_at = self.look_at(record);
+        let written = self.next.as_deref().map_or(Ok(Written::default()), write)?;
+        looked_at.map(|()| written)
+    }
+}
+
+impl RangeRow {
+    /// The name that the graph gives the tensor.
+    fn value_name(&self) -> &str {
+        let names = match self.side {
+            Side::Input => &self.operator.inputs,
+            Side::Output => &self.operator.outputs,
+        };
+        names.get(self.index).map_or("", String::as_str)
+    }
+}
+
+impl Sink for RangeSink {
+    fn keeps_tensors(&self) -> bool {
+        self.next.as_ref().is_some_and(|next| next.keeps_tensors())
+    }
+
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        self.hand_on(record, |next| next.write(record))
+    }
+
+    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+        self.hand_on(record, |next| next.write_overflow(record, overflow))
+    }
+
+    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+        self.hand_on(record, |next| next.write_failure(record, failure))
+    }
+
+    fn open_model(
+        &self,
+        model: &Arc<ModelId>,
+        graph: GraphView<'_>,
+        selected: &Selected,
+    ) -> Result<Written, SinkError> {
+        let next = self.next.as_ref();
+        next.map_or_else(
+            || Ok(Written::default()),
+            |next| next.open_model(model, graph, selected),
+        )
+    }
+
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+        let next = self.next.as_ref();
+        next.map_or_else(
+            || Ok(Written::default()),
+            |next| next.begin_step(model, step),
+        )
+    }
+
+    fn finish(&self) -> Result<Written, SinkError> {
+        let next = self.next.as_ref();
+        next.map_or_else(|| Ok(Written::default()), |next| next.finish())
+    }
+
+    /// The rows of a step that is removed stay: they are no part of the dump.
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        self.next.as_ref()?.step_remover()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! A sink that reduces each tensor to its statistics.
+
+mod stored;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use opscope_capture::{Sink, SinkError, TensorSummarizer, Written};
+use opscope_store::record::{Operator, Record, Side};
+use opscope_tensor::{DType, Observed, Shape, Stats};
+
+use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling};
+
+/// Rows by step, task, name, side and position.
+pub type StatsRows = SpooledRows<StatsRow>;
+
+/// One tensor's row.
+#[derive(Clone, Debug)]
+pub struct StatsRow {
+    /// Execution of the model.
+    pub step: u64,
+    /// The operator.
+    pub operator: Arc<Operator>,
+    /// Input or output.
+    pub side: Side,
+    /// Which of them.
+    pub index: usize,
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Extents of the axes.
+    pub shape: Shape,
+    /// The statistics, or `None` for types that have none.
+    pub stats: Option<Stats>,
+}
+
+/// Keeps a row for each tensor and no tensor. However many steps there are, it holds no more memory than for some
+/// thousands of rows: the others wait in a file without a name, where temporary files are.
+pub struct StatsSink {
+    rows: Mutex<Spooling<StatsRow>>,
+    n_in_memory_max: usize,
+}
+
+impl Default for StatsSink {
+    fn default() -> Self {
+        StatsSink::with_rows_in_memory(N_IN_MEMORY_MAX)
+    }
+}
+
+impl StatsSink {
+    /// A sink that holds about so many rows in memory.
+    pub fn with_rows_in_memory(n_max: usize) -> StatsSink {
+        StatsSink {
+            rows: Mutex::default(),
+            n_in_memory_max: n_max.max(1),
+        }
+    }
+
+    /// The rows so far; the sink is empty afterwards.
+    pub fn take_rows(&self) -> StatsRows {
+        std::mem::take(&mut *self.lock()).finish()
+    }
+
+    /// [`StatsSink::take_rows`] as a list.
+    ///
+    /// # Errors
+    /// [`SinkError`] if rows that are in a file cannot be read.
+    pub fn take(&self) -> Result<Vec<StatsRow>, SinkError> {
+        self.take_rows().iter()?.collect()
+    }
+
+    /// Most rows that are in memory now.
+    #[cfg(test)]
+    fn n_in_memory(&self) -> usize {
+        self.lock().n_in_memory()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Spooling<StatsRow>> {
+        // Rows are added whole.
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sink for StatsSink {
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        let rows: Vec<StatsRow> = record
+            .slots()
+            .map(|(side, index, tensor)| StatsRow {
+                step: record.step,
+                operator: record.operator.clone(),
+                side,
+                index,
+                dtype: tensor.dtype(),
+                shape: tensor.shape().clone(),
+                stats: tensor.stats().ok().copied(),
+            })
+            .collect();
+        // What cannot be stored stays in memory, and the record is told to have failed.
+        self.lock().add(rows, self.n_in_memory_max)?;
+        Ok(Written::default())
+    }
+
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        Some(self)
+    }
+}
+
+impl TensorSummarizer for StatsSink {
+    fn summarize(&self, tensor: Observed<'_>) -> bool {
+        let _ = tensor.stats();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,199 @@
+//! A sink that counts what another one writes: for each step and each operator.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::AddAssign;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use opscope_capture::overflow::Overflow;
+use opscope_capture::{
+    BatchPreparer, Failure, GraphView, Selected, Sink, SinkError, StepRemover, TensorSummarizer,
+    Whole, Written,
+};
+use opscope_store::record::{ModelId, Operator, Record};
+
+/// Hands everything on and counts what becomes of it.
+pub struct VolumeSink {
+    next: Arc<dyn Sink>,
+    counted: Mutex<Counted>,
+}
+
+/// How much was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Volume {
+    /// Operators of the models.
+    pub n_operators: u64,
+    /// Those of which the plan keeps anything.
+    pub n_operators_selected: u64,
+    /// Amount written of each step, files beside its records included.
+    pub steps: BTreeMap<u64, Amount>,
+    /// Amount written of each operator, by type and name.
+    pub operators: Vec<OperatorVolume>,
+}
+
+/// Files, and what was written to them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Amount {
+    /// Records, executions of operators for the most part, of which something was written.
+    pub n_records: u64,
+    /// Files that were created.
+    pub n_files: u64,
+    /// Bytes, headers included.
+    pub n_bytes: u64,
+    /// Tensors that were written with all elements.
+    pub whole: Whole,
+}
+
+/// The amount that was written of one operator in all steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperatorVolume {
+    /// The operator.
+    pub operator: Arc<Operator>,
+    /// How much it was.
+    pub amount: Amount,
+}
+
+#[derive(Default)]
+struct Counted {
+    n_operators: u64,
+    n_operators_selected: u64,
+    steps: BTreeMap<u64, Amount>,
+    /// By type, name and task.
+    operators: HashMap<(String, String, u32), OperatorVolume>,
+}
+
+impl VolumeSink {
+    /// Counts what `next` writes.
+    pub fn new(next: Arc<dyn Sink>) -> VolumeSink {
+        VolumeSink {
+            next,
+            counted: Mutex::default(),
+        }
+    }
+
+    /// Returns the amounts written so far; the counting starts anew.
+    pub fn take(&self) -> Volume {
+        let counted = std::mem::take(&mut *self.lock());
+        let mut operators: Vec<_> = counted.operators.into_iter().collect();
+        operators.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Volume {
+            n_operators: counted.n_operators,
+            n_operators_selected: counted.n_operators_selected,
+            steps: counted.steps,
+            operators: operators.into_iter().map(|(_, volume)| volume).collect(),
+        }
+    }
+
+    fn count(
+        &self,
+        record: &Record,
+        written: Result<Written, SinkError>,
+    ) -> Result<Written, SinkError> {
+        let written = written?;
+        let is_written = written.n_files > 0 || written.n_bytes > 0;
+        let amount = Amount {
+            n_records: is_written.into(),
+            ..Amount::of(written)
+        };
+        let mut counted = self.lock();
+        *counted.steps.entry(record.step).or_default() += amount;
+        let operator = &record.operator;
+        let key = (
+            operator.op_type.clone(),
+            operator.op_name.clone(),
+            operator.task_id,
+        );
+        let volume = counted
+            .operators
+            .entry(key)
+            .or_insert_with(|| OperatorVolume {
+                operator: operator.clone(),
+                amount: Amount::default(),
+            });
+        volume.amount += amount;
+        Ok(written)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Amount {
+    fn of(written: Written) -> Amount {
+        Amount {
+            n_records: 0,
+            n_files: written.n_files,
+            n_bytes: written.n_bytes,
+            whole: written.whole,
+        }
+    }
+}
+
+impl AddAssign for Amount {
+    fn add_assign(&mut self, other: Amount) {
+        *self = Amount {
+            n_records: self.n_records + other.n_records,
+            n_files: self.n_files + other.n_files,
+            n_bytes: self.n_bytes + other.n_bytes,
+            whole: self.whole + other.whole,
+        };
+    }
+}
+
+impl Sink for VolumeSink {
+    fn keeps_tensors(&self) -> bool {
+        self.next.keeps_tensors()
+    }
+
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        self.count(record, self.next.write(record))
+    }
+
+    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+        self.count(record, self.next.write_overflow(record, overflow))
+    }
+
+    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+        self.count(record, self.next.write_failure(record, failure))
+    }
+
+    fn open_model(
+        &self,
+        model: &Arc<ModelId>,
+        graph: GraphView<'_>,
+        selected: &Selected,
+    ) -> Result<Written, SinkError> {
+        let is_kept = |operator: &&Arc<Operator>| {
+            let kept = selected.kept.get(&operator.task_id);
+            kept.is_some_and(|kept| kept.n_slots() > 0)
+        };
+        let mut counted = self.lock();
+        counted.n_operators += graph.operators.len() as u64;
+        counted.n_operators_selected += graph.operators.iter().filter(is_kept).count() as u64;
+        drop(counted);
+        self.next.open_model(model, graph, selected)
+    }
+
+    fn begin_step(&self, model: &ModelId, step: u64) -> Result<Written, SinkError> {
+        let written = self.next.begin_step(model, step)?;
+        *self.lock().steps.entry(step).or_default() += Amount::of(written);
+        Ok(written)
+    }
+
+    fn finish(&self) -> Result<Written, SinkError> {
+        self.next.finish()
+    }
+
+    fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
+        self.next.summarizer()
+    }
+
+    fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
+        self.next.batch_preparer()
+    }
+
+    /// Amounts written of a step that is removed stay counted.
+    fn step_remover(&self) -> Option<&dyn StepRemover> {
+        self.next.step_remover()
+    }
+}

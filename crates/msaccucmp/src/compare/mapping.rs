@@ -1,0 +1,142 @@
+//! The table of which tensors belong together, without comparing them.
+
+use opscope_store::record::Side;
+
+use super::super::log;
+use super::super::output::Output;
+use super::NAN;
+use super::dump::Dump;
+use super::file_name::Kind;
+use super::fused::{Fused, compared_sides};
+use super::rule::Relation;
+use super::stop::Stop;
+use super::table;
+use opscope_analysis::job;
+
+const HEADER: [&str; 7] = [
+    "Index",
+    "OpType",
+    "NPUDump",
+    "GroundTruth",
+    "TensorIndex",
+    "NPUDumpPath",
+    "GroundTruthPath",
+];
+const SEQUENCE: &str = "OpSequence";
+
+/// Writes the table for some groups.
+pub(super) fn write(fused: &Fused<'_>, groups: &[usize], output: &Output) -> Result<(), Stop> {
+    let rows = job::map(groups, job::default_jobs(), |&group| {
+        group_rows(fused, &fused.rule.groups[group].1)
+    });
+    let mut rows: Vec<(usize, Vec<String>)> = rows
+        .into_iter()
+        .collect::<Result<Vec<_>, _>>()?
+        .into_iter()
+        .flatten()
+        .collect();
+    rows.sort_by_key(|(index, _)| *index);
+    let rows: Vec<Vec<String>> = rows.into_iter().map(|(_, row)| row).collect();
+    let mut header = HEADER.map(str::to_owned).to_vec();
+    if fused.form.has_sequence {
+        header.insert(1, SEQUENCE.to_owned());
+    }
+    let name = format!("mapping_{}.csv", table::time());
+    if let Some(bad) = rows.iter().position(|row| table::check(row).is_err()) {
+        output.text(&name, &table::text(&header, &rows[..bad])?)?;
+        return table::check(&rows[bad]);
+    }
+    let path = output.text(&name, &table::text(&header, &rows)?)?;
+    log::info(&format!(
+        "The mapping table result have been written to \"{}\".",
+        log::quoted(&path)
+    ));
+    Ok(())
+}
+
+type Row = (usize, Vec<String>);
+
+fn group_rows(fused: &Fused<'_>, ops: &[usize]) -> Result<Vec<Row>, Stop> {
+    let mut rows = Vec::new();
+    for &op in ops {
+        let rule = &fused.rule.ops[op];
+        let row = |id: &str, mine: &str, golden: &str| row(fused, ops, op, [id, mine, golden]);
+        let mine = &fused.network.mine;
+        let index = (mine.kind == Kind::Quant).then_some(0);
+        let path = match mine.files(&rule.name, index) {
+            Ok((files, _)) => files.last().cloned().ok_or_else(Stop::index)?,
+            Err(Stop::Fatal(message)) => return Err(Stop::Fatal(message)),
+            Err(_) => {
+                log::warning(&format!(
+                    "[{0}] There is no left dump file for the op \"{0}\".",
+                    rule.name
+                ));
+                rows.push(row(NAN, NAN, NAN));
+                continue;
+            }
+        };
+        let path_text = path.display().to_string();
+        let dump = match Dump::open(&path) {
+            Ok(dump) => dump,
+            Err(Stop::Fatal(message)) => return Err(Stop::Fatal(message)),
+            Err(_) => {
+                log::error(&format!("{path_text} file parse error"));
+                rows.push(row(NAN, &path_text, NAN));
+                continue;
+            }
+        };
+        for side in compared_sides(rule) {
+            for i in 0..dump.side(side).len() {
+                let golden = golden_path(fused, op, side, i)?;
+                let id = format!("{}:{}:{i}", rule.name, side.name());
+                rows.push(row(&id, &path_text, &golden));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+/// Where the golden tensor is.
+fn golden_path(fused: &Fused<'_>, op: usize, side: Side, index: usize) -> Result<String, Stop> {
+    let golden = &fused.network.golden;
+    let found = fused.find_golden(op, side, index).and_then(|(origin, _)| {
+        let index = (golden.kind != Kind::Offline).then_some(origin.index);
+        let (files, _) = golden.files(&origin.name, index)?;
+        let last = files.last().ok_or_else(Stop::index)?;
+        Ok(last.display().to_string())
+    });
+    match found {
+        Ok(path) => Ok(path),
+        Err(Stop::Fatal(message)) => Err(Stop::Fatal(message)),
+        Err(_) => {
+            let name = &fused.rule.ops[op].name;
+            log::warning(&format!(
+                "[{name}] There is no right dump file for the op \"{name}\"."
+            ));
+            Ok(NAN.to_owned())
+        }
+    }
+}
+
+fn row(fused: &Fused<'_>, ops: &[usize], op: usize, cells: [&str; 3]) -> Row {
+    let rule = &fused.rule.ops[op];
+    let (mine, golden) = match fused.rule.relation(ops) {
+        Relation::ToOne => {
+            let originals = rule.originals.join(",");
+            let golden = if originals.is_empty() {
+                "*".to_owned()
+            } else {
+                originals
+            };
+            (rule.name.clone(), golden)
+        }
+        Relation::ToMany | Relation::L1 => fused.rule.joined_names(ops),
+    };
+    let mut row = vec![rule.index.to_string()];
+    if fused.form.has_sequence {
+        row.push(rule.sequence.to_string());
+    }
+    row.extend([rule.op_type.clone(), mine, golden]);
+    row.extend(cells.map(str::to_owned));
+    (rule.index, row)
+}

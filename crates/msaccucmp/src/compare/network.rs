@@ -1,0 +1,208 @@
+//! Comparing two directories of dumps.
+
+use super::super::arguments::integer;
+use super::super::failure::Code;
+use super::super::log;
+use super::super::options::CompareOptions;
+use super::super::output::Output;
+use super::super::paths::{self};
+use super::advisor;
+use super::algorithms::Algorithms;
+use super::detail::{self, Detail};
+use super::devices::{Devices, operators};
+use super::dump_dir::has_arrays;
+use super::fused::Fused;
+use super::inputs::{Network, RulePaths};
+use super::mapping;
+use super::outcome::{self, Outcome};
+use super::range::Choice;
+use super::row::Form;
+use super::rule::Rule;
+use super::stop::Stop;
+use super::table;
+use opscope_analysis::job;
+
+/// A table before its rows are known.
+const NO_ROWS: [&[String]; 0] = [];
+
+/// One comparison, where batches differ from what was given.
+pub(super) struct Job<'a> {
+    pub(super) options: &'a CompareOptions,
+    pub(super) my_path: &'a str,
+    pub(super) fusion_rule: &'a str,
+    /// The beginning of the result's name.
+    pub(super) name_start: String,
+    /// Whether advice was asked for and is not turned off by another option.
+    pub(super) is_advised: bool,
+    pub(super) finds_overflow: bool,
+}
+
+/// Runs a comparison. `None` if all went well.
+pub(super) fn run(job: &Job<'_>) -> Result<Option<Code>, Stop> {
+    let options = job.options;
+    let paths = RulePaths::new(job.fusion_rule, &options.quant_rule, &options.close_rule);
+    let op_name = options.op_name.as_deref().filter(|name| !name.is_empty());
+    let detail = op_name.map(|name| Detail::new(name, options)).transpose()?;
+    let algorithms = Algorithms::choose(
+        &options.algorithms,
+        &options.custom_dir,
+        &options.algorithm_options,
+    )?;
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+    let mut choice = match (given(&options.range), given(&options.select)) {
+        (Some(range), _) => Some(Choice::range(&range)?),
+        (None, Some(select)) => Some(Choice::listed(&select)?),
+        (None, None) => None,
+    };
+    paths.check()?;
+    if let Some(detail) = &detail {
+        detail.check()?;
+    }
+    let out_dir = paths::resolve(&options.out_dir);
+    paths::create_output(&out_dir)?;
+    let output = Output::new(out_dir.clone());
+    let mut network = Network::open(job, &paths)?;
+    let finds_overflow = job.finds_overflow && !network.mine.begins_with_array();
+    let Some(rule) = paths.load()? else {
+        if choice.is_some() {
+            return Err(Stop::index());
+        }
+        return match &detail {
+            Some(detail) => {
+                // The reference keeps one table, and read the golden one last.
+                network.mine.sort_with(network.golden.mapping.clone());
+                network.golden.sort_with(network.golden.mapping.clone());
+                detail::of_devices(detail, &network, &out_dir).map(|()| None)
+            }
+            None => compare_devices(job, network, &algorithms, &output, finds_overflow),
+        };
+    };
+    if let Some(choice) = &mut choice {
+        let last = rule.sequence.last().ok_or_else(Stop::index)?;
+        choice.check(rule.ops[*last].sequence)?;
+    }
+    let has_sequence = options.has_sequence_word;
+    let fused = Fused {
+        network: &network,
+        rule: &rule,
+        form: Form {
+            algorithms: &algorithms,
+            mine_has_arrays: has_arrays(job.my_path),
+            golden_has_arrays: has_arrays(&options.golden_path),
+            finds_overflow,
+            has_sequence,
+        },
+    };
+    if let Some(detail) = &detail {
+        return detail::of_rule(detail, &fused, &out_dir);
+    }
+    if options.is_mapping {
+        mapping::write(&fused, &groups(&rule, choice.as_ref())?, &output)?;
+        return Ok(None);
+    }
+    compare_fused(job, &fused, choice.as_ref(), &output)
+}
+
+/// Positions of the groups to compare.
+fn groups(rule: &Rule, choice: Option<&Choice>) -> Result<Vec<usize>, Stop> {
+    match choice {
+        Some(choice) => choice.groups(rule),
+        None => Ok((0..rule.groups.len()).collect()),
+    }
+}
+
+fn compare_fused(
+    job: &Job<'_>,
+    fused: &Fused<'_>,
+    choice: Option<&Choice>,
+    output: &Output,
+) -> Result<Option<Code>, Stop> {
+    let name = result_name(job);
+    let header = fused.form.header();
+    output.text(&name, &table::text(&header, NO_ROWS)?)?;
+    let groups = groups(fused.rule, choice)?;
+    let outcomes = job::map(&groups, job::default_jobs(), |&group| {
+        fused.compare(&fused.rule.groups[group].1)
+    });
+    let mut outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
+    outcome::take_over_results(&mut outcomes)?;
+    finish(
+        job,
+        output,
+        &name,
+        &header,
+        &outcomes,
+        &fused.rule.input_nodes,
+    )
+}
+
+fn compare_devices(
+    job: &Job<'_>,
+    mut network: Network,
+    algorithms: &Algorithms,
+    output: &Output,
+    finds_overflow: bool,
+) -> Result<Option<Code>, Stop> {
+    network.mine.sort_with(network.mine.mapping.clone());
+    network.golden.sort_with(network.golden.mapping.clone());
+    let ops = operators(&network.mine, &network.golden)?;
+    let name = result_name(job);
+    let form = Form {
+        algorithms,
+        mine_has_arrays: has_arrays(job.my_path),
+        golden_has_arrays: has_arrays(&job.options.golden_path),
+        finds_overflow,
+        has_sequence: job.options.has_sequence_word,
+    };
+    let header = form.header();
+    output.text(&name, &table::text(&header, NO_ROWS)?)?;
+    let devices = Devices {
+        form: Form {
+            mine_has_arrays: false,
+            golden_has_arrays: false,
+            ..form
+        },
+    };
+    let outcomes = job::map(&ops, job::default_jobs(), |op| devices.compare(op));
+    let outcomes = outcomes.into_iter().collect::<Result<Vec<_>, _>>()?;
+    finish(job, output, &name, &header, &outcomes, &[])
+}
+
+/// Writes the table, sorted by group, and the advice.
+fn finish(
+    job: &Job<'_>,
+    output: &Output,
+    name: &str,
+    header: &[String],
+    outcomes: &[Outcome],
+    input_nodes: &[String],
+) -> Result<Option<Code>, Stop> {
+    let rows = outcomes.iter().flat_map(|outcome| &outcome.rows);
+    let mut rows: Vec<&Vec<String>> = rows.flat_map(|rows| &rows.rows).collect();
+    if let Some(bad) = rows.iter().position(|row| table::check(row).is_err()) {
+        output.text(name, &table::text(header, &rows[..bad])?)?;
+        table::check(rows[bad])?;
+    }
+    rows.sort_by_key(|row| row.first().and_then(|index| integer(index)));
+    let path = output.text(name, &table::text(header, &rows)?)?;
+    let (status, is_matched) = outcome::summary(outcomes);
+    if !is_matched {
+        let message = "The model does not match the dump data, please check the model and the \
+                       dump data again.";
+        log::error(message);
+        return Ok(Some(Code::NoDumpFile));
+    }
+    log::info(&format!(
+        "The comparison result have been written to \"{}\".",
+        log::quoted(&path)
+    ));
+    if job.is_advised {
+        let advice = advisor::advise(header, &rows, input_nodes)?;
+        output.text(advisor::FILE_NAME, &advice.text())?;
+    }
+    Ok(status)
+}
+
+fn result_name(job: &Job<'_>) -> String {
+    format!("{}result_{}.csv", job.name_start, table::time())
+}

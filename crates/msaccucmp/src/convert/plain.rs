@@ -1,0 +1,141 @@
+//! Conversion without a change of layout.
+
+use opscope_store::record::Side;
+
+use super::super::array::Array;
+use super::super::dtype::{self, Decoded};
+use super::super::failure::Failure;
+use super::super::options::OutputKind;
+use super::super::output::Output;
+use super::super::source::{Source, SourceTensor};
+use super::super::{formats, log};
+use opscope_analysis::names;
+
+/// Names of buffers by the header's `buffer_type`; the reference knows the first one.
+const L1_BUFFER: u32 = 0;
+
+/// Writes every tensor, buffer and workspace of a file.
+///
+/// All tensors are checked before the first one is written. A tensor whose bytes are too few for
+/// its shape is passed over.
+pub(super) fn convert(output: &Output, kind: OutputKind, source: &Source) -> Result<(), Failure> {
+    source
+        .tensors()
+        .try_for_each(|tensor| dtype::check(&tensor))?;
+    for side in [Side::Input, Side::Output] {
+        if source.side(side).next().is_none() {
+            warn_missing(source, side.name());
+        }
+        for tensor in source.side(side) {
+            let (label, path) = (tensor.label(), log::quoted(&source.path));
+            log::info(&format!("Start to parse the data of {label} in {path}."));
+            write(output, kind, source, &tensor)?;
+        }
+    }
+    write_rest(output, source)
+}
+
+/// Writes one tensor.
+pub(super) fn write(
+    output: &Output,
+    kind: OutputKind,
+    source: &Source,
+    tensor: &SourceTensor<'_>,
+) -> Result<(), Failure> {
+    let decoded = dtype::decode(tensor)?;
+    let (side, i) = (tensor.side.name(), tensor.index);
+    let file = &source.file_name;
+    let path = match kind {
+        OutputKind::Npy => {
+            let stem = format!("{file}.{side}.{i}");
+            let Some(array) = shaped(decoded, tensor) else {
+                return Ok(());
+            };
+            output.npy(&stem, ".npy", &array)?
+        }
+        OutputKind::MsNpy => {
+            let (_, format) = formats::from_code(tensor.entry.format)?;
+            let file = names::mindspore(file, &source.op_name);
+            let stem = format!("{file}.{side}.{i}.{format}");
+            let Some(array) = shaped(decoded, tensor) else {
+                return Ok(());
+            };
+            output.npy(&stem, ".npy", &array)?
+        }
+        OutputKind::Bin => {
+            let (_, format) = formats::from_code(tensor.entry.format)?;
+            let dtype = dtype::file_name_part(decoded.dump_dtype)?;
+            let n = decoded.array.n_elements();
+            output.bin(
+                &format!("{file}.{side}.{i}.{n}.{dtype}.{format}"),
+                &decoded.array,
+            )?
+        }
+        OutputKind::Pt => {
+            let Some(array) = shaped(decoded, tensor) else {
+                return Ok(());
+            };
+            output.torch(&format!("{file}.{side}.{i}"), &array)?
+        }
+    };
+    let (label, path) = (tensor.label(), log::quoted(&path));
+    log::info(&format!("The data of {label} has been parsed into {path}."));
+    Ok(())
+}
+
+/// The tensor in its shape; a scalar gets one axis. `None`, with a message, if the bytes are too
+/// few.
+fn shaped<'a>(decoded: Decoded<'a>, tensor: &SourceTensor<'_>) -> Option<Array<'a>> {
+    let dims = if decoded.dims.is_empty() {
+        vec![1]
+    } else {
+        decoded.dims
+    };
+    match decoded.array.reshape(&dims) {
+        Ok(array) => Some(array),
+        Err(reason) => {
+            log::error(&format!(
+                "Failed to write the data of {}. {reason}",
+                tensor.label()
+            ));
+            None
+        }
+    }
+}
+
+/// Buffers and workspaces, as they are.
+fn write_rest(output: &Output, source: &Source) -> Result<(), Failure> {
+    if source.buffers().next().is_none() {
+        warn_missing(source, "buffer data");
+    }
+    for (i, (entry, bytes)) in source.buffers().enumerate() {
+        let kind = if entry.buffer_type == L1_BUFFER {
+            "l1"
+        } else {
+            "None"
+        };
+        let path = output.raw(&format!("{}.{kind}buffer.{i}", source.file_name), bytes)?;
+        let path = log::quoted(&path);
+        log::info(&format!(
+            "The data of {kind}buffer:{i} has been parsed into {path}."
+        ));
+    }
+    if source.spaces().next().is_none() {
+        warn_missing(source, "space data");
+    }
+    for (i, bytes) in source.spaces().enumerate() {
+        let path = output.raw(&format!("{}.space.{i}", source.file_name), bytes)?;
+        let path = log::quoted(&path);
+        log::info(&format!(
+            "The data of space:{i} has been parsed into {path}."
+        ));
+    }
+    Ok(())
+}
+
+fn warn_missing(source: &Source, what: &str) {
+    log::warning(&format!(
+        "There is no {what} in {}.",
+        log::quoted(&source.path)
+    ));
+}

@@ -1,0 +1,142 @@
+//! `overflow`: the first operators that overflowed, with the tensors that they worked on.
+
+mod find;
+mod record;
+
+use std::path::{Path, PathBuf};
+
+use super::array::Order;
+use super::failure::{Code, Failure};
+use super::options::OverflowOptions;
+use super::output::Output;
+use super::paths::{self, Kind};
+use super::source::Source;
+use super::{convert, dtype, formats, log};
+use find::DebugFile;
+use opscope_analysis::overflow::summary;
+use record::Record;
+
+/// Runs the command.
+pub(super) fn run(options: &OverflowOptions) -> Result<(), Failure> {
+    let dir = paths::resolve(&options.dump_path);
+    paths::check_input(&dir, Kind::Directory).map_err(|failure| {
+        let failure = failure.logged();
+        let path = &options.dump_path;
+        log::error(&format!(
+            "[Overflow] the -d parameter: \"'{path}'\" is invalid!"
+        ));
+        failure
+    })?;
+    let out_dir = paths::resolve(&options.out_dir);
+    paths::create_output(&out_dir)?;
+    let files = find::debug_files(&dir)?;
+    if files.is_empty() {
+        log::warning("[Overflow] Find [0] overflow node!");
+        return Ok(());
+    }
+    let n_top = files.len().min(options.n_top);
+    log::info(&format!(
+        "[Overflow] Find [{}] overflow ops. Will show the top {n_top}.",
+        files.len()
+    ));
+    let mut text = String::new();
+    for (i, file) in files.iter().take(n_top).enumerate() {
+        text.push_str(&block(file, &out_dir, i + 1)?);
+    }
+    log::info(&format!("[Overflow] The overflow analyse result:\n {text}"));
+    Output::new(out_dir).text(&summary::file_name(), &text)?;
+    Ok(())
+}
+
+/// Returns the section of the summary on one overflow.
+fn block(file: &DebugFile, out_dir: &Path, number: usize) -> Result<String, Failure> {
+    let json = converted(file, out_dir)?;
+    let record = Record::read(&json)?;
+    let mut text = summary::title(number);
+    let operator = match find::operator(file, &record)? {
+        None => {
+            log::warning(&format!(
+                "[Overflow] Can't find the dump file corresponding to the debug file: {}",
+                file.name
+            ));
+            None
+        }
+        Some(operator) => Some((
+            convert::convert_for_overflow(&operator.path, None, out_dir)?,
+            operator,
+        )),
+    };
+    if let Some((source, operator)) = &operator {
+        text.push_str(&summary::operator_line(&operator.op_type, &source.op_name));
+    }
+    text.push_str(&summary::record_lines(&record.parts, &file.timestamp));
+    if let Some((source, _)) = &operator {
+        text.push_str(&tensor_lines(source)?);
+    }
+    Ok(text)
+}
+
+/// Two lines for each tensor of the operator.
+///
+/// The reference has nothing to say about empty tensors and stumbles over buffers.
+fn tensor_lines(source: &Source) -> Result<String, Failure> {
+    let mut text = String::new();
+    for tensor in source.tensors() {
+        let decoded = dtype::decode(&tensor)?;
+        let bytes = decoded.array.bytes_in_order(Order::C);
+        let (_, format) = formats::from_code(tensor.entry.format)?;
+        let (side, i) = (tensor.side.name(), tensor.index);
+        let file = format!("{}.{side}.{i}", source.file_name);
+        let dtype = decoded.array.dtype();
+        let lines = summary::tensor_lines(&file, format, &decoded.dims, dtype, &bytes);
+        let lines = lines.ok_or_else(|| {
+            let message = format!("The data of {} is empty.", tensor.label());
+            Failure::new(Code::InvalidDumpData, message)
+        })?;
+        text.push_str(&lines);
+    }
+    if source.buffers().next().is_some() {
+        return Err(Failure::unexpected(
+            "'OpBuffer' object has no attribute 'tensor_format'",
+        ));
+    }
+    Ok(text)
+}
+
+/// The JSON file of a record in the output directory; one that is there already is taken as it is.
+fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, Failure> {
+    if let Some(json) = find_json(file, out_dir)? {
+        return Ok(json);
+    }
+    match convert::convert_for_overflow(&file.path, Some(&file.name), out_dir) {
+        Ok(_) => {}
+        Err(failure @ Failure::Unexpected(_)) => return Err(failure),
+        Err(failure) => failure.log(),
+    }
+    find_json(file, out_dir)?.ok_or_else(|| {
+        let message = format!(
+            "[Overflow] Parsed overflow debug file: {} failed.",
+            file.name
+        );
+        Failure::new(Code::ParseDumpFile, message)
+    })
+}
+
+/// The only JSON file whose name begins with that of the record's file.
+fn find_json(file: &DebugFile, out_dir: &Path) -> Result<Option<PathBuf>, Failure> {
+    let unreadable = |error: std::io::Error| Failure::unexpected(error.to_string());
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(out_dir).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with(file.name.as_str()) && name.ends_with(".json") {
+            found.push(entry.path());
+        }
+    }
+    if found.len() > 1 {
+        let message = format!("There are {} JSON files for {}.", found.len(), file.name);
+        return Err(Failure::new(Code::MoreFilesMatch, message));
+    }
+    Ok(found.pop())
+}

@@ -1,0 +1,290 @@
+//! Dump files of three kinds, brought into one form.
+
+use std::path::{Path, PathBuf};
+
+use opscope_store::FormatError;
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::file_format::dump_data::{BufferEntry, DumpFile, PayloadKind, TensorEntry};
+use opscope_store::file_format::ffts_plus::FftsPlus;
+use opscope_store::file_format::nano::{self, NanoHeader};
+use opscope_store::file_format::{npy, op_debug};
+use opscope_store::record::Side;
+use opscope_tensor::{DType, Layout, Tensor};
+
+use super::failure::{Code, Failure};
+use super::log;
+use super::numpy::{self, LoadFailure};
+use opscope_analysis::{FileKind, SliceError, TensorFile};
+
+/// The smallest file that the reference looks into; smaller ones count as empty dumps.
+const FILE_BYTES_MIN: usize = 9;
+/// A file of this size is worth a warning.
+const LARGE_FILE_BYTES: usize = 1 << 30;
+/// Fields of a name that a nano dump must have, and which of them the reference takes for the
+/// operator's name.
+const NANO_NAME_FIELDS_MIN: usize = 5;
+const NANO_OP_NAME_FIELD: usize = 4;
+
+/// A dump file and its contents.
+pub(super) struct Source {
+    /// Where it is, without symbolic links.
+    pub(super) path: PathBuf,
+    /// The last part of the path.
+    pub(super) file_name: String,
+    /// The operator's name as the header gives it.
+    pub(super) op_name: String,
+    file: TensorFile,
+}
+
+/// One input or output.
+#[derive(Clone, Copy)]
+pub(super) struct SourceTensor<'a> {
+    pub(super) side: Side,
+    pub(super) index: usize,
+    pub(super) entry: &'a TensorEntry,
+    pub(super) bytes: &'a [u8],
+}
+
+impl SourceTensor<'_> {
+    /// `input:0`, as messages and the list of failed files call it.
+    pub(super) fn label(&self) -> String {
+        format!("{}:{}", self.side.name(), self.index)
+    }
+}
+
+impl Source {
+    /// Reads a dump file, a nano dump or an array file. Slices that an FFTS+ thread wrote get their
+    /// own shapes.
+    pub(super) fn open(path: &Path) -> Result<Source, Failure> {
+        let mut source = Source::open_whole(path)?;
+        source.apply_attribute()?;
+        Ok(source)
+    }
+
+    /// Reads a file; what its first attribute says has no effect.
+    pub(super) fn open_whole(path: &Path) -> Result<Source, Failure> {
+        let file_name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let is_nano = || FileBytes::open(path).is_ok_and(|bytes| nano::is_nano(bytes.as_ref()));
+        if file_name.ends_with(".npy") && !is_nano() {
+            return open_array(path, file_name);
+        }
+        let parse_failure = |detail: String| {
+            log::error(&detail);
+            let message = format!("Failed to parse dump file \"{}\".", path.display());
+            Failure::new(Code::InvalidDumpData, message)
+        };
+        let bytes = FileBytes::open(path).map_err(|error| parse_failure(error.to_string()))?;
+        let n_bytes = bytes.as_ref().len();
+        if n_bytes == 0 {
+            return Err(parse_failure(
+                "The file size is zero. Please check the dump file.".into(),
+            ));
+        }
+        if n_bytes >= LARGE_FILE_BYTES {
+            log::warning(&format!("The size of {} exceeds 1 GB.", log::quoted(path)));
+        }
+        if nano::is_nano(bytes.as_ref()) {
+            return open_nano(path, file_name, bytes);
+        }
+        if n_bytes < FILE_BYTES_MIN {
+            log::error(&format!(
+                "The size of '{}' must be greater than 8, but the file size is {n_bytes}. \
+                 Please check the dump file.",
+                path.display()
+            ));
+            let file = TensorFile::empty(bytes, &file_name);
+            return Ok(Source::new(path, file_name, file));
+        }
+        let dump = DumpFile::from_bytes(bytes).map_err(|error| parse_failure(error.to_string()))?;
+        let file = TensorFile::from_dump(dump, &file_name);
+        Ok(Source::new(path, file_name, file))
+    }
+
+    /// The value of the header's first attribute.
+    pub(super) fn first_attribute(&self) -> Option<&str> {
+        let attribute = self.file.header().attrs.first();
+        attribute.map(|attribute| attribute.value.as_str())
+    }
+
+    /// Whether the file is one of the nano runtime's.
+    pub(super) fn is_nano(&self) -> bool {
+        self.file.kind() == FileKind::Nano
+    }
+
+    /// Whether the file holds overflow records.
+    pub(super) fn is_op_debug(&self) -> bool {
+        self.file_name.starts_with(op_debug::FILE_NAME_PREFIX)
+    }
+
+    /// The tensors of one side, in order.
+    pub(super) fn side(&self, side: Side) -> impl Iterator<Item = SourceTensor<'_>> {
+        self.tensors().filter(move |tensor| tensor.side == side)
+    }
+
+    /// Inputs, then outputs.
+    pub(super) fn tensors(&self) -> impl Iterator<Item = SourceTensor<'_>> {
+        self.file.tensors().map(|tensor| SourceTensor {
+            side: match tensor.kind {
+                PayloadKind::Input => Side::Input,
+                _ => Side::Output,
+            },
+            index: tensor.index,
+            entry: tensor.entry,
+            bytes: tensor.bytes,
+        })
+    }
+
+    /// The buffers with their bytes.
+    pub(super) fn buffers(&self) -> impl Iterator<Item = (BufferEntry, &[u8])> {
+        self.rest(PayloadKind::Buffer).map(|(index, bytes)| {
+            let entry = self.file.header().buffers.get(index);
+            (entry.copied().unwrap_or_default(), bytes)
+        })
+    }
+
+    /// The bytes of each workspace.
+    pub(super) fn spaces(&self) -> impl Iterator<Item = &[u8]> {
+        self.rest(PayloadKind::Space).map(|(_, bytes)| bytes)
+    }
+
+    fn rest(&self, kind: PayloadKind) -> impl Iterator<Item = (usize, &[u8])> {
+        let pieces = self
+            .file
+            .rest()
+            .filter(move |(piece, _)| piece.kind == kind);
+        pieces.map(|(piece, bytes)| (piece.index, bytes))
+    }
+
+    fn new(path: &Path, file_name: String, file: TensorFile) -> Source {
+        Source {
+            path: path.to_owned(),
+            file_name,
+            op_name: file.header().op_name.clone(),
+            file,
+        }
+    }
+
+    /// Gives each tensor the shape of the part that the file's FFTS+ thread worked on.
+    ///
+    /// The reference looks at the first attribute of every file, and stumbles over any other one.
+    fn apply_attribute(&mut self) -> Result<(), Failure> {
+        let Some(attribute) = self.file.header().attrs.first() else {
+            return Ok(());
+        };
+        let stumble = |error: FormatError| Failure::unexpected(error.to_string());
+        let attribute = FftsPlus::parse(&attribute.value).map_err(stumble)?;
+        if !attribute.is_auto_threaded {
+            return Ok(());
+        }
+        let thread = self.file.thread().map_err(slice_failure)?;
+        for side in [Side::Input, Side::Output] {
+            let applied = self.file.apply_slices(&attribute, side, thread);
+            applied.map_err(slice_failure)?;
+        }
+        Ok(())
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "it is the function of `map_err`"
+)]
+fn slice_failure(error: SliceError) -> Failure {
+    let message = error.to_string();
+    match error {
+        SliceError::Name(_) => Failure::new(Code::InvalidPath, message),
+        SliceError::Count { .. } => Failure::new(Code::InputMapping, message),
+        SliceError::Thread(_) | SliceError::Format(_) => Failure::unexpected(message),
+    }
+}
+
+/// An array file counts as a dump with one output. The reference packs its elements into the bytes of a dump, with a
+/// byte for each complex one.
+fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
+    let failure = |code, detail: String| {
+        log::error(&detail);
+        let message = format!("Failed to parse dump file \"{}\".", path.display());
+        Failure::new(code, message)
+    };
+    let array = numpy::load(path).map_err(|error| match error {
+        LoadFailure::Refused(reason) => {
+            let detail = format!(
+                "Failed to parse dump file {}. Only data of the numpy format is supported. {reason}",
+                log::quoted(path)
+            );
+            failure(Code::InvalidDumpData, detail)
+        }
+        LoadFailure::OtherType(reason, _) => failure(Code::DataType, reason),
+        LoadFailure::Exception(reason) => Failure::unexpected(reason),
+    })?;
+    let tensor = array.tensor;
+    // A type of ours alone, which numpy has no name for.
+    if array.is_big_endian || npy::descr(tensor.dtype()).is_none() {
+        let detail = format!("The dtype({}) does not support.", tensor.dtype());
+        return Err(failure(Code::DataType, detail));
+    }
+    let file = match tensor.dtype() {
+        DType::C64 | DType::C128 => {
+            let bytes = packed(&tensor);
+            TensorFile::from_packed_array(&tensor, bytes, &file_name, Layout::Reserved)
+        }
+        _ => TensorFile::from_array(&tensor, &file_name, Layout::Reserved),
+    };
+    Ok(Source::new(path, file_name, file))
+}
+
+/// An array's elements as the reference packs them into the bytes of a dump: complex ones as booleans.
+pub(super) fn packed(array: &Tensor) -> Vec<u8> {
+    let width = match array.dtype() {
+        DType::C64 => 4,
+        DType::C128 => 8,
+        DType::Bool => return array.bytes().iter().map(|&b| u8::from(b != 0)).collect(),
+        _ => return array.bytes().to_vec(),
+    };
+    let is_zero = |part: &[u8]| {
+        // Zero of either sign.
+        part.split_last()
+            .is_none_or(|(last, rest)| last & 0x7f == 0 && rest.iter().all(|b| *b == 0))
+    };
+    let elements = array.bytes().chunks_exact(2 * width);
+    elements
+        .map(|element| u8::from(!element.chunks_exact(width).all(is_zero)))
+        .collect()
+}
+
+/// Whether a file is a nano dump whose name has fewer fields than it takes.
+pub(super) fn lacks_nano_fields(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.split('.').count() < NANO_NAME_FIELDS_MIN
+        && FileBytes::open(path).is_ok_and(|bytes| nano::is_nano(bytes.as_ref()))
+}
+
+fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<Source, Failure> {
+    let failure = |code, detail: String| {
+        log::error(&detail);
+        Failure::new(
+            code,
+            format!("Failed to parse dump file \"{}\".", path.display()),
+        )
+    };
+    let fields: Vec<&str> = file_name.split('.').collect();
+    let Some(op_name) = fields.get(NANO_OP_NAME_FIELD) else {
+        let detail = format!("The name has fewer than {NANO_NAME_FIELDS_MIN} fields.");
+        return Err(failure(Code::InvalidDumpData, detail));
+    };
+    let op_name = (*op_name).to_owned();
+    let file = bytes.as_ref();
+    let (header, n_header) =
+        NanoHeader::decode(file).map_err(|error| failure(Code::Nano, error.to_string()))?;
+    header
+        .check_size(n_header, file.len())
+        .map_err(|error| failure(Code::SizeMismatch, error.to_string()))?;
+    let file = TensorFile::from_nano(&header, n_header, bytes, &file_name);
+    let mut source = Source::new(path, file_name, file);
+    source.op_name = op_name;
+    Ok(source)
+}
