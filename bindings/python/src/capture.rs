@@ -19,6 +19,7 @@ mod memory;
 mod mindspore;
 mod names_asked;
 mod opened;
+mod parts;
 mod reason;
 mod release;
 mod report;
@@ -29,6 +30,7 @@ mod session;
 mod shared;
 mod shown;
 mod take;
+mod taps;
 mod watch;
 mod watched;
 

@@ -13,11 +13,12 @@ use pyo3::types::{PyList, PyTuple};
 use super::bodies::Calls;
 use super::description::Stability;
 use super::executions::State;
-use super::graph::{Home, Parts};
+use super::parts::Parts;
 use super::reason::Reason;
 use super::shared::{Shared, tidy};
 use super::shown::{Shown, Slots};
 use super::take::{Eye, Known, detached};
+use super::taps::Home;
 
 /// One execution of a graph, which is shown what operators produce. Nothing here raises: the model goes on
 /// whatever happens to its dump.

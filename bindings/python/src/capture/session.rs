@@ -15,11 +15,11 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
+use super::background_worker::BackgroundWorker;
 use super::description::{BodyDescription, OperatorDescription, ValueDescription};
 use super::eager::Eager;
 use super::executions::Executions;
 use super::graph::{Beside, Graph};
-use super::background_worker::BackgroundWorker;
 use super::memory::Lender;
 use super::mindspore::{Place, request as mindspore_request};
 use super::names_asked::{AskedNames, Missing};

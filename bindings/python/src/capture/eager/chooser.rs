@@ -8,7 +8,7 @@ use opscope_store::record::{ModelId, Operator};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 
-use super::lock;
+use super::lock::lock;
 
 /// How many inputs an operator has, and which of its outputs are tensors.
 type Form = (usize, Vec<bool>);

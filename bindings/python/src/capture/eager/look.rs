@@ -7,8 +7,9 @@ use opscope_tensor::{DType, Layout, SharedBytes, Tensor, TensorView, dense_copy}
 use pyo3::intern;
 use pyo3::prelude::*;
 
+use super::inner::Inner;
+use super::lock::lock;
 use super::values::{Content, Found, Pin, Place};
-use super::{Inner, lock};
 use crate::capture::memory::Lent;
 use crate::capture::reason::Reason;
 use crate::capture::take::detached;
