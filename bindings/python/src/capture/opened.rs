@@ -54,9 +54,10 @@ impl Opened {
         } = request;
         let is_reducing = matches!(content, Content::Statistics(_));
         let (sink, place) = create_sink(places, &times, is_lazy).map_err(refused)?;
-        let sink = match has_step_tables && plan.purpose == Purpose::Values {
-            true => sink.with_content(content).with_step_tables(),
-            false => sink.with_content(content),
+        let sink = if has_step_tables && plan.purpose == Purpose::Values {
+            sink.with_content(content).with_step_tables()
+        } else {
+            sink.with_content(content)
         };
         let root = sink.tree().root().to_owned();
         let failure_dir = sink.tree().failure_dir(CPU);

@@ -378,9 +378,10 @@ impl Run {
             }
         }
         // A full queue may let this thread wait.
-        let n_bytes = match self.shared.is_reducing {
-            true => n_bytes,
-            false => usize::MAX,
+        let n_bytes = if self.shared.is_reducing {
+            n_bytes
+        } else {
+            usize::MAX
         };
         detached(py, n_bytes, || Probe::submit(probe));
     }

@@ -106,14 +106,15 @@ impl Process {
             }
             let dtype = data_type::dtype(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
             // What an operator produces follows from what it reads.
-            let dims = match is_input {
-                true => Some(
+            let dims = if is_input {
+                Some(
                     self.input_shape(desc)?
                         .iter()
                         .map(|&n| Dim::Fixed(n))
                         .collect(),
-                ),
-                false => None,
+                )
+            } else {
+                None
             };
             Ok(Some(Operand {
                 name: format!("{prefix}{i}"),

@@ -440,9 +440,10 @@ impl Step {
                 });
                 continue;
             };
-            let name = match is_list {
-                true => format!("{}.{i}", begun.op_name).into(),
-                false => begun.op_name.clone(),
+            let name = if is_list {
+                format!("{}.{i}", begun.op_name).into()
+            } else {
+                begun.op_name.clone()
             };
             self.add_output(&mut outputs, begun, part, name)?;
         }
