@@ -17,7 +17,7 @@ pub use self::config::ConfigValue;
 pub use self::description::Dims;
 pub(crate) use self::description::{Description, Value, Which, dims_of, outputs};
 pub(crate) use self::gears::ModelGears;
-pub(crate) use self::shapes::{Given, resolve};
+pub(crate) use self::shapes::{Given, extents, resolve};
 use crate::dump::Registration;
 use crate::lock::lock;
 

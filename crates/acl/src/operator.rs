@@ -49,8 +49,8 @@ impl Attributes {
 
     /// The attributes as an engine takes them; the name of one that it cannot take otherwise.
     pub(crate) fn lower(&self) -> Result<Vec<(String, Attribute)>, String> {
-        let whole = |numbers: &[i32]| numbers.iter().map(|&n| n.into()).collect();
-        let lower = |(name, value): &(String, AttributeValue)| {
+        let mut lowered = Vec::with_capacity(self.0.len());
+        for (name, value) in &self.0 {
             let value = match value.clone() {
                 AttributeValue::Bool(is) => Attribute::Int(is.into()),
                 AttributeValue::Int(n) => Attribute::Int(n),
@@ -63,12 +63,14 @@ impl Attributes {
                 AttributeValue::Ints(list) => Attribute::Ints(list),
                 AttributeValue::Floats(list) => Attribute::Floats(list),
                 AttributeValue::Strings(list) => Attribute::Texts(list),
-                AttributeValue::DataTypes(list) => Attribute::Ints(whole(&list)),
+                AttributeValue::DataTypes(list) => {
+                    Attribute::Ints(list.into_iter().map(i64::from).collect())
+                }
                 AttributeValue::IntLists(_) => return Err(name.clone()),
             };
-            Ok((name.clone(), value))
-        };
-        self.0.iter().map(lower).collect()
+            lowered.push((name.clone(), value));
+        }
+        Ok(lowered)
     }
 }
 

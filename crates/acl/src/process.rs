@@ -85,12 +85,8 @@ static GLOBAL: PerProcess<Process> = PerProcess::new();
 impl Process {
     /// A process of its own, in the environment of the program.
     pub fn new(engine: SharedEngine) -> Process {
-        let variable = |name: &str| std::env::var(name).ok();
-        let process = Process::start(
-            engine,
-            Surroundings::Program,
-            Log::from_environment(variable),
-        );
+        let log = Log::from_environment(|name| std::env::var(name).ok());
+        let process = Process::start(engine, Surroundings::Program, log);
         Process {
             control: ControlFile::of_environment(),
             ..process

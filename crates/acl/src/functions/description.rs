@@ -180,9 +180,8 @@ impl Process {
         {
             return Ok(gears.input_range(index));
         }
-        let range = |n: i64| if n < 0 { (1, -1) } else { (n, n) };
-        let dims = self.input_dims(desc, index)?.dims;
-        Ok(dims.into_iter().map(range).collect())
+        let dims = self.input_dims(desc, index)?.dims.into_iter();
+        Ok(dims.map(|n| if n < 0 { (1, -1) } else { (n, n) }).collect())
     }
 
     /// `aclmdlGetDynamicBatch`: the batches that the model is prepared for; none without gears of the kind.

@@ -83,11 +83,11 @@ impl Process {
             return Err(INVALID_PARAM);
         }
         let state = lock(&self.runtime.state);
-        let time = |event| {
-            let known: &Event = state.events.get(event).ok_or(RT_INVALID_HANDLE)?;
-            known.0.ok_or(RT_PARAM_INVALID)
-        };
-        let (start, end) = (time(start)?, time(end)?);
+        let start = state.events.get(start).ok_or(RT_INVALID_HANDLE)?;
+        let start = start.0.ok_or(RT_PARAM_INVALID)?;
+        let end = state.events.get(end).ok_or(RT_INVALID_HANDLE)?;
+        let end = end.0.ok_or(RT_PARAM_INVALID)?;
+        // Durations have no sign: one of the two is 0.
         let elapsed = end.saturating_duration_since(start).as_secs_f32();
         let reversed = start.saturating_duration_since(end).as_secs_f32();
         Ok((elapsed - reversed) * 1000.0)

@@ -8,11 +8,11 @@ use opscope_tensor::{Shape, Tensor};
 
 use super::execution::EngineExecution;
 use crate::capture::Capture;
-use crate::data::{Buffer, Entry, Gear, TensorDesc};
+use crate::data::{Buffer, Gear, TensorDesc};
 use crate::data_type::{self, FORMAT_ND};
 use crate::handle::Handle;
 use crate::lock::lock;
-use crate::model::{Given, Model, Running, resolve};
+use crate::model::{Given, Model, Running, extents, resolve};
 use crate::status::{FEATURE_UNSUPPORTED, GE_PARAM_INVALID, INVALID_PARAM};
 use crate::{Answer, Process, Status};
 
@@ -87,18 +87,17 @@ impl Process {
     fn slots(&self, dataset: Handle) -> Answer<Slots> {
         let objects = self.objects();
         let dataset = objects.datasets.find(dataset)?;
-        let slot = |entry: &Entry| {
+        let mut slots = Vec::with_capacity(dataset.entries.len());
+        for entry in &dataset.entries {
             let desc = objects.tensor_descs.get(entry.tensor_desc);
-            Ok(Slot {
+            slots.push(Slot {
                 handle: entry.buffer,
                 buffer: *objects.buffers.find(entry.buffer)?,
                 dims: desc.map(|desc| desc.dims.clone()),
-            })
-        };
-        Ok(Slots {
-            slots: dataset.entries.iter().map(slot).collect::<Answer<_>>()?,
-            gear: dataset.gear.clone(),
-        })
+            });
+        }
+        let gear = dataset.gear.clone();
+        Ok(Slots { slots, gear })
     }
 
     fn unfit(&self, reason: &str) -> Status {
@@ -249,11 +248,7 @@ impl Process {
 
     /// Gives the dataset the shape of a result.
     fn describe_output(&self, dataset: Handle, index: usize, result: &Tensor) -> Answer {
-        let dims: Vec<i64> = result
-            .shape()
-            .iter()
-            .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
-            .collect();
+        let dims = extents(result.shape());
         let mut objects = self.objects();
         let known = objects.datasets.find_mut(dataset)?;
         let Some(entry) = known.entries.get_mut(index) else {

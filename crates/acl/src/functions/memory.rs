@@ -129,14 +129,9 @@ impl Process {
             return Err(INVALID_PARAM);
         }
         let text = std::fs::read_to_string("/proc/meminfo").map_err(|_| RT_FEATURE_NOT_SUPPORT)?;
-        let bytes = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-            let kib: usize = line.split_whitespace().next()?.parse().ok()?;
-            kib.checked_mul(1024)
-        };
-        bytes("MemAvailable:")
-            .zip(bytes("MemTotal:"))
-            .ok_or(RT_FEATURE_NOT_SUPPORT)
+        let available = meminfo_bytes(&text, "MemAvailable:");
+        let total = meminfo_bytes(&text, "MemTotal:");
+        available.zip(total).ok_or(RT_FEATURE_NOT_SUPPORT)
     }
 
     /// `aclrtMemcpyAsync`: copies before it returns.
@@ -171,4 +166,11 @@ impl Process {
         self.check_stream(stream)?;
         self.memset(to, to_max, value, count)
     }
+}
+
+/// A line of `/proc/meminfo`, which says KiB.
+fn meminfo_bytes(text: &str, name: &str) -> Option<usize> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: usize = line.split_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1024)
 }

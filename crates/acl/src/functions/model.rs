@@ -170,15 +170,14 @@ impl Process {
 
     /// Reports what an engine says, and gives it a code.
     pub(crate) fn engine_error(&self, error: &EngineError) -> Status {
-        let path = |path: &Path| path.display().to_string();
         let text = with_causes(error);
         match error {
-            EngineError::Read { path: at, source } => {
-                let placeholders = [&*path(at), &source.to_string()];
+            EngineError::Read { path, source } => {
+                let placeholders = [&*path.to_string_lossy(), &source.to_string()];
                 self.refuse(GE_EXEC_MODEL_PATH_INVALID, "EH0003", &placeholders)
             }
-            EngineError::Invalid { path: at, reason } => {
-                let placeholders = [&*path(at), reason];
+            EngineError::Invalid { path, reason } => {
+                let placeholders = [&*path.to_string_lossy(), reason];
                 self.refuse(GE_EXEC_MODEL_DATA_SIZE_INVALID, "EH0004", &placeholders)
             }
             EngineError::Unsupported { .. } => self.inner_error(GE_LOAD_MODEL, &text),

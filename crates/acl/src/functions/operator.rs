@@ -113,11 +113,8 @@ impl Process {
         stream: Handle,
     ) -> Answer {
         self.check_stream(stream)?;
-        let split = |pairs: &[(Handle, Handle)]| -> (Vec<Handle>, Vec<Handle>) {
-            pairs.iter().copied().unzip()
-        };
-        let (input_descs, inputs) = split(inputs);
-        let (output_descs, outputs) = split(outputs);
+        let (input_descs, inputs): (Vec<_>, Vec<_>) = inputs.iter().copied().unzip();
+        let (output_descs, outputs): (Vec<_>, Vec<_>) = outputs.iter().copied().unzip();
         let prepared = self.prepare(op_type, &input_descs, &output_descs, attributes)?;
         self.run_prepared(&prepared, &inputs, &outputs)
     }
@@ -134,6 +131,7 @@ impl Process {
         _truncate: u8,
         stream: Handle,
     ) -> Answer {
+        // ONNX's operator takes the type as an attribute, where this function takes it from the result.
         let number = self.tensor_desc_data_type(to.0);
         let attributes = self.create_op_attr();
         let set = self.set_op_attr(attributes, "dst_type", AttributeValue::DataType(number));

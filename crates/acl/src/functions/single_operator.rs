@@ -100,23 +100,21 @@ impl Process {
         descs: &[TensorDesc],
         is_input: bool,
     ) -> Answer<Vec<Option<Operand>>> {
-        let operand = |(i, desc): (usize, &TensorDesc)| {
+        let mut operands = Vec::with_capacity(descs.len());
+        for (i, desc) in descs.iter().enumerate() {
             if desc.data_type == UNDEFINED {
-                return Ok(None);
+                operands.push(None);
+                continue;
             }
             let dtype = data_type::dtype(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
             // What an operator produces follows from what it reads.
             let dims = if is_input {
-                Some(
-                    self.input_shape(desc)?
-                        .iter()
-                        .map(|&n| Dim::Fixed(n))
-                        .collect(),
-                )
+                let shape = self.input_shape(desc)?;
+                Some(shape.iter().map(|&n| Dim::Fixed(n)).collect())
             } else {
                 None
             };
-            Ok(Some(Operand {
+            operands.push(Some(Operand {
                 name: format!("{prefix}{i}"),
                 dtype,
                 dims,
@@ -126,9 +124,9 @@ impl Process {
                     UNDEFINED => None,
                     format => Some(self.layout(format)?),
                 },
-            }))
-        };
-        descs.iter().enumerate().map(operand).collect()
+            }));
+        }
+        Ok(operands)
     }
 
     /// The layout that a number of `aclFormat` stands for; without meaning for the undefined one.

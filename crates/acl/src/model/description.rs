@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, Mutex};
 
+use opscope_engine::input::resolve_shape;
 use opscope_engine::{Dim, LoadedModel, Signature, ValueInfo};
 use opscope_store::record::Operator;
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::gears::ModelGears;
+use super::shapes::extents;
 use crate::Answer;
 use crate::data_type::{self, FORMAT_NCHW, FORMAT_ND};
 use crate::lock::lock;
@@ -62,15 +64,16 @@ pub(crate) enum Which {
 }
 
 impl Value {
+    fn list(infos: &[ValueInfo], model_id: Option<u32>, side: &str) -> Vec<Value> {
+        let infos = infos.iter().enumerate();
+        infos
+            .map(|(i, info)| Value::new(info, model_id, side, i))
+            .collect()
+    }
+
     fn new(info: &ValueInfo, model_id: Option<u32>, side: &str, index: usize) -> Value {
-        let extent = |dim: &Dim| match dim {
-            Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
-            Dim::Named(_) | Dim::Unknown => -1,
-        };
-        let dims = info
-            .dims
-            .as_ref()
-            .map(|dims| dims.iter().map(extent).collect());
+        let dims = info.dims.as_ref();
+        let dims = dims.map(|dims| dims.iter().map(extent_of).collect());
         let name = info.name.clone();
         let short_name = if name.len() < NAME_BYTES_MAX {
             name.clone()
@@ -127,14 +130,8 @@ impl Description {
         operators: Vec<Arc<Operator>>,
         gears: Option<ModelGears>,
     ) -> Description {
-        let values = |infos: &[ValueInfo], side: &str| -> Vec<Value> {
-            let infos = infos.iter().enumerate();
-            infos
-                .map(|(i, info)| Value::new(info, model_id, side, i))
-                .collect()
-        };
-        let mut inputs = values(&signature.inputs, "input");
-        let mut outputs = values(outputs, "output");
+        let mut inputs = Value::list(&signature.inputs, model_id, "input");
+        let mut outputs = Value::list(outputs, model_id, "output");
         if let Some(gears) = &gears {
             for (i, input) in inputs.iter_mut().enumerate() {
                 input.dims = gears.input_dims(i).to_vec();
@@ -197,13 +194,8 @@ impl Description {
 
     /// Notes the extents of an execution's results.
     pub(crate) fn note_outputs(&self, outputs: &[Tensor]) {
-        let dims = |tensor: &Tensor| {
-            let extents = tensor.shape().iter();
-            extents
-                .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
-                .collect()
-        };
-        *lock(&self.latest_outputs) = Some(outputs.iter().map(dims).collect());
+        let extents = outputs.iter().map(|tensor| extents(tensor.shape()));
+        *lock(&self.latest_outputs) = Some(extents.collect());
     }
 
     pub(crate) fn value(&self, which: Which, index: usize) -> Option<&Value> {
@@ -230,6 +222,13 @@ impl Description {
     }
 }
 
+fn extent_of(dim: &Dim) -> i64 {
+    match dim {
+        Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
+        Dim::Named(_) | Dim::Unknown => -1,
+    }
+}
+
 pub(crate) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
     if dims.len() > N_DIMS_MAX {
         return Err(STORAGE_OVER_LIMIT);
@@ -245,33 +244,40 @@ pub(crate) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
 pub(crate) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
     let signature = model.signature();
     let outputs = signature.outputs.clone();
-    let is_open = |dims: &Option<Vec<Dim>>| {
-        let is_open = |dim: &Dim| !matches!(dim, Dim::Fixed(_));
-        dims.as_ref().is_none_or(|dims| dims.iter().any(is_open))
-    };
-    let is_known = |value: &ValueInfo| value.dtype != DType::Undefined && !is_open(&value.dims);
     if outputs.iter().all(is_known) {
         return outputs;
     }
-    let zeroes = |value: &ValueInfo| {
-        let shape = opscope_engine::input::resolve_shape(value, None).ok()?;
-        let n_bytes = shape.n_bytes(value.dtype).ok()?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(n_bytes).ok()?;
-        bytes.resize(n_bytes, 0);
-        Tensor::from_vec(value.dtype, shape, bytes).ok()
-    };
     let inputs: Option<Vec<Tensor>> = signature.inputs.iter().map(zeroes).collect();
     let Some(results) = inputs.and_then(|inputs| model.run(&inputs, None).ok()) else {
         return outputs;
     };
-    let seen = |(declared, result): (ValueInfo, &Tensor)| ValueInfo {
-        dtype: result.dtype(),
-        dims: Some(result.shape().iter().map(|&n| Dim::Fixed(n)).collect()),
-        ..declared
-    };
-    if results.len() == outputs.len() {
-        return outputs.into_iter().zip(&results).map(seen).collect();
+    if results.len() != outputs.len() {
+        return outputs;
     }
+    let outputs = outputs.into_iter().zip(&results);
     outputs
+        .map(|(declared, result)| ValueInfo {
+            dtype: result.dtype(),
+            dims: Some(result.shape().iter().map(|&n| Dim::Fixed(n)).collect()),
+            ..declared
+        })
+        .collect()
+}
+
+/// Whether dtype and extents of a value are known before the model runs.
+fn is_known(value: &ValueInfo) -> bool {
+    let dims = value.dims.as_ref();
+    let has_extents = dims.is_some_and(|dims| dims.iter().all(|n| matches!(n, Dim::Fixed(_))));
+    value.dtype != DType::Undefined && has_extents
+}
+
+/// A tensor of zeroes for an input; `None` if an extent is open or there is no memory.
+fn zeroes(value: &ValueInfo) -> Option<Tensor> {
+    let shape = resolve_shape(value, None).ok()?;
+    let n_bytes = shape.n_bytes(value.dtype).ok()?;
+    let mut bytes = Vec::new();
+    // A model may declare more than the machine has: that must not end the program.
+    bytes.try_reserve_exact(n_bytes).ok()?;
+    bytes.resize(n_bytes, 0);
+    Tensor::from_vec(value.dtype, shape, bytes).ok()
 }

@@ -4,6 +4,7 @@ use opscope_engine::{Dim, Signature, ValueInfo};
 use opscope_store::file_format::gears_json::{GearKind, Gears};
 use opscope_tensor::{DType, Shape};
 
+use super::shapes::extents;
 use crate::Status;
 use crate::data::Gear;
 use crate::status::{GE_DYNAMIC_BATCH_SIZE_INVALID, GE_DYNAMIC_INPUT_LENGTH_INVALID};
@@ -27,25 +28,21 @@ struct GearedOutput {
 
 impl ModelGears {
     pub(crate) fn new(mut file: Gears, signature: &Signature) -> Result<ModelGears, String> {
-        let names = |infos: &[ValueInfo]| {
-            let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
-            names.join(", ")
-        };
         if file.inputs.len() != signature.inputs.len() {
-            let (n, names) = (file.inputs.len(), names(&signature.inputs));
+            let (n, names) = (file.inputs.len(), joined_names(&signature.inputs));
             return Err(format!("it has {n} inputs, the model has {names}"));
         }
         let is_in_order =
             (file.inputs.iter().zip(&signature.inputs)).all(|(a, b)| a.name == b.name);
         if !is_in_order {
-            let names = names(&signature.inputs);
+            let names = joined_names(&signature.inputs);
             return Err(format!(
                 "its inputs are not those of the model, in order: {names}"
             ));
         }
         let is_same = (file.outputs.iter().zip(&signature.outputs)).all(|(a, b)| a.name == b.name);
         if !is_same || file.outputs.len() != signature.outputs.len() {
-            let names = names(&signature.outputs);
+            let names = joined_names(&signature.outputs);
             return Err(format!(
                 "its outputs are not those of the model, in order: {names}"
             ));
@@ -61,6 +58,7 @@ impl ModelGears {
                 let dims: Option<Vec<usize>> =
                     dims.into_iter().map(|n| usize::try_from(n).ok()).collect();
                 let shape = dims.and_then(|dims| Shape::new(dims).ok());
+                // Refused here, so that sizes of inputs can be told without a failure later.
                 let shape = shape.filter(|shape| shape.n_bytes(value.dtype).is_ok());
                 let values = &gear.values;
                 shapes.push(shape.ok_or_else(|| {
@@ -94,24 +92,24 @@ impl ModelGears {
 
     /// Bytes of an input in the gear in which it is largest.
     pub(crate) fn input_bytes(&self, input: usize, dtype: DType) -> usize {
-        let bytes = |shapes: &Vec<Shape>| shapes.get(input)?.n_bytes(dtype).ok();
-        self.inputs.iter().filter_map(bytes).max().unwrap_or(0)
+        let sizes =
+            (self.inputs.iter()).filter_map(|shapes| shapes.get(input)?.n_bytes(dtype).ok());
+        sizes.max().unwrap_or(0)
     }
 
     /// The smallest and the largest extent of each axis of an input.
     pub(crate) fn input_range(&self, input: usize) -> Vec<(i64, i64)> {
         let n_axes = self.input_dims(input).len();
-        let range = |axis: usize| {
-            let extents = || {
-                let of_gears = self
-                    .inputs
-                    .iter()
-                    .filter_map(|shapes| shapes.get(input)?.dims().get(axis));
-                of_gears.map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
-            };
-            (extents().min().unwrap_or(1), extents().max().unwrap_or(-1))
-        };
-        (0..n_axes).map(range).collect()
+        let mut ranges = Vec::with_capacity(n_axes);
+        for axis in 0..n_axes {
+            let extents = (self.inputs.iter())
+                .filter_map(|shapes| shapes.get(input)?.dims().get(axis))
+                .map(|&n| i64::try_from(n).unwrap_or(i64::MAX));
+            // From 1 to no limit, if there is no gear.
+            let least = extents.clone().min().unwrap_or(1);
+            ranges.push((least, extents.max().unwrap_or(-1)));
+        }
+        ranges
     }
 
     /// Type, extents and bytes of an output in the gear in which it is largest.
@@ -143,16 +141,12 @@ impl ModelGears {
 
     /// Heights and widths, likewise.
     pub(crate) fn sizes(&self) -> Vec<[u64; 2]> {
-        let size = |values: &[u64]| match values {
-            [height, width] => Some([*height, *width]),
-            _ => None,
-        };
         match self.file.kind {
             GearKind::Size => self
                 .file
                 .gears
                 .iter()
-                .filter_map(|gear| size(&gear.values))
+                .filter_map(|gear| gear.values.as_slice().try_into().ok())
                 .collect(),
             GearKind::Batch | GearKind::Dims => Vec::new(),
         }
@@ -171,12 +165,10 @@ impl ModelGears {
     /// # Errors
     /// A status and the reason, if there is none such.
     pub(crate) fn find(&self, gear: &Gear) -> Result<usize, (Status, String)> {
-        let at = |is_it: &dyn Fn(usize) -> bool| (0..self.inputs.len()).find(|&i| is_it(i));
-        let values = |i: usize| &self.file.gears[i].values[..];
         let (found, set) = match (gear, self.file.kind) {
-            (Gear::Batch(n), GearKind::Batch) => (at(&|i| values(i) == [*n]), format!("batch {n}")),
+            (Gear::Batch(n), GearKind::Batch) => (self.position(&[*n]), format!("batch {n}")),
             (Gear::Size { height, width }, GearKind::Size) => (
-                at(&|i| values(i) == [*height, *width]),
+                self.position(&[*height, *width]),
                 format!("size {height}x{width}"),
             ),
             (Gear::Dims(dims), GearKind::Dims) => {
@@ -186,10 +178,9 @@ impl ModelGears {
                     let text = format!("the inputs have {n_axes} axes together, {found} were set");
                     return Err((GE_DYNAMIC_INPUT_LENGTH_INVALID, text));
                 }
-                (
-                    at(&|i| joined(&self.inputs[i]) == *dims),
-                    format!("extents {dims:?}"),
-                )
+                let mut gears = self.inputs.iter();
+                let found = gears.position(|shapes| joined(shapes) == *dims);
+                (found, format!("extents {dims:?}"))
             }
             (Gear::Batch(_), _) => (None, "a batch".to_owned()),
             (Gear::Size { .. }, _) => (None, "a size".to_owned()),
@@ -201,6 +192,13 @@ impl ModelGears {
         })
     }
 
+    fn position(&self, values: &[u64]) -> Option<usize> {
+        self.file
+            .gears
+            .iter()
+            .position(|gear| gear.values == values)
+    }
+
     /// The gears in words.
     fn list(&self) -> String {
         let kind = match self.file.kind {
@@ -208,16 +206,11 @@ impl ModelGears {
             GearKind::Size => "size",
             GearKind::Dims => "open extents",
         };
-        let gear = |values: &[u64]| {
-            let values: Vec<String> = values.iter().map(u64::to_string).collect();
-            values.join("x")
-        };
-        let gears: Vec<String> = self
-            .file
-            .gears
-            .iter()
-            .map(|one| gear(&one.values))
-            .collect();
+        let mut gears = Vec::with_capacity(self.file.gears.len());
+        for gear in &self.file.gears {
+            let values: Vec<String> = gear.values.iter().map(u64::to_string).collect();
+            gears.push(values.join("x"));
+        }
         format!("{kind} {}", gears.join(", "))
     }
 
@@ -231,31 +224,32 @@ impl ModelGears {
         set: Option<&Gear>,
         described: &[Option<Vec<i64>>],
     ) -> Result<Vec<Shape>, String> {
-        let fits = |shapes: &Vec<Shape>| {
-            let mut pairs = shapes.iter().zip(described);
-            pairs.all(|(shape, dims)| dims.as_ref().is_none_or(|dims| extents(shape) == *dims))
-        };
         if let Some(set) = set {
             let found = self.find(set).map_err(|(_, reason)| reason)?;
             return Ok(self.inputs[found].clone());
         }
-        let n_elements = |shapes: &Vec<Shape>| -> u128 {
-            shapes.iter().map(|shape| shape.n_elements() as u128).sum()
-        };
-        let fitting = self.inputs.iter().filter(|shapes| fits(shapes));
-        let found = fitting.max_by_key(|shapes| n_elements(shapes)).cloned();
-        found.ok_or_else(|| {
+        let fitting = self.inputs.iter().filter(|shapes| fit(shapes, described));
+        let largest = fitting.max_by_key(|shapes| n_elements(shapes)).cloned();
+        largest.ok_or_else(|| {
             let list = self.list();
             format!("the descriptions of the inputs are none of the model's gears: {list}")
         })
     }
 }
 
-fn extents(shape: &Shape) -> Vec<i64> {
-    let extents = shape.dims().iter();
-    extents
-        .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
-        .collect()
+fn joined_names(infos: &[ValueInfo]) -> String {
+    let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// Whether shapes are those that tensor descriptions say, where there are such.
+fn fit(shapes: &[Shape], described: &[Option<Vec<i64>>]) -> bool {
+    let mut pairs = shapes.iter().zip(described);
+    pairs.all(|(shape, dims)| dims.as_ref().is_none_or(|dims| extents(shape) == *dims))
+}
+
+fn n_elements(shapes: &[Shape]) -> u128 {
+    shapes.iter().map(|shape| shape.n_elements() as u128).sum()
 }
 
 fn joined(shapes: &[Shape]) -> Vec<i64> {
@@ -288,22 +282,20 @@ fn largest_output(file: &Gears, output: usize) -> GearedOutput {
         .dtype
         .parse()
         .unwrap_or(DType::Undefined);
-    let n_bytes = |dims: &Vec<i64>| {
-        let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
-        let shape = dims.and_then(|dims| Shape::new(dims).ok())?;
-        shape.n_bytes(dtype).ok()
-    };
-    let all = || {
-        file.gears
-            .iter()
-            .filter_map(|gear| gear.outputs.get(output))
-    };
+    let gears = file.gears.iter();
+    let all = gears.filter_map(|gear| gear.outputs.get(output));
     // One that is not known in some gear has no largest size.
-    let sizes: Option<Vec<usize>> = all().map(n_bytes).collect();
-    let largest = all().max_by_key(|dims| n_bytes(dims));
+    let sizes: Option<Vec<usize>> = all.clone().map(|dims| n_bytes(dims, dtype)).collect();
+    let largest = all.max_by_key(|dims| n_bytes(dims, dtype));
     GearedOutput {
         dtype,
         dims: largest.cloned().unwrap_or_default(),
         n_bytes: sizes.and_then(|sizes| sizes.into_iter().max()).unwrap_or(0),
     }
+}
+
+/// Bytes of a tensor; `None` if an extent is not known or they do not fit memory.
+fn n_bytes(dims: &[i64], dtype: DType) -> Option<usize> {
+    let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
+    Shape::new(dims?).ok()?.n_bytes(dtype).ok()
 }

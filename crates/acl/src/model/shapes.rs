@@ -32,7 +32,7 @@ pub(crate) fn resolve(
     let mut named: HashMap<&str, usize> = HashMap::new();
     let mut known: Vec<Vec<Option<usize>>> = Vec::new();
     for ((value, given), geared) in inputs.iter().zip(given).zip(geared) {
-        let extents = extents(value, given, geared)?;
+        let extents = known_extents(value, given, geared)?;
         for (dim, extent) in value.dims.iter().flatten().zip(&extents) {
             if let (Dim::Named(name), Some(extent)) = (dim, extent) {
                 named.entry(name).or_insert(*extent);
@@ -59,8 +59,16 @@ pub(crate) fn resolve(
     Ok(shapes)
 }
 
+/// The extents of a shape, as the interface counts them.
+pub(crate) fn extents(shape: &Shape) -> Vec<i64> {
+    let extents = shape.iter();
+    extents
+        .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
+        .collect()
+}
+
 /// Returns the extents of an input that are known before other inputs and its buffer are looked at.
-fn extents(
+fn known_extents(
     value: &ValueInfo,
     given: &Given,
     geared: Vec<Option<usize>>,
@@ -82,11 +90,13 @@ fn extents(
     let dims = value.dims.as_ref().ok_or_else(|| {
         format!("input `{name}` may have any shape: give it a tensor description")
     })?;
-    let extent = |(dim, geared): (&Dim, Option<usize>)| match dim {
-        Dim::Fixed(n) => Some(*n),
-        Dim::Named(_) | Dim::Unknown => geared,
-    };
-    Ok(dims.iter().zip(geared).map(extent).collect())
+    let dims = dims.iter().zip(geared);
+    Ok(dims
+        .map(|(dim, geared)| match dim {
+            Dim::Fixed(n) => Some(*n),
+            Dim::Named(_) | Dim::Unknown => geared,
+        })
+        .collect())
 }
 
 /// Returns the extents that a gear gives to every axis of every input; `None` for axes that it leaves open.
@@ -94,8 +104,6 @@ fn gear_extents(
     inputs: &[ValueInfo],
     gear: Option<&Gear>,
 ) -> Result<Vec<Vec<Option<usize>>>, String> {
-    let n_axes = |value: &ValueInfo| value.dims.as_ref().map_or(0, Vec::len);
-    let number = |n: u64| usize::try_from(n).ok();
     let mut extents: Vec<Vec<Option<usize>>> = inputs
         .iter()
         .map(|value| vec![None; n_axes(value)])
@@ -104,12 +112,13 @@ fn gear_extents(
         None => {}
         Some(Gear::Batch(n)) => {
             for first in extents.iter_mut().filter_map(|axes| axes.first_mut()) {
-                *first = number(*n);
+                *first = usize::try_from(*n).ok();
             }
         }
         Some(Gear::Size { height, width }) => {
             for axes in extents.iter_mut().filter(|axes| axes.len() == 4) {
-                (axes[2], axes[3]) = (number(*height), number(*width));
+                axes[2] = usize::try_from(*height).ok();
+                axes[3] = usize::try_from(*width).ok();
             }
         }
         Some(Gear::Dims(dims)) => {
@@ -138,6 +147,10 @@ fn gear_extents(
         }
     }
     Ok(extents)
+}
+
+fn n_axes(value: &ValueInfo) -> usize {
+    value.dims.as_ref().map_or(0, Vec::len)
 }
 
 /// Finds the one extent that is left, if one is, from the number of bytes.
