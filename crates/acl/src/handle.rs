@@ -9,8 +9,8 @@ use crate::status::INVALID_PARAM;
 /// An object behind an opaque pointer. 0 is the null pointer; a process gives out no number twice.
 pub type Handle = usize;
 
-/// Gives out handles. Numbers of different kinds of objects differ too, so that a handle of the wrong
-/// kind is found out.
+/// Gives out handles. Numbers of different kinds of objects differ too, so that a handle of the
+/// wrong kind is found out.
 #[derive(Debug)]
 pub(crate) struct Handles(AtomicUsize);
 
@@ -68,7 +68,7 @@ impl<T> Table<T> {
     /// The object that a function of the interface was given.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no object of this kind, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, an object of this kind.
     pub(crate) fn find(&self, handle: Handle) -> Answer<&T> {
         self.get(handle).ok_or(INVALID_PARAM)
     }
@@ -92,8 +92,8 @@ impl<T> Table<T> {
         self.get_mut(handle).ok_or(INVALID_PARAM)
     }
 
-    /// Ends the object that a function of the interface was given. The caller drops it when nobody is
-    /// locked out any more, because large objects take time.
+    /// Ends the object that a function of the interface was given. The caller drops it when nobody
+    /// is locked out any more, because large objects take time.
     ///
     /// # Errors
     /// As for [`Table::find`].

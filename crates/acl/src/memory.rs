@@ -1,11 +1,11 @@
 //! Memory that the interface gives out, and the only place that follows an address.
 //!
-//! Addresses come from programs written in C or Python, which may also pass memory of their own. For
-//! memory that was allocated here every access is checked against the allocation: its bounds, and
-//! that it was not freed. For any other address the caller's word has to do, as it has in C: the
-//! functions of the interface that take an address require that it is null, lies in an allocation of
-//! this process, or may be read or written for the given length. Bindings pass that on to their
-//! callers; nothing in this crate makes up an address.
+//! Addresses come from programs written in C or Python, which may also pass memory of their own.
+//! For memory that was allocated here every access is checked against the allocation: its bounds,
+//! and that it was not freed. For any other address the caller's word has to do, as it has in C:
+//! the functions of the interface that take an address require that it is null, lies in an
+//! allocation of this process, or may be read or written for the given length. Bindings pass that
+//! on to their callers; nothing in this crate makes up an address.
 
 #![expect(
     unsafe_code,
@@ -134,8 +134,8 @@ impl Memory {
         if check(&allocations, address, bytes.len()) == Access::Bad {
             return None;
         }
-        // SAFETY: as for `read`, for writing; `bytes` is borrowed memory of this library's, which no
-        // allocation overlaps.
+        // SAFETY: as for `read`, for writing; `bytes` is borrowed memory of this library's, which
+        // no allocation overlaps.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
         }

@@ -66,6 +66,8 @@ impl Attributes {
                 AttributeValue::DataTypes(list) => {
                     Attribute::Ints(list.into_iter().map(i64::from).collect())
                 }
+                // Nothing in ONNX could hold it, and leaving it out would change what the operator
+                // means.
                 AttributeValue::IntLists(_) => return Err(name.clone()),
             };
             lowered.push((name.clone(), value));

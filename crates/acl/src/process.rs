@@ -25,8 +25,8 @@ use crate::{Status, status};
 /// many.
 ///
 /// Its methods may be called from any thread. Where order matters, between `aclmdlSetDump` and
-/// loading a model for example, calls take effect one after the other; no lock is held while a model
-/// runs or files are written, but for the model's own.
+/// loading a model for example, calls take effect one after the other; no lock is held while a
+/// model runs or files are written, but for the model's own.
 ///
 /// Locks are taken in the order of the fields.
 pub struct Process {
@@ -76,7 +76,8 @@ pub(crate) struct Life {
     pub(crate) is_finalized: bool,
     /// The text of the configuration that `aclInit` accepted first: another one is refused.
     pub(crate) first_text: Option<Vec<u8>>,
-    /// Whether `aclmdlInitDump` was called and `aclmdlFinalizeDump` not yet. Outlives `aclFinalize`.
+    /// Whether `aclmdlInitDump` was called and `aclmdlFinalizeDump` not yet. Outlives
+    /// `aclFinalize`.
     pub(crate) is_dump_begun: bool,
 }
 
@@ -88,6 +89,8 @@ impl Process {
         let log = Log::from_environment(|name| std::env::var(name).ok());
         let process = Process::start(engine, Surroundings::Program, log);
         Process {
+            // Only here: processes in a given environment must not follow the file of whoever tests
+            // them.
             control: ControlFile::of_environment(),
             ..process
         }
@@ -101,12 +104,14 @@ impl Process {
 
     /// The one that the bindings of a program share. `engine` is asked once, by the first caller.
     ///
-    /// A fork has another one, which is not initialised: models, dumps and objects of the parent are
-    /// unknown there, and their numbers are given to nothing else.
+    /// A fork has another one, which is not initialised: models, dumps and objects of the parent
+    /// are unknown there, and their numbers are given to nothing else.
     pub fn global(engine: impl FnOnce() -> SharedEngine) -> &'static Process {
         GLOBAL.get_or_init(|n_ancestors| {
+            // Before any engine is loaded, while the program is likely to have one thread.
             opscope_engine::disable_telemetry();
             Process {
+                // A handle that the parent has given out must stand for nothing here.
                 handles: Handles::behind(n_ancestors),
                 ..Process::new(engine())
             }
@@ -132,6 +137,7 @@ impl Process {
             memory: Memory::default(),
             reports: Reports::default(),
         };
+        // The environment asks for this dump whatever the program configures, or if it never does.
         process.start_environment_dump();
         process
     }
@@ -176,8 +182,8 @@ impl Process {
         self.refuse(status::INVALID_PARAM, "EP0007", &[function, parameter])
     }
 
-    /// `aclGetRecentErrMsg`: what went wrong since the last call, the newest report first; `None` if
-    /// nothing did. Reports belong to the thread that caused them, unless the configuration of
+    /// `aclGetRecentErrMsg`: what went wrong since the last call, the newest report first; `None`
+    /// if nothing did. Reports belong to the thread that caused them, unless the configuration of
     /// `aclInit` makes them common (`err_msg_mode`).
     pub fn recent_error(&self) -> Option<String> {
         self.reports.take()

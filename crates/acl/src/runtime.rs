@@ -1,8 +1,8 @@
 //! Devices, contexts, streams, events and callbacks.
 //!
-//! There is one device, the CPU, number 0. What is submitted to a stream has run when the submitting
-//! call returns, so a stream has nothing to wait for but callbacks that another thread has still to
-//! run.
+//! There is one device, the CPU, number 0. What is submitted to a stream has run when the
+//! submitting call returns, so a stream has nothing to wait for but callbacks that another thread
+//! has still to run.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex};
@@ -105,6 +105,7 @@ impl State {
         if self.contexts.remove(context).is_none() {
             return false;
         }
+        // Listed first, because ending a stream changes the table.
         let ended: Vec<Handle> = self
             .streams
             .iter()
@@ -120,12 +121,12 @@ impl State {
         self.current.insert(thread::current().id(), context);
     }
 
-    /// The stream behind a handle: the null handle is the default stream of the thread's context, or
-    /// `None` if it has none.
+    /// The stream behind a handle: the null handle is the default stream of the thread's context,
+    /// or `None` if it has none.
     ///
     /// # Errors
-    /// `RT_INVALID_HANDLE` for what is no stream, or no longer, `RT_STREAM_CONTEXT` for a stream of a
-    /// context that is not the thread's.
+    /// `RT_INVALID_HANDLE` for a handle that is not, or no longer, a stream, `RT_STREAM_CONTEXT`
+    /// for a stream of a context that is not the thread's.
     pub(crate) fn find_stream(&self, stream: Handle) -> Answer<Option<Handle>> {
         let current = self.current_context();
         if stream == 0 {

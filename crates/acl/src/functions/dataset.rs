@@ -18,13 +18,13 @@ impl Process {
     /// `aclDestroyDataBuffer`: forgets the address; the memory stays.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no data buffer, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a data buffer.
     pub fn destroy_data_buffer(&self, buffer: Handle) -> Answer {
         let ended = self.objects().buffers.take(buffer);
         ended.map(drop)
     }
 
-    /// `aclGetDataBufferAddr`; 0 for what is no data buffer.
+    /// `aclGetDataBufferAddr`; 0 for a handle that is not a data buffer.
     pub fn data_buffer_address(&self, buffer: Handle) -> usize {
         let objects = self.objects();
         objects
@@ -33,7 +33,7 @@ impl Process {
             .map_or(0, |buffer| buffer.address)
     }
 
-    /// `aclGetDataBufferSizeV2`; 0 for what is no data buffer.
+    /// `aclGetDataBufferSizeV2`; 0 for a handle that is not a data buffer.
     pub fn data_buffer_size(&self, buffer: Handle) -> usize {
         let objects = self.objects();
         objects.buffers.get(buffer).map_or(0, |buffer| buffer.size)
@@ -59,10 +59,11 @@ impl Process {
     /// `aclmdlDestroyDataset`: the buffers in it stay, its descriptions end.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no dataset, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a dataset.
     pub fn destroy_dataset(&self, dataset: Handle) -> Answer {
         let mut objects = self.objects();
         let removed = objects.datasets.take(dataset)?;
+        // These are the dataset's own copies; the program's descriptions are not touched.
         for entry in removed.entries {
             objects.tensor_descs.remove(entry.tensor_desc);
         }
@@ -84,7 +85,7 @@ impl Process {
         Ok(())
     }
 
-    /// `aclmdlGetDatasetNumBuffers`; 0 for what is no dataset.
+    /// `aclmdlGetDatasetNumBuffers`; 0 for a handle that is not a dataset.
     pub fn dataset_n_buffers(&self, dataset: Handle) -> usize {
         let objects = self.objects();
         objects
@@ -100,8 +101,8 @@ impl Process {
         Some(entry.buffer)
     }
 
-    /// `aclmdlSetDatasetTensorDesc`: gives the buffer at `index` a copy of a description, which says
-    /// the shape of the executions to come. The null handle takes it away.
+    /// `aclmdlSetDatasetTensorDesc`: gives the buffer at `index` a copy of a description, which
+    /// says the shape of the executions to come. The null handle takes it away.
     ///
     /// # Errors
     /// `INVALID_PARAM` if dataset or description are not what they should be, or there is no such

@@ -27,7 +27,7 @@ impl Process {
     /// `aclmdlDestroyDesc`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no description, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a description.
     pub fn destroy_desc(&self, desc: Handle) -> Answer {
         let ended = self.objects().model_descs.take(desc);
         ended.map(drop)
@@ -36,7 +36,8 @@ impl Process {
     /// `aclmdlGetDesc`: fills a description. It stays valid when the model is unloaded.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no description, `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`.
+    /// `INVALID_PARAM` for a handle that is not a description, `GE_EXEC_NOT_INIT`,
+    /// `GE_EXEC_MODEL_ID_INVALID`.
     pub fn fill_desc(&self, desc: Handle, model_id: u32) -> Answer {
         self.check_desc(desc)?;
         self.check_executor("a model's description was asked for")?;
@@ -47,7 +48,8 @@ impl Process {
     /// `aclmdlGetDescFromFile`: loads the model to describe it.
     ///
     /// # Errors
-    /// As for [`Process::load_from_file`], and `INVALID_PARAM` for what is no description.
+    /// As for [`Process::load_from_file`], and `INVALID_PARAM` for a handle that is not a
+    /// description.
     pub fn fill_desc_from_file(&self, desc: Handle, path: &Path) -> Answer {
         self.describe(desc, ModelSource::File(path))
     }
@@ -55,7 +57,8 @@ impl Process {
     /// `aclmdlGetDescFromMem`.
     ///
     /// # Errors
-    /// As for [`Process::load_from_mem`], and `INVALID_PARAM` for what is no description.
+    /// As for [`Process::load_from_mem`], and `INVALID_PARAM` for a handle that is not a
+    /// description.
     pub fn fill_desc_from_mem(&self, desc: Handle, bytes: &[u8]) -> Answer {
         check_bytes(bytes)?;
         self.describe(desc, ModelSource::Memory(bytes))
@@ -90,7 +93,7 @@ impl Process {
 
 impl Process {
     /// # Errors
-    /// `INVALID_PARAM` for what is no filled description.
+    /// `INVALID_PARAM` for a handle that is not a filled description.
     fn description(&self, desc: Handle) -> Answer<Arc<Description>> {
         let objects = self.objects();
         objects.model_descs.find(desc)?.clone().ok_or(INVALID_PARAM)
@@ -106,21 +109,21 @@ impl Process {
         self.description(desc).ok()?.value(which, index).map(read)
     }
 
-    /// `aclmdlGetNumInputs`; 0 for what is no filled description. A model with gears has one more,
-    /// `ascend_mbatch_shape_data`.
+    /// `aclmdlGetNumInputs`; 0 for a handle that is not a filled description. A model with gears
+    /// has one more, `ascend_mbatch_shape_data`.
     pub fn n_inputs(&self, desc: Handle) -> usize {
         let description = self.description(desc);
         description.map_or(0, |known| known.n_counted_inputs())
     }
 
-    /// `aclmdlGetNumOutputs`; 0 for what is no filled description.
+    /// `aclmdlGetNumOutputs`; 0 for a handle that is not a filled description.
     pub fn n_outputs(&self, desc: Handle) -> usize {
         let description = self.description(desc);
         description.map_or(0, |known| known.outputs.len())
     }
 
-    /// `aclmdlGetInputSizeByIndex`: bytes, in the gear in which they are most; 0 if there is no such input, or an
-    /// extent is open and the model has no gears.
+    /// `aclmdlGetInputSizeByIndex`: bytes, in the gear in which they are most; 0 if there is no
+    /// such input, or an extent is open and the model has no gears.
     pub fn input_size(&self, desc: Handle, index: usize) -> usize {
         self.value(desc, Which::Input, index, Value::size)
             .unwrap_or(0)
@@ -184,10 +187,11 @@ impl Process {
         Ok(dims.map(|n| if n < 0 { (1, -1) } else { (n, n) }).collect())
     }
 
-    /// `aclmdlGetDynamicBatch`: the batches that the model is prepared for; none without gears of the kind.
+    /// `aclmdlGetDynamicBatch`: the batches that the model is prepared for; none without gears of
+    /// the kind.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no filled description.
+    /// `INVALID_PARAM` for a handle that is not a filled description.
     pub fn dynamic_batches(&self, desc: Handle) -> Answer<Vec<u64>> {
         self.with_gears(desc, ModelGears::batches)
     }
@@ -200,8 +204,8 @@ impl Process {
         self.with_gears(desc, ModelGears::sizes)
     }
 
-    /// `aclmdlGetInputDynamicGearCount` and `aclmdlGetInputDynamicDims`: extents of all inputs, one after the other,
-    /// likewise.
+    /// `aclmdlGetInputDynamicGearCount` and `aclmdlGetInputDynamicDims`: extents of all inputs, one
+    /// after the other, likewise.
     ///
     /// # Errors
     /// As for [`Process::dynamic_batches`].
@@ -279,8 +283,9 @@ impl Process {
             .unwrap_or(UNDEFINED)
     }
 
-    /// `aclmdlGetOpAttr`: an operator's attribute. Only the names of the operators that it was fused
-    /// from are known, each after its length in brackets; an operator that was not fused has none.
+    /// `aclmdlGetOpAttr`: an operator's attribute. Only the names of the operators that it was
+    /// fused from are known, each after its length in brackets; an operator that was not fused has
+    /// none.
     pub fn operator_attribute(
         &self,
         desc: Handle,

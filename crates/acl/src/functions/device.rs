@@ -68,6 +68,7 @@ impl Process {
             return Ok(());
         };
         *n_users -= 1;
+        // Threads share the context, so it ends with the last one that has set the device.
         if *n_users == 0 {
             let context = *context;
             state.primary = None;
@@ -114,8 +115,8 @@ impl Process {
     /// `aclrtDestroyContext`: ends a context with its streams.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for what is no context, or no longer, or the one
-    /// that [`Process::set_device`] gives.
+    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for a handle that is not, or no longer, a
+    /// context, or the one that [`Process::set_device`] gives.
     pub fn destroy_context(&self, context: Handle) -> Answer {
         if context == 0 {
             return Err(INVALID_PARAM);
@@ -133,7 +134,8 @@ impl Process {
     /// `aclrtSetCurrentContext`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for what is no context, or no longer.
+    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for a handle that is not, or no longer, a
+    /// context.
     pub fn set_current_context(&self, context: Handle) -> Answer {
         if context == 0 {
             return Err(INVALID_PARAM);

@@ -21,6 +21,7 @@ impl Process {
             let placeholders = [NAME, &flag.to_string(), "flag", "it has to be 0"];
             return Err(self.refuse(FAILURE, "EP0006", &placeholders));
         }
+        // As in the vendor's library, a second registration succeeds and changes nothing.
         lock(&self.callback).get_or_insert(callback);
         Ok(())
     }

@@ -24,7 +24,8 @@ impl Process {
     /// `aclrtDestroyEvent`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for what is no event, or no longer.
+    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for a handle that is not, or no longer, an
+    /// event.
     pub fn destroy_event(&self, event: Handle) -> Answer {
         if event == 0 {
             return Err(INVALID_PARAM);

@@ -15,7 +15,7 @@ impl Process {
     /// `aclmdlDestroyExecConfigHandle`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no set of options, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a set of options.
     pub fn destroy_exec_config(&self, options: Handle) -> Answer {
         if self.objects().exec_configs.remove(&options) {
             Ok(())
@@ -27,7 +27,7 @@ impl Process {
     /// Whether a handle stands for a set of options; null stands for none.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no set of options, or no longer.
+    /// `INVALID_PARAM` for a handle that is not, or no longer, a set of options.
     pub fn check_exec_config(&self, options: Handle) -> Answer {
         if options == 0 || self.objects().exec_configs.contains(&options) {
             Ok(())

@@ -42,16 +42,16 @@ impl Process {
     /// written is reported ([`Process::recent_error`]) and fails nothing.
     ///
     /// # Errors
-    /// `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`, `INVALID_PARAM` for what is no dataset, a
-    /// buffer that is none or an input without address, `GE_PARAM_INVALID` for the wrong number of
-    /// buffers, buffers that are too short and shapes that do not fit, `RT_MODEL_EXECUTE` if an
-    /// operator fails.
+    /// `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`, `INVALID_PARAM` for a handle that is not a
+    /// dataset, a buffer that is none or an input without address, `GE_PARAM_INVALID` for the wrong
+    /// number of buffers, buffers that are too short and shapes that do not fit, `RT_MODEL_EXECUTE`
+    /// if an operator fails.
     pub fn execute(&self, model_id: u32, inputs: Handle, outputs: Handle) -> Answer {
         self.execute_model(model_id, inputs, outputs, true)
     }
 
-    /// `aclmdlExecuteAsync`: as [`Process::execute`], done when it returns. Output buffers must have
-    /// addresses.
+    /// `aclmdlExecuteAsync`: as [`Process::execute`], done when it returns. Output buffers must
+    /// have addresses.
     ///
     /// # Errors
     /// As for [`Process::execute`] and [`Process::synchronize_stream`].
@@ -74,6 +74,7 @@ impl Process {
         may_allocate: bool,
     ) -> Answer {
         self.check_executor("a model was executed")?;
+        // Everything that can be wrong is found before the model runs, which may take long.
         let inputs = self.slots(inputs)?;
         let output_slots = self.slots(outputs)?;
         let model = self.model(model_id)?;
@@ -96,6 +97,7 @@ impl Process {
                 dims: desc.map(|desc| desc.dims.clone()),
             });
         }
+        // Copies, so that no lock is held while the model runs.
         let gear = dataset.gear.clone();
         Ok(Slots { slots, gear })
     }
@@ -225,6 +227,8 @@ impl Process {
         mut buffer: Buffer,
         bytes: &[u8],
     ) -> Answer {
+        // The program frees it like memory of its own, so even a result without bytes gets an
+        // address.
         if buffer.address == 0 {
             buffer.size = bytes.len();
             buffer.address = self.malloc(bytes.len().max(1), 0)?;
@@ -271,6 +275,7 @@ impl Process {
     fn run_model(&self, model: &Model, inputs: &[Tensor]) -> Answer<Vec<Tensor>> {
         let mut running = lock(&model.running);
         let step = running.n_executions;
+        // Steps are executions, so those that fail or leave nothing count too.
         running.n_executions += 1;
         let (values, failures) = if self.is_dump_enabled() {
             let values = self.value_capture(model, &mut running, step);

@@ -1,4 +1,5 @@
-//! Running an engine under the dumps that want the execution, for models and single operators alike.
+//! Running an engine under the dumps that want the execution, for models and single operators
+//! alike.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -36,7 +37,8 @@ pub(super) struct ExecutionOutcome {
 }
 
 impl Process {
-    /// Runs an engine under the dump of values and the dump of failing operators, where there are such.
+    /// Runs an engine under the dump of values and the dump of failing operators, where there are
+    /// such.
     pub(super) fn run_dumped(
         &self,
         mut execution: EngineExecution<'_>,
@@ -50,7 +52,8 @@ impl Process {
         let is_captured = first.is_some();
         let mut outcome = self.run_captured(&mut execution, first);
         if let (Err(EngineError::Operator { .. }), Some(failures)) = (&outcome.results, second) {
-            // One run shows its operators to one dump only: the failing run is repeated for the other.
+            // One run shows its operators to one dump only: the failing run is repeated for the
+            // other.
             let _ = self.run_captured(&mut execution, Some(failures));
         }
         if outcome.results.is_err() && is_captured {

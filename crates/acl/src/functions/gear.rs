@@ -20,15 +20,16 @@ use crate::{Answer, Process};
 const VARIABLE: &str = "OPSCOPE_GEARS";
 
 impl Process {
-    /// `aclmdlSetDynamicBatchSize`: `n` stands for the first axis of every input where it is open, in
-    /// executions with the dataset `inputs` from now on.
+    /// `aclmdlSetDynamicBatchSize`: `n` stands for the first axis of every input where it is open,
+    /// in executions with the dataset `inputs` from now on.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for 0, for what is no dataset, and if there is no buffer at `index` or it has
-    /// no address; `GE_EXEC_MODEL_ID_INVALID`; `GE_PARAM_INVALID` for a model without open extents. For a
-    /// model with gears also `INVALID_PARAM` for another index than that of `ascend_mbatch_shape_data`,
-    /// `GE_DYNAMIC_INPUT_LENGTH_INVALID` for a buffer there that is too short or the wrong number of
-    /// extents, `GE_DYNAMIC_BATCH_SIZE_INVALID` for what is no gear.
+    /// `INVALID_PARAM` for 0, for a handle that is not a dataset, and if there is no buffer at
+    /// `index` or it has no address; `GE_EXEC_MODEL_ID_INVALID`; `GE_PARAM_INVALID` for a model
+    /// without open extents. For a model with gears also `INVALID_PARAM` for another index than
+    /// that of `ascend_mbatch_shape_data`, `GE_DYNAMIC_INPUT_LENGTH_INVALID` for a buffer there
+    /// that is too short or the wrong number of extents, `GE_DYNAMIC_BATCH_SIZE_INVALID` for a
+    /// value that is not a gear.
     pub fn set_dynamic_batch_size(
         &self,
         model_id: u32,
@@ -42,7 +43,8 @@ impl Process {
         self.set_gear(model_id, inputs, index, Gear::Batch(n))
     }
 
-    /// `aclmdlSetDynamicHWSize`: height and width of the inputs with four axes, where they are open.
+    /// `aclmdlSetDynamicHWSize`: height and width of the inputs with four axes, where they are
+    /// open.
     ///
     /// # Errors
     /// As for [`Process::set_dynamic_batch_size`].
@@ -103,6 +105,7 @@ impl Process {
             ];
             return Err(self.refuse(GE_PARAM_INVALID, "EH0001", &placeholders));
         }
+        // Without gears any extents will do, as long as they fit when the model runs.
         if let Some(gears) = &description.gears {
             if index != description.n_inputs() {
                 let reason = "expected the index of `ascend_mbatch_shape_data`";

@@ -37,8 +37,8 @@ impl Process {
             .map_err(|error| self.inner_error(RT_MEMORY_ALLOCATION, &error.to_string()))
     }
 
-    /// For bindings: that a list or a block of `n` values that the program passes is not longer than any
-    /// can be.
+    /// For bindings: that a list or a block of `n` values that the program passes is not longer
+    /// than any can be.
     ///
     /// # Errors
     /// `INVALID_PARAM`, reported with both numbers.
@@ -99,6 +99,7 @@ impl Process {
         if count > to_max {
             return Err(RT_PARAM_INVALID);
         }
+        // As `memset` in C, which takes an `int` and uses a byte of it.
         let [value, ..] = value.to_le_bytes();
         self.memory.fill(to, value, count).ok_or(RT_PARAM_INVALID)
     }

@@ -25,9 +25,10 @@ impl Process {
     /// `aclmdlLoadFromFile`. Returns the model's number: they count from 1 and none is used twice.
     ///
     /// # Errors
-    /// `GE_EXEC_NOT_INIT` before [`Process::init`], `GE_EXEC_MODEL_PATH_INVALID` if the file cannot be
-    /// opened, `GE_EXEC_MODEL_DATA_SIZE_INVALID` if it is damaged or no model, or if the file with its gears is no such
-    /// file or does not fit it, `GE_LOAD_MODEL` if it needs what the engine lacks.
+    /// `GE_EXEC_NOT_INIT` before [`Process::init`], `GE_EXEC_MODEL_PATH_INVALID` if the file cannot
+    /// be opened, `GE_EXEC_MODEL_DATA_SIZE_INVALID` if it is damaged or no model, or if the file
+    /// with its gears is no such file or does not fit it, `GE_LOAD_MODEL` if it needs what the
+    /// engine lacks.
     pub fn load_from_file(&self, path: &Path) -> Answer<u32> {
         self.load(ModelSource::File(path))
     }
@@ -49,6 +50,7 @@ impl Process {
             }
             ModelSource::Memory(_) => (None, String::new()),
         };
+        // The purpose decides on the engine: one may be able to run the model and not to dump it.
         let purpose = self.purpose_at_load();
         let TakenModel { model, taken } =
             self.load_engine(source, purpose.unwrap_or(Purpose::Values))?;
@@ -56,10 +58,13 @@ impl Process {
         self.tell_taken(&file_stem, taken.as_ref());
         let signature = engine.signature().clone();
         let gears = self.gears(file, &signature)?;
+        // This may run the model, so it comes before anybody else can.
         let outputs = outputs(&mut *engine);
         let operators = engine.operators().to_vec();
         let again = self.source_for_later(source, purpose.is_some());
         let id = self.register_model(|load, registration| {
+            // The number is known in here only: a dump that is configured meanwhile sees all of the
+            // model or nothing of it.
             let description = Description::new(Some(load), &signature, &outputs, operators, gears);
             Model {
                 id: Arc::new(ModelId {

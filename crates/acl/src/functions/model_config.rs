@@ -23,7 +23,7 @@ impl Process {
     /// `aclmdlDestroyConfigHandle`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no such handle, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, one of these.
     pub fn destroy_config_handle(&self, config: Handle) -> Answer {
         let ended = self.objects().configs.take(config);
         ended.map(drop)
@@ -32,7 +32,8 @@ impl Process {
     /// `aclmdlSetConfigOpt`. Options other than the kind of source and the source have no effect.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no such handle, no option, or a value of the wrong kind.
+    /// `INVALID_PARAM` for a handle that is not one of these, no option, or a value of the wrong
+    /// kind.
     pub fn set_config_option(&self, config: Handle, option: i32, value: ConfigValue<'_>) -> Answer {
         let mut objects = self.objects();
         let config = objects.configs.find_mut(config)?;
@@ -53,8 +54,9 @@ impl Process {
     /// `aclmdlLoadWithConfig`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no such handle, and if the kind of source or the source was not
-    /// set; `FEATURE_UNSUPPORTED` for queues; otherwise as for [`Process::load_from_file`].
+    /// `INVALID_PARAM` for a handle that is not one of these, and if the kind of source or the
+    /// source was not set; `FEATURE_UNSUPPORTED` for queues; otherwise as for
+    /// [`Process::load_from_file`].
     pub fn load_with_config(&self, config: Handle) -> Answer<u32> {
         let objects = self.objects();
         let config = objects.configs.find(config)?;

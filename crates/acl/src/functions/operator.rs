@@ -17,7 +17,7 @@ impl Process {
     /// `aclopDestroyAttr`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what are no attributes, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a set of attributes.
     pub fn destroy_op_attr(&self, attributes: Handle) -> Answer {
         let ended = self.objects().op_attributes.take(attributes);
         ended.map(drop)
@@ -26,7 +26,7 @@ impl Process {
     /// `aclopSetAttrBool` and its like.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what are no attributes, and for an empty name.
+    /// `INVALID_PARAM` for a handle that is not a set of attributes, and for an empty name.
     pub fn set_op_attr(&self, attributes: Handle, name: &str, value: AttributeValue) -> Answer {
         if name.is_empty() {
             return Err(INVALID_PARAM);
@@ -71,7 +71,7 @@ impl Process {
     /// `aclopDestroyHandle`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no operator, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, an operator.
     pub fn destroy_op_handle(&self, operator: Handle) -> Answer {
         let ended = self.objects().op_handles.take(operator);
         ended.map(drop)
@@ -80,7 +80,8 @@ impl Process {
     /// `aclopExecWithHandle`: as [`Process::execute_op`], with the buffers alone.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no operator, otherwise as for [`Process::execute_op`].
+    /// `INVALID_PARAM` for a handle that is not an operator, otherwise as for
+    /// [`Process::execute_op`].
     pub fn execute_op_handle(
         &self,
         operator: Handle,
@@ -93,17 +94,18 @@ impl Process {
         self.run_prepared(&prepared, inputs, outputs)
     }
 
-    /// `aclopExecuteV2`, `aclopCompileAndExecute`: runs one operator. Inputs and outputs are pairs of
-    /// a tensor description and a data buffer; `attributes` may be null. It has run when the call
-    /// returns, and was dumped if the configuration in force asks for operators outside models.
+    /// `aclopExecuteV2`, `aclopCompileAndExecute`: runs one operator. Inputs and outputs are pairs
+    /// of a tensor description and a data buffer; `attributes` may be null. It has run when the
+    /// call returns, and was dumped if the configuration in force asks for operators outside
+    /// models.
     ///
     /// # Errors
     /// `UNINITIALIZE` before [`Process::init`], `INVALID_PARAM` for handles that are not what they
     /// should be and inputs without known extents, `UNSUPPORTED_DATA_TYPE`, `OP_ATTR_NOT_MATCH` for
-    /// attributes that ONNX cannot say, `FORMAT_NOT_MATCH` for formats that contradict each other or name no
-    /// plain axes, `OP_NOT_FOUND` and `OP_LOAD_FAILED` if the engine lacks the
-    /// operator or refuses it, `GE_PARAM_INVALID` for buffers that are too short, `RT_MODEL_EXECUTE`
-    /// if it fails.
+    /// attributes that ONNX cannot say, `FORMAT_NOT_MATCH` for formats that contradict each other
+    /// or name no plain axes, `OP_NOT_FOUND` and `OP_LOAD_FAILED` if the engine lacks the operator
+    /// or refuses it, `GE_PARAM_INVALID` for buffers that are too short, `RT_MODEL_EXECUTE` if it
+    /// fails.
     pub fn execute_op(
         &self,
         op_type: &str,
@@ -119,8 +121,8 @@ impl Process {
         self.run_prepared(&prepared, &inputs, &outputs)
     }
 
-    /// `aclopCast`: converts elements to the type of the second description. How numbers are rounded
-    /// is the engine's; `truncate` has no effect.
+    /// `aclopCast`: converts elements to the type of the second description. How numbers are
+    /// rounded is the engine's; `truncate` has no effect.
     ///
     /// # Errors
     /// As for [`Process::execute_op`].
@@ -131,8 +133,10 @@ impl Process {
         _truncate: u8,
         stream: Handle,
     ) -> Answer {
-        // ONNX's operator takes the type as an attribute, where this function takes it from the result.
+        // ONNX's operator takes the type as an attribute, where this function takes it from the
+        // result.
         let number = self.tensor_desc_data_type(to.0);
+        // A set of attributes of our own, which nobody else can change or destroy meanwhile.
         let attributes = self.create_op_attr();
         let set = self.set_op_attr(attributes, "dst_type", AttributeValue::DataType(number));
         let answer = set.and_then(|()| self.execute_op("Cast", &[from], &[to], attributes, stream));

@@ -1,4 +1,5 @@
-//! Taking the engine that can do what a dump asks for, so that switching a dump on fails no execution.
+//! Taking the engine that can do what a dump asks for, so that switching a dump on fails no
+//! execution.
 
 use opscope_capture::Purpose;
 use opscope_engine::{EngineError, ModelSource, TakenEngine, TakenModel};
@@ -24,6 +25,8 @@ impl Process {
                 Some(ModelCopy::File(path.to_owned()))
             }
             ModelSource::Memory(bytes) => {
+                // A control file may ask for a dump at any time; otherwise a copy would only take
+                // memory.
                 let may_be_dumped = is_dumped || self.control.is_some();
                 may_be_dumped.then(|| ModelCopy::Bytes(bytes.into()))
             }
@@ -39,8 +42,8 @@ impl Process {
         }
     }
 
-    /// Whether a plan of this purpose can be followed, with another engine if need be. If it cannot, the model runs
-    /// without, and why is told once.
+    /// Whether a plan of this purpose can be followed, with another engine if need be. If it
+    /// cannot, the model runs without, and why is told once.
     pub(super) fn can_follow(
         &self,
         model: &Model,
@@ -50,6 +53,7 @@ impl Process {
         let Some(refusal) = running.engine.refusal(purpose) else {
             return true;
         };
+        // Tried once: a model that cannot be loaded now would be tried before every execution.
         let again = running.again.take();
         let loaded = again.as_ref().and_then(|copy| {
             let source = match copy {

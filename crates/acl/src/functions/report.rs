@@ -58,6 +58,7 @@ impl Process {
             state.subscribers.remove(&thread);
         }
         if let Some(known) = state.streams.get_mut(stream) {
+            // Callbacks that never run must not keep anybody waiting for the stream.
             known.subscriber = None;
             known.n_blocking = 0;
         }
@@ -108,6 +109,7 @@ impl Process {
                 break std::mem::take(&mut subscriber.waiting);
             }
             let changed = &self.runtime.changed;
+            // Callbacks of other threads wake this one too: the queue is looked at again each time.
             let Some(end) = end else {
                 state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -121,6 +123,7 @@ impl Process {
                 .unwrap_or_else(PoisonError::into_inner);
             state = woken;
         };
+        // A callback may call the interface again, which takes the lock.
         drop(state);
         for (stream, is_blocking, work) in ready {
             work();

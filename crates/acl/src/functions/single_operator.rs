@@ -211,11 +211,13 @@ impl Process {
         let present = prepared.outputs.iter().enumerate();
         let present = present.filter(|(_, desc)| desc.data_type != UNDEFINED);
         for ((i, desc), result) in present.zip(&results) {
+            // The program would read the bytes as the type that it has described.
             if data_type::number(result.dtype()) != desc.data_type {
                 let (found, said) = (result.dtype(), desc.data_type);
                 let text = format!("output {i} is {found}, described as type {said}");
                 return Err(self.inner_error(GE_PARAM_INVALID, &text));
             }
+            // A result whose axes are turned has as many bytes as the one that was described.
             if prepared.is_changed {
                 self.check_shape(i, desc, result)?;
             }
@@ -224,8 +226,8 @@ impl Process {
         Ok(())
     }
 
-    /// The name of the execution that begins now: the type, and how many of that type there were before,
-    /// dumped or not.
+    /// The name of the execution that begins now: the type, and how many of that type there were
+    /// before, dumped or not.
     fn next_name(&self, op_type: &str) -> String {
         let mut counts = lock(&self.op_counts);
         let count = counts.entry(op_type.to_owned()).or_default();

@@ -46,12 +46,12 @@ impl Process {
         Ok(())
     }
 
-    /// `aclrtSynchronizeStream`: waits for the stream's callbacks that block it. Null is the default
-    /// stream.
+    /// `aclrtSynchronizeStream`: waits for the stream's callbacks that block it. Null is the
+    /// default stream.
     ///
     /// # Errors
-    /// `RT_INVALID_HANDLE` for what is no stream, or no longer, `RT_STREAM_CONTEXT` for a stream of a
-    /// context that is not the calling thread's.
+    /// `RT_INVALID_HANDLE` for a handle that is not, or no longer, a stream, `RT_STREAM_CONTEXT`
+    /// for a stream of a context that is not the calling thread's.
     pub fn synchronize_stream(&self, stream: Handle) -> Answer {
         self.synchronize_stream_with_timeout(stream, -1)
     }
@@ -66,6 +66,7 @@ impl Process {
             return Err(INVALID_PARAM);
         }
         let state = lock(&self.runtime.state);
+        // A thread without a context has no default stream, and nothing that it could wait for.
         let Some(stream) = state.find_stream(stream)? else {
             return Ok(());
         };

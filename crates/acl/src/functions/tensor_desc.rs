@@ -20,7 +20,7 @@ impl Process {
     /// `aclDestroyTensorDesc`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no description, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a description.
     pub fn destroy_tensor_desc(&self, desc: Handle) -> Answer {
         let ended = self.objects().tensor_descs.take(desc);
         ended.map(drop)
@@ -37,13 +37,13 @@ impl Process {
         Ok(())
     }
 
-    /// `aclGetTensorDescType`; -1 for what is no description.
+    /// `aclGetTensorDescType`; -1 for a handle that is not a description.
     pub fn tensor_desc_data_type(&self, desc: Handle) -> i32 {
         self.tensor_desc(desc, |desc| desc.data_type)
             .unwrap_or(UNDEFINED)
     }
 
-    /// `aclGetTensorDescFormat`; -1 for what is no description.
+    /// `aclGetTensorDescFormat`; -1 for a handle that is not a description.
     pub fn tensor_desc_format(&self, desc: Handle) -> i32 {
         self.tensor_desc(desc, |desc| desc.format)
             .unwrap_or(UNDEFINED)
@@ -70,7 +70,7 @@ impl Process {
     /// `aclGetTensorDescDimV2`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no description, and for an axis that is not there.
+    /// `INVALID_PARAM` for a handle that is not a description, and for an axis that is not there.
     pub fn tensor_desc_dim(&self, desc: Handle, index: usize) -> Answer<i64> {
         let dim = self.tensor_desc(desc, |desc| desc.dims.get(index).copied());
         dim.flatten().ok_or(INVALID_PARAM)
@@ -84,7 +84,7 @@ impl Process {
     /// `aclSetTensorDescName`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no description.
+    /// `INVALID_PARAM` for a handle that is not a description.
     pub fn set_tensor_desc_name(&self, desc: Handle, name: &str) -> Answer {
         self.change_tensor_desc(desc, |desc| name.clone_into(&mut desc.name))
     }
@@ -92,7 +92,7 @@ impl Process {
     /// `aclSetTensorShape`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no description, and for more axes than 128.
+    /// `INVALID_PARAM` for a handle that is not a description, and for more axes than 128.
     pub fn set_tensor_shape(&self, desc: Handle, dims: &[i64]) -> Answer {
         check_n_dims(dims)?;
         self.change_tensor_desc(desc, |desc| desc.dims = dims.to_vec())
@@ -107,11 +107,11 @@ impl Process {
         self.change_tensor_desc(desc, |desc| desc.origin_dims = dims.to_vec())
     }
 
-    /// `aclSetTensorFormat`: how the elements lie. The format that the description was made with is the
-    /// origin's from then on, unless that was set.
+    /// `aclSetTensorFormat`: how the elements lie. The format that the description was made with is
+    /// the origin's from then on, unless that was set.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no description.
+    /// `INVALID_PARAM` for a handle that is not a description.
     pub fn set_tensor_format(&self, desc: Handle, format: i32) -> Answer {
         self.change_tensor_desc(desc, |desc| {
             if desc.origin_format == UNDEFINED {
@@ -121,11 +121,11 @@ impl Process {
         })
     }
 
-    /// `aclSetTensorOriginFormat`: stands for the format of a description that has none of its own; a
-    /// single operator is refused if both name axes in another order.
+    /// `aclSetTensorOriginFormat`: stands for the format of a description that has none of its own;
+    /// a single operator is refused if both name axes in another order.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no description.
+    /// `INVALID_PARAM` for a handle that is not a description.
     pub fn set_tensor_origin_format(&self, desc: Handle, format: i32) -> Answer {
         self.change_tensor_desc(desc, |desc| desc.origin_format = format)
     }
@@ -133,7 +133,7 @@ impl Process {
     /// `aclSetTensorConst`: the value that a single operator takes as part of itself.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no description, and for no bytes.
+    /// `INVALID_PARAM` for a handle that is not a description, and for no bytes.
     pub fn set_tensor_const(&self, desc: Handle, bytes: &[u8]) -> Answer {
         if bytes.is_empty() {
             return Err(INVALID_PARAM);

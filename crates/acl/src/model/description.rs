@@ -23,11 +23,12 @@ const NAME_BYTES_MAX: usize = 128;
 /// Extents of a value whose number of axes is not known.
 const UNKNOWN_RANK: i64 = -2;
 
-/// Name and extents, as in `aclmdlIODims`; -1 stands for an extent that is not known, a single -2 for
-/// an unknown number of axes.
+/// Name and extents, as in `aclmdlIODims`; -1 stands for an extent that is not known, a single -2
+/// for an unknown number of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dims {
-    /// The name, or a short one in place of a long one: see [`Process::real_name`](crate::Process::real_name).
+    /// The name, or a short one in place of a long one: see
+    /// [`Process::real_name`](crate::Process::real_name).
     pub name: String,
     /// The extents.
     pub dims: Vec<i64>,
@@ -145,6 +146,7 @@ impl Description {
                 output.geared_bytes = Some(n_bytes);
             }
         }
+        // Gears set the open extents alone; without them a program sets every extent.
         let n_axes: usize = match &gears {
             Some(gears) => gears.n_values(),
             None => inputs.iter().map(|value| value.dims.len()).sum(),
@@ -175,7 +177,8 @@ impl Description {
         self.inputs.len()
     }
 
-    /// How many inputs a program counts: a model with gears has one more, as the vendor's converter makes it.
+    /// How many inputs a program counts: a model with gears has one more, as the vendor's converter
+    /// makes it.
     pub(crate) fn n_counted_inputs(&self) -> usize {
         self.inputs.len() + usize::from(self.gears.is_some())
     }

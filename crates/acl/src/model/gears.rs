@@ -50,6 +50,7 @@ impl ModelGears {
         for (input, value) in file.inputs.iter().zip(&signature.inputs) {
             check_input(&input.dims, value)?;
         }
+        // It stays as long as the model is loaded.
         file.gears.shrink_to_fit();
         let mut inputs = Vec::new();
         for gear in &file.gears {
@@ -214,8 +215,9 @@ impl ModelGears {
         format!("{kind} {}", gears.join(", "))
     }
 
-    /// The shapes of an execution's inputs: those of the gear that was set; without one those that tensor
-    /// descriptions say, which have to be a gear's; and those of the gear with the largest inputs if nothing is said.
+    /// The shapes of an execution's inputs: those of the gear that was set; without one those that
+    /// tensor descriptions say, which have to be a gear's; and those of the gear with the largest
+    /// inputs if nothing is said.
     ///
     /// # Errors
     /// Why there are none.

@@ -1,8 +1,8 @@
 //! The shapes of one execution's inputs.
 //!
-//! An input's shape is, in this order: what the program has said with a tensor description; what the
-//! file fixes; what the program has set for open extents; what another input has for an extent of the
-//! same name; and, if one extent is left, what the size of the buffer gives.
+//! An input's shape is, in this order: what the program has said with a tensor description; what
+//! the file fixes; what the program has set for open extents; what another input has for an extent
+//! of the same name; and, if one extent is left, what the size of the buffer gives.
 
 use std::collections::HashMap;
 
@@ -49,6 +49,7 @@ pub(crate) fn resolve(
             }
         }
         let shape = complete(value, given.n_bytes, &extents)?;
+        // An extent that a buffer's size gave holds for the inputs that come after, too.
         for (dim, extent) in dims.iter().zip(shape.iter()) {
             if let Dim::Named(name) = dim {
                 named.entry(name).or_insert(*extent);
@@ -99,7 +100,8 @@ fn known_extents(
         .collect())
 }
 
-/// Returns the extents that a gear gives to every axis of every input; `None` for axes that it leaves open.
+/// Returns the extents that a gear gives to every axis of every input; `None` for axes that it
+/// leaves open.
 fn gear_extents(
     inputs: &[ValueInfo],
     gear: Option<&Gear>,
@@ -174,6 +176,7 @@ fn complete(value: &ValueInfo, n_bytes: usize, extents: &[Option<usize>]) -> Res
             "input `{name}` has the shape {shape}: set its open extents"
         ));
     }
+    // With 1 for the open extent the shape is one slice along it.
     let slice_bytes = with(1)?.n_bytes(value.dtype).map_err(too_large)?;
     if slice_bytes == 0 || n_bytes == 0 || !n_bytes.is_multiple_of(slice_bytes) {
         return Err(format!(
