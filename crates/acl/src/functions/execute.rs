@@ -13,7 +13,7 @@ use crate::data_type::{self, FORMAT_ND};
 use crate::handle::Handle;
 use crate::lock::lock;
 use crate::model::{Given, Model, Running, extents, resolve};
-use crate::status::{FEATURE_UNSUPPORTED, GE_PARAM_INVALID, INVALID_PARAM};
+use crate::status::{FEATURE_UNSUPPORTED, GE_INTERNAL_ERROR, GE_PARAM_INVALID, INVALID_PARAM};
 use crate::{Answer, Process, Status};
 
 /// A buffer may be this many bytes shorter than its tensor, as the vendor's executor allows.
@@ -216,7 +216,7 @@ impl Process {
             let text = format!("output {index} is of type {dtype}, which has no fixed size");
             return Err(self.inner_error(FEATURE_UNSUPPORTED, &text));
         }
-        self.check_buffer_and_write(index, slot.handle, slot.buffer, result.bytes())
+        self.check_buffer_and_write(index, slot.handle, slot.buffer, result)
     }
 
     /// Writes a result into a buffer, which is given memory if it has no address.
@@ -225,8 +225,11 @@ impl Process {
         index: usize,
         handle: Handle,
         mut buffer: Buffer,
-        bytes: &[u8],
+        result: &Tensor,
     ) -> Answer {
+        let bytes = result.host_bytes();
+        let bytes =
+            bytes.map_err(|error| self.inner_error(GE_INTERNAL_ERROR, &error.to_string()))?;
         // The program frees it like memory of its own, so even a result without bytes gets an
         // address.
         if buffer.address == 0 {

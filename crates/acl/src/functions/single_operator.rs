@@ -221,7 +221,7 @@ impl Process {
             if prepared.is_changed {
                 self.check_shape(i, desc, result)?;
             }
-            self.check_buffer_and_write(i, outputs[i], output_buffers[i], result.bytes())?;
+            self.check_buffer_and_write(i, outputs[i], output_buffers[i], result)?;
         }
         Ok(())
     }

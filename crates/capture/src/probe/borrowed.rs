@@ -132,7 +132,7 @@ pub(crate) fn take(shared: &Shared, view: TensorView<'_>) -> Result<Tensor, Borr
     }
     let memo = Arc::new(Memo::default());
     match is_enough(shared, Observed::new(view, &memo)) {
-        true => Ok(Tensor::of_numbers(view, memo)?),
+        true => Ok(Tensor::from_memo(view, memo)?),
         false => Ok(copy(&shared.pool, view)?.with_memo(memo)),
     }
 }

@@ -121,6 +121,10 @@ impl RangeSink {
     fn look_at(&self, record: &Record) -> Result<(), SinkError> {
         let mut rows = Vec::new();
         for (side, index, tensor) in record.slots() {
+            // Without elements there is nothing to lose.
+            let Ok(view) = tensor.host_view() else {
+                continue;
+            };
             let of_target = |(target_idx, &target): (usize, &DType)| {
                 Some(RangeRow {
                     step: record.step,
@@ -130,7 +134,7 @@ impl RangeSink {
                     dtype: tensor.dtype(),
                     shape: tensor.shape().clone(),
                     target,
-                    loss: range_loss(tensor.view(), target)?,
+                    loss: range_loss(view, target)?,
                     target_idx,
                 })
             };
