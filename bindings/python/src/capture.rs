@@ -18,7 +18,6 @@ mod graph;
 mod memory;
 mod mindspore;
 mod names_asked;
-mod opened;
 mod parts;
 mod reason;
 mod release;

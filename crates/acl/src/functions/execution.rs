@@ -11,7 +11,7 @@ use opscope_tensor::Tensor;
 
 use crate::Process;
 use crate::capture::Capture;
-use crate::dump::{note_engine, note_execution};
+use crate::dump::{note_execution, note_taken_engine};
 
 /// An engine that is about to run, and how dumps see the execution.
 pub(super) struct EngineExecution<'a> {
@@ -94,7 +94,7 @@ impl Process {
         drop(tap);
         let summary = session.finish();
         note_execution(run.as_deref(), execution.model, &summary);
-        note_engine(run.as_deref(), execution.taken);
+        note_taken_engine(run.as_deref(), execution.taken);
         self.check_written(&summary);
         let n_not_shown = if results.is_ok() {
             summary.counters.dropped.n_not_shown
