@@ -113,6 +113,7 @@ fn lowest_bits(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if !error.is_instance_of::<PyOverflowError>(value.py()) {
         return Err(told(value, Word::WORDS, error));
     }
+    // Two's complement, as C cuts it off: -1 has all bits set.
     let integer = value.call_method0("__index__")?;
     integer.bitand(u64::MAX)?.extract()
 }
@@ -141,6 +142,7 @@ impl<'py> FromPyObject<'_, 'py> for Byte {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // Tried first: a truth value of numpy's is no integer.
         if let Ok(is_on) = value.extract::<bool>() {
             return Ok(Byte(u8::from(is_on)));
         }

@@ -3,11 +3,18 @@
 //! They find each other as methods. A file imports another one only where it takes a type from it.
 
 mod configuration;
+mod control;
 mod dataset;
 mod description;
 mod device;
+mod dump;
+mod dump_args;
 mod dump_callback;
+mod dump_run;
+mod dump_sink;
 mod event;
+mod exception;
+mod exception_tensors;
 mod exec_config;
 mod execute;
 mod execution;

@@ -9,9 +9,10 @@
 //!
 //! `docs/acl/process.md` says what holds when, and where this differs from the vendor's library.
 //!
-//! Files import downwards only: tables and texts (`status`, `handle`, `message`, …) are below the
-//! objects and the rest of the state (`data`, `memory`, `model`, `operator`, `runtime`), `process`
-//! composes the state, and `functions` above it holds the interface, a file for each group.
+//! Files import downwards only. At the bottom are tables and texts (`status`, `handle`, `message`, …),
+//! above them the state: objects (`data`, `model`, `operator`, `runtime`), `memory`, and what is in
+//! force (`control`, `dump`, `exception`). `process` composes the state, and `functions` above it
+//! holds the interface, a file for each group.
 
 mod callback;
 mod capture;
@@ -19,7 +20,6 @@ mod control;
 mod data;
 mod data_type;
 mod dump;
-mod dump_args;
 mod engine;
 mod exception;
 mod functions;

@@ -9,9 +9,9 @@ use opscope_engine::{EngineError, LoadedModel, TakenEngine, ValueInfo};
 use opscope_store::record::ModelId;
 use opscope_tensor::Tensor;
 
+use super::dump_run::{note_execution, note_taken_engine};
 use crate::Process;
 use crate::capture::Capture;
-use crate::dump::{note_execution, note_taken_engine};
 
 /// An engine that is about to run, and how dumps see the execution.
 pub(super) struct EngineExecution<'a> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use opscope_config::dialect::acl::ReportScope;
 
 use super::configuration::{Accepted, Text};
-use crate::dump::SwitchedOff;
+use super::dump_run::SwitchedOff;
 use crate::lock::lock;
 use crate::process::Life;
 use crate::status::{
