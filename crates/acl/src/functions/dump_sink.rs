@@ -9,11 +9,11 @@ use opscope_dump::{AclSink, Chunk as Piece};
 use opscope_store::atomic_file::Modes;
 use opscope_store::run_file::RunFile;
 
-use super::Settings;
 use crate::Process;
 use crate::callback::{Chunk, DumpCallback};
+use crate::dump::Settings;
+use crate::lock::lock;
 use crate::message::Report;
-use crate::process::lock;
 
 impl Process {
     /// A sink for one execution under `settings`; `None`, reported, if there can be none.

@@ -1,12 +1,12 @@
 //! Descriptions of operators that run on their own, asked for by `aclopStartDumpArgs`.
 //!
-//! The vendor writes them for operators of its own kernel interface, which Opscope does not have, so
-//! there is nothing to describe: the calls are checked, the directory is made, and stays empty.
+//! The vendor writes them for operators of its own kernel interface, which Opscope does not have,
+//! so there is nothing to describe: the calls are checked, the directory is made, and stays empty.
 
 use std::path::Path;
 
-use crate::exception::is_usable;
-use crate::process::lock;
+use super::exception::is_usable;
+use crate::lock::lock;
 use crate::status::FAILURE;
 use crate::{Answer, Process};
 

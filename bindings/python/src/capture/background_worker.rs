@@ -11,22 +11,22 @@ type Task = Box<dyn FnOnce() + Send>;
 
 /// Does tasks in order, in a thread that is started with the first one.
 #[derive(Default)]
-pub(super) struct Later {
-    worker: Mutex<Option<Worker>>,
+pub(super) struct BackgroundWorker {
+    worker: Mutex<Option<WorkerThread>>,
 }
 
-struct Worker {
+struct WorkerThread {
     tasks: SyncSender<Task>,
     thread: JoinHandle<()>,
 }
 
-impl Later {
+impl BackgroundWorker {
     /// Has a task done after those before it; waits while there are too many of them. Without a thread it
     /// is done now.
     pub(super) fn push(&self, task: impl FnOnce() + Send + 'static) {
         let mut worker = self.lock();
         if worker.is_none() {
-            *worker = Worker::start();
+            *worker = WorkerThread::start();
         }
         let rejected: Task = match &*worker {
             Some(worker) => match worker.tasks.send(Box::new(task)) {
@@ -40,7 +40,7 @@ impl Later {
 
     /// Waits until everything is done.
     pub(super) fn finish(&self) {
-        if let Some(Worker { tasks, thread }) = self.lock().take() {
+        if let Some(WorkerThread { tasks, thread }) = self.lock().take() {
             drop(tasks);
             // Of a task that panicked its owner has told.
             let _ = thread.join();
@@ -52,17 +52,17 @@ impl Later {
         std::mem::forget(self.lock().take());
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Worker>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<WorkerThread>> {
         self.worker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Worker {
-    fn start() -> Option<Worker> {
+impl WorkerThread {
+    fn start() -> Option<WorkerThread> {
         let (tasks, waiting) = sync_channel::<Task>(N_WAITING_MAX);
         let work = move || waiting.into_iter().for_each(|task| task());
         let thread = thread::Builder::new().name("opscope-later".to_owned());
         let thread = thread.spawn(work).ok()?;
-        Some(Worker { tasks, thread })
+        Some(WorkerThread { tasks, thread })
     }
 }

@@ -1,41 +1,9 @@
 //! Buffers of the program's, and lists of them.
 
+use crate::data::{Buffer, Dataset, Entry};
 use crate::handle::Handle;
 use crate::status::INVALID_PARAM;
 use crate::{Answer, Process};
-
-/// An address and a length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Buffer {
-    pub(crate) address: usize,
-    pub(crate) size: usize,
-}
-
-/// The inputs or outputs of an execution, in order.
-#[derive(Debug, Default)]
-pub(crate) struct Dataset {
-    pub(crate) entries: Vec<Entry>,
-    /// The extents that were set for the executions to come.
-    pub(crate) gear: Option<Gear>,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    pub(crate) buffer: Handle,
-    /// A description of its own; 0 without one.
-    pub(crate) tensor_desc: Handle,
-}
-
-/// Values for the extents that a model leaves open.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Gear {
-    /// The first axis of every input.
-    Batch(u64),
-    /// The third and fourth axis of the images among the inputs.
-    Size { height: u64, width: u64 },
-    /// All axes of all inputs, one after the other.
-    Dims(Vec<i64>),
-}
 
 impl Process {
     /// `aclCreateDataBuffer`: notes an address; nothing is read. See `memory` for what addresses
@@ -50,13 +18,13 @@ impl Process {
     /// `aclDestroyDataBuffer`: forgets the address; the memory stays.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no data buffer, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a data buffer.
     pub fn destroy_data_buffer(&self, buffer: Handle) -> Answer {
-        let removed = self.objects().buffers.remove(buffer);
-        removed.map(drop).ok_or(INVALID_PARAM)
+        let ended = self.objects().buffers.take(buffer);
+        ended.map(drop)
     }
 
-    /// `aclGetDataBufferAddr`; 0 for what is no data buffer.
+    /// `aclGetDataBufferAddr`; 0 for a handle that is not a data buffer.
     pub fn data_buffer_address(&self, buffer: Handle) -> usize {
         let objects = self.objects();
         objects
@@ -65,7 +33,7 @@ impl Process {
             .map_or(0, |buffer| buffer.address)
     }
 
-    /// `aclGetDataBufferSizeV2`; 0 for what is no data buffer.
+    /// `aclGetDataBufferSizeV2`; 0 for a handle that is not a data buffer.
     pub fn data_buffer_size(&self, buffer: Handle) -> usize {
         let objects = self.objects();
         objects.buffers.get(buffer).map_or(0, |buffer| buffer.size)
@@ -77,7 +45,7 @@ impl Process {
     /// As for [`Process::destroy_data_buffer`].
     pub fn update_data_buffer(&self, buffer: Handle, address: usize, size: usize) -> Answer {
         let mut objects = self.objects();
-        let known = objects.buffers.get_mut(buffer).ok_or(INVALID_PARAM)?;
+        let known = objects.buffers.find_mut(buffer)?;
         *known = Buffer { address, size };
         Ok(())
     }
@@ -91,10 +59,11 @@ impl Process {
     /// `aclmdlDestroyDataset`: the buffers in it stay, its descriptions end.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no dataset, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a dataset.
     pub fn destroy_dataset(&self, dataset: Handle) -> Answer {
         let mut objects = self.objects();
-        let removed = objects.datasets.remove(dataset).ok_or(INVALID_PARAM)?;
+        let removed = objects.datasets.take(dataset)?;
+        // These are the dataset's own copies; the program's descriptions are not touched.
         for entry in removed.entries {
             objects.tensor_descs.remove(entry.tensor_desc);
         }
@@ -107,8 +76,8 @@ impl Process {
     /// `INVALID_PARAM` if either is null or not what it should be.
     pub fn add_dataset_buffer(&self, dataset: Handle, buffer: Handle) -> Answer {
         let mut objects = self.objects();
-        objects.buffers.get(buffer).ok_or(INVALID_PARAM)?;
-        let known = objects.datasets.get_mut(dataset).ok_or(INVALID_PARAM)?;
+        objects.buffers.find(buffer)?;
+        let known = objects.datasets.find_mut(dataset)?;
         known.entries.push(Entry {
             buffer,
             tensor_desc: 0,
@@ -116,7 +85,7 @@ impl Process {
         Ok(())
     }
 
-    /// `aclmdlGetDatasetNumBuffers`; 0 for what is no dataset.
+    /// `aclmdlGetDatasetNumBuffers`; 0 for a handle that is not a dataset.
     pub fn dataset_n_buffers(&self, dataset: Handle) -> usize {
         let objects = self.objects();
         objects
@@ -132,8 +101,8 @@ impl Process {
         Some(entry.buffer)
     }
 
-    /// `aclmdlSetDatasetTensorDesc`: gives the buffer at `index` a copy of a description, which says
-    /// the shape of the executions to come. The null handle takes it away.
+    /// `aclmdlSetDatasetTensorDesc`: gives the buffer at `index` a copy of a description, which
+    /// says the shape of the executions to come. The null handle takes it away.
     ///
     /// # Errors
     /// `INVALID_PARAM` if dataset or description are not what they should be, or there is no such
@@ -142,9 +111,9 @@ impl Process {
         let mut objects = self.objects();
         let copy = match desc {
             0 => None,
-            desc => Some(objects.tensor_descs.get(desc).ok_or(INVALID_PARAM)?.clone()),
+            desc => Some(objects.tensor_descs.find(desc)?.clone()),
         };
-        let known = objects.datasets.get_mut(dataset).ok_or(INVALID_PARAM)?;
+        let known = objects.datasets.find_mut(dataset)?;
         let entry = known.entries.get_mut(index).ok_or(INVALID_PARAM)?;
         let own = entry.tensor_desc;
         match copy {

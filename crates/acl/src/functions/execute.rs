@@ -1,20 +1,18 @@
 //! Executing a model, and dumping it meanwhile.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::fmt::Display;
 
-use opscope_capture::{Plan, Session, SessionOptions, Sink, Tap};
-use opscope_engine::{EngineError, LoadedModel, ValueInfo};
-use opscope_store::run_file::RunFile;
+use opscope_capture::SessionOptions;
+use opscope_engine::ValueInfo;
 use opscope_tensor::{Shape, Tensor};
-use std::sync::Arc;
 
-use super::shapes::{self, Given};
-use super::{Model, Running};
-use crate::data::{Buffer, Entry, Gear, TensorDesc};
+use super::execution::EngineExecution;
+use crate::capture::Capture;
+use crate::data::{Buffer, Gear, TensorDesc};
 use crate::data_type::{self, FORMAT_ND};
-use crate::dump::{note_execution, note_taken_engine};
 use crate::handle::Handle;
-use crate::process::lock;
+use crate::lock::lock;
+use crate::model::{Given, Model, Running, extents, resolve};
 use crate::status::{FEATURE_UNSUPPORTED, GE_INTERNAL_ERROR, GE_PARAM_INVALID, INVALID_PARAM};
 use crate::{Answer, Process, Status};
 
@@ -37,14 +35,6 @@ struct Slots {
     gear: Option<Gear>,
 }
 
-/// A plan, and where what it keeps goes.
-pub(crate) struct Capture {
-    pub(crate) plan: Plan,
-    pub(crate) sink: Arc<dyn Sink>,
-    /// The record of the dump that it belongs to.
-    pub(crate) run: Option<Arc<RunFile>>,
-}
-
 impl Process {
     /// `aclmdlExecute`: reads the buffers of `inputs`, runs the model and fills those of `outputs`.
     /// An output buffer without an address is given memory, for the caller to free with
@@ -52,16 +42,16 @@ impl Process {
     /// written is reported ([`Process::recent_error`]) and fails nothing.
     ///
     /// # Errors
-    /// `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`, `INVALID_PARAM` for what is no dataset, a
-    /// buffer that is none or an input without address, `GE_PARAM_INVALID` for the wrong number of
-    /// buffers, buffers that are too short and shapes that do not fit, `RT_MODEL_EXECUTE` if an
-    /// operator fails.
+    /// `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`, `INVALID_PARAM` for a handle that is not a
+    /// dataset, a buffer that is none or an input without address, `GE_PARAM_INVALID` for the wrong
+    /// number of buffers, buffers that are too short and shapes that do not fit, `RT_MODEL_EXECUTE`
+    /// if an operator fails.
     pub fn execute(&self, model_id: u32, inputs: Handle, outputs: Handle) -> Answer {
         self.execute_model(model_id, inputs, outputs, true)
     }
 
-    /// `aclmdlExecuteAsync`: as [`Process::execute`], done when it returns. Output buffers must have
-    /// addresses.
+    /// `aclmdlExecuteAsync`: as [`Process::execute`], done when it returns. Output buffers must
+    /// have addresses.
     ///
     /// # Errors
     /// As for [`Process::execute`] and [`Process::synchronize_stream`].
@@ -84,6 +74,7 @@ impl Process {
         may_allocate: bool,
     ) -> Answer {
         self.check_executor("a model was executed")?;
+        // Everything that can be wrong is found before the model runs, which may take long.
         let inputs = self.slots(inputs)?;
         let output_slots = self.slots(outputs)?;
         let model = self.model(model_id)?;
@@ -96,19 +87,19 @@ impl Process {
 
     fn slots(&self, dataset: Handle) -> Answer<Slots> {
         let objects = self.objects();
-        let dataset = objects.datasets.get(dataset).ok_or(INVALID_PARAM)?;
-        let slot = |entry: &Entry| {
+        let dataset = objects.datasets.find(dataset)?;
+        let mut slots = Vec::with_capacity(dataset.entries.len());
+        for entry in &dataset.entries {
             let desc = objects.tensor_descs.get(entry.tensor_desc);
-            Ok(Slot {
+            slots.push(Slot {
                 handle: entry.buffer,
-                buffer: *objects.buffers.get(entry.buffer).ok_or(INVALID_PARAM)?,
+                buffer: *objects.buffers.find(entry.buffer)?,
                 dims: desc.map(|desc| desc.dims.clone()),
-            })
-        };
-        Ok(Slots {
-            slots: dataset.entries.iter().map(slot).collect::<Answer<_>>()?,
-            gear: dataset.gear.clone(),
-        })
+            });
+        }
+        // Copies, so that no lock is held while the model runs.
+        let gear = dataset.gear.clone();
+        Ok(Slots { slots, gear })
     }
 
     fn unfit(&self, reason: &str) -> Status {
@@ -166,7 +157,7 @@ impl Process {
                 let described: Vec<_> = given.into_iter().map(|given| given.dims).collect();
                 gears.shapes(gear, &described)
             }
-            None => shapes::resolve(declared, &given, gear),
+            None => resolve(declared, &given, gear),
         };
         let shapes = shapes.map_err(|reason| self.unfit(&reason))?;
         let slots = inputs.slots.iter().enumerate();
@@ -183,8 +174,7 @@ impl Process {
         value: &ValueInfo,
         shape: Shape,
     ) -> Answer<Tensor> {
-        let unfit =
-            |error: &dyn std::fmt::Display| self.unfit(&format!("input `{}`: {error}", value.name));
+        let unfit = |error: &dyn Display| self.unfit(&format!("input `{}`: {error}", value.name));
         let n_bytes = shape.n_bytes(value.dtype).map_err(|error| unfit(&error))?;
         self.check_length("input", index, n_bytes, slot)?;
         let bytes = self.read_padded(slot.buffer, n_bytes)?;
@@ -240,6 +230,8 @@ impl Process {
         let bytes = result.host_bytes();
         let bytes =
             bytes.map_err(|error| self.inner_error(GE_INTERNAL_ERROR, &error.to_string()))?;
+        // The program frees it like memory of its own, so even a result without bytes gets an
+        // address.
         if buffer.address == 0 {
             buffer.size = bytes.len();
             buffer.address = self.malloc(bytes.len().max(1), 0)?;
@@ -263,13 +255,9 @@ impl Process {
 
     /// Gives the dataset the shape of a result.
     fn describe_output(&self, dataset: Handle, index: usize, result: &Tensor) -> Answer {
-        let dims: Vec<i64> = result
-            .shape()
-            .iter()
-            .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
-            .collect();
+        let dims = extents(result.shape());
         let mut objects = self.objects();
-        let known = objects.datasets.get_mut(dataset).ok_or(INVALID_PARAM)?;
+        let known = objects.datasets.find_mut(dataset)?;
         let Some(entry) = known.entries.get_mut(index) else {
             return Ok(());
         };
@@ -290,122 +278,51 @@ impl Process {
     fn run_model(&self, model: &Model, inputs: &[Tensor]) -> Answer<Vec<Tensor>> {
         let mut running = lock(&model.running);
         let step = running.n_executions;
+        // Steps are executions, so those that fail or leave nothing count too.
         running.n_executions += 1;
-        if !self.is_dump_enabled() {
-            let result = run_guarded(&mut *running.engine, inputs, None);
-            return self.end_run(&running, result);
+        let (values, failures) = if self.is_dump_enabled() {
+            let values = self.value_capture(model, &mut running, step);
+            (values, self.failure_capture())
+        } else {
+            (None, None)
+        };
+        let Running { engine, taken, .. } = &mut *running;
+        let execution = EngineExecution {
+            engine: &mut **engine,
+            inputs,
+            model: &model.id,
+            graph_inputs: &model.signature.inputs,
+            step: Some(step),
+            taken: taken.as_ref(),
+            options: SessionOptions::default(),
+        };
+        let outcome = self.run_dumped(execution, values, failures);
+        if let Some(error) = outcome.dump_error {
+            let text = format!("the model runs without it only: {error}");
+            self.tell_once(&mut running, &text);
         }
-        let registered = lock(&model.registration).current();
-        let registered = registered.filter(|(plan, _)| plan.steps.contains(step));
-        let registered =
-            registered.filter(|(plan, _)| self.can_follow(model, &mut running, plan.purpose));
-        let values = registered.and_then(|(plan, settings)| {
-            let sink = self.dump_sink(&settings)?;
-            let run = Some(settings.run.clone());
-            Some(Capture { plan, sink, run })
-        });
-        let failures = self.failure_capture();
-        let (first, second) = match values {
-            Some(values) => (Some(values), failures),
-            None => (failures, None),
-        };
-        let is_captured = first.is_some();
-        let result = self.run_captured(model, &mut running, step, inputs, first);
-        if let (Err(EngineError::Operator { .. }), Some(failures)) = (&result, second) {
-            // One run shows its operators to one dump only: the failing run is repeated for the other.
-            let _ = self.run_captured(model, &mut running, step, inputs, Some(failures));
-        }
-        let result = match result {
-            Err(error) if is_captured => self.run_without(&mut running, inputs, error),
-            result => result,
-        };
-        self.end_run(&running, result)
-    }
-
-    /// Runs a model once more that failed under a dump. If it goes well without, the dump was the reason, and
-    /// the program gets the results.
-    fn run_without(
-        &self,
-        running: &mut Running,
-        inputs: &[Tensor],
-        error: EngineError,
-    ) -> Result<Vec<Tensor>, EngineError> {
-        let Ok(results) = run_guarded(&mut *running.engine, inputs, None) else {
-            return Err(error);
-        };
-        let text = format!("the model runs without it only: {error}");
-        self.tell_once(running, &text);
-        Ok(results)
-    }
-
-    /// Tells the program of a failure.
-    fn end_run(
-        &self,
-        running: &Running,
-        result: Result<Vec<Tensor>, EngineError>,
-    ) -> Answer<Vec<Tensor>> {
-        result.map_err(|error| {
+        let results = outcome.results.map_err(|error| {
             self.call_exception_callback(running.engine.operators(), &error);
             self.engine_error(&error)
-        })
-    }
-
-    fn run_captured(
-        &self,
-        model: &Model,
-        running: &mut Running,
-        step: u64,
-        inputs: &[Tensor],
-        capture: Option<Capture>,
-    ) -> Result<Vec<Tensor>, EngineError> {
-        let engine = &mut *running.engine;
-        let Some(Capture { plan, sink, run }) = capture else {
-            return run_guarded(engine, inputs, None);
-        };
-        // A session for each execution: when it ends its files are complete, whatever the program
-        // does next, and no thread waits in between.
-        let session = match Session::start(plan, sink, SessionOptions::default()) {
-            Ok(session) => session,
-            Err(error) => {
-                self.dump_failed(&format!("no thread could be started to write it: {error}"));
-                return run_guarded(engine, inputs, None);
-            }
-        };
-        let graph_inputs: Vec<String> = model
-            .signature
-            .inputs
-            .iter()
-            .map(|value| value.name.clone())
-            .collect();
-        let (mut tap, _) = session.attach(&model.id, engine.operators(), &graph_inputs);
-        tap.begin_step(step);
-        let result = run_guarded(engine, inputs, Some(&tap));
-        drop(tap);
-        let summary = session.finish();
-        note_execution(run.as_deref(), &model.id, &summary);
-        note_taken_engine(run.as_deref(), running.taken.as_ref());
-        self.check_written(&summary);
-        let n_not_shown = summary.counters.dropped.n_not_shown;
-        if n_not_shown > 0 && result.is_ok() && running.told.insert(NOT_SHOWN.to_owned()) {
+        })?;
+        let n_not_shown = outcome.n_not_shown;
+        if n_not_shown > 0 && running.told.insert(NOT_SHOWN.to_owned()) {
             let name = &model.id.file_stem;
             self.log.warning(format_args!(
                 "model `{name}`: {n_not_shown} tensors of an execution are not dumped: {NOT_SHOWN}"
             ));
         }
-        result
+        Ok(results)
     }
-}
 
-/// Runs a model; an engine that panics fails.
-pub(crate) fn run_guarded(
-    engine: &mut dyn LoadedModel,
-    inputs: &[Tensor],
-    tap: Option<&Tap>,
-) -> Result<Vec<Tensor>, EngineError> {
-    catch_unwind(AssertUnwindSafe(|| engine.run(inputs, tap))).unwrap_or_else(|_| {
-        Err(EngineError::Engine {
-            engine: "the engine",
-            reason: "it panicked".into(),
-        })
-    })
+    /// The dump of values that wants this execution, if one does.
+    fn value_capture(&self, model: &Model, running: &mut Running, step: u64) -> Option<Capture> {
+        let (plan, settings) = lock(&model.registration).current()?;
+        if !plan.steps.contains(step) || !self.can_follow(model, running, plan.purpose) {
+            return None;
+        }
+        let sink = self.dump_sink(&settings)?;
+        let run = Some(settings.run.clone());
+        Some(Capture { plan, sink, run })
+    }
 }

@@ -4,25 +4,23 @@ use std::sync::{Arc, Mutex};
 
 use opscope_capture::overflow::Overflow;
 use opscope_capture::{
-    Exclusion, Failure, ModelSelection, OperatorSelection, Plan, Purpose, Session, SessionOptions,
-    Sink, SinkError, Steps, Written,
+    Exclusion, Failure, ModelSelection, OperatorSelection, Plan, Purpose, SessionOptions, Sink,
+    SinkError, Steps, Written,
 };
 use opscope_engine::single_operator::{Operand, OperatorError, SingleOperator, numbered_name};
-use opscope_engine::{
-    Dim, EngineError, LoadOptions, LoadedModel, ModelSource, TakenEngine, TakenModel,
-};
+use opscope_engine::{Dim, EngineError, LoadedModel, ModelSource, TakenModel};
 use opscope_store::file_format::dump_data::layout_from_code;
-use opscope_store::record::{ModelId, Operator, Record};
+use opscope_store::record::{Operator, Record};
 use opscope_store::tree::acl::UNKNOWN_ID;
 use opscope_tensor::{DType, Layout, Tensor};
 
-use super::Prepared;
+use super::execution::EngineExecution;
+use crate::capture::Capture;
 use crate::data::{Buffer, TensorDesc};
 use crate::data_type::{self, UNDEFINED};
-use crate::dump::{note_execution, note_taken_engine};
 use crate::handle::Handle;
-use crate::model::{Capture, run_guarded};
-use crate::process::lock;
+use crate::lock::lock;
+use crate::operator::Prepared;
 use crate::status::{
     FORMAT_NOT_MATCH, GE_PARAM_INVALID, INVALID_PARAM, OP_ATTR_NOT_MATCH, OP_LOAD_FAILED,
     OP_NOT_FOUND, UNINITIALIZE, UNSUPPORTED_DATA_TYPE,
@@ -47,18 +45,12 @@ impl Process {
             return Err(INVALID_PARAM);
         }
         let objects = self.objects();
-        let descs = |handles: &[Handle]| -> Answer<Vec<TensorDesc>> {
-            let desc = |handle: &Handle| objects.tensor_descs.get(*handle).cloned();
-            handles
-                .iter()
-                .map(|handle| desc(handle).ok_or(INVALID_PARAM))
-                .collect()
-        };
-        let (inputs, outputs) = (descs(inputs)?, descs(outputs)?);
+        let inputs = objects.tensor_descs.find_all(inputs)?;
+        let outputs = objects.tensor_descs.find_all(outputs)?;
         let attributes = match attributes {
             0 => Vec::new(),
             handle => {
-                let attributes = objects.op_attributes.get(handle).ok_or(INVALID_PARAM)?;
+                let attributes = objects.op_attributes.find(handle)?;
                 attributes.lower().map_err(|name| {
                     let reason = "a list of lists has no counterpart in ONNX";
                     self.refuse(OP_ATTR_NOT_MATCH, "EH0001", &[&name, "attr", reason])
@@ -82,10 +74,7 @@ impl Process {
             };
             self.inner_error(status, &error.to_string())
         })?;
-        let source = ModelSource::Memory(operator.bytes());
-        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let options = LoadOptions::with_threads(n_threads);
-        let loaded = self.engine.load_for(source, &options, Purpose::Values);
+        let loaded = self.load_for(ModelSource::Memory(operator.bytes()), Purpose::Values);
         let TakenModel { model, taken } = loaded.map_err(|error| {
             let status = match error {
                 EngineError::Unsupported { .. } => OP_NOT_FOUND,
@@ -111,22 +100,21 @@ impl Process {
         descs: &[TensorDesc],
         is_input: bool,
     ) -> Answer<Vec<Option<Operand>>> {
-        let operand = |(i, desc): (usize, &TensorDesc)| {
+        let mut operands = Vec::with_capacity(descs.len());
+        for (i, desc) in descs.iter().enumerate() {
             if desc.data_type == UNDEFINED {
-                return Ok(None);
+                operands.push(None);
+                continue;
             }
             let dtype = data_type::dtype(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
             // What an operator produces follows from what it reads.
-            let dims = match is_input {
-                true => Some(
-                    self.input_shape(desc)?
-                        .iter()
-                        .map(|&n| Dim::Fixed(n))
-                        .collect(),
-                ),
-                false => None,
+            let dims = if is_input {
+                let shape = self.input_shape(desc)?;
+                Some(shape.iter().map(|&n| Dim::Fixed(n)).collect())
+            } else {
+                None
             };
-            Ok(Some(Operand {
+            operands.push(Some(Operand {
                 name: format!("{prefix}{i}"),
                 dtype,
                 dims,
@@ -136,9 +124,9 @@ impl Process {
                     UNDEFINED => None,
                     format => Some(self.layout(format)?),
                 },
-            }))
-        };
-        descs.iter().enumerate().map(operand).collect()
+            }));
+        }
+        Ok(operands)
     }
 
     /// The layout that a number of `aclFormat` stands for; without meaning for the undefined one.
@@ -182,38 +170,54 @@ impl Process {
         if inputs.len() != prepared.inputs.len() || outputs.len() != prepared.outputs.len() {
             return Err(INVALID_PARAM);
         }
-        let buffers = |handles: &[Handle]| -> Answer<Vec<Buffer>> {
-            let objects = self.objects();
-            let buffer = |handle: &Handle| objects.buffers.get(*handle).copied();
-            handles
-                .iter()
-                .map(|handle| buffer(handle).ok_or(INVALID_PARAM))
-                .collect()
-        };
-        let (inputs, output_buffers) = (buffers(inputs)?, buffers(outputs)?);
+        let objects = self.objects();
+        let buffers = objects.buffers.find_all(inputs)?;
+        let output_buffers = objects.buffers.find_all(outputs)?;
+        drop(objects);
         let mut tensors = Vec::new();
-        for (desc, buffer) in prepared.inputs.iter().zip(inputs) {
+        for (desc, buffer) in prepared.inputs.iter().zip(buffers) {
             if desc.data_type != UNDEFINED && desc.constant.is_none() {
                 tensors.push(self.read_operand(desc, buffer)?);
             }
         }
         let mut operator = prepared.operator();
         operator.rename(&self.next_name(&prepared.op_type));
-        let taken = prepared.taken.as_ref();
-        let results = self
-            .run_alone(&mut *operator, &tensors, taken)
-            .map_err(|error| {
-                self.call_exception_callback(operator.operators(), &error);
-                self.engine_error(&error)
-            })?;
+        let (values, failures) = if self.is_dump_enabled() {
+            (self.operator_capture(), self.failure_capture())
+        } else {
+            (None, None)
+        };
+        let execution = EngineExecution {
+            engine: &mut *operator,
+            inputs: &tensors,
+            model: &Arc::default(),
+            graph_inputs: &[],
+            step: None,
+            taken: prepared.taken.as_ref(),
+            options: SessionOptions {
+                n_writers: 1,
+                ..SessionOptions::default()
+            },
+        };
+        let values = values.map(without_tasks);
+        let outcome = self.run_dumped(execution, values, failures.map(without_tasks));
+        if let Some(error) = outcome.dump_error {
+            self.dump_failed(&format!("the operator runs without it only: {error}"));
+        }
+        let results = outcome.results.map_err(|error| {
+            self.call_exception_callback(operator.operators(), &error);
+            self.engine_error(&error)
+        })?;
         let present = prepared.outputs.iter().enumerate();
         let present = present.filter(|(_, desc)| desc.data_type != UNDEFINED);
         for ((i, desc), result) in present.zip(&results) {
+            // The program would read the bytes as the type that it has described.
             if data_type::number(result.dtype()) != desc.data_type {
                 let (found, said) = (result.dtype(), desc.data_type);
                 let text = format!("output {i} is {found}, described as type {said}");
                 return Err(self.inner_error(GE_PARAM_INVALID, &text));
             }
+            // A result whose axes are turned has as many bytes as the one that was described.
             if prepared.is_changed {
                 self.check_shape(i, desc, result)?;
             }
@@ -222,8 +226,8 @@ impl Process {
         Ok(())
     }
 
-    /// The name of the execution that begins now: the type, and how many of that type there were before,
-    /// dumped or not.
+    /// The name of the execution that begins now: the type, and how many of that type there were
+    /// before, dumped or not.
     fn next_name(&self, op_type: &str) -> String {
         let mut counts = lock(&self.op_counts);
         let count = counts.entry(op_type.to_owned()).or_default();
@@ -263,91 +267,37 @@ impl Process {
         Err(self.inner_error(GE_PARAM_INVALID, &text))
     }
 
-    /// Runs a model of one node under the dumps that want operators outside models.
-    fn run_alone(
-        &self,
-        engine: &mut dyn LoadedModel,
-        inputs: &[Tensor],
-        taken: Option<&TakenEngine>,
-    ) -> Result<Vec<Tensor>, EngineError> {
-        if !self.is_dump_enabled() {
-            return self.run_captured_alone(engine, inputs, None);
-        }
-        let values = self.single_operator_dump().and_then(|settings| {
-            let plan = Plan {
-                models: ModelSelection::Every(OperatorSelection::every()),
-                // Whatever leaves no file within a graph is asked for when it is called by itself.
-                excluded: with_slots(&settings.plan.excluded),
-                // Steps count executions of a model, and graph inputs belong to one.
-                steps: Steps::every(),
-                has_graph_inputs: false,
-                ..settings.plan.clone()
-            };
-            let sink = self.dump_sink(&settings)?;
-            note_taken_engine(Some(&settings.run), taken);
-            let run = Some(settings.run.clone());
-            Some(Capture { plan, sink, run })
-        });
-        let failures = self.failure_capture();
-        let (first, second) = match values {
-            Some(values) => (Some(values), failures),
-            None => (failures, None),
+    /// The dump that wants values of operators outside models, if there is one.
+    fn operator_capture(&self) -> Option<Capture> {
+        let settings = self.single_operator_dump()?;
+        let plan = Plan {
+            models: ModelSelection::Every(OperatorSelection::every()),
+            // Whatever leaves no file within a graph is asked for when it is called by itself.
+            excluded: exclusions_of_tensors(&settings.plan.excluded),
+            // Steps count executions of a model, and graph inputs belong to one.
+            steps: Steps::every(),
+            has_graph_inputs: false,
+            ..settings.plan.clone()
         };
-        let is_captured = first.is_some();
-        let result = self.run_captured_alone(engine, inputs, first);
-        if let (Err(EngineError::Operator { .. }), Some(failures)) = (&result, second) {
-            let _ = self.run_captured_alone(engine, inputs, Some(failures));
-        }
-        match result {
-            Err(error) if is_captured => match run_guarded(engine, inputs, None) {
-                // The dump was the reason.
-                Ok(results) => {
-                    self.dump_failed(&format!("the operator runs without it only: {error}"));
-                    Ok(results)
-                }
-                Err(_) => Err(error),
-            },
-            result => result,
-        }
-    }
-
-    fn run_captured_alone(
-        &self,
-        engine: &mut dyn LoadedModel,
-        inputs: &[Tensor],
-        capture: Option<Capture>,
-    ) -> Result<Vec<Tensor>, EngineError> {
-        let Some(Capture { plan, sink, run }) = capture else {
-            return run_guarded(engine, inputs, None);
-        };
-        let options = SessionOptions {
-            n_writers: 1,
-            ..SessionOptions::default()
-        };
-        let session = match Session::start(plan, Arc::new(Alone(sink)), options) {
-            Ok(session) => session,
-            Err(error) => {
-                self.dump_failed(&format!("no thread could be started to write it: {error}"));
-                return run_guarded(engine, inputs, None);
-            }
-        };
-        let no_model = Arc::new(ModelId::default());
-        let (tap, _) = session.attach(&no_model, engine.operators(), &[]);
-        let result = run_guarded(engine, inputs, Some(&tap));
-        drop(tap);
-        let summary = session.finish();
-        note_execution(run.as_deref(), &no_model, &summary);
-        self.check_written(&summary);
-        result
+        let sink = self.dump_sink(&settings)?;
+        let run = Some(settings.run.clone());
+        Some(Capture { plan, sink, run })
     }
 }
 
 /// The exclusions that leave single tensors out.
-fn with_slots(excluded: &[Exclusion]) -> Vec<Exclusion> {
+fn exclusions_of_tensors(excluded: &[Exclusion]) -> Vec<Exclusion> {
     let of_tensors = excluded
         .iter()
         .filter(|exclusion| exclusion.slots.is_some());
     of_tensors.cloned().collect()
+}
+
+fn without_tasks(capture: Capture) -> Capture {
+    Capture {
+        sink: Arc::new(Alone(capture.sink)),
+        ..capture
+    }
 }
 
 /// A sink for operators that have no place in a model: their task is not known.

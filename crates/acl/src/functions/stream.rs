@@ -3,67 +3,11 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use super::State;
 use crate::handle::Handle;
-use crate::process::lock;
-use crate::status::{
-    INVALID_PARAM, RT_CONTEXT_NULL, RT_INVALID_HANDLE, RT_STREAM_CONTEXT, RT_STREAM_SYNC_TIMEOUT,
-};
+use crate::lock::lock;
+use crate::runtime::{State, Stream};
+use crate::status::{INVALID_PARAM, RT_CONTEXT_NULL, RT_STREAM_SYNC_TIMEOUT};
 use crate::{Answer, Process};
-
-#[derive(Debug)]
-pub(super) struct Stream {
-    pub(super) context: Handle,
-    /// The thread that runs its callbacks, by the program's number.
-    pub(super) subscriber: Option<u64>,
-    /// Callbacks that were submitted, block the stream and have not run.
-    pub(super) n_blocking: u64,
-}
-
-impl Stream {
-    pub(super) fn of(context: Handle) -> Stream {
-        Stream {
-            context,
-            subscriber: None,
-            n_blocking: 0,
-        }
-    }
-
-    pub(super) fn is_busy(&self) -> bool {
-        self.n_blocking > 0
-    }
-}
-
-impl State {
-    /// The stream behind a handle: the null handle is the default stream of the thread's context, or
-    /// `None` if it has none.
-    ///
-    /// # Errors
-    /// `RT_INVALID_HANDLE` for what is no stream, or no longer, `RT_STREAM_CONTEXT` for a stream of a
-    /// context that is not the thread's.
-    pub(super) fn find_stream(&self, stream: Handle) -> Answer<Option<Handle>> {
-        let current = self.current_context();
-        if stream == 0 {
-            let context = current.and_then(|context| self.contexts.get(context));
-            return Ok(context.map(|context| context.default_stream));
-        }
-        let known = self.streams.get(stream).ok_or(RT_INVALID_HANDLE)?;
-        if current.is_some_and(|current| current != known.context) {
-            return Err(RT_STREAM_CONTEXT);
-        }
-        Ok(Some(stream))
-    }
-
-    /// Forgets a stream and what was submitted to it.
-    pub(super) fn end_stream(&mut self, stream: Handle) {
-        self.streams.remove(stream);
-        for subscriber in self.subscribers.values_mut() {
-            subscriber.end_stream(stream);
-        }
-        self.subscribers
-            .retain(|_, subscriber| !subscriber.is_idle());
-    }
-}
 
 impl Process {
     /// `aclrtCreateStream`: a stream of the calling thread's context.
@@ -75,7 +19,7 @@ impl Process {
         let context = state.current_context().ok_or(RT_CONTEXT_NULL)?;
         Ok(state
             .streams
-            .insert(self.handles.next(), Stream::of(context)))
+            .insert(self.handles.next(), Stream::new(context)))
     }
 
     /// `aclrtCreateStreamWithConfig`: priority and flags have no effect.
@@ -102,12 +46,12 @@ impl Process {
         Ok(())
     }
 
-    /// `aclrtSynchronizeStream`: waits for the stream's callbacks that block it. Null is the default
-    /// stream.
+    /// `aclrtSynchronizeStream`: waits for the stream's callbacks that block it. Null is the
+    /// default stream.
     ///
     /// # Errors
-    /// `RT_INVALID_HANDLE` for what is no stream, or no longer, `RT_STREAM_CONTEXT` for a stream of a
-    /// context that is not the calling thread's.
+    /// `RT_INVALID_HANDLE` for a handle that is not, or no longer, a stream, `RT_STREAM_CONTEXT`
+    /// for a stream of a context that is not the calling thread's.
     pub fn synchronize_stream(&self, stream: Handle) -> Answer {
         self.synchronize_stream_with_timeout(stream, -1)
     }
@@ -122,6 +66,7 @@ impl Process {
             return Err(INVALID_PARAM);
         }
         let state = lock(&self.runtime.state);
+        // A thread without a context has no default stream, and nothing that it could wait for.
         let Some(stream) = state.find_stream(stream)? else {
             return Ok(());
         };
@@ -141,5 +86,10 @@ impl Process {
             return Err(RT_STREAM_SYNC_TIMEOUT);
         }
         Ok(())
+    }
+
+    /// Whether work may be submitted to `stream`.
+    pub(crate) fn check_stream(&self, stream: Handle) -> Answer {
+        lock(&self.runtime.state).find_stream(stream).map(drop)
     }
 }

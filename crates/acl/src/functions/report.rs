@@ -1,11 +1,11 @@
 //! Callbacks that a stream hands to a thread of the program.
 
-use std::collections::VecDeque;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use crate::handle::Handle;
-use crate::process::lock;
+use crate::lock::lock;
+use crate::runtime::Work;
 use crate::status::{
     INVALID_PARAM, REPEAT_SUBSCRIBE, RT_CONTEXT_NULL, STREAM_NOT_SUBSCRIBE, THREAD_NOT_SUBSCRIBE,
     WAIT_CALLBACK_TIMEOUT,
@@ -14,28 +14,6 @@ use crate::{Answer, Process};
 
 /// `ACL_CALLBACK_BLOCK`: the stream waits for the callback.
 const BLOCK: i32 = 1;
-
-/// A callback of the program's.
-pub type Work = Box<dyn FnOnce() + Send>;
-
-/// A thread that runs callbacks.
-#[derive(Default)]
-pub(super) struct Subscriber {
-    streams: Vec<Handle>,
-    waiting: VecDeque<(Handle, bool, Work)>,
-}
-
-impl Subscriber {
-    pub(super) fn end_stream(&mut self, stream: Handle) {
-        self.streams.retain(|known| *known != stream);
-        self.waiting.retain(|(of, ..)| *of != stream);
-    }
-
-    /// Whether it has no stream.
-    pub(super) fn is_idle(&self) -> bool {
-        self.streams.is_empty()
-    }
-}
 
 impl Process {
     /// `aclrtSubscribeReport`: `thread` runs the callbacks of `stream` from now on, in
@@ -80,6 +58,7 @@ impl Process {
             state.subscribers.remove(&thread);
         }
         if let Some(known) = state.streams.get_mut(stream) {
+            // Callbacks that never run must not keep anybody waiting for the stream.
             known.subscriber = None;
             known.n_blocking = 0;
         }
@@ -130,6 +109,7 @@ impl Process {
                 break std::mem::take(&mut subscriber.waiting);
             }
             let changed = &self.runtime.changed;
+            // Callbacks of other threads wake this one too: the queue is looked at again each time.
             let Some(end) = end else {
                 state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -143,6 +123,7 @@ impl Process {
                 .unwrap_or_else(PoisonError::into_inner);
             state = woken;
         };
+        // A callback may call the interface again, which takes the lock.
         drop(state);
         for (stream, is_blocking, work) in ready {
             work();

@@ -1,22 +1,12 @@
-//! Taking the engine that can do what a dump asks for, so that switching a dump on fails no execution.
-
-use std::path::PathBuf;
-use std::sync::Arc;
+//! Taking the engine that can do what a dump asks for, so that switching a dump on fails no
+//! execution.
 
 use opscope_capture::Purpose;
-use opscope_engine::{EngineError, ModelSource, TakenEngine};
+use opscope_engine::{EngineError, ModelSource, TakenEngine, TakenModel};
 
-use super::{Model, Running};
 use crate::Process;
-use crate::process::lock;
-
-/// The source of a model, as far as it is kept when the model is loaded.
-#[derive(Clone)]
-pub(crate) enum ModelCopy {
-    File(PathBuf),
-    /// Kept only for models that are dumped, or may be.
-    Bytes(Arc<[u8]>),
-}
+use crate::lock::lock;
+use crate::model::{Model, ModelCopy, Running};
 
 impl Process {
     /// The purpose of the dump that is in force.
@@ -35,6 +25,8 @@ impl Process {
                 Some(ModelCopy::File(path.to_owned()))
             }
             ModelSource::Memory(bytes) => {
+                // A control file may ask for a dump at any time; otherwise a copy would only take
+                // memory.
                 let may_be_dumped = is_dumped || self.control.is_some();
                 may_be_dumped.then(|| ModelCopy::Bytes(bytes.into()))
             }
@@ -50,8 +42,8 @@ impl Process {
         }
     }
 
-    /// Whether a plan of this purpose can be followed, with another engine if need be. If it cannot, the model runs
-    /// without, and why is told once.
+    /// Whether a plan of this purpose can be followed, with another engine if need be. If it
+    /// cannot, the model runs without, and why is told once.
     pub(super) fn can_follow(
         &self,
         model: &Model,
@@ -61,15 +53,16 @@ impl Process {
         let Some(refusal) = running.engine.refusal(purpose) else {
             return true;
         };
+        // Tried once: a model that cannot be loaded now would be tried before every execution.
         let again = running.again.take();
         let loaded = again.as_ref().and_then(|copy| {
             let source = match copy {
                 ModelCopy::File(path) => ModelSource::File(path),
                 ModelCopy::Bytes(bytes) => ModelSource::Memory(bytes),
             };
-            self.load_quietly(source, purpose)
+            self.load_for(source, purpose).ok()
         });
-        if let Some((engine, taken)) = loaded
+        if let Some(TakenModel { model: engine, taken }) = loaded
             && engine.refusal(purpose).is_none()
             // The file may be another one by now.
             && *engine.signature() == model.signature
@@ -82,17 +75,6 @@ impl Process {
         }
         self.tell_once(running, &not_dumped(model, &refusal));
         false
-    }
-
-    fn load_quietly(
-        &self,
-        source: ModelSource<'_>,
-        purpose: Purpose,
-    ) -> Option<(Box<dyn opscope_engine::LoadedModel>, Option<TakenEngine>)> {
-        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let options = opscope_engine::LoadOptions::with_threads(n_threads);
-        let loaded = self.engine.load_for(source, &options, purpose).ok()?;
-        Some((loaded.model, loaded.taken))
     }
 
     /// Reports what is missing in the dump of a model, once.

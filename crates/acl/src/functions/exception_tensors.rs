@@ -9,7 +9,8 @@ use opscope_store::file_format::dump_data::{
 use opscope_store::tree::acl::custom_file_name;
 
 use crate::data_type;
-use crate::status::INVALID_PARAM;
+use crate::exception::ExceptionTensor;
+use crate::status::{FAILURE, INVALID_PARAM};
 use crate::{Answer, Process};
 
 const NAME: &str = "acldumpSaveExceptionInfo";
@@ -31,42 +32,13 @@ const MODES: Modes = Modes {
     file: 0o400,
 };
 
-/// A tensor of a program's, with the numbers of `acldumpTensorInfo`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ExceptionTensor {
-    /// 0 input, 1 output, 2 workspace.
-    pub kind: i32,
-    /// Bytes.
-    pub size: usize,
-    /// The number of `aclFormat`.
-    pub format: i32,
-    /// The number of `aclDataType`.
-    pub data_type: i32,
-    /// Where it lies.
-    pub address: usize,
-    /// The kind of the address; only 2, the address itself, is taken.
-    pub address_kind: i32,
-    /// Whose memory it is in; only 0, the device's, is taken.
-    pub placement: i32,
-    /// Its position among the operator's arguments.
-    pub args_offset: u32,
-    /// Number of extents as declared: `shape` holds them if there are at most 25.
-    pub shape_num: u32,
-    /// The same for `origin_shape`.
-    pub origin_shape_num: u32,
-    /// Extents.
-    pub shape: Vec<u64>,
-    /// Extents before the layout was changed.
-    pub origin_shape: Vec<u64>,
-}
-
 impl Process {
-    /// `acldumpSaveExceptionInfo`: writes tensors to `{file_name}.custom.{time}` beside the dumps of
-    /// failing operators. `None` stands for null pointers.
+    /// `acldumpSaveExceptionInfo`: writes tensors to `{file_name}.custom.{time}` beside the dumps
+    /// of failing operators. `None` stands for null pointers.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, an empty name, one with `..` in it, no tensors and tensors that are
-    /// no such, `FAILURE` if no dump of failing operators is on or the file cannot be written.
+    /// `INVALID_PARAM` for null, an empty name, one with `..` in it, no tensors and tensors that
+    /// are no such, `FAILURE` if no dump of failing operators is on or the file cannot be written.
     pub fn save_exception_info(
         &self,
         file_name: Option<&str>,
@@ -93,12 +65,8 @@ impl Process {
         let mut parts: Vec<&[u8]> = vec![&prelude];
         parts.extend(payload.iter().map(Vec::as_slice));
         let written = Creator::in_dump(&dir, MODES).create_file(&path, &parts);
-        let failed = |reason: &str| {
-            self.inner_error(
-                crate::status::FAILURE,
-                &format!("`{}`: {reason}", path.display()),
-            )
-        };
+        let failed =
+            |reason: &str| self.inner_error(FAILURE, &format!("`{}`: {reason}", path.display()));
         match written {
             Ok(true) => Ok(()),
             Ok(false) => Err(failed("the file is there already")),

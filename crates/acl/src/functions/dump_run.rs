@@ -17,7 +17,8 @@ use opscope_store::run_file::RunFile;
 use crate::Process;
 use crate::model::Model;
 
-/// The unfinished parts of dumps that were switched off: models that were dumped, and records without an end.
+/// The unfinished parts of dumps that were switched off: models that were dumped, and records
+/// without an end.
 pub(crate) struct SwitchedOff {
     pub(crate) models: Vec<Arc<Model>>,
     pub(crate) runs: Vec<Arc<RunFile>>,
@@ -41,7 +42,8 @@ impl Process {
         place.run_file(&accepted.plan, record)
     }
 
-    /// Waits until everything of what was switched off is written, and says in the records that it is.
+    /// Waits until everything of what was switched off is written, and says in the records that it
+    /// is.
     pub(crate) fn end_dumps(&self, ended: &SwitchedOff) {
         ended.models.iter().for_each(|model| model.wait());
         for run in &ended.runs {

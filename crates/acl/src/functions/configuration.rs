@@ -40,21 +40,19 @@ impl<'a> Text<'a> {
         let unreadable = |error: std::io::Error| {
             process.refuse(INVALID_FILE, "EH0003", &[&name, &error.to_string()])
         };
-        let other_text = || {
-            let reason = "the text differs from that of the first configuration of this process";
-            process.refuse(INVALID_PARAM, "EH0001", &[&name, parameter, reason])
-        };
         // Opening a pipe would wait for its other end.
         if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
             return Err(refuse("it is not a regular file"));
         }
         let (file, _) = regular_file::open(path).map_err(unreadable)?;
         let mut bytes = Vec::new();
+        // One byte more than is allowed tells that there is more, and nothing larger is read.
         file.take(CONFIG_BYTES_MAX + 1)
             .read_to_end(&mut bytes)
             .map_err(unreadable)?;
         if first.is_some_and(|first| first != bytes) {
-            return Err(other_text());
+            let reason = "the text differs from that of the first configuration of this process";
+            return Err(process.refuse(INVALID_PARAM, "EH0001", &[&name, parameter, reason]));
         }
         if bytes.len() as u64 > CONFIG_BYTES_MAX {
             let reason = format!("it has more than {CONFIG_BYTES_MAX} bytes");
@@ -115,9 +113,9 @@ impl<'a> Text<'a> {
             process.inner_error(INTERNAL_ERROR, &text)
         })?;
         let config = acl::load(text, &environment).map_err(|issues| {
-            let is_error = |issue: &&Issue| issue.severity == Severity::Error;
             let mut status = INVALID_DUMP_CONFIG;
-            for issue in issues.iter().filter(is_error) {
+            let errors = issues.iter();
+            for issue in errors.filter(|issue| issue.severity == Severity::Error) {
                 status = self.refuse(INVALID_DUMP_CONFIG, issue);
             }
             status

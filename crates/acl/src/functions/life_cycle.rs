@@ -4,33 +4,21 @@ use std::path::Path;
 
 use opscope_config::dialect::acl::ReportScope;
 
-use crate::configuration::{Accepted, Text};
-use crate::dump::SwitchedOff;
-use crate::process::lock;
+use super::configuration::{Accepted, Text};
+use super::dump_run::SwitchedOff;
+use crate::lock::lock;
+use crate::process::Life;
 use crate::status::{
     DUMP_NOT_RUN, INVALID_PARAM, REPEAT_FINALIZE, REPEAT_INITIALIZE, UNINITIALIZE,
 };
 use crate::{Answer, Process};
 
-/// Where a process stands between its first `aclInit` and its last `aclFinalize`.
-#[derive(Debug, Default)]
-pub(crate) struct Life {
-    /// Calls of `aclInit` that have not been taken back, refused repetitions included.
-    n_inits: u64,
-    /// Whether `aclFinalize` was the last of the two to succeed.
-    is_finalized: bool,
-    /// The text of the configuration that `aclInit` accepted first: another one is refused.
-    first_text: Option<Vec<u8>>,
-    /// Whether `aclmdlInitDump` was called and `aclmdlFinalizeDump` not yet. Outlives `aclFinalize`.
-    is_dump_begun: bool,
-}
-
 impl Process {
     /// `aclInit`. Without a path, or with an empty one, nothing is configured.
     ///
     /// # Errors
-    /// In the order of the checks: `REPEAT_INITIALIZE` if the process is initialised, which counts as
-    /// one more user of it; `INVALID_FILE`; `INVALID_PARAM` if the text differs from that of the
+    /// In the order of the checks: `REPEAT_INITIALIZE` if the process is initialised, which counts
+    /// as one more user of it; `INVALID_FILE`; `INVALID_PARAM` if the text differs from that of the
     /// first successful call; `PARSE_FILE`; `INVALID_PARAM` for `err_msg_mode`;
     /// `INVALID_DUMP_CONFIG`. After any but the first the process is not initialised.
     pub fn init(&self, config: Option<&Path>) -> Answer {
@@ -46,6 +34,7 @@ impl Process {
             self.apply(read.accept_init()?)?;
             text = Some(read.into_bytes());
         }
+        // No file counts as an empty text, so that a file in a later call differs from it.
         life.first_text.get_or_insert(text.unwrap_or_default());
         life.n_inits = 1;
         life.is_finalized = false;
@@ -62,8 +51,8 @@ impl Process {
     }
 
     /// `aclFinalize`: ends the process for all of its users. The dump that `aclInit` or
-    /// [`Process::set_dump`] configured is switched off; models stay loaded and do not run until the
-    /// next [`Process::init`].
+    /// [`Process::set_dump`] configured is switched off; models stay loaded and do not run until
+    /// the next [`Process::init`].
     ///
     /// # Errors
     /// `REPEAT_FINALIZE` if it was called before and [`Process::init`] was not called since.
@@ -74,6 +63,8 @@ impl Process {
             return Err(self.refuse(REPEAT_FINALIZE, "EP0008", &["aclFinalize", reason]));
         }
         let registered = self.end(&mut life);
+        // Waiting for executions takes as long as they do; others may ask for the life cycle
+        // meanwhile.
         drop(life);
         self.end_dumps(&registered);
         Ok(())
@@ -135,9 +126,9 @@ impl Process {
         Ok(())
     }
 
-    /// `aclmdlSetDump`: configures the dump of models that are loaded from now on, and of those that
-    /// an earlier configuration dumped. A configuration that asks for nothing leaves the one before
-    /// in force, and so does a refused one.
+    /// `aclmdlSetDump`: configures the dump of models that are loaded from now on, and of those
+    /// that an earlier configuration dumped. A configuration that asks for nothing leaves the one
+    /// before in force, and so does a refused one.
     ///
     /// # Errors
     /// In the order of the checks: `UNINITIALIZE`, `DUMP_NOT_RUN` without [`Process::init_dump`],

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use opscope_capture::Purpose;
 use opscope_engine::ModelSource;
 
-use super::check_bytes;
-use super::description::{Description, Dims, Value, Which, dims_of, outputs};
-use super::gears::ModelGears;
-use crate::data_type::{self, UNDEFINED};
+use super::model::check_bytes;
+use crate::data_type::UNDEFINED;
 use crate::handle::Handle;
-use crate::process::lock;
+use crate::lock::lock;
+use crate::model::{Description, Dims, ModelGears, Value, Which, dims_of, outputs};
 use crate::status::{API_NOT_SUPPORT, INVALID_PARAM};
 use crate::{Answer, Process};
 
@@ -28,16 +27,17 @@ impl Process {
     /// `aclmdlDestroyDesc`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null and for what is no description, or no longer.
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a description.
     pub fn destroy_desc(&self, desc: Handle) -> Answer {
-        let removed = self.objects().model_descs.remove(desc);
-        removed.map(drop).ok_or(INVALID_PARAM)
+        let ended = self.objects().model_descs.take(desc);
+        ended.map(drop)
     }
 
     /// `aclmdlGetDesc`: fills a description. It stays valid when the model is unloaded.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no description, `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`.
+    /// `INVALID_PARAM` for a handle that is not a description, `GE_EXEC_NOT_INIT`,
+    /// `GE_EXEC_MODEL_ID_INVALID`.
     pub fn fill_desc(&self, desc: Handle, model_id: u32) -> Answer {
         self.check_desc(desc)?;
         self.check_executor("a model's description was asked for")?;
@@ -48,7 +48,8 @@ impl Process {
     /// `aclmdlGetDescFromFile`: loads the model to describe it.
     ///
     /// # Errors
-    /// As for [`Process::load_from_file`], and `INVALID_PARAM` for what is no description.
+    /// As for [`Process::load_from_file`], and `INVALID_PARAM` for a handle that is not a
+    /// description.
     pub fn fill_desc_from_file(&self, desc: Handle, path: &Path) -> Answer {
         self.describe(desc, ModelSource::File(path))
     }
@@ -56,7 +57,8 @@ impl Process {
     /// `aclmdlGetDescFromMem`.
     ///
     /// # Errors
-    /// As for [`Process::load_from_mem`], and `INVALID_PARAM` for what is no description.
+    /// As for [`Process::load_from_mem`], and `INVALID_PARAM` for a handle that is not a
+    /// description.
     pub fn fill_desc_from_mem(&self, desc: Handle, bytes: &[u8]) -> Answer {
         check_bytes(bytes)?;
         self.describe(desc, ModelSource::Memory(bytes))
@@ -78,21 +80,23 @@ impl Process {
     }
 
     fn check_desc(&self, desc: Handle) -> Answer {
-        let objects = self.objects();
-        objects.model_descs.get(desc).map(drop).ok_or(INVALID_PARAM)
+        self.objects().model_descs.find(desc).map(drop)
     }
 
     fn fill(&self, desc: Handle, description: Arc<Description>) -> Answer {
         let mut objects = self.objects();
-        let slot = objects.model_descs.get_mut(desc).ok_or(INVALID_PARAM)?;
+        let slot = objects.model_descs.find_mut(desc)?;
         *slot = Some(description);
         Ok(())
     }
 }
 
 impl Process {
-    fn description(&self, desc: Handle) -> Option<Arc<Description>> {
-        self.objects().model_descs.get(desc)?.clone()
+    /// # Errors
+    /// `INVALID_PARAM` for a handle that is not a filled description.
+    fn description(&self, desc: Handle) -> Answer<Arc<Description>> {
+        let objects = self.objects();
+        objects.model_descs.find(desc)?.clone().ok_or(INVALID_PARAM)
     }
 
     fn value<T>(
@@ -102,24 +106,24 @@ impl Process {
         index: usize,
         read: impl FnOnce(&Value) -> T,
     ) -> Option<T> {
-        self.description(desc)?.value(which, index).map(read)
+        self.description(desc).ok()?.value(which, index).map(read)
     }
 
-    /// `aclmdlGetNumInputs`; 0 for what is no filled description. A model with gears has one more,
-    /// `ascend_mbatch_shape_data`.
+    /// `aclmdlGetNumInputs`; 0 for a handle that is not a filled description. A model with gears
+    /// has one more, `ascend_mbatch_shape_data`.
     pub fn n_inputs(&self, desc: Handle) -> usize {
-        self.description(desc)
-            .map_or(0, |known| known.n_counted_inputs())
+        let description = self.description(desc);
+        description.map_or(0, |known| known.n_counted_inputs())
     }
 
-    /// `aclmdlGetNumOutputs`; 0 for what is no filled description.
+    /// `aclmdlGetNumOutputs`; 0 for a handle that is not a filled description.
     pub fn n_outputs(&self, desc: Handle) -> usize {
-        self.description(desc)
-            .map_or(0, |known| known.outputs.len())
+        let description = self.description(desc);
+        description.map_or(0, |known| known.outputs.len())
     }
 
-    /// `aclmdlGetInputSizeByIndex`: bytes, in the gear in which they are most; 0 if there is no such input, or an
-    /// extent is open and the model has no gears.
+    /// `aclmdlGetInputSizeByIndex`: bytes, in the gear in which they are most; 0 if there is no
+    /// such input, or an extent is open and the model has no gears.
     pub fn input_size(&self, desc: Handle, index: usize) -> usize {
         self.value(desc, Which::Input, index, Value::size)
             .unwrap_or(0)
@@ -138,9 +142,7 @@ impl Process {
     /// `INVALID_PARAM` if there is no such description or input, `STORAGE_OVER_LIMIT` for more axes
     /// than 128.
     pub fn input_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        self.description(desc)
-            .ok_or(INVALID_PARAM)?
-            .dims(Which::Input, index)
+        self.description(desc)?.dims(Which::Input, index)
     }
 
     /// `aclmdlGetOutputDims`.
@@ -148,9 +150,7 @@ impl Process {
     /// # Errors
     /// As for [`Process::input_dims`].
     pub fn output_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        self.description(desc)
-            .ok_or(INVALID_PARAM)?
-            .dims(Which::Output, index)
+        self.description(desc)?.dims(Which::Output, index)
     }
 
     /// `aclmdlGetCurOutputDims`: the extents that the latest execution gave.
@@ -159,7 +159,7 @@ impl Process {
     /// As for [`Process::input_dims`], and `API_NOT_SUPPORT` for a model with open extents that has
     /// not been executed.
     pub fn current_output_dims(&self, desc: Handle, index: usize) -> Answer<Dims> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
+        let description = self.description(desc)?;
         let value = description
             .value(Which::Output, index)
             .ok_or(INVALID_PARAM)?;
@@ -177,21 +177,21 @@ impl Process {
     /// # Errors
     /// As for [`Process::input_dims`].
     pub fn input_dims_range(&self, desc: Handle, index: usize) -> Answer<Vec<(i64, i64)>> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
+        let description = self.description(desc)?;
         if let Some(gears) = &description.gears
             && index < description.inputs.len()
         {
             return Ok(gears.input_range(index));
         }
-        let range = |n: i64| if n < 0 { (1, -1) } else { (n, n) };
-        let dims = self.input_dims(desc, index)?.dims;
-        Ok(dims.into_iter().map(range).collect())
+        let dims = self.input_dims(desc, index)?.dims.into_iter();
+        Ok(dims.map(|n| if n < 0 { (1, -1) } else { (n, n) }).collect())
     }
 
-    /// `aclmdlGetDynamicBatch`: the batches that the model is prepared for; none without gears of the kind.
+    /// `aclmdlGetDynamicBatch`: the batches that the model is prepared for; none without gears of
+    /// the kind.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for what is no filled description.
+    /// `INVALID_PARAM` for a handle that is not a filled description.
     pub fn dynamic_batches(&self, desc: Handle) -> Answer<Vec<u64>> {
         self.with_gears(desc, ModelGears::batches)
     }
@@ -204,23 +204,18 @@ impl Process {
         self.with_gears(desc, ModelGears::sizes)
     }
 
-    /// `aclmdlGetInputDynamicGearCount` and `aclmdlGetInputDynamicDims`: extents of all inputs, one after the other,
-    /// likewise.
+    /// `aclmdlGetInputDynamicGearCount` and `aclmdlGetInputDynamicDims`: extents of all inputs, one
+    /// after the other, likewise.
     ///
     /// # Errors
     /// As for [`Process::dynamic_batches`].
     pub fn dynamic_dims(&self, desc: Handle) -> Answer<Vec<Dims>> {
-        let dims = |gears: &ModelGears| {
-            let gears = gears.dims().into_iter();
-            let name = String::new();
-            gears
-                .map(|dims| Dims {
-                    name: name.clone(),
-                    dims,
-                })
-                .collect()
-        };
-        self.with_gears(desc, dims)
+        let extents = self.with_gears(desc, ModelGears::dims)?;
+        let dims = extents.into_iter().map(|dims| Dims {
+            name: String::new(),
+            dims,
+        });
+        Ok(dims.collect())
     }
 
     fn with_gears<T>(
@@ -229,7 +224,8 @@ impl Process {
         read: impl FnOnce(&ModelGears) -> Vec<T>,
     ) -> Answer<Vec<T>> {
         self.check_desc(desc)?;
-        let description = self.description(desc);
+        // An empty description has no gears, which is no mistake.
+        let description = self.description(desc).ok();
         let gears = description.as_ref().and_then(|known| known.gears.as_ref());
         Ok(gears.map_or(Vec::new(), read))
     }
@@ -250,7 +246,7 @@ impl Process {
     /// # Errors
     /// `INVALID_PARAM` if there is no such description or input.
     pub fn input_index(&self, desc: Handle, name: &str) -> Answer<usize> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
+        let description = self.description(desc)?;
         description.index(Which::Input, name).ok_or(INVALID_PARAM)
     }
 
@@ -259,7 +255,7 @@ impl Process {
     /// # Errors
     /// `INVALID_PARAM` if there is no such description or output.
     pub fn output_index(&self, desc: Handle, name: &str) -> Answer<usize> {
-        let description = self.description(desc).ok_or(INVALID_PARAM)?;
+        let description = self.description(desc)?;
         description.index(Which::Output, name).ok_or(INVALID_PARAM)
     }
 
@@ -277,29 +273,29 @@ impl Process {
 
     /// `aclmdlGetInputDataType`; -1 if there is no such input.
     pub fn input_data_type(&self, desc: Handle, index: usize) -> i32 {
-        let number = |value: &Value| data_type::number(value.dtype);
-        self.value(desc, Which::Input, index, number)
+        self.value(desc, Which::Input, index, Value::data_type)
             .unwrap_or(UNDEFINED)
     }
 
     /// `aclmdlGetOutputDataType`; -1 if there is no such output, or it is not known.
     pub fn output_data_type(&self, desc: Handle, index: usize) -> i32 {
-        let number = |value: &Value| data_type::number(value.dtype);
-        self.value(desc, Which::Output, index, number)
+        self.value(desc, Which::Output, index, Value::data_type)
             .unwrap_or(UNDEFINED)
     }
 
-    /// `aclmdlGetOpAttr`: an operator's attribute. Only the names of the operators that it was fused
-    /// from are known, each after its length in brackets; an operator that was not fused has none.
+    /// `aclmdlGetOpAttr`: an operator's attribute. Only the names of the operators that it was
+    /// fused from are known, each after its length in brackets; an operator that was not fused has
+    /// none.
     pub fn operator_attribute(
         &self,
         desc: Handle,
         op_name: &str,
         attribute: &str,
     ) -> Option<String> {
-        let description = self
-            .description(desc)
-            .filter(|_| attribute == ORIGINAL_NAMES)?;
+        if attribute != ORIGINAL_NAMES {
+            return None;
+        }
+        let description = self.description(desc).ok()?;
         let mut operators = description.operators.iter();
         let operator = operators.find(|operator| operator.op_name == op_name)?;
         let names = operator.original_names.iter();
@@ -313,7 +309,7 @@ impl Process {
     /// `aclmdlGetTensorRealName`: the whole name of an input or output, given it or the short name
     /// that stands for it. Names of 128 bytes and more go by a short one.
     pub fn real_name(&self, desc: Handle, name: &str) -> Option<String> {
-        let description = self.description(desc)?;
+        let description = self.description(desc).ok()?;
         let mut values = description.inputs.iter().chain(&description.outputs);
         values
             .find(|value| value.is_called(name))

@@ -1,52 +1,14 @@
 //! The device and its contexts.
 
-use std::thread;
-
-use super::State;
-use super::stream::Stream;
 use crate::handle::Handle;
-use crate::process::lock;
+use crate::lock::lock;
 use crate::status::{INVALID_PARAM, RT_CONTEXT_NULL, RT_INVALID_DEVICEID, RT_INVALID_HANDLE};
 use crate::{Answer, Process};
 
 /// The only device.
 const CPU: i32 = 0;
-
-/// Something that streams belong to.
-#[derive(Debug)]
-pub(super) struct Context {
-    /// The stream that the null handle stands for.
-    pub(super) default_stream: Handle,
-}
-
-impl State {
-    fn add_context(&mut self, process: &Process) -> Handle {
-        let context = process.handles.next();
-        let default_stream = process.handles.next();
-        self.streams.insert(default_stream, Stream::of(context));
-        self.contexts.insert(context, Context { default_stream })
-    }
-
-    /// Ends a context with its streams; threads that use it have none afterwards.
-    fn remove_context(&mut self, context: Handle) -> bool {
-        if self.contexts.remove(context).is_none() {
-            return false;
-        }
-        let ended: Vec<Handle> = self
-            .streams
-            .iter()
-            .filter(|(_, stream)| stream.context == context)
-            .map(|(handle, _)| handle)
-            .collect();
-        ended.into_iter().for_each(|stream| self.end_stream(stream));
-        self.current.retain(|_, current| *current != context);
-        true
-    }
-
-    fn make_current(&mut self, context: Handle) {
-        self.current.insert(thread::current().id(), context);
-    }
-}
+/// `ACL_HOST`: the program runs where its memory is.
+const RUN_MODE_HOST: i32 = 1;
 
 fn check_device(device: i32) -> Answer {
     if device == CPU {
@@ -57,6 +19,16 @@ fn check_device(device: i32) -> Answer {
 }
 
 impl Process {
+    /// `aclrtGetRunMode`: the host's.
+    pub fn run_mode(&self) -> i32 {
+        RUN_MODE_HOST
+    }
+
+    /// `aclrtGetSocName`.
+    pub fn soc_name(&self) -> &'static str {
+        "CPU"
+    }
+
     /// `aclrtGetDeviceCount`: the CPU.
     pub fn n_devices(&self) -> u32 {
         1
@@ -75,7 +47,7 @@ impl Process {
                 *context
             }
             None => {
-                let context = state.add_context(self);
+                let context = state.add_context(&self.handles);
                 state.primary = Some((context, 1));
                 context
             }
@@ -96,6 +68,7 @@ impl Process {
             return Ok(());
         };
         *n_users -= 1;
+        // Threads share the context, so it ends with the last one that has set the device.
         if *n_users == 0 {
             let context = *context;
             state.primary = None;
@@ -120,8 +93,9 @@ impl Process {
     /// None today.
     pub fn synchronize_device(&self) -> Answer {
         let state = lock(&self.runtime.state);
-        let is_busy = |state: &mut State| state.streams.iter().any(|(_, stream)| stream.is_busy());
-        let state = self.runtime.changed.wait_while(state, is_busy);
+        let state = self.runtime.changed.wait_while(state, |state| {
+            state.streams.iter().any(|(_, stream)| stream.is_busy())
+        });
         drop(state.unwrap_or_else(std::sync::PoisonError::into_inner));
         Ok(())
     }
@@ -133,7 +107,7 @@ impl Process {
     pub fn create_context(&self, device: i32) -> Answer<Handle> {
         check_device(device)?;
         let mut state = lock(&self.runtime.state);
-        let context = state.add_context(self);
+        let context = state.add_context(&self.handles);
         state.make_current(context);
         Ok(context)
     }
@@ -141,8 +115,8 @@ impl Process {
     /// `aclrtDestroyContext`: ends a context with its streams.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for what is no context, or no longer, or the one
-    /// that [`Process::set_device`] gives.
+    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for a handle that is not, or no longer, a
+    /// context, or the one that [`Process::set_device`] gives.
     pub fn destroy_context(&self, context: Handle) -> Answer {
         if context == 0 {
             return Err(INVALID_PARAM);
@@ -160,7 +134,8 @@ impl Process {
     /// `aclrtSetCurrentContext`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for what is no context, or no longer.
+    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for a handle that is not, or no longer, a
+    /// context.
     pub fn set_current_context(&self, context: Handle) -> Answer {
         if context == 0 {
             return Err(INVALID_PARAM);

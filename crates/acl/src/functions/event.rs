@@ -3,16 +3,13 @@
 use std::time::Instant;
 
 use crate::handle::Handle;
-use crate::process::lock;
+use crate::lock::lock;
+use crate::runtime::Event;
 use crate::status::{INVALID_PARAM, RT_INVALID_HANDLE, RT_PARAM_INVALID};
 use crate::{Answer, Process};
 
 /// `ACL_EVENT_STATUS_COMPLETE`.
 const COMPLETE: i32 = 0;
-
-/// When the event was recorded last.
-#[derive(Debug, Default)]
-pub(super) struct Event(Option<Instant>);
 
 impl Process {
     /// `aclrtCreateEvent`.
@@ -27,7 +24,8 @@ impl Process {
     /// `aclrtDestroyEvent`.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for what is no event, or no longer.
+    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for a handle that is not, or no longer, an
+    /// event.
     pub fn destroy_event(&self, event: Handle) -> Answer {
         if event == 0 {
             return Err(INVALID_PARAM);
@@ -86,11 +84,11 @@ impl Process {
             return Err(INVALID_PARAM);
         }
         let state = lock(&self.runtime.state);
-        let time = |event| {
-            let known: &Event = state.events.get(event).ok_or(RT_INVALID_HANDLE)?;
-            known.0.ok_or(RT_PARAM_INVALID)
-        };
-        let (start, end) = (time(start)?, time(end)?);
+        let start = state.events.get(start).ok_or(RT_INVALID_HANDLE)?;
+        let start = start.0.ok_or(RT_PARAM_INVALID)?;
+        let end = state.events.get(end).ok_or(RT_INVALID_HANDLE)?;
+        let end = end.0.ok_or(RT_PARAM_INVALID)?;
+        // Durations have no sign: one of the two is 0.
         let elapsed = end.saturating_duration_since(start).as_secs_f32();
         let reversed = start.saturating_duration_since(end).as_secs_f32();
         Ok((elapsed - reversed) * 1000.0)
