@@ -388,7 +388,7 @@ impl Session {
         let is_reducing = matches!(
             request.form,
             DumpForm::Acl {
-                content: Content::Statistics(_),
+                content: Content::Statistics(_) | Content::StepTable,
                 ..
             }
         );
