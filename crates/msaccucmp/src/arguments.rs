@@ -3,7 +3,7 @@
 //! Options take one word each, none, or several numbers. Abbreviations, `-oVALUE`,
 //! `--option=VALUE`, negative numbers as values and `--` work as they do there.
 
-use super::paths::is_safe_text;
+use crate::paths::is_safe_text;
 
 /// One option of a command.
 pub(super) struct OptionSpec {

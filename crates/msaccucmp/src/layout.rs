@@ -12,7 +12,7 @@ use opscope_tensor::Layout;
 pub(super) use chain::Converted;
 pub(super) use fractal_nz::check_wanted_shape;
 
-use super::array::Array;
+use crate::array::Array;
 use chain::Chain;
 
 /// Number of groups from which the reference hands them over.

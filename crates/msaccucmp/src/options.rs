@@ -2,8 +2,8 @@
 
 mod compare;
 
-use super::arguments::{self, OptionSpec, Stop as ParseStop, ValueKind};
-use super::log;
+use crate::arguments::{self, OptionSpec, Stop as ParseStop, ValueKind};
+use crate::log;
 pub(super) use compare::{AlgorithmChoice, CompareOptions, FileCompareOptions};
 
 const USAGE_STATUS: i32 = 2;

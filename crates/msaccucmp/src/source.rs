@@ -11,9 +11,9 @@ use opscope_store::file_format::{npy, op_debug};
 use opscope_store::record::Side;
 use opscope_tensor::{DType, Layout, Tensor};
 
-use super::failure::{Code, Failure};
-use super::log;
-use super::numpy::{self, LoadFailure};
+use crate::failure::{Code, Failure};
+use crate::log;
+use crate::numpy::{self, LoadFailure};
 use opscope_analysis::{FileKind, SliceError, TensorFile};
 
 /// The smallest file that the reference looks into; smaller ones count as empty dumps.

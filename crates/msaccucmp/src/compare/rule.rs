@@ -9,10 +9,10 @@ use std::path::Path;
 
 use uuid::Uuid;
 
-use super::super::failure::Code;
-use super::super::log;
 use super::file_name::is_number;
 use super::stop::Stop;
+use crate::failure::Code;
+use crate::log;
 
 pub(super) use json::{graph_names, load_value};
 pub(super) use merge::{merge_close, merge_quant};

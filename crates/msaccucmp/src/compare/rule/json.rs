@@ -8,12 +8,12 @@ use std::path::Path;
 use opscope_store::regular_file;
 use serde_json::{Map, Value};
 
-use super::super::super::failure::Code;
-use super::super::super::log;
-use super::super::super::paths::{self, Kind};
-use super::super::file_name::without_slice;
-use super::super::stop::Stop;
 use super::{GroupKey, Op, OutputRule, Rule};
+use crate::compare::file_name::without_slice;
+use crate::compare::stop::Stop;
+use crate::failure::Code;
+use crate::log;
+use crate::paths::{self, Kind};
 
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 4 << 30;
@@ -25,7 +25,7 @@ pub(super) fn load(rule: &mut Rule, path: &Path) -> Result<(), Stop> {
 }
 
 /// The JSON in a file.
-pub(in super::super) fn load_value(path: &Path) -> Result<Value, Stop> {
+pub(in crate::compare) fn load_value(path: &Path) -> Result<Value, Stop> {
     paths::check_input(path, Kind::File)?;
     let invalid = |reason: String| {
         log::error(&format!(
@@ -68,7 +68,7 @@ fn read_value(rule: &mut Rule, value: &Value, path: &Path) -> Result<(), Stop> {
 }
 
 /// The names of graphs in a file.
-pub(in super::super) fn graph_names(value: &Value, path: &Path) -> Result<Vec<String>, Stop> {
+pub(in crate::compare) fn graph_names(value: &Value, path: &Path) -> Result<Vec<String>, Stop> {
     let reader = Reader {
         path,
         has_bad_name: Cell::default(),
