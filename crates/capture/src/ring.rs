@@ -30,7 +30,8 @@ use crate::{Removed, Sink, SinkError, WhenBehind};
 
 pub(crate) use self::hold::Hold;
 pub use self::options::{RingOptions, TriggerKind, Triggers};
-pub use self::report::{KeptSteps, RingReport, TriggerCause, Triggered};
+pub use self::report::{RingReport, TriggerCause, Triggered};
+pub use self::steps::KeptSteps;
 
 /// How many steps before the current one may be waiting for writers when it begins. The dump of a model
 /// has at most this many step directories more than the ring, beside those that are kept for good.

@@ -6,7 +6,14 @@ use std::sync::Arc;
 
 use opscope_store::record::ModelId;
 
-use super::KeptSteps;
+/// Steps of a model that are on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptSteps {
+    /// The model.
+    pub model: Arc<ModelId>,
+    /// The steps, in the order in which they ran.
+    pub steps: Vec<RangeInclusive<u64>>,
+}
 
 /// Counts the steps of a session in the order in which they began.
 pub(super) type Serial = u64;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use opscope_store::record::Operator;
 use opscope_store::tree::mindspore::{CONSTANT, PARAMETER};
 
+use super::graph_view::GraphView;
 use super::kernels::Chosen;
-use super::{GraphInput, GraphView};
+use super::selected::GraphInput;
 use crate::{Plan, Purpose};
 
 /// The records of parameters by the names of their values: of the type `Parameter` and under the

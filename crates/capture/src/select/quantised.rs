@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use opscope_store::record::{AttributeType, Operator, Side};
 
-use super::{GraphView, Kept};
+use super::graph_view::GraphView;
+use super::selected::Kept;
 use crate::quantised::{FloatView, Place, Quantised, QuantisedKind, Showing};
 use crate::select::exclude::Exclusions;
 use crate::{Plan, Purpose};

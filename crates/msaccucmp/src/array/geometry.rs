@@ -1,6 +1,13 @@
 //! Extents and strides.
 
-use super::Order;
+/// Order in which elements are saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The last axis varies fastest.
+    C,
+    /// The first axis varies fastest.
+    Fortran,
+}
 
 /// Extents of the axes, and how many elements lie between neighbours along each.
 #[derive(Clone, Debug, PartialEq, Eq)]

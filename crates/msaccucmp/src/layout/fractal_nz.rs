@@ -2,7 +2,8 @@
 
 use opscope_tensor::Layout;
 
-use super::{Chain, Converted, Request, numpy_cut, refuse_groups, times};
+use super::chain::{Chain, Converted};
+use super::request::{Request, numpy_cut, refuse_groups, times};
 use crate::array::count;
 use crate::failure::{Code, Failure};
 

@@ -3,7 +3,7 @@ use std::borrow::Cow;
 use opscope_tensor::DType;
 
 use super::*;
-use crate::array::{Order, count};
+use crate::array::{Array, Order, count};
 
 fn flat(n: usize) -> Array<'static> {
     let bytes: Vec<u8> = (0..n as u32).flat_map(u32::to_le_bytes).collect();

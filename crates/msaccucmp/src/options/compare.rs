@@ -1,7 +1,6 @@
 //! Options of `compare` and `file_compare`.
 
-use super::{exclusive, option, required};
-use crate::arguments::{OptionSpec, ValueKind, integer};
+use crate::arguments::{OptionSpec, ValueKind, exclusive, integer, option, required};
 
 /// Options of `compare`, as given.
 #[derive(Debug)]
