@@ -22,7 +22,7 @@ use opscope_store::file_format::{npy, npy_zst, op_debug};
 use opscope_store::record::Side;
 use opscope_store::tree::mindspore::TensorFileName;
 use opscope_store::{FormatError, StoreError};
-use opscope_tensor::{DType, Layout, Shape, Tensor};
+use opscope_tensor::{DType, Layout, Shape, TensorView};
 
 use array::{array_file, compressed_array_file};
 pub(crate) use head::Head;
@@ -320,11 +320,18 @@ impl TensorFile {
 fn record_file(bytes: &FileBytes, file_name: &str) -> Result<TensorFile, FormatError> {
     let record = op_debug::from_json(bytes.as_ref())?.encode();
     let shape = Shape::new([record.len()]).unwrap_or_default();
-    let array = Tensor::from_vec(DType::U8, shape, record);
-    let array = array.map_err(|error| FormatError::new(0, "a record", error.to_string()))?;
+    let array = TensorView {
+        dtype: DType::U8,
+        shape: &shape,
+        layout: Layout::Nd,
+        bytes: &record,
+    };
+    array
+        .check()
+        .map_err(|error| FormatError::new(0, "a record", error.to_string()))?;
     Ok(TensorFile {
         kind: FileKind::RecordJson,
-        ..TensorFile::from_array(&array, file_name, Layout::Nd)
+        ..TensorFile::from_array(array, file_name, Layout::Nd)
     })
 }
 

@@ -151,11 +151,11 @@ impl Watcher {
 impl Output {
     /// Takes a new copy if the memory changed, and says how.
     fn refresh(&mut self) -> Option<Difference> {
-        if self.live.bytes() == self.copy.bytes() {
+        if self.live.host_bytes() == self.copy.host_bytes() {
             return None;
         }
         let now = copy(&self.live)?;
-        let difference = Difference::between(self.copy.view(), now.view())?;
+        let difference = Difference::between(self.copy.host_view().ok()?, now.host_view().ok()?)?;
         self.copy = now;
         Some(difference)
     }
@@ -185,7 +185,7 @@ fn copies(outputs: &[Output]) -> Vec<(usize, Tensor)> {
 
 /// The same tensor in memory of its own. `None` if the memory has another size than it had.
 fn copy(live: &Tensor) -> Option<Tensor> {
-    let bytes = live.bytes().to_vec();
+    let bytes = live.host_bytes().ok()?.to_vec();
     let copy = Tensor::from_vec(live.dtype(), live.shape().clone(), bytes).ok()?;
     Some(copy.with_layout(live.layout()))
 }

@@ -5,7 +5,6 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use opscope_store::record::Record;
-use opscope_tensor::Tensor;
 
 use crate::counters::DropReason;
 use crate::quantised::Dequantising;
@@ -291,10 +290,12 @@ impl Queue {
     }
 }
 
-/// Bytes of the elements that a record holds on to.
+/// Bytes of the elements that a record keeps in the host's memory.
 fn n_element_bytes(record: &Record) -> u64 {
-    let n_bytes = |tensor: &Tensor| tensor.bytes().len() as u64;
-    record.slots().map(|(_, _, tensor)| n_bytes(tensor)).sum()
+    let slots = record.slots();
+    slots
+        .map(|(_, _, tensor)| tensor.host_bytes().map_or(0, <[u8]>::len) as u64)
+        .sum()
 }
 
 fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {

@@ -127,7 +127,7 @@ impl TensorIntake {
         view.check()?;
         let memo = Arc::new(Memo::default());
         if self.is_enough(Observed::new(view, &memo)) {
-            return Ok(Tensor::of_numbers(view, memo)?);
+            return Ok(Tensor::from_memo(view, memo)?);
         }
         // The sink may have left something in the memo although it needs the elements too.
         Ok(self.copy(view)?.with_memo(memo))

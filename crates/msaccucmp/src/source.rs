@@ -9,7 +9,7 @@ use opscope_store::file_format::ffts_plus::FftsPlus;
 use opscope_store::file_format::nano::{self, NanoHeader};
 use opscope_store::file_format::{npy, op_debug};
 use opscope_store::record::Side;
-use opscope_tensor::{DType, Layout, Tensor};
+use opscope_tensor::{DType, Layout, TensorView};
 
 use crate::failure::{Code, Failure};
 use crate::log;
@@ -221,36 +221,37 @@ fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
         LoadFailure::OtherType(reason, _) => failure(Code::DataType, reason),
         LoadFailure::Exception(reason) => Failure::unexpected(reason),
     })?;
-    let tensor = array.tensor;
+    let view = array.tensor.host_view();
+    let tensor = view.map_err(|error| Failure::unexpected(error.to_string()))?;
     // A type of ours alone, which numpy has no name for.
-    if array.is_big_endian || npy::descr(tensor.dtype()).is_none() {
-        let detail = format!("The dtype({}) does not support.", tensor.dtype());
+    if array.is_big_endian || npy::descr(tensor.dtype).is_none() {
+        let detail = format!("The dtype({}) does not support.", tensor.dtype);
         return Err(failure(Code::DataType, detail));
     }
-    let file = match tensor.dtype() {
+    let file = match tensor.dtype {
         DType::C64 | DType::C128 => {
-            let bytes = packed(&tensor);
-            TensorFile::from_packed_array(&tensor, bytes, &file_name, Layout::Reserved)
+            let bytes = packed(tensor);
+            TensorFile::from_packed_array(tensor, bytes, &file_name, Layout::Reserved)
         }
-        _ => TensorFile::from_array(&tensor, &file_name, Layout::Reserved),
+        _ => TensorFile::from_array(tensor, &file_name, Layout::Reserved),
     };
     Ok(Source::new(path, file_name, file))
 }
 
 /// An array's elements as the reference packs them into the bytes of a dump: complex ones as booleans.
-pub(super) fn packed(array: &Tensor) -> Vec<u8> {
-    let width = match array.dtype() {
+pub(super) fn packed(array: TensorView<'_>) -> Vec<u8> {
+    let width = match array.dtype {
         DType::C64 => 4,
         DType::C128 => 8,
-        DType::Bool => return array.bytes().iter().map(|&b| u8::from(b != 0)).collect(),
-        _ => return array.bytes().to_vec(),
+        DType::Bool => return array.bytes.iter().map(|&b| u8::from(b != 0)).collect(),
+        _ => return array.bytes.to_vec(),
     };
     let is_zero = |part: &[u8]| {
         // Zero of either sign.
         part.split_last()
             .is_none_or(|(last, rest)| last & 0x7f == 0 && rest.iter().all(|b| *b == 0))
     };
-    let elements = array.bytes().chunks_exact(2 * width);
+    let elements = array.bytes.chunks_exact(2 * width);
     elements
         .map(|element| u8::from(!element.chunks_exact(width).all(is_zero)))
         .collect()

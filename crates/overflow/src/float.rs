@@ -13,14 +13,15 @@ use super::tally::Tally;
 pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<Place> {
     let outputs = record.outputs.iter();
     let outputs: Vec<&(usize, Tensor)> = outputs
-        .filter(|(output, tensor)| !is_masked(record, *output) && has_non_finite(tensor.view()))
+        .filter(|(output, tensor)| !is_masked(record, *output) && holds_non_finite(tensor))
         .collect();
     // Inputs are read only when there is something to explain.
     if outputs.is_empty() || !starts_finite(record) {
         return Vec::new();
     }
     let place = |(output, tensor): &(usize, Tensor)| {
-        let tally: Tally = non_finite_elements(tensor.view()).into_iter().collect();
+        let elements = non_finite_elements(tensor.host_view().ok()?);
+        let tally: Tally = elements.into_iter().collect();
         tally.place(cause, *output)
     };
     outputs.into_iter().filter_map(place).collect()
@@ -34,11 +35,19 @@ fn starts_finite(record: &Record) -> bool {
     let names = record.operator.inputs.iter();
     let n_named = names.filter(|name| !name.is_empty()).count();
     let inputs = || record.inputs.iter().map(|(_, tensor)| tensor);
-    let is_number = |tensor: &Tensor| is_float_or_complex(tensor.dtype());
+    let holds_numbers = |tensor: &Tensor| {
+        let bytes = tensor.host_bytes();
+        is_float_or_complex(tensor.dtype()) && bytes.is_ok_and(|bytes| !bytes.is_empty())
+    };
     record.inputs.len() >= n_named
-        && inputs().any(|tensor| is_number(tensor) && !tensor.bytes().is_empty())
-        && !inputs().any(|tensor| has_non_finite(tensor.view()))
+        && inputs().any(holds_numbers)
+        && !inputs().any(holds_non_finite)
         && !attributes_may_be_non_finite(&record.operator)
+}
+
+/// Whether any element is NaN or infinite. A tensor that the host does not hold has none.
+pub(super) fn holds_non_finite(tensor: &Tensor) -> bool {
+    tensor.host_view().is_ok_and(has_non_finite)
 }
 
 fn is_float_or_complex(dtype: DType) -> bool {
@@ -56,8 +65,8 @@ fn is_masked(record: &Record, output: usize) -> bool {
     let mask = record.inputs.iter().find(|(i, _)| *i == MASK);
     let masks_all = |(_, mask): &(usize, Tensor)| {
         let n = mask.shape().last().copied().unwrap_or(1).max(1);
-        let mut rows = mask.bytes().chunks(n);
-        mask.dtype() == DType::Bool && rows.any(|row| row.iter().all(|&b| b == 0))
+        let has_empty_row = |mask: &[u8]| mask.chunks(n).any(|row| row.iter().all(|&b| b == 0));
+        mask.dtype() == DType::Bool && mask.host_bytes().is_ok_and(has_empty_row)
     };
     output == SCORES || mask.is_some_and(masks_all)
 }

@@ -6,7 +6,7 @@ use opscope_tensor::{DType, Tensor};
 
 /// Every element; `None` if they are no floating-point numbers.
 pub(super) fn to_f64(tensor: &Tensor) -> Option<Vec<f64>> {
-    let decoded = decode(tensor.dtype(), tensor.shape(), tensor.bytes()).ok()?;
+    let decoded = decode(tensor.dtype(), tensor.shape(), tensor.host_bytes().ok()?).ok()?;
     let bytes = &decoded.bytes;
     let wide = match decoded.dtype {
         DType::F16 => cut(bytes, |b| f16::from_le_bytes(b).to_f64()),

@@ -127,7 +127,7 @@ impl<'a> Integers<'a> {
     /// A look at `tensor`, if it holds integers.
     pub(super) fn of(tensor: &'a Tensor) -> Option<Integers<'a>> {
         let bounds = Bounds::of(tensor.dtype())?;
-        let decoded = decode(tensor.dtype(), tensor.shape(), tensor.bytes()).ok()?;
+        let decoded = decode(tensor.dtype(), tensor.shape(), tensor.host_bytes().ok()?).ok()?;
         Some(Integers {
             bounds,
             storage: decoded.dtype,

@@ -8,9 +8,10 @@
 //! | [`DType`] | the element type, with its width in bits |
 //! | [`Shape`] | the extents of the axes, with checked element and byte counts |
 //! | [`Layout`] | what the axes mean (`NCHW`, `ND`, `FRACTAL_NZ`, …) |
-//! | [`Tensor`] | dtype, shape, layout and shared bytes; cloning copies no data |
+//! | [`Tensor`] | dtype, shape, layout and shared elements; cloning copies no data |
+//! | [`TensorElements`] | where the elements are |
 //! | [`Identity`] | which of an engine's tensors one is |
-//! | [`TensorView`] | the same, borrowed |
+//! | [`TensorView`] | a tensor in the host's memory, borrowed |
 //! | [`convert::dtype::decode`] | the same values in a dtype that numpy can hold |
 //! | [`convert::dequantise::dequantise`] | the floats that quantised elements stand for |
 //! | [`convert::layout::Plan`] | the same elements in the order of another layout |
@@ -50,4 +51,4 @@ pub use stats::{
     non_finite_places, sequential, stats, stats_strided, weighed_stats,
 };
 pub use strided::{StridedError, dense_copy};
-pub use tensor::{SharedBytes, Tensor, TensorError, TensorView};
+pub use tensor::{HostAccessError, SharedBytes, Tensor, TensorElements, TensorError, TensorView};

@@ -225,7 +225,7 @@ fn numbers(py: Python<'_>, lent: &Lent<'_, '_>, tap: &Tap) -> Result<(Tensor, bo
             false => tap.look_at_permuted(tensor),
         }
     });
-    let numbers = Tensor::of_numbers(view, memo).map_err(|_| Reason::Shape)?;
+    let numbers = Tensor::from_memo(view, memo).map_err(|_| Reason::Shape)?;
     Ok((numbers, is_enough))
 }
 
@@ -263,6 +263,6 @@ impl Known {
             layout: Layout::Nd,
             bytes: lent.bytes(),
         };
-        Tensor::of_numbers(view, self.memo.clone()).map_err(|_| Reason::Shape)
+        Tensor::from_memo(view, self.memo.clone()).map_err(|_| Reason::Shape)
     }
 }

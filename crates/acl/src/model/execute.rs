@@ -12,10 +12,10 @@ use super::shapes::{self, Given};
 use super::{Model, Running};
 use crate::data::{Buffer, Entry, Gear, TensorDesc};
 use crate::data_type::{self, FORMAT_ND};
-use crate::dump::{note_engine, note_execution};
+use crate::dump::{note_execution, note_taken_engine};
 use crate::handle::Handle;
 use crate::process::lock;
-use crate::status::{FEATURE_UNSUPPORTED, GE_PARAM_INVALID, INVALID_PARAM};
+use crate::status::{FEATURE_UNSUPPORTED, GE_INTERNAL_ERROR, GE_PARAM_INVALID, INVALID_PARAM};
 use crate::{Answer, Process, Status};
 
 /// A buffer may be this many bytes shorter than its tensor, as the vendor's executor allows.
@@ -226,7 +226,7 @@ impl Process {
             let text = format!("output {index} is of type {dtype}, which has no fixed size");
             return Err(self.inner_error(FEATURE_UNSUPPORTED, &text));
         }
-        self.check_buffer_and_write(index, slot.handle, slot.buffer, result.bytes())
+        self.check_buffer_and_write(index, slot.handle, slot.buffer, result)
     }
 
     /// Writes a result into a buffer, which is given memory if it has no address.
@@ -235,8 +235,11 @@ impl Process {
         index: usize,
         handle: Handle,
         mut buffer: Buffer,
-        bytes: &[u8],
+        result: &Tensor,
     ) -> Answer {
+        let bytes = result.host_bytes();
+        let bytes =
+            bytes.map_err(|error| self.inner_error(GE_INTERNAL_ERROR, &error.to_string()))?;
         if buffer.address == 0 {
             buffer.size = bytes.len();
             buffer.address = self.malloc(bytes.len().max(1), 0)?;
@@ -380,7 +383,7 @@ impl Process {
         drop(tap);
         let summary = session.finish();
         note_execution(run.as_deref(), &model.id, &summary);
-        note_engine(run.as_deref(), running.taken.as_ref());
+        note_taken_engine(run.as_deref(), running.taken.as_ref());
         self.check_written(&summary);
         let n_not_shown = summary.counters.dropped.n_not_shown;
         if n_not_shown > 0 && result.is_ok() && running.told.insert(NOT_SHOWN.to_owned()) {

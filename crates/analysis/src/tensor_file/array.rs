@@ -8,7 +8,7 @@ use opscope_store::file_format::dump_data::{
     DumpHeader, PayloadKind, Piece, TensorEntry, dtype_code, layout_code,
 };
 use opscope_store::file_format::npy::{self, NpyHeader};
-use opscope_tensor::{DType, Layout, Shape, Tensor};
+use opscope_tensor::{DType, Layout, Shape, TensorView};
 
 use super::{FileKind, TensorFile};
 
@@ -19,7 +19,9 @@ pub(super) fn array_file(bytes: FileBytes, file_name: &str) -> Result<TensorFile
     let is_text = header.dtype == DType::String;
     if header.is_big_endian || is_reordered || is_text {
         let array = npy::from_bytes(bytes.as_ref().to_vec())?;
-        let mut file = TensorFile::from_array(&array, file_name, Layout::Nd);
+        let view = array.host_view();
+        let view = view.map_err(|error| FormatError::new(0, "elements", error.to_string()))?;
+        let mut file = TensorFile::from_array(view, file_name, Layout::Nd);
         file.n_start = n_start as u64;
         return Ok(file);
     }
@@ -76,22 +78,22 @@ pub(super) fn array_entry(
 
 impl TensorFile {
     /// An array: one output of this layout.
-    pub fn from_array(array: &Tensor, file_name: &str, layout: Layout) -> TensorFile {
-        let bytes = array.bytes().to_vec();
+    pub fn from_array(array: TensorView<'_>, file_name: &str, layout: Layout) -> TensorFile {
+        let bytes = array.bytes.to_vec();
         let range = 0..bytes.len();
-        let description = (array.dtype(), array.shape(), layout);
+        let description = (array.dtype, array.shape, layout);
         TensorFile::of_output(bytes.into(), range, description, file_name)
     }
 
     /// The same with other bytes in place of the array's, whatever dtype and extents say.
     pub fn from_packed_array(
-        array: &Tensor,
+        array: TensorView<'_>,
         bytes: Vec<u8>,
         file_name: &str,
         layout: Layout,
     ) -> TensorFile {
         let range = 0..bytes.len();
-        let description = (array.dtype(), array.shape(), layout);
+        let description = (array.dtype, array.shape, layout);
         TensorFile::of_output(bytes.into(), range, description, file_name)
     }
 

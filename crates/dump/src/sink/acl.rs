@@ -27,7 +27,7 @@ use opscope_store::tree::acl::{
     AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
     task_id,
 };
-use opscope_tensor::Observed;
+use opscope_tensor::{HostAccessError, Observed};
 
 use self::outlet::Outlet;
 use super::ledger::{Ledger, Origin, StepKey};
@@ -195,7 +195,7 @@ impl AclSink {
             return Ok(refused);
         }
         let prelude = dump_data::prelude(record);
-        let parts = parts(&prelude, record);
+        let parts = parts(&prelude, record)?;
         let places = |attempt| {
             let timestamp_us = record.timestamp_us.saturating_add(attempt);
             self.tree.place(record, timestamp_us)
@@ -334,7 +334,7 @@ impl Sink for AclSink {
             self.tree.failure_place(record, file, &time)
         };
         let short = |place: &Place| hash_file_name(&place.file_name);
-        let (written, taken) = self.put(record, &parts(&prelude, record), short, places)?;
+        let (written, taken) = self.put(record, &parts(&prelude, record)?, short, places)?;
         let whole = Whole::all(record);
         let written = refused + Written { whole, ..written };
         let Some(trace) = &failure.trace else {
@@ -453,9 +453,13 @@ impl StepRemover for AclSink {
     }
 }
 
-fn parts<'a>(prelude: &'a [u8], record: &'a Record) -> Vec<&'a [u8]> {
-    let tensors = record.slots().map(|(_, _, tensor)| tensor.bytes());
-    std::iter::once(prelude).chain(tensors).collect()
+/// Returns the parts of a dump file: what comes before the elements, then those of each tensor.
+pub(super) fn parts<'a>(
+    prelude: &'a [u8],
+    record: &'a Record,
+) -> Result<Vec<&'a [u8]>, HostAccessError> {
+    let tensors = record.slots().map(|(_, _, tensor)| tensor.host_bytes());
+    std::iter::once(Ok(prelude)).chain(tensors).collect()
 }
 
 /// Values behind these locks stay whole whatever panics.

@@ -34,7 +34,7 @@ fn arrays(dir: &Path) -> Vec<Array> {
         };
         let tensor = npy_zst::read_file(&file.path).unwrap();
         let (op_name, iteration) = (name.op_name.clone(), file.place.iteration);
-        let content = tensor.bytes().to_vec();
+        let content = tensor.host_bytes().unwrap().to_vec();
         (op_name, iteration, name.side, name.slot, content)
     };
     let mut arrays: Vec<_> = dump.files.iter().map(array).collect();

@@ -209,7 +209,7 @@ mod tests {
         ];
         for dtype in numbers {
             let tensor = random(dtype, 5001).unwrap();
-            let s = stats(tensor.view()).unwrap();
+            let s = stats(tensor.host_view().unwrap()).unwrap();
             let mean = match dtype {
                 // Steps of a half and a quarter do not come near 1.
                 F4E2M1 => 0.25,
@@ -222,11 +222,14 @@ mod tests {
                 s.min >= 0.0 && s.max <= 1.0 && (s.mean - mean).abs() < 0.03,
                 "{dtype}: {s:?}"
             );
-            assert_eq!(tensor.bytes(), random(dtype, 5001).unwrap().bytes());
+            assert_eq!(
+                tensor.host_bytes().unwrap(),
+                random(dtype, 5001).unwrap().host_bytes().unwrap()
+            );
             assert!(!s.has_non_finite());
             assert_eq!(s.n_neg_zero, 0);
         }
-        let s = stats(random(F8E8M0, 100).unwrap().view()).unwrap();
+        let s = stats(random(F8E8M0, 100).unwrap().host_view().unwrap()).unwrap();
         assert_eq!((s.min, s.max), (0.125, 1.0));
         for dtype in [C32, C64, C128] {
             assert!(random(dtype, 9).is_ok());
@@ -240,8 +243,11 @@ mod tests {
     fn the_sequence_stays_what_it_was() {
         let tensor = random(DType::F32, 2).unwrap();
         let first = unit_f32(Random::new(7).next()).to_le_bytes();
-        assert_eq!(tensor.bytes()[..4], first);
-        assert_eq!(random(DType::I64, 1).unwrap().bytes()[1..], [0; 7]);
+        assert_eq!(tensor.host_bytes().unwrap()[..4], first);
+        assert_eq!(
+            random(DType::I64, 1).unwrap().host_bytes().unwrap()[1..],
+            [0; 7]
+        );
     }
 
     #[test]

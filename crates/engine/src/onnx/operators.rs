@@ -296,10 +296,11 @@ fn add_value(
     let extent = |&n: &usize| i64::try_from(n).unwrap_or(i64::MAX);
     let dims = tensor.shape().dims().iter().map(extent);
     if is_constant {
-        let (string_data, raw_data) = match text::iter(tensor.view()) {
+        let view = tensor.host_view().map_err(|error| error.to_string())?;
+        let (string_data, raw_data) = match text::iter(view) {
             Ok(texts) => (texts.map(Bytes::copy_from_slice).collect(), None),
             // Everything but text.
-            Err(_) => (Vec::new(), Some(tensor.bytes().to_vec().into())),
+            Err(_) => (Vec::new(), Some(view.bytes.to_vec().into())),
         };
         graph.initializer.push(TensorProto {
             name: name.to_owned(),

@@ -3,7 +3,7 @@
 //! Field numbers are those of `onnx.proto3`.
 
 use opscope_store::file_format::protobuf::Writer;
-use opscope_tensor::{DType, Tensor, text};
+use opscope_tensor::{DType, HostAccessError, TensorView, text};
 
 use super::{Attribute, Operand, OperatorError, SingleOperator};
 use crate::Dim;
@@ -23,19 +23,31 @@ pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError
     if operator.outputs.iter().flatten().next().is_none() {
         return Err(operator.inexpressible("it has no outputs"));
     }
+    let inputs = operator.inputs.iter().flatten();
+    let inputs = inputs
+        .map(|input| match &input.constant {
+            Some(constant) => Ok((input, Some(constant.host_view()?))),
+            None => Ok((input, None)),
+        })
+        .collect::<Result<Vec<_>, HostAccessError>>()
+        .map_err(|error| operator.inexpressible(error.to_string()))?;
     let mut model = Writer::default();
     model.varint(1, IR_VERSION);
     model.string(2, PRODUCER);
-    model.message(7, |graph| write_graph(graph, operator));
+    model.message(7, |graph| write_graph(graph, operator, &inputs));
     model.message(8, |opset| opset.varint(2, operator.opset.unsigned_abs()));
     Ok(model.into_bytes())
 }
 
-fn write_graph(graph: &mut Writer, operator: &SingleOperator) {
+fn write_graph(
+    graph: &mut Writer,
+    operator: &SingleOperator,
+    inputs: &[(&Operand, Option<TensorView<'_>>)],
+) {
     graph.message(1, |node| write_node(node, operator));
     graph.string(2, &operator.op_type);
-    for input in operator.inputs.iter().flatten() {
-        match &input.constant {
+    for (input, constant) in inputs {
+        match *constant {
             Some(tensor) => graph.message(5, |out| write_tensor(out, &input.name, tensor)),
             None => graph.message(11, |out| write_value(out, input)),
         }
@@ -112,15 +124,15 @@ fn write_value(out: &mut Writer, operand: &Operand) {
     });
 }
 
-fn write_tensor(out: &mut Writer, name: &str, tensor: &Tensor) {
-    let dims: Vec<u64> = tensor.shape().dims().iter().map(|&n| n as u64).collect();
+fn write_tensor(out: &mut Writer, name: &str, tensor: TensorView<'_>) {
+    let dims: Vec<u64> = tensor.shape.dims().iter().map(|&n| n as u64).collect();
     out.packed_u64(1, &dims);
-    out.varint(2, code(tensor.dtype()).unwrap_or(0));
+    out.varint(2, code(tensor.dtype).unwrap_or(0));
     out.string(8, name);
-    match text::iter(tensor.view()) {
+    match text::iter(tensor) {
         Ok(texts) => texts.for_each(|text| out.bytes(6, text)),
         // Everything but text.
-        Err(_) => out.bytes(9, tensor.bytes()),
+        Err(_) => out.bytes(9, tensor.bytes),
     }
 }
 

@@ -176,7 +176,8 @@ fn array_dump(path: &Path) -> Result<Dump, Stop> {
         shape: Some(dims),
         ..TensorEntry::default()
     };
-    let bytes = packed(&array);
+    let view = array.host_view();
+    let bytes = packed(view.map_err(|error| Stop::Fatal(error.to_string()))?);
     let content = Content::Bytes(Box::new(entry.clone()), bytes);
     let tensor = Tensor::new(&entry, 0, NAN.to_owned(), false, content);
     if let Content::Bytes(entry, bytes) = &tensor.content {

@@ -133,7 +133,9 @@ fn read(path: &Path) -> Result<FileArray, Stop> {
         );
         return Err(invalid(message));
     }
-    let flat = Array::flat(array.dtype(), array.bytes().into());
+    let bytes = array.host_bytes();
+    let bytes = bytes.map_err(|error| Stop::Fatal(error.to_string()))?;
+    let flat = Array::flat(array.dtype(), bytes.into());
     Ok(FileArray {
         values: Ok(Values::of(&flat)),
         dims,

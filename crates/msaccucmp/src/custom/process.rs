@@ -179,7 +179,8 @@ fn array_of(mut file: Vec<u8>) -> Result<Array<'static>, String> {
     }
     if header.is_big_endian {
         let tensor = npy::from_bytes(file).map_err(|error| error.to_string())?;
-        let bytes = Cow::Owned(tensor.bytes().to_vec());
+        let bytes = tensor.host_bytes().map_err(|error| error.to_string())?;
+        let bytes = Cow::Owned(bytes.to_vec());
         return Array::flat(tensor.dtype(), bytes).reshape(tensor.shape());
     }
     file.drain(..n_header);

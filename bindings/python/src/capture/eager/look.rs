@@ -156,7 +156,7 @@ impl Inner {
                     layout: Layout::Nd,
                     bytes: lent.bytes(),
                 };
-                Tensor::of_numbers(view, tensor.memo().clone()).ok()
+                Tensor::from_memo(view, tensor.memo().clone()).ok()
             }
         }
     }

@@ -31,12 +31,13 @@ impl Input<'_> {
         let extent = |&n: &usize| i64::try_from(n).map_err(|_| format!("an axis of {n} elements"));
         let dims = tensor.shape().dims().iter().map(extent);
         let dims = dims.collect::<Result<Vec<i64>, String>>()?;
-        if tensor.dtype() == DType::String {
-            let texts = text::iter(tensor.view()).map_err(|error| error.to_string())?;
+        let view = tensor.host_view().map_err(|error| error.to_string())?;
+        if view.dtype == DType::String {
+            let texts = text::iter(view).map_err(|error| error.to_string())?;
             let texts: Vec<&[u8]> = texts.collect();
             return error::quietly(|| native::of_texts(&dims, &texts)).map(Input::Copied);
         }
-        let bytes = tensor.bytes();
+        let bytes = view.bytes;
         let is_aligned = bytes.as_ptr().addr().is_multiple_of(ALIGNMENT);
         error::quietly(|| {
             Ok(if is_aligned {

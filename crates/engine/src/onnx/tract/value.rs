@@ -44,7 +44,7 @@ pub(super) fn to_tensor(value: &TValue) -> Option<Tensor> {
 /// Our tensor as a value for tract; the data are copied once.
 pub(super) fn from_tensor(tensor: &Tensor) -> Result<TractTensor, String> {
     let shape = tensor.shape().dims();
-    let bytes = tensor.bytes();
+    let bytes = tensor.host_bytes().map_err(|error| error.to_string())?;
     macro_rules! from {
         ($type:ty) => {
             TractTensor::from_shape(shape, &decode(bytes, <$type>::from_le_bytes))

@@ -234,7 +234,7 @@ pub(super) fn entry(tensor: &Tensor) -> TensorEntry {
         format: layout_code(tensor.layout()),
         shape: Some(dims.clone()),
         original_shape: Some(dims),
-        size: tensor.bytes().len() as u64,
+        size: tensor.n_bytes() as u64,
         ..TensorEntry::default()
     }
 }
@@ -339,7 +339,7 @@ mod tests {
         let mut bytes = prelude(record);
         record
             .slots()
-            .for_each(|(_, _, tensor)| bytes.extend_from_slice(tensor.bytes()));
+            .for_each(|(_, _, tensor)| bytes.extend_from_slice(tensor.host_bytes().unwrap()));
         bytes
     }
 
