@@ -59,10 +59,13 @@ pub(crate) fn select_marked(
     };
     let mut unmatched = Vec::new();
     let mut is_selected = matching(rule, operators, &mut unmatched);
+    // The order matters from here on: rules add to names and ranges, quantising adds neighbours of
+    // what both chose, and exclusions take away from all.
     let mut chosen = kernels::Chosen::new(rule, marks);
     chosen.mark(operators, &mut is_selected);
     let quantising = quantised::bring(plan, graph, &mut is_selected);
     let parameters = parameters::of(plan, graph, &mut chosen);
+    // Only now are the marks known that are about parameters.
     unmatched.extend(chosen.unmatched_marks(operators));
     let is_watched = watched(plan, rule, operators, &mut unmatched);
     let exclusions = Exclusions::new(plan, rule, model);
@@ -87,6 +90,7 @@ pub(crate) fn select_marked(
             let has_both = graph.both_sides.contains(task_id) || quantising.contains(task_id);
             entry = keep(plan, operator, (role, has_both), &exclusions, &graph_inputs);
         }
+        // An operator that is not kept itself may be the only one to read a weight.
         entry.parameters = parameters::read_by(operator, &parameters, graph);
         // A failure is told even of an operator that has no tensors.
         let has_use = entry.n_slots() > 0 || role != Role::None || tells_failures;
@@ -96,6 +100,7 @@ pub(crate) fn select_marked(
     }
     let has_views = quantised::add_views(plan, graph, &exclusions, &mut kept);
     let mut said = HashSet::new();
+    // A name may be listed, and end a range too.
     unmatched.retain(|name| said.insert(name.clone()));
     Selected {
         kept: (kept.into_iter())
@@ -146,6 +151,7 @@ fn keep(
     }
     let mut seen = HashSet::new();
     for (position, name) in operator.inputs.iter().enumerate() {
+        // An operator such as `Mul(x, x)` reads one value twice; one record of it is enough.
         if graph_inputs.contains(name.as_str()) && seen.insert(name) {
             let operator = Operator {
                 task_id: operator.task_id,
@@ -204,6 +210,7 @@ fn matching(
     operators: &[Arc<Operator>],
     unmatched: &mut Vec<String>,
 ) -> Vec<bool> {
+    // No names, no ranges and no rules mean every operator.
     if rule.is_every() {
         return vec![true; operators.len()];
     }

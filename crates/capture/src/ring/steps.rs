@@ -147,6 +147,7 @@ impl Model {
         if is_kept {
             self.note_kept(step.number);
         }
+        // The directory belongs to the later step of the same number, which decides on it.
         if is_kept || !step.is_superseded {
             left.push((step.number, is_kept));
         }
@@ -175,6 +176,8 @@ impl Model {
 
     fn note_kept(&mut self, number: u64) {
         match self.kept.last_mut() {
+            // Steps are told as ranges: a run without an end must not make the report grow without
+            // one.
             Some(last) if last.end().checked_add(1) == Some(number) => {
                 *last = *last.start()..=number;
             }

@@ -34,6 +34,7 @@ pub(super) fn of<'a>(
     let read =
         operators().flat_map(|operator| operator.inputs.iter().map(move |name| (operator, name)));
     for (operator, name) in read {
+        // A loop's variables change with every iteration: they are neither weights nor inputs.
         if graph.is_carried(operator.task_id, name) {
             continue;
         }
@@ -46,6 +47,7 @@ pub(super) fn of<'a>(
         let (op_type, op_name, full_name) = if is_constant {
             let number = format!("data-{n_constants}");
             n_constants += 1;
+            // MindSpore gives constants such names, and rules for its names have to find them.
             let full_name = format!("Default/{number}");
             (CONSTANT, number, full_name)
         } else {
