@@ -8,9 +8,9 @@ use opscope_tensor::Shape;
 use opscope_tensor::convert::dtype::decode as decode_exactly;
 use opscope_tensor::convert::reference;
 
-use super::array::{Array, count};
-use super::failure::{Code, Failure};
-use super::source::SourceTensor;
+use crate::array::{Array, count};
+use crate::failure::{Code, Failure};
+use crate::source::SourceTensor;
 
 /// A tensor's elements as numpy holds them, and its shape.
 pub(super) struct Decoded<'a> {

@@ -13,9 +13,9 @@ use opscope_store::file_format::{npy, op_debug};
 use opscope_store::record::Side;
 use opscope_tensor::{DType, Layout, TensorView};
 
-use super::failure::{Code, Failure};
-use super::log;
-use super::numpy::{self, LoadFailure};
+use crate::failure::{Code, Failure};
+use crate::log;
+use crate::numpy::{self, LoadFailure};
 
 /// The smallest file that the reference looks into; smaller ones count as empty dumps.
 const FILE_BYTES_MIN: usize = 9;

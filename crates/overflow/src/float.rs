@@ -39,6 +39,7 @@ fn starts_finite(record: &Record) -> bool {
         let bytes = tensor.host_bytes();
         is_float_or_complex(tensor.dtype()) && bytes.is_ok_and(|bytes| !bytes.is_empty())
     };
+    // An input that was not shown may hold the infinity that the output has.
     record.inputs.len() >= n_named
         && inputs().any(holds_numbers)
         && !inputs().any(holds_non_finite)
@@ -86,6 +87,7 @@ pub(super) fn non_finite_elements(tensor: TensorView<'_>) -> Vec<usize> {
     let n_parts = if part == tensor.dtype { 1 } else { 2 };
     let mut elements = float.positions(tensor.bytes, |number| !float.is_finite(number));
     elements.iter_mut().for_each(|i| *i /= n_parts);
+    // Both parts of one complex number may be bad, and they lie side by side.
     elements.dedup();
     elements
 }

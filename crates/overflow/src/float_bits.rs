@@ -36,6 +36,7 @@ impl FloatBits {
             DType::F32 => ieee(4, 23),
             DType::F64 => ieee(8, 52),
             DType::F8E5M2 => ieee(1, 2),
+            // This format spends the patterns of infinity on numbers: only the last pattern is NaN.
             DType::F8E4M3FN => FloatBits {
                 n_bytes: 1,
                 one: 0x38,

@@ -38,6 +38,8 @@ impl Difference {
         let mut ranges = Ranges::default();
         let blocks = before.bytes.chunks(BLOCK * width);
         for (n, (old, new)) in blocks.zip(after.bytes.chunks(BLOCK * width)).enumerate() {
+            // Whole blocks first: most of them are equal, and the comparison of slices is the
+            // fastest there is.
             if old == new {
                 continue;
             }
@@ -51,6 +53,7 @@ impl Difference {
         let at = first as usize..(first as usize + width).min(before.bytes.len());
         Some(Difference {
             first_element: match before.dtype.bits() {
+                // Packed elements share bytes, so the first of those in the byte is named.
                 Some(bits) if bits > 0 => first * 8 / u64::from(bits),
                 _ => first,
             },
@@ -79,6 +82,7 @@ impl Ranges {
         self.first.get_or_insert(start);
         self.n_bytes += n_bytes;
         if self.last_end == Some(start) {
+            // Beyond the listed ranges a neighbour belongs to one that is only counted.
             if self.n as usize == self.listed.len()
                 && let Some(last) = self.listed.last_mut()
             {

@@ -3,8 +3,8 @@
 use half::f16;
 use opscope_tensor::DType;
 
-use super::super::array::{Array, Order};
 use super::metrics::Pair;
+use crate::array::{Array, Order};
 
 /// The elements of one side.
 #[derive(Clone, Debug, PartialEq)]

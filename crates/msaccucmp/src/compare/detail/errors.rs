@@ -5,9 +5,9 @@
 use half::f16;
 use opscope_tensor::DType;
 
-use super::super::super::array::{Array, Order};
-use super::super::metrics::six_places;
-use super::super::stop::Stop;
+use crate::array::{Array, Order};
+use crate::compare::metrics::six_places;
+use crate::compare::stop::Stop;
 use opscope_analysis::Element;
 
 /// Both sides and their errors.
