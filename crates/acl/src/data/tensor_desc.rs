@@ -1,5 +1,6 @@
 //! Descriptions of tensors.
 
+use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_tensor::Shape;
 
 use crate::data_type::{self, UNDEFINED};
@@ -48,7 +49,7 @@ impl TensorDesc {
     fn size(&self) -> usize {
         let size = || {
             let shape = self.shape()?;
-            match data_type::dtype(self.data_type) {
+            match dtype_from_graph_engine(self.data_type) {
                 Some(dtype) => shape.n_bytes(dtype).ok(),
                 None => shape
                     .n_elements()

@@ -11,7 +11,7 @@ use opscope_engine::single_operator::{Operand, OperatorError, SingleOperator, nu
 use opscope_engine::{
     Dim, EngineError, LoadOptions, LoadedModel, ModelSource, TakenEngine, TakenModel,
 };
-use opscope_store::file_format::dump_data::layout_from_code;
+use opscope_store::file_format::ascend_codes::{dtype_from_graph_engine, layout_from_code};
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_store::tree::acl::UNKNOWN_ID;
 use opscope_tensor::{DType, Layout, Tensor};
@@ -115,7 +115,7 @@ impl Process {
             if desc.data_type == UNDEFINED {
                 return Ok(None);
             }
-            let dtype = data_type::dtype(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
+            let dtype = dtype_from_graph_engine(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
             // What an operator produces follows from what it reads.
             let dims = match is_input {
                 true => Some(
@@ -244,7 +244,7 @@ impl Process {
     }
 
     fn read_operand(&self, desc: &TensorDesc, buffer: Buffer) -> Answer<Tensor> {
-        let dtype = data_type::dtype(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
+        let dtype = dtype_from_graph_engine(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
         let shape = self.input_shape(desc)?;
         let n_bytes = shape.n_bytes(dtype).map_err(|_| UNSUPPORTED_DATA_TYPE)?;
         self.check_operand_length(n_bytes, buffer)?;
