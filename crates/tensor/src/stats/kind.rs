@@ -151,6 +151,7 @@ impl Kind {
         n_elements: usize,
         push: &mut impl FnMut(&Block),
     ) {
+        // [`BLOCK`] is a multiple of eight, so that packed elements end at a whole byte.
         let n_block_bytes = BLOCK / 8 * self.bits();
         let blocks = bytes.chunks(n_block_bytes);
         by_kind!(self,
