@@ -22,7 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("opscope-engine", &["tensor", "store", "capture"]),
     (
         "opscope-dump",
-        &["tensor", "store", "overflow", "capture", "config"],
+        &["tensor", "store", "overflow", "capture", "config", "engine"],
     ),
     (
         "opscope-acl",

@@ -18,7 +18,6 @@ mod later;
 mod memory;
 mod mindspore;
 mod names_asked;
-mod opened;
 mod reason;
 mod release;
 mod report;

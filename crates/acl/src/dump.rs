@@ -10,16 +10,15 @@ use std::sync::Arc;
 use opscope_capture::{Plan, Purpose};
 use opscope_config::dialect::acl::Content;
 use opscope_config::dialect::acl::{AclDump, Mode};
+use opscope_dump::{dump_times, free_time};
 use opscope_store::run_file::RunFile;
 
-pub(crate) use self::run::{SwitchedOff, note_engine, note_execution};
+pub(crate) use self::run::{SwitchedOff, note_execution, note_taken_engine};
 use crate::exception::ExceptionDump;
 use crate::model::Model;
 use crate::process::lock;
 use crate::{Answer, Process};
 
-/// How many seconds are tried for a directory that no other dump has.
-const N_TIMES: i64 = 3600;
 /// `acldumpType`: dumps of values, and of overflows.
 const DATA_DUMP: i32 = 4;
 const OVERFLOW_DUMP: i32 = 5;
@@ -208,21 +207,8 @@ impl Dump {
 
     /// The local time, or the next second whose directory below `dump_path` is free.
     fn free_time(&mut self, dump_path: &Path) -> String {
-        let now = jiff::Zoned::now();
-        let mut times = (0..N_TIMES).map(|seconds| {
-            let time = now.saturating_add(jiff::Span::new().seconds(seconds));
-            time.strftime("%Y%m%d%H%M%S").to_string()
-        });
-        let first = times.next().unwrap_or_default();
-        let is_free = |time: &String| {
-            let root = dump_path.join(time);
-            !self.taken.contains(&root) && !root.exists()
-        };
-        let time = if is_free(&first) {
-            first
-        } else {
-            times.find(is_free).unwrap_or(first)
-        };
+        let is_taken = |root: &Path| self.taken.contains(root);
+        let time = free_time(dump_path, dump_times(), is_taken);
         self.taken.insert(dump_path.join(&time));
         time
     }

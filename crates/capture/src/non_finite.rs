@@ -17,7 +17,7 @@ use opscope_tensor::NonFinite;
 pub(crate) use self::local::{Local, judge};
 pub(crate) use self::step::StepNotes;
 use crate::home::HomeProcess;
-use crate::queue::Order;
+use crate::record_order::RecordOrder;
 
 /// The first tensor, in execution order, that holds NaN or an infinity which nobody put there on purpose.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,20 +94,20 @@ pub(crate) struct Findings {
 
 #[derive(Default)]
 struct Merged {
-    first: Option<(Order, FirstNonFinite)>,
+    first: Option<(RecordOrder, FirstNonFinite)>,
     /// The first of those that may be deliberate.
-    first_unknown: Option<(Order, FirstNonFinite)>,
+    first_unknown: Option<(RecordOrder, FirstNonFinite)>,
     n_deliberate: u64,
-    first_deliberate: Option<(Order, FirstNonFinite)>,
+    first_deliberate: Option<(RecordOrder, FirstNonFinite)>,
 }
 
 /// Findings of one step.
 #[derive(Default)]
 struct Judged {
-    first: Option<(Order, FirstNonFinite)>,
-    first_unknown: Option<(Order, FirstNonFinite)>,
+    first: Option<(RecordOrder, FirstNonFinite)>,
+    first_unknown: Option<(RecordOrder, FirstNonFinite)>,
     n_deliberate: u64,
-    first_deliberate: Option<(Order, FirstNonFinite)>,
+    first_deliberate: Option<(RecordOrder, FirstNonFinite)>,
 }
 
 impl Findings {
@@ -148,8 +148,8 @@ impl Findings {
 }
 
 fn keep_earlier(
-    known: &mut Option<(Order, FirstNonFinite)>,
-    found: Option<(Order, FirstNonFinite)>,
+    known: &mut Option<(RecordOrder, FirstNonFinite)>,
+    found: Option<(RecordOrder, FirstNonFinite)>,
 ) {
     let Some(found) = found else {
         return;

@@ -84,12 +84,6 @@ impl Watcher {
         !self.has_any.load(Ordering::Relaxed)
     }
 
-    /// Lets go of all values: a step has begun.
-    pub(crate) fn clear(&self) {
-        self.values().clear();
-        self.has_any.store(false, Ordering::Relaxed);
-    }
-
     /// Watches the outputs of `record` from now on; returns copies of them.
     pub(crate) fn watch(&self, record: &Record) -> Vec<(usize, Tensor)> {
         let outputs: Vec<Output> = record

@@ -1,15 +1,15 @@
 //! A queue between engine and writers, bounded by bytes.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use opscope_store::record::Record;
 
 use crate::counters::DropReason;
-use crate::non_finite::StepNotes;
 use crate::quantised::Dequantising;
-use crate::ring::Hold;
+use crate::record_order::RecordOrder;
+use crate::running_step::StepTicket;
 use crate::{Failure, WhenBehind};
 
 /// Bytes that a record takes in the queue beside its tensors.
@@ -25,15 +25,12 @@ const GATHERING_MAX: Duration = Duration::from_millis(10);
 /// A record on its way to the sink.
 pub(crate) struct Job {
     /// Its place among all records, by the order in which operators were executed.
-    pub(crate) order: Order,
+    pub(crate) order: RecordOrder,
     pub(crate) record: Record,
     pub(crate) work: Work,
     /// The record's output, if a writer has to compute it.
     pub(crate) floats: Option<Dequantising>,
-    /// Keeps the step from being decided on, where steps may be removed again.
-    pub(crate) hold: Option<Hold>,
-    /// Notes of its step about operators with NaN or infinities.
-    pub(crate) notes: Arc<StepNotes>,
+    pub(crate) ticket: StepTicket,
 }
 
 impl Job {
@@ -67,10 +64,6 @@ impl Job {
         n_missing
     }
 }
-
-/// The number of an operator in the order of execution, and of a record among those that belong to
-/// that operator.
-pub(crate) type Order = (u64, u32);
 
 /// The work to do on a record.
 pub(crate) enum Work {

@@ -1,17 +1,19 @@
 //! The record of a program's dump: one for each accepted configuration, from its first file to
 //! `aclmdlFinalizeDump` or `aclFinalize`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use opscope_capture::Summary;
+use opscope_config::dialect::Dialect;
 use opscope_config::dialect::acl::AclDump;
-use opscope_dump::{add_summary, now, plan_in_short};
-use opscope_engine::{Engine, GraphKind, TakenEngine};
-use opscope_store::file_format::run_json::{ModelFile, Program, RunRecord, RunState};
+use opscope_dump::{DumpPlace, add_steps, note_engine, now};
+use opscope_engine::{GraphKind, TakenEngine};
+use opscope_store::atomic_file::Modes;
+use opscope_store::file_format::run_json::{ModelFile, RunRecord, RunState};
 use opscope_store::record::ModelId;
-use opscope_store::run_file::{RunFile, this_host};
+use opscope_store::run_file::RunFile;
 
-use super::sink::MODES;
 use crate::Process;
 use crate::model::Model;
 
@@ -23,33 +25,20 @@ pub(crate) struct SwitchedOff {
 
 impl Process {
     /// A record of a dump below `{dump_path}/{time}` that was accepted now.
-    pub(super) fn run_of(
-        &self,
-        accepted: &AclDump,
-        dump_path: &std::path::Path,
-        time: &str,
-    ) -> Arc<RunFile> {
-        let engine: &dyn Engine = &*self.engine;
-        let record = RunRecord {
-            tool: Program {
-                name: "opscope".to_owned(),
-                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
-            },
-            host: this_host(),
-            started: now(),
+    pub(super) fn run_of(&self, accepted: &AclDump, dump_path: &Path, time: &str) -> Arc<RunFile> {
+        let place = DumpPlace {
+            dialect: Dialect::Acl,
+            dump_path: dump_path.to_owned(),
+            root: dump_path.join(time),
+            modes: Modes::default(),
+        };
+        let mut record = RunRecord {
             command: "AscendCL".to_owned(),
-            dialect: "acl".to_owned(),
-            plan: plan_in_short(&accepted.plan),
-            engine: Program {
-                name: engine.name().to_owned(),
-                version: engine.version().map(str::to_owned),
-            },
-            engine_library: engine.library().map(|path| path.display().to_string()),
             engine_graph: Some(GraphKind::Original.name().to_owned()),
             ..RunRecord::default()
         };
-        let root = dump_path.join(time);
-        Arc::new(RunFile::new(dump_path, &root, MODES, record))
+        note_engine(&mut record, &*self.engine);
+        place.run_file(&accepted.plan, record)
     }
 
     /// Waits until everything of what was switched off is written, and says in the records that it is.
@@ -64,18 +53,10 @@ impl Process {
 }
 
 /// Says in the record that another engine ran a model than the one that the process has chosen.
-pub(crate) fn note_engine(run: Option<&RunFile>, taken: Option<&TakenEngine>) {
-    let (Some(run), Some(taken)) = (run, taken) else {
-        return;
-    };
-    run.update(|record| {
-        record.engine = Program {
-            name: taken.engine.name().to_owned(),
-            version: taken.engine.version().map(str::to_owned),
-        };
-        let library = taken.engine.library();
-        record.engine_library = library.map(|path| path.display().to_string());
-    });
+pub(crate) fn note_taken_engine(run: Option<&RunFile>, taken: Option<&TakenEngine>) {
+    if let (Some(run), Some(taken)) = (run, taken) {
+        run.update(|record| note_engine(record, &*taken.engine));
+    }
 }
 
 /// Adds an execution to the record.
@@ -83,9 +64,8 @@ pub(crate) fn note_execution(run: Option<&RunFile>, model: &ModelId, summary: &S
     let Some(run) = run else {
         return;
     };
+    add_steps(run, 1, summary);
     run.update(|record| {
-        record.n_steps += 1;
-        add_summary(record, summary);
         let is_known =
             |known: &ModelFile| known.name == model.file_stem && known.graph == model.graph_name;
         if !record.models.iter().any(is_known) {

@@ -15,12 +15,6 @@ use crate::callback::{Chunk, DumpCallback};
 use crate::message::Report;
 use crate::process::lock;
 
-/// How directories and files are created: for their owner only.
-pub(crate) const MODES: Modes = Modes {
-    dir: 0o700,
-    file: 0o600,
-};
-
 impl Process {
     /// A sink for one execution under `settings`; `None`, reported, if there can be none.
     pub(crate) fn dump_sink(&self, settings: &Settings) -> Option<Arc<dyn Sink>> {
@@ -37,7 +31,7 @@ impl Process {
     ) -> Option<Arc<dyn Sink>> {
         let callback = lock(&self.callback).clone();
         let sink = match callback {
-            None => Ok(AclSink::lazy(dump_path, time, MODES)),
+            None => Ok(AclSink::lazy(dump_path, time, Modes::default())),
             Some(callback) => {
                 let is_text = matches!(content, Content::Statistics(_));
                 let function = move |piece: &Piece<'_>| {

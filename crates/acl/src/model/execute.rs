@@ -12,7 +12,7 @@ use super::shapes::{self, Given};
 use super::{Model, Running};
 use crate::data::{Buffer, Entry, Gear, TensorDesc};
 use crate::data_type::{self, FORMAT_ND};
-use crate::dump::{note_engine, note_execution};
+use crate::dump::{note_execution, note_taken_engine};
 use crate::handle::Handle;
 use crate::process::lock;
 use crate::status::{FEATURE_UNSUPPORTED, GE_INTERNAL_ERROR, GE_PARAM_INVALID, INVALID_PARAM};
@@ -383,7 +383,7 @@ impl Process {
         drop(tap);
         let summary = session.finish();
         note_execution(run.as_deref(), &model.id, &summary);
-        note_engine(run.as_deref(), running.taken.as_ref());
+        note_taken_engine(run.as_deref(), running.taken.as_ref());
         self.check_written(&summary);
         let n_not_shown = summary.counters.dropped.n_not_shown;
         if n_not_shown > 0 && result.is_ok() && running.told.insert(NOT_SHOWN.to_owned()) {

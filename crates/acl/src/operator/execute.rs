@@ -19,7 +19,7 @@ use opscope_tensor::{DType, Layout, Tensor};
 use super::Prepared;
 use crate::data::{Buffer, TensorDesc};
 use crate::data_type::{self, UNDEFINED};
-use crate::dump::{note_engine, note_execution};
+use crate::dump::{note_execution, note_taken_engine};
 use crate::handle::Handle;
 use crate::model::{Capture, run_guarded};
 use crate::process::lock;
@@ -284,7 +284,7 @@ impl Process {
                 ..settings.plan.clone()
             };
             let sink = self.dump_sink(&settings)?;
-            note_engine(Some(&settings.run), taken);
+            note_taken_engine(Some(&settings.run), taken);
             let run = Some(settings.run.clone());
             Some(Capture { plan, sink, run })
         });

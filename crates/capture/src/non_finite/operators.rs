@@ -2,7 +2,7 @@
 
 use opscope_store::record::Operator;
 
-use crate::overflow::{Kind, attributes_may_be_non_finite, kind};
+use opscope_overflow::{ArithmeticKind, arithmetic_kind, attributes_may_be_non_finite};
 
 /// Operators of PyTorch that move, choose or make up values, by the middle of their type.
 const TORCH_MOVING: &[&str] = &[
@@ -165,7 +165,7 @@ pub(super) fn base(op_type: &str) -> String {
 /// there before or was asked for.
 pub(super) fn makes_up(operator: &Operator) -> bool {
     operator.inputs.iter().all(String::is_empty)
-        || kind(operator) == Kind::Moves
+        || arithmetic_kind(operator) == ArithmeticKind::Moves
         || (is_of_torch(operator) && TORCH_MOVING.contains(&base(&operator.op_type).as_str()))
         || attributes_may_be_non_finite(operator)
 }

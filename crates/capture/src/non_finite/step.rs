@@ -8,7 +8,7 @@ use opscope_store::record::{Operator, Record, Side};
 use super::local::{NanSource, OnlyNegative, has_all_inputs};
 use super::operators::{is_asking, is_softmax};
 use super::{Findings, FirstNonFinite, Judged, Local, NonFiniteOrigin, lock, told};
-use crate::queue::Order;
+use crate::record_order::RecordOrder;
 
 /// How many operators of a step are looked at together; the rest are judged by themselves.
 const N_NOTES_MAX: usize = 1 << 18;
@@ -28,7 +28,7 @@ struct State {
 }
 
 struct Note {
-    order: Order,
+    order: RecordOrder,
     operator: Arc<Operator>,
     local: Local,
     told: FirstNonFinite,
@@ -56,7 +56,7 @@ impl StepNotes {
     }
 
     /// Adds what a record says.
-    pub(crate) fn add(&self, order: Order, record: &Record, local: Local) {
+    pub(crate) fn add(&self, order: RecordOrder, record: &Record, local: Local) {
         let is_blind = !has_all_inputs(record);
         let is_end = is_blind && is_softmax(&record.operator, None);
         if local == Local::Finite && !is_blind {
@@ -86,7 +86,7 @@ impl StepNotes {
 }
 
 impl Note {
-    fn new(order: Order, record: &Record, local: Local) -> Note {
+    fn new(order: RecordOrder, record: &Record, local: Local) -> Note {
         let is_bad = |tensor: &opscope_tensor::Tensor| tensor.non_finite().any();
         let shown = |position: usize| record.inputs.iter().find(|(i, _)| *i == position);
         let reads = (0..record.operator.inputs.len())

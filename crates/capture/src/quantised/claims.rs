@@ -10,11 +10,6 @@ use super::{FloatView, Showing};
 pub(crate) struct Claims(Mutex<HashMap<u32, u32>>);
 
 impl Claims {
-    /// Forgets what was shown in the step before.
-    pub(crate) fn clear(&self) {
-        self.lock().clear();
-    }
-
     /// Whether an operator that is about to run shows the floats.
     pub(crate) fn take(&self, view: &FloatView) -> bool {
         let task_id = view.operator.task_id;

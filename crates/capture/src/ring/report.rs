@@ -11,7 +11,7 @@ use opscope_tensor::NonFinite;
 use super::TriggerKind;
 use super::steps::Serial;
 use crate::SinkError;
-use crate::queue::Order;
+use crate::record_order::RecordOrder;
 
 /// Most triggers that are told.
 const N_TRIGGERS_MAX: usize = 1000;
@@ -91,7 +91,7 @@ impl TriggerCause {
 /// Notes for the report, taken while the session runs.
 #[derive(Default)]
 pub(super) struct Log {
-    triggers: BTreeMap<(Serial, TriggerKind), (Order, Triggered)>,
+    triggers: BTreeMap<(Serial, TriggerKind), (RecordOrder, Triggered)>,
     n_triggers: u64,
     /// Triggers of steps after those that are told, so that each counts once.
     untold: BTreeSet<(Serial, TriggerKind)>,
@@ -102,7 +102,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Notes a trigger unless an earlier operator pulled the same in the same step.
-    pub(super) fn trigger(&mut self, serial: Serial, order: Order, triggered: Triggered) {
+    pub(super) fn trigger(&mut self, serial: Serial, order: RecordOrder, triggered: Triggered) {
         let key = (serial, triggered.cause.kind());
         if self.untold.contains(&key) {
             return;

@@ -21,7 +21,7 @@ pub(super) struct Model {
 struct Step {
     serial: Serial,
     number: u64,
-    /// Its tap and operators that run.
+    /// Taps that are in it, each with the operators that run.
     n_open: usize,
     /// Records that are not written yet.
     n_records: usize,
@@ -89,9 +89,9 @@ impl Model {
         found.map(|step| step.serial)
     }
 
-    pub(super) fn hold(&mut self, serial: Serial, is_record: bool) {
+    pub(super) fn hold_for_record(&mut self, serial: Serial) {
         if let Some(step) = self.find(serial) {
-            *step.count(is_record) += 1;
+            step.n_records += 1;
         }
     }
 
@@ -218,7 +218,7 @@ mod tests {
             };
             for step in 0..n_steps {
                 assert_eq!(model.begin(step, step), step);
-                model.hold(step, true);
+                model.hold_for_record(step);
                 assert!(!model.release(step, false));
                 if !is_late {
                     fire(&mut model, step);

@@ -1,5 +1,6 @@
 //! A sink that asks what each tensor would lose in narrower dtypes.
 
+mod report;
 mod stored;
 
 use std::collections::HashSet;
@@ -11,6 +12,8 @@ use opscope_store::record::{ModelId, Operator, Record, Side};
 use opscope_tensor::{DType, RangeLoss, Shape, range_loss};
 
 use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling, StoredRows};
+
+pub use report::{RangeReport, RangeTotal};
 
 /// One tensor in one narrower dtype.
 #[derive(Clone, Debug)]
@@ -116,6 +119,14 @@ impl RangeSink {
     pub fn take_rows(&self) -> RangeRows {
         let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
         RangeRows(rows.finish())
+    }
+
+    /// [`RangeSink::take_rows`] with totals for each dtype.
+    ///
+    /// # Errors
+    /// [`SinkError`] if a file that holds some of the rows cannot be read.
+    pub fn take_report(&self) -> Result<RangeReport, SinkError> {
+        RangeReport::new(&self.targets, self.take_rows())
     }
 
     fn look_at(&self, record: &Record) -> Result<(), SinkError> {

@@ -70,6 +70,7 @@ pub(super) fn elements(
     };
     let mut packed = vec![0; (data.len() * n_bits).div_ceil(8)];
     for (i, &byte) in data.iter().enumerate() {
+        // Cutting the upper bits off would turn a damaged byte into an innocent number.
         if !is_element(byte) {
             let at = (start + i) as u64;
             let found = format!("the byte {byte:#04x}");
@@ -79,6 +80,7 @@ pub(super) fn elements(
                 found,
             ));
         }
+        // Six-bit elements cross bytes, so a code is shifted inside two of them.
         let code = u16::from(byte & (u8::MAX >> n_above)) << (i * n_bits % 8);
         let [low, high] = code.to_le_bytes();
         let at = i * n_bits / 8;

@@ -5,7 +5,7 @@ use opscope_store::record::Operator;
 
 /// How an operator comes by the numbers in its outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum ArithmeticKind {
     /// It moves, chooses or makes up values: none of them is the result of arithmetic.
     Moves,
     /// It converts each element to another dtype.
@@ -147,25 +147,25 @@ const TORCH_ACCUMULATING: &[&str] = &[
 ];
 
 /// Returns how `operator` comes by the numbers in its outputs.
-pub(crate) fn kind(operator: &Operator) -> Kind {
+pub fn arithmetic_kind(operator: &Operator) -> ArithmeticKind {
     let op_type = operator.op_type.as_str();
     let begins = |list: &[&str]| list.iter().any(|start| op_type.starts_with(start));
     if begins(&TORCH) {
         return match () {
-            () if begins(TORCH_CONVERTING) => Kind::Converts,
-            () if begins(TORCH_ACCUMULATING) => Kind::Accumulates,
-            () => Kind::Computes,
+            () if begins(TORCH_CONVERTING) => ArithmeticKind::Converts,
+            () if begins(TORCH_ACCUMULATING) => ArithmeticKind::Accumulates,
+            () => ArithmeticKind::Computes,
         };
     }
     let is_scatter = matches!(op_type, "Scatter" | "ScatterElements" | "ScatterND");
     if MOVING.contains(&op_type) || (is_scatter && !reduces_by_arithmetic(operator)) {
-        Kind::Moves
+        ArithmeticKind::Moves
     } else if matches!(op_type, "Cast" | "CastLike" | "QuantizeLinear") {
-        Kind::Converts
+        ArithmeticKind::Converts
     } else if ACCUMULATING.iter().any(|part| op_type.contains(part)) {
-        Kind::Accumulates
+        ArithmeticKind::Accumulates
     } else {
-        Kind::Computes
+        ArithmeticKind::Computes
     }
 }
 
@@ -175,7 +175,7 @@ fn reduces_by_arithmetic(operator: &Operator) -> bool {
 
 /// Whether an attribute holds a number that is not finite, or may: long lists are cut and tensors
 /// left out where attributes become text.
-pub(crate) fn attributes_may_be_non_finite(operator: &Operator) -> bool {
+pub fn attributes_may_be_non_finite(operator: &Operator) -> bool {
     let is_torch = TORCH
         .iter()
         .any(|start| operator.op_type.starts_with(start));

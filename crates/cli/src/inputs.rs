@@ -13,13 +13,43 @@ use opscope_store::file_format::{npy_zst, npz};
 use opscope_store::regular_file;
 use opscope_tensor::{DType, Shape, Tensor};
 
-use super::RunArguments;
+use crate::arguments::{NamedFile, NamedShape, named_file, named_shape};
 use crate::exit::{Failure, UNREADABLE, USAGE};
 
 /// Bytes beyond those of its input up to which a raw file is read, to say how many it has.
 const RAW_BYTES_MORE: u64 = 1 << 20;
 
 type Named = BTreeMap<String, Tensor>;
+
+/// Where a model's inputs come from.
+#[derive(clap::Args)]
+pub(crate) struct InputArguments {
+    /// A model input from a `.npy` file, or raw little-endian elements from a `.bin` file
+    #[arg(long, value_name = "NAME=FILE", value_parser = named_file, help_heading = "Inputs")]
+    input: Vec<NamedFile>,
+    /// Model inputs from an archive, or from a directory with one archive, array or subdirectory for
+    /// each step
+    #[arg(
+        long,
+        value_name = "FILE.npz|DIR",
+        conflicts_with = "input",
+        help_heading = "Inputs"
+    )]
+    inputs: Option<PathBuf>,
+    /// Shape of an input that the model leaves open, or that comes from a `.bin` file
+    #[arg(long, value_name = "NAME:1,3,224,224", value_parser = named_shape, help_heading = "Inputs")]
+    shape: Vec<NamedShape>,
+    /// Make inputs that are not given at random: floats in [0, 1), integers 0 or 1
+    #[arg(long, value_name = "N", help_heading = "Inputs")]
+    seed: Option<u64>,
+}
+
+impl InputArguments {
+    /// Whether no inputs are given, and none are asked for at random.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.input.is_empty() && self.inputs.is_none() && self.seed.is_none()
+    }
+}
 
 /// Inputs for every step, made when they are needed.
 pub(crate) struct InputSource {
@@ -40,9 +70,11 @@ enum InputSet {
 }
 
 impl InputSource {
-    /// Looks at the options; files of later steps are opened when their step comes.
+    /// Looks at the options; files of later steps are opened when their step comes. A dry run makes
+    /// inputs up if none are given.
     pub(crate) fn new(
-        arguments: &RunArguments,
+        arguments: &InputArguments,
+        is_dry_run: bool,
         signature: &Signature,
     ) -> Result<InputSource, Failure> {
         let mut shapes = BTreeMap::new();
@@ -55,7 +87,10 @@ impl InputSource {
         let mut source = InputSource {
             signature: signature.clone(),
             shapes,
-            seed: arguments.seed(),
+            seed: match is_dry_run && arguments.is_empty() {
+                true => Some(0),
+                false => arguments.seed,
+            },
             sets: Vec::new(),
         };
         source.sets = match &arguments.inputs {

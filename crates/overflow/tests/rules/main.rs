@@ -9,7 +9,7 @@ mod reductions;
 use std::sync::Arc;
 
 use half::{bf16, f16};
-use opscope_capture::overflow::{Overflow, detect};
+use opscope_overflow::{Overflow, OverflowDetector, ValueDetector};
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{DType, Shape, Tensor};
 
@@ -96,12 +96,14 @@ fn record_with_gaps(
 
 /// The status, 0 without an overflow.
 fn status(record: &Record) -> u64 {
-    detect(record).map_or(0, |overflow| overflow.status)
+    ValueDetector
+        .detect(record)
+        .map_or(0, |overflow| overflow.status)
 }
 
 /// Status, number of elements and first element of the only place.
 fn place(record: &Record) -> Option<(u64, u64, usize)> {
-    let Overflow { status, places } = detect(record)?;
+    let Overflow { status, places } = ValueDetector.detect(record)?;
     let [place] = places[..] else {
         panic!("{places:?}");
     };
@@ -115,7 +117,9 @@ fn the_record_of_an_overflow() {
 
     let big = floats(DType::F32, &[1], &[3e38]);
     let inf = floats(DType::F32, &[1], &[f64::INFINITY]);
-    let overflow = detect(&record("Add", &[], vec![big.clone(), big], vec![inf])).unwrap();
+    let overflow = ValueDetector
+        .detect(&record("Add", &[], vec![big.clone(), big], vec![inf]))
+        .unwrap();
     let record = OverflowRecord::Blocks(overflow.to_record(3, 0, 41));
     let json = record.to_json();
     let core = &json["AI Core"];
