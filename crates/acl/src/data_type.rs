@@ -91,8 +91,8 @@ const BIAS_DIFFERENCE: u32 = 127 - 15;
 /// The largest finite half, 65504.
 const HALF_MAX: u16 = 0x7bff;
 
-/// `aclFloat16ToFloat`. The interface's halves have no infinities and no NaN: the largest exponent is
-/// an ordinary one, so `0x7c00` is 65536 and `0x7e00` is 98304.
+/// `aclFloat16ToFloat`. The interface's halves have no infinities and no NaN: the largest exponent
+/// is an ordinary one, so `0x7c00` is 65536 and `0x7e00` is 98304.
 pub fn float16_to_float(value: u16) -> f32 {
     let sign = u32::from(value & 0x8000) << 16;
     let magnitude = u32::from(value & 0x7fff);
@@ -103,8 +103,8 @@ pub fn float16_to_float(value: u16) -> f32 {
     f32::from_bits(sign | ((magnitude << shift) + (BIAS_DIFFERENCE << SINGLE_MANTISSA_BITS)))
 }
 
-/// `aclFloatToFloat16`: to the nearest half, ties to even. What is too large, infinite or NaN becomes
-/// the largest half of its sign.
+/// `aclFloatToFloat16`: to the nearest half, ties to even. What is too large, infinite or NaN
+/// becomes the largest half of its sign.
 pub fn float_to_float16(value: f32) -> u16 {
     let half = half::f16::from_f32(value);
     if half.is_finite() {

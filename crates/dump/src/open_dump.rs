@@ -97,19 +97,12 @@ impl DumpRequest {
                 let sink = sink.with_tensors_where(self.tensors.clone());
                 (DumpTree::MindSpore(Arc::new(sink)), creator)
             }
-            DumpForm::Acl {
-                places,
-                content,
-                has_step_tables,
-            } => match self.open_first(places, options)? {
+            DumpForm::Acl { places, content } => match self.open_first(places, options)? {
                 None => (DumpTree::None, Arc::new(Creator::new(modes))),
                 Some((sink, creator)) => {
-                    let mut sink = sink
+                    let sink = sink
                         .with_content(content.clone())
                         .with_tensors_where(self.tensors.clone());
-                    if *has_step_tables {
-                        sink = sink.with_step_tables();
-                    }
                     (DumpTree::Acl(Arc::new(sink)), creator)
                 }
             },

@@ -42,12 +42,14 @@ impl RunRecorder {
         record: RunRecord,
         left_overs: LeftOvers,
     ) -> Result<RunRecorder, StoreError> {
-        let record = RunRecord {
-            configuration: request.configuration.as_deref().map(configuration_file),
-            ..record
-        };
-        let place = dump.written_place();
-        let file = place.map(|place| place.run_file(&request.plan, record));
+        let file = dump.written_place().map(|place| {
+            let configuration = request.configuration.as_deref();
+            let record = RunRecord {
+                configuration: configuration.map(configuration_file),
+                ..record
+            };
+            place.run_file(&request.plan, record)
+        });
         if let Some(file) = &file {
             dump.set_run(file);
             if file.root().is_dir() {

@@ -8,8 +8,9 @@ mod encode;
 
 use opscope_tensor::DType;
 
-use super::dump_data::{TensorEntry, dtype_code};
+use super::dump_data::{DumpFile, DumpHeader, PayloadKind, Piece, TensorEntry, dtype_code};
 use crate::FormatError;
+use crate::file_bytes::FileBytes;
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "nano dump";
@@ -97,6 +98,34 @@ impl NanoHeader {
             None => "sizes that fit 64 bits".to_owned(),
         };
         Err(FormatError::new(start, expected, format!("{n_file} bytes")))
+    }
+}
+
+impl NanoHeader {
+    /// The file in terms of `DumpData`. `bytes` are the whole file, whose size was
+    /// [checked](NanoHeader::check_size), and `n_header` the length of its header.
+    pub fn to_dump_file(&self, n_header: usize, bytes: FileBytes) -> DumpFile {
+        let mut start = LENGTH_BYTES.saturating_add(n_header);
+        let mut pieces = Vec::new();
+        for (kind, tensors) in [
+            (PayloadKind::Input, &self.inputs),
+            (PayloadKind::Output, &self.outputs),
+        ] {
+            for (index, tensor) in tensors.iter().enumerate() {
+                let size = usize::try_from(tensor.size).unwrap_or(usize::MAX);
+                let end = start.saturating_add(size);
+                let range = start..end;
+                pieces.push(Piece { kind, index, range });
+                start = end;
+            }
+        }
+        let header = DumpHeader {
+            version: self.version.to_string(),
+            inputs: self.inputs.iter().map(NanoTensor::to_entry).collect(),
+            outputs: self.outputs.iter().map(NanoTensor::to_entry).collect(),
+            ..DumpHeader::default()
+        };
+        DumpFile::from_parts(bytes, header, pieces, n_header as u64)
     }
 }
 

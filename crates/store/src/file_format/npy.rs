@@ -33,6 +33,11 @@ pub const FORMAT_NAME: &str = "npy";
 /// Longest header that is read; numpy's own default limit is 10,000.
 pub const HEADER_BYTES_MAX: usize = 1 << 20;
 
+/// Whether a file's first bytes are those of an array file.
+pub fn has_magic(bytes: &[u8]) -> bool {
+    bytes.starts_with(header::MAGIC)
+}
+
 /// The dtype's code in an npy header, or `None` where numpy has no such type.
 ///
 /// `bfloat16` and the narrower types have none: convert them first. That of text depends on the

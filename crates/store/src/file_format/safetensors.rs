@@ -1,14 +1,24 @@
 //! safetensors: several named tensors in one file.
 //!
-//! Written only. `docs/formats/safetensors.md` draws the bytes. Source: the public description of
+//! `docs/formats/safetensors.md` draws the bytes. Source: the public description of
 //! the format (`huggingface/safetensors`, README) and its dtype names.
+
+mod read;
 
 use opscope_tensor::{DType, Shape, ShapeError};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+pub use read::{FoundTensor, decode};
+
 /// The name used in messages.
 pub const FORMAT_NAME: &str = "safetensors";
+/// How names of such files end.
+pub const SUFFIX: &str = ".safetensors";
+/// Longest header that is read; the format's own limit.
+pub const HEADER_BYTES_MAX: usize = 100_000_000;
+/// Bytes of the length that precedes the header.
+const LENGTH_BYTES: usize = 8;
 /// The key under which free text is kept.
 const METADATA_KEY: &str = "__metadata__";
 /// Headers are padded with blanks to a multiple of this, so that the data can be mapped.
@@ -134,7 +144,7 @@ pub fn encode<'a>(
     }
     let mut text = Value::Object(header).to_string().into_bytes();
     text.resize(text.len().next_multiple_of(ALIGN), b' ');
-    let length = (text.len() as u64).to_le_bytes();
+    let length: [u8; LENGTH_BYTES] = (text.len() as u64).to_le_bytes();
     Ok(([&length[..], &text].concat(), parts))
 }
 
