@@ -227,7 +227,8 @@ fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
     })?;
     let view = array.tensor.host_view();
     let tensor = view.map_err(|error| Failure::unexpected(error.to_string()))?;
-    // Status 21, as for every dtype that the reference has no number for.
+    // Status 21, as for every dtype that the reference has no number for. A type of ours alone has no
+    // name in numpy either.
     if array.is_big_endian || npy::descr(tensor.dtype).is_none() {
         let detail = format!("The dtype({}) does not support.", tensor.dtype);
         return Err(failure(Code::DataType, detail));
