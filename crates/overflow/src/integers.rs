@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use opscope_store::record::Record;
 use opscope_tensor::convert::dtype::decode;
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, ElementKind, Tensor};
 
 /// The range of an integer dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,11 +16,15 @@ pub(super) struct Bounds {
 impl Bounds {
     /// The bounds of `dtype`, if it is an integer type. `bool` is none.
     pub(super) fn of(dtype: DType) -> Option<Bounds> {
-        use DType::*;
-        let is_signed = match dtype {
-            I2 | I4 | I8 | I16 | I32 | I64 | QI8 | QI16 | QI32 | DualSubI8 => true,
-            U1 | U2 | U4 | U8 | U16 | U32 | U64 | QU8 | QU16 | DualSubU8 => false,
-            _ => return None,
+        let is_signed = match dtype.kind() {
+            ElementKind::Signed => true,
+            ElementKind::Unsigned => false,
+            ElementKind::Float(_)
+            | ElementKind::FiniteFloat(_)
+            | ElementKind::Truth
+            | ElementKind::Complex(_)
+            | ElementKind::Text
+            | ElementKind::Opaque => return None,
         };
         // Packed types have ranges of their own, although a byte stores each element.
         let n_bits = dtype.bits()? - u32::from(is_signed);

@@ -1,5 +1,6 @@
 //! Descriptions of tensors.
 
+use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_tensor::Shape;
 
 use crate::data_type::{self, UNDEFINED};
@@ -45,7 +46,7 @@ impl TensorDesc {
     /// Bytes of the elements; `None` if an extent is not known or they do not fit memory.
     pub(crate) fn n_bytes(&self) -> Option<usize> {
         let shape = self.shape()?;
-        match data_type::dtype(self.data_type) {
+        match dtype_from_graph_engine(self.data_type) {
             Some(dtype) => shape.n_bytes(dtype).ok(),
             // Types without a dtype have a size in the interface all the same.
             None => shape

@@ -3,12 +3,12 @@
 use std::path::{Component, Path};
 
 use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_store::file_format::dump_data::{
     Attribute, DumpHeader, SpaceEntry, TensorEntry, VERSION, dtype_code, with_length,
 };
 use opscope_store::tree::acl::custom_file_name;
 
-use crate::data_type;
 use crate::exception::ExceptionTensor;
 use crate::status::{FAILURE, INVALID_PARAM};
 use crate::{Answer, Process};
@@ -154,7 +154,7 @@ impl Process {
 
 fn entry(tensor: &ExceptionTensor) -> TensorEntry {
     TensorEntry {
-        data_type: data_type::dtype(tensor.data_type)
+        data_type: dtype_from_graph_engine(tensor.data_type)
             .and_then(dtype_code)
             .unwrap_or(0),
         format: u32::try_from(tensor.format).unwrap_or(0),

@@ -9,7 +9,7 @@ use opscope_capture::{
 };
 use opscope_engine::single_operator::{Operand, OperatorError, SingleOperator, numbered_name};
 use opscope_engine::{Dim, EngineError, LoadedModel, ModelSource, TakenModel};
-use opscope_store::file_format::dump_data::layout_from_code;
+use opscope_store::file_format::ascend_codes::{dtype_from_graph_engine, layout_from_code};
 use opscope_store::record::{Operator, Record};
 use opscope_store::tree::acl::UNKNOWN_ID;
 use opscope_tensor::{DType, Layout, Tensor};
@@ -106,7 +106,7 @@ impl Process {
                 operands.push(None);
                 continue;
             }
-            let dtype = data_type::dtype(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
+            let dtype = dtype_from_graph_engine(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
             // What an operator produces follows from what it reads.
             let dims = if is_input {
                 let shape = self.input_shape(desc)?;
@@ -248,7 +248,7 @@ impl Process {
     }
 
     fn read_operand(&self, desc: &TensorDesc, buffer: Buffer) -> Answer<Tensor> {
-        let dtype = data_type::dtype(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
+        let dtype = dtype_from_graph_engine(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
         let shape = self.input_shape(desc)?;
         let n_bytes = shape.n_bytes(dtype).map_err(|_| UNSUPPORTED_DATA_TYPE)?;
         self.check_operand_length(n_bytes, buffer)?;

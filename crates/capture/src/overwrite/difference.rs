@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use opscope_tensor::convert::dtype::decode;
-use opscope_tensor::{DType, Shape, TensorView};
+use opscope_tensor::{DType, NumpyType, Shape, TensorView};
 
 /// Most ranges that are listed.
 const N_RANGES_MAX: usize = 16;
@@ -107,20 +107,20 @@ fn element_text(dtype: DType, bytes: &[u8]) -> String {
         let one = Shape::new([1]).ok()?;
         let decoded = decode(dtype, &one, bytes).ok()?;
         let b: &[u8] = &decoded.bytes;
-        Some(match decoded.dtype {
-            DType::Bool => (*b.first()? != 0).to_string(),
-            DType::I8 => i8::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::U8 => u8::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::I16 => i16::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::U16 => u16::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::I32 => i32::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::U32 => u32::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::I64 => i64::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::U64 => u64::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::F16 => half::f16::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::F32 => f32::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::F64 => f64::from_le_bytes(b.try_into().ok()?).to_string(),
-            _ => return None,
+        Some(match decoded.dtype.as_numpy()? {
+            NumpyType::Bool => (*b.first()? != 0).to_string(),
+            NumpyType::I8 => i8::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::U8 => u8::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::I16 => i16::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::U16 => u16::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::I32 => i32::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::U32 => u32::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::I64 => i64::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::U64 => u64::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::F16 => half::f16::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::F32 => f32::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::F64 => f64::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::C64 | NumpyType::C128 => return None,
         })
     };
     number().unwrap_or_else(|| {

@@ -8,7 +8,8 @@ mod encode;
 
 use opscope_tensor::DType;
 
-use super::dump_data::{DumpFile, DumpHeader, PayloadKind, Piece, TensorEntry, dtype_code};
+use super::ascend_codes::{dtype_code, dtype_from_graph_engine};
+use super::dump_data::{DumpFile, DumpHeader, PayloadKind, Piece, TensorEntry};
 use crate::FormatError;
 use crate::file_bytes::FileBytes;
 
@@ -151,33 +152,11 @@ impl NanoTensor {
     }
 }
 
-/// The dtypes of the graph engine that nano dumps can hold.
-const DTYPES: &[(i32, DType)] = &[
-    (0, DType::F32),
-    (1, DType::F16),
-    (2, DType::I8),
-    (3, DType::I32),
-    (4, DType::U8),
-    (6, DType::I16),
-    (7, DType::U16),
-    (8, DType::U32),
-    (9, DType::I64),
-    (10, DType::U64),
-    (11, DType::F64),
-    (12, DType::Bool),
-    (16, DType::C64),
-    (17, DType::C128),
-    (23, DType::Resource),
-    (27, DType::BF16),
-    (30, DType::U1),
-];
-
 /// The dtype that the graph engine's number means, if a nano dump can hold it.
 pub fn dtype_from_code(code: i32) -> Option<DType> {
-    DTYPES
-        .iter()
-        .find(|(known, _)| *known == code)
-        .map(|(_, dtype)| *dtype)
+    use DType::{BF16, Resource, U1};
+    dtype_from_graph_engine(code)
+        .filter(|dtype| dtype.as_numpy().is_some() || [Resource, BF16, U1].contains(dtype))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use opscope_capture::Tap;
-use opscope_tensor::{DType, Layout, SharedBytes, Tensor, TensorView, dense_copy};
+use opscope_tensor::{DType, ElementKind, Layout, SharedBytes, Tensor, TensorView, dense_copy};
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -207,7 +207,7 @@ fn find(subject: &Bound<'_, PyAny>, place: Place) -> PyResult<Found> {
 /// Whether elements stand for something else than what is in memory.
 fn is_lazy(tensor: &Bound<'_, PyAny>, dtype: DType) -> PyResult<bool> {
     let py = tensor.py();
-    let is_complex = matches!(dtype, DType::C32 | DType::C64 | DType::C128);
+    let is_complex = matches!(dtype.kind(), ElementKind::Complex(_));
     if tensor.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
         return Ok(true);
     }
