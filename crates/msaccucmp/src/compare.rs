@@ -131,6 +131,7 @@ fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
     let are_h5 = [&options.my_path, &options.golden_path]
         .iter()
         .all(|path| path.ends_with(H5_SUFFIX));
+    // They come from old adapters of PyTorch, and reading them takes a library of their own.
     if are_files && are_h5 {
         let message = "Comparing h5 files is not supported.";
         return Err(Stop::coded(Code::NoDumpFile, message));
@@ -157,6 +158,7 @@ fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
     if options.is_advised && !takes_advice {
         log::warning("The option -advisor has no effect with -r, -s and -op.");
     }
+    // Advice is about the whole model, so a part of it gets none.
     let is_advised = options.is_advised && takes_advice;
     network::run(&job(
         options,

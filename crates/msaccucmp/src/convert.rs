@@ -36,6 +36,8 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
     if options.is_version_1 {
         log::warning("The option -v has no effect.");
     }
+    // The order of these checks decides which status is returned where several things are wrong;
+    // scripts depend on it.
     check_dependence(options)?;
     let given = std::path::absolute(&options.dump_path).unwrap_or_default();
     if is_empty_dir(&given) {
@@ -147,6 +149,7 @@ fn check_dependence(options: &ConvertOptions) -> Result<(), Failure> {
 /// and no mistake.
 fn find_input(text: &str) -> Result<Input, Failure> {
     let mut found = Vec::new();
+    // A path with a comma in it cannot be given: the reference splits first.
     if text.contains(',') {
         // A list keeps what is good in it.
         for item in text.split(',') {

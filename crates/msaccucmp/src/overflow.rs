@@ -105,6 +105,8 @@ fn tensor_lines(source: &Source) -> Result<String, Failure> {
 
 /// The JSON file of a record in the output directory; one that is there already is taken as it is.
 fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, Failure> {
+    // A JSON of an earlier run is taken for this one's, one of the mistakes that
+    // `docs/msaccucmp.md` lists.
     if let Some(json) = find_json(file, out_dir)? {
         return Ok(json);
     }

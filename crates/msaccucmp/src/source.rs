@@ -74,6 +74,7 @@ impl Source {
             .to_string_lossy()
             .into_owned();
         let is_nano = || FileBytes::open(path).is_ok_and(|bytes| nano::is_nano(bytes.as_ref()));
+        // The reference looks for the magic number of the nano runtime before the name.
         if file_name.ends_with(".npy") && !is_nano() {
             return open_array(path, file_name);
         }
@@ -226,7 +227,8 @@ fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
     })?;
     let view = array.tensor.host_view();
     let tensor = view.map_err(|error| Failure::unexpected(error.to_string()))?;
-    // A type of ours alone, which numpy has no name for.
+    // Status 21, as for every dtype that the reference has no number for. A type of ours alone has no
+    // name in numpy either.
     if array.is_big_endian || npy::descr(tensor.dtype).is_none() {
         let detail = format!("The dtype({}) does not support.", tensor.dtype);
         return Err(failure(Code::DataType, detail));

@@ -90,9 +90,11 @@ impl Dump {
         let attribute = attribute(&source)?;
         let is_ffts = match &attribute {
             None => false,
+            // The reference takes any attribute for one of FFTS+ and stumbles over what is missing.
             Some(Value::Object(map)) if map.contains_key("threadMode") => true,
             Some(_) => return Err(Stop::Fatal("'threadMode'".to_owned())),
         };
+        // Outputs first: with two bad tensors that decides which of them is named.
         for side in [Side::Output, Side::Input] {
             source
                 .side(side)
@@ -103,6 +105,7 @@ impl Dump {
             let tensors = source.side(side).map(|tensor| {
                 let content = Content::File(Arc::clone(&source), side, tensor.index);
                 let address = match tensor.entry.address {
+                    // Headers of the nano runtime have no addresses.
                     0 if is_nano => NAN.to_owned(),
                     address => address.to_string(),
                 };

@@ -65,6 +65,7 @@ impl RulePaths {
     pub(super) fn load(&self) -> Result<Option<Rule>, Stop> {
         let open = |path: &Path| Rule::open(path);
         let rule = match (&self.fusion, &self.quant, &self.close) {
+            // With both, `-cf` is not read.
             (Some(fusion), Some(quant), _) => merge_quant(open(fusion)?, &open(quant)?),
             (Some(fusion), None, Some(close)) => merge_close(open(fusion)?, &open(close)?)?,
             (Some(fusion), None, None) => open(fusion)?,

@@ -108,6 +108,7 @@ fn compare_fused(
 ) -> Result<Option<Code>, Stop> {
     let name = result_name(job);
     let header = fused.form.header();
+    // Written at once, so that a command that fails leaves the header, as the reference does.
     output.text(&name, &table::text(&header, NO_ROWS)?)?;
     let groups = groups(fused.rule, choice)?;
     let outcomes = job::map(&groups, job::default_jobs(), |&group| {
@@ -147,6 +148,7 @@ fn compare_devices(
     output.text(&name, &table::text(&header, NO_ROWS)?)?;
     let devices = Devices {
         form: Form {
+            // Between two devices the columns of addresses are there whatever the files are.
             mine_has_arrays: false,
             golden_has_arrays: false,
             ..form

@@ -99,9 +99,12 @@ impl Rule {
         let key = match originals {
             _ if !l1_number.is_empty() => GroupKey::Name(l1_number.to_owned()),
             [] => GroupKey::Name(name.to_owned()),
+            // An empty name stands for no original at all.
             [only] if only.is_empty() => GroupKey::Name(name.to_owned()),
             [only] => GroupKey::Name(only.clone()),
             several => {
+                // Two lists that join to one text share a group, as in the reference, which hashes
+                // the text.
                 let joined = several.concat();
                 GroupKey::Hash(Uuid::new_v3(&Uuid::NAMESPACE_DNS, joined.as_bytes()))
             }

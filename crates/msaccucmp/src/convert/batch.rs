@@ -25,6 +25,7 @@ pub(super) fn run(
     n_entries: usize,
 ) -> Result<(), Failure> {
     let n_workers = job::default_jobs();
+    // Every worker may hold a file and its converted form at the same time.
     let limit = memory_bytes() / n_workers as u64 / MEMORY_SHARE;
     let is_large = |path: &Path| path.metadata().is_ok_and(|m| m.len() > limit);
     let (large, small): (Vec<&PathBuf>, Vec<&PathBuf>) =
@@ -37,6 +38,7 @@ pub(super) fn run(
     };
     let results = job::map(&small, n_workers, |path| convert(path));
     let mut failures: Vec<Failure> = results.into_iter().flatten().collect();
+    // Large files come after the others, one by one, so that two of them never share the memory.
     let mut large_failures: Vec<Failure> = large.iter().filter_map(|path| convert(path)).collect();
     if let Some(failure) = large_failures.pop() {
         failures.insert(0, failure);

@@ -92,6 +92,8 @@ pub(super) fn convert(
         let Err(failure) = result else {
             continue;
         };
+        // An exception that the reference does not catch leaves its loop; later tensors are not
+        // tried.
         if matches!(failure, Failure::Unexpected(_)) {
             return Err(failure.into());
         }
@@ -99,8 +101,10 @@ pub(super) fn convert(
         let label = tensor.label();
         log::error(&format!("Failed to convert format for {label} of {path}"));
         let failed = failed.get_or_insert_with(|| FileFailure::from(failure.clone()));
+        // The last failure is the one that the reference returns.
         failed.failure = failure;
         failed.tensors.push(label);
+        // With this form a tensor that cannot be brought to the layout is written as it is.
         if kind == OutputKind::MsNpy && relayout.pick.is_none() {
             plain::write(output, kind, source, tensor)?;
         }
