@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::convert::{self, OutputKind, Relayout, Report};
+use opscope_analysis::convert::{self, OutputKind, Report};
+use opscope_analysis::elements::Relayout;
 use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::npy;
 

@@ -153,6 +153,7 @@ impl LiveSettings {
 
     /// For a model that is attached now.
     pub(crate) fn in_force(&self) -> StepSettings {
+        // Both under one lock, so that number and settings belong together.
         let state = self.lock();
         StepSettings {
             n_changes: self.n_changes.load(Ordering::Relaxed),

@@ -115,6 +115,7 @@ impl Findings {
     pub(crate) fn begin_step(self: &Arc<Findings>) -> Arc<StepNotes> {
         let notes = Arc::new(StepNotes::new(self.clone()));
         let mut open = lock(&self.open);
+        // Only where the list would grow, so that looking for ended steps costs nothing on average.
         if open.len() == open.capacity() {
             open.retain(|step| step.strong_count() > 0);
         }
@@ -134,6 +135,7 @@ impl Findings {
     /// other.
     pub(crate) fn finish(&self) -> (Option<FirstNonFinite>, DeliberateInfinities) {
         let open = std::mem::take(&mut *lock(&self.open));
+        // A tap that is still in a step keeps its notes from judging themselves.
         for step in open.iter().filter_map(Weak::upgrade) {
             step.judge();
         }
@@ -175,6 +177,8 @@ fn told(record: &Record, (side, index): (Side, usize), origin: NonFiniteOrigin) 
         _ => f64::INFINITY,
     };
     let (element, value) = match counts.n_nan {
+        // The elements may be gone; the counts are remembered with the sign of the infinities at
+        // least.
         0 => match places.infinity {
             Some((element, value)) => (Some(element), value),
             None => (None, usual),

@@ -74,6 +74,7 @@ impl Probe {
     /// Shows the input at `index`. Ignored unless the plan wants it, and when it was shown before.
     pub fn input(&mut self, index: usize, tensor: Tensor) {
         let tensor = self.memos.recall(tensor);
+        // Before the sink may let go of the elements, which the floats are computed from.
         self.show_part((Side::Input, index), &tensor);
         let (kept, Some(shown)) = (&self.context.kept, &mut self.shown) else {
             return;
@@ -98,6 +99,7 @@ impl Probe {
         if !self.is_part(place) && !self.context.kept.outputs.contains(&index) {
             return;
         }
+        // Only once the plan wants the tensor: looking a memo up takes a lock.
         let tensor = self.memos.recall(tensor);
         self.show_part(place, &tensor);
         if let Some(shown) = &mut self.shown
@@ -146,6 +148,7 @@ impl Probe {
     /// Hands the record over. Waits while the queue is full, unless the session drops records then;
     /// slots that were not shown count as dropped.
     pub fn submit(mut self) {
+        // Taken out, so that dropping the probe counts nothing as failed.
         let Some(mut shown) = self.shown.take() else {
             return;
         };

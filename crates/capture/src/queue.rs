@@ -156,6 +156,7 @@ impl Queue {
     pub(crate) fn push(&self, job: Job) -> Result<(), DropReason> {
         let bytes = job.cost();
         self.admit(job, bytes)?;
+        // A record of that size was taken alone and holds all of the budget.
         if bytes > self.bytes_max && self.may_wait() {
             self.wait_for_budget();
         }
@@ -244,6 +245,8 @@ impl Queue {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_sub(bytes);
         // A model that is woken for each record that is written goes back to sleep after each.
+        // Below three quarters several records fit at once, so that model and writers take longer
+        // turns.
         let has_room = state.bytes <= self.bytes_max / 4 * 3;
         let is_awaited = state.n_waiting_for_room > 0 && has_room;
         drop(state);
@@ -255,6 +258,7 @@ impl Queue {
     /// Lets waiting writers end when the last record is taken.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
+        // A queue that was abandoned stays so: its records were counted as lost.
         if state.end == End::Open {
             state.end = End::Closed;
         }

@@ -46,6 +46,7 @@ impl RecordIntake {
         if self.writer.failures.is_capture_ended() {
             return Err(DropReason::Stopped);
         }
+        // The budget is asked last: what is refused for another reason must not use it up.
         let is_taken = self.budget.take(n_slots, n_bytes);
         is_taken.then_some(()).ok_or(DropReason::Limit)
     }
@@ -78,6 +79,8 @@ impl RecordIntake {
             // Parameters come this way only.
             *tensor = self.tensors.summarize(tensor.clone());
         }
+        // A record that is larger than the queue would block the model until it is written; numbers
+        // about it need no room.
         if self.writer.queue.is_beyond_budget(&record) {
             for (_, tensor) in record.inputs.iter_mut().chain(&mut record.outputs) {
                 *tensor = self.tensors.summarize_at_once(tensor.clone());

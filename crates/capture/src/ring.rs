@@ -30,7 +30,8 @@ use crate::{Removed, Sink, SinkError, WhenBehind};
 
 pub(crate) use self::hold::Hold;
 pub use self::options::{RingOptions, TriggerKind, Triggers};
-pub use self::report::{KeptSteps, RingReport, TriggerCause, Triggered};
+pub use self::report::{RingReport, TriggerCause, Triggered};
+pub use self::steps::KeptSteps;
 
 /// How many steps before the current one may be waiting for writers when it begins. The dump of a model
 /// has at most this many step directories more than the ring, beside those that are kept for good.
@@ -100,6 +101,7 @@ impl Ring {
         let mut state = self.lock();
         let model_idx = state.model_idx(model);
         let is_behind = |state: &State| state.models[model_idx].n_behind() > N_STEPS_BEHIND_MAX;
+        // With `WhenBehind::Drop` the model never waits, whatever the disk then holds for a while.
         while self.when_behind == WhenBehind::Wait && is_behind(&state) {
             state = self
                 .is_written
@@ -151,6 +153,8 @@ impl Ring {
             n_begun,
         } = &mut *state;
         let model = &mut models[model_idx];
+        // A step that the plan leaves out can fail too; the steps before it are the interesting
+        // ones then.
         let serial = model.serial_of(step).or(model.newest());
         if let Some(serial) = serial {
             model.keep(serial, self.options.n_steps.get());

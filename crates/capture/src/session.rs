@@ -135,6 +135,7 @@ impl Session {
         options: SessionOptions,
         detector: Arc<dyn OverflowDetector>,
     ) -> std::io::Result<Session> {
+        // Refused before anything is written: a ring that cannot remove steps would fill the disk.
         if options.ring.is_some() {
             let text = "this kind of dump cannot take steps back";
             let remover = sink.step_remover().ok_or_else(|| {
@@ -147,6 +148,8 @@ impl Session {
         let may_summarize = recorder.keeps_everything() && !looks_for_overflow(&options);
         let counters = Arc::new(LiveCounters::default());
         let writer = Arc::new(RecordWriter {
+            // The sink is shared three ways: writers write, the ring removes, and taps let it look
+            // at tensors early.
             sink: sink.clone(),
             detector,
             queue: Queue::new(options.queue_bytes_max, options.when_behind),
@@ -296,6 +299,8 @@ impl Session {
             // They are threads of another process.
             return std::mem::forget(std::mem::take(&mut self.threads));
         }
+        // Records that wait are still written: the queue takes no more and lets writers end when it
+        // is empty.
         self.writer.queue.close();
         for thread in self.threads.drain(..) {
             // Writers catch panics of the sink; nothing else in them panics.
@@ -306,6 +311,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        // Nobody will hear of the results any more, so models need not go on for them.
         self.context.is_stopped.store(true, Ordering::Relaxed);
         self.end_writers();
     }

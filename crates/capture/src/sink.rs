@@ -25,8 +25,8 @@ pub trait Sink: Send + Sync {
     /// [`SinkError`] if nothing of the record was kept; the session counts it as failed.
     fn write(&self, record: &Record) -> Result<Written, SinkError>;
 
-    /// Whether the sink holds on to tensors after [`Sink::write`]. The memory of one that does not may be the
-    /// engine's own, which then waits until it has it back.
+    /// Whether the sink holds on to tensors after [`Sink::write`]. The memory of one that does not
+    /// may be the engine's own, which then waits until it has it back.
     fn keeps_tensors(&self) -> bool {
         false
     }
@@ -76,8 +76,8 @@ pub trait Sink: Send + Sync {
         Ok(Written::default())
     }
 
-    /// The part that computes what the sink wants of a tensor before its record is written; `None` if
-    /// the sink writes the elements alone.
+    /// The part that computes what the sink wants of a tensor before its record is written; `None`
+    /// if the sink writes the elements alone.
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
         None
     }
@@ -96,15 +96,15 @@ pub trait Sink: Send + Sync {
 /// Computes what a sink wants to know of tensors while they are likely to be in a cache.
 pub trait TensorSummarizer {
     /// Computes what the sink wants of the elements of `tensor` and leaves it in the tensor's memo
-    /// ([`Observed::stats`], [`Observed::keep`]). Called on the engine's thread; a tensor that several
-    /// operators share is computed once.
+    /// ([`Observed::stats`], [`Observed::keep`]). Called on the engine's thread; a tensor that
+    /// several operators share is computed once.
     ///
     /// Returns whether that is all: the record comes without the tensor's elements then.
     fn summarize(&self, tensor: Observed<'_>) -> bool;
 
-    /// [`TensorSummarizer::summarize`] of elements that lie side by side in memory in another order than
-    /// row-major, the first one first. The memo must not depend on the order: returns `false` if it
-    /// would, and the memo is not used then.
+    /// [`TensorSummarizer::summarize`] of elements that lie side by side in memory in another order
+    /// than row-major, the first one first. The memo must not depend on the order: returns `false`
+    /// if it would, and the memo is not used then.
     fn summarize_permuted(&self, _tensor: Observed<'_>) -> bool {
         false
     }

@@ -112,6 +112,7 @@ impl Tap {
             settings: self.settings.clone(),
             selected: self.selected.clone(),
             is_model_open: self.is_model_open,
+            // Until its first step begins nothing is known of the settings that it will run under.
             is_active: false,
             step: first_step(&self.context, &self.model),
             memos: Arc::default(),
@@ -141,6 +142,7 @@ impl Tap {
         let Some(changed) = settings.changed_since(&self.settings) else {
             return;
         };
+        // Switching on and off keeps the plan; matching it again would cost as much as attaching.
         let has_new_plan = !Arc::ptr_eq(&changed.plan, &self.settings.plan);
         self.settings = changed;
         if has_new_plan {
@@ -420,6 +422,8 @@ impl Tap {
         if is_suspect && self.step.watcher.is_empty() {
             return None;
         }
+        // Claimed even if the budget is spent: the floats count as dropped then, and no other
+        // operator has to show them.
         let views = self.claim(kept);
         let n_beside = views.iter().map(|&i| kept.views[i].n_slots()).sum();
         let recorder = &self.context.recorder;

@@ -27,8 +27,8 @@ pub(crate) struct InputArguments {
     /// A model input from a `.npy` file, or raw little-endian elements from a `.bin` file
     #[arg(long, value_name = "NAME=FILE", value_parser = named_file, help_heading = "Inputs")]
     input: Vec<NamedFile>,
-    /// Model inputs from an archive, or from a directory with one archive, array or subdirectory for
-    /// each step
+    /// Model inputs from an archive, or from a directory with one archive, array or subdirectory
+    /// for each step
     #[arg(
         long,
         value_name = "FILE.npz|DIR",
@@ -214,7 +214,8 @@ impl InputSource {
             let Some(name) = name else {
                 continue;
             };
-            // The extents are looked at before the elements: a small archive can promise any amount of them.
+            // The extents are looked at before the elements: a small archive can promise any amount
+            // of them.
             let value = find(&self.signature, name);
             let value = value.ok_or_else(|| unknown(&self.signature, name))?;
             check_header(value, &archive.header(&array)?)?;
@@ -252,8 +253,8 @@ impl InputSource {
     }
 }
 
-/// Whether an array is what the model declares, before its elements are read. A dtype that numpy lacks is told from the
-/// elements alone.
+/// Whether an array is what the model declares, before its elements are read. A dtype that numpy
+/// lacks is told from the elements alone.
 fn check_header(value: &ValueInfo, header: &NpyHeader) -> Result<(), InputError> {
     let is_known = npy::descr(value.dtype).is_some() && header.dtype != DType::Undefined;
     if is_known && header.dtype != value.dtype {

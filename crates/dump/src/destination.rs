@@ -27,8 +27,8 @@ pub fn dump_times() -> impl Iterator<Item = String> {
     })
 }
 
-/// The first of `times` under which nothing is below `dump_path` and that is not taken otherwise; the
-/// first of all if there is none.
+/// The first of `times` under which nothing is below `dump_path` and that is not taken otherwise;
+/// the first of all if there is none.
 pub fn free_time(
     dump_path: &Path,
     times: impl IntoIterator<Item = String>,
@@ -59,8 +59,8 @@ pub struct DumpPlace {
 }
 
 impl DumpPlace {
-    /// The record of a run that dumps here under `plan`. Nothing is written yet. The tool, the host,
-    /// the time, the dialect and the plan of `record` are filled in.
+    /// The record of a run that dumps here under `plan`. Nothing is written yet. The tool, the
+    /// host, the time, the dialect and the plan of `record` are filled in.
     pub fn run_file(&self, plan: &Plan, record: RunRecord) -> Arc<RunFile> {
         let record = RunRecord {
             tool: Program {

@@ -1,7 +1,7 @@
 //! The dump of failing operators that the environment asks for, beside whatever else a run keeps.
 //!
-//! One run shows its operators to one dump only, as in a program of AscendCL: the step that failed is
-//! repeated for this one.
+//! One run shows its operators to one dump only, as in a program of AscendCL: the step that failed
+//! is repeated for this one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,12 +31,13 @@ pub struct FollowedEnvironment {
     pub dump: Option<AclDump>,
     /// The dump of failures beside another one.
     pub beside: Option<AclDump>,
-    /// Whether the environment asks for failing operators, and no place that it names can be written.
+    /// Whether the environment asks for failing operators, and no place that it names can be
+    /// written.
     pub has_no_place: bool,
 }
 
-/// Follows the environment as the library does: it goes before a file that asks for failures too, and
-/// joins any other. `file` is what the configuration of the run asks for.
+/// Follows the environment as the library does: it goes before a file that asks for failures too,
+/// and joins any other. `file` is what the configuration of the run asks for.
 pub fn follow_environment(file: Option<AclDump>, env: &Environment) -> FollowedEnvironment {
     let dumps = acl::failures_in_force(file.as_ref(), env);
     let n_dumps = dumps.len();
@@ -67,8 +68,8 @@ impl FailureDump {
         })
     }
 
-    /// Repeats a step of `model` in which an operator failed. Returns the directory of its files, if
-    /// there is one, and why they are not complete.
+    /// Repeats a step of `model` in which an operator failed. Returns the directory of its files,
+    /// if there is one, and why they are not complete.
     pub fn repeat(
         &self,
         model: &mut dyn LoadedModel,

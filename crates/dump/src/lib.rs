@@ -2,8 +2,8 @@
 //!
 //! A [`DumpRequest`] says what is kept, in which form and in which places. [`DumpRequest::open`]
 //! creates the directory and the sinks; sessions of `capture` write to the [`OpenDump`] that it
-//! gives, and a [`RunRecorder`] keeps the record of the run beside it. The command line, AscendCL and
-//! Python begin their dumps here.
+//! gives, and a [`RunRecorder`] keeps the record of the run beside it. The command line, AscendCL
+//! and Python begin their dumps here.
 
 mod destination;
 mod dry_run;

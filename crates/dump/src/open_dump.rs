@@ -97,19 +97,12 @@ impl DumpRequest {
                 let sink = sink.with_tensors_where(self.tensors.clone());
                 (DumpTree::MindSpore(Arc::new(sink)), creator)
             }
-            DumpForm::Acl {
-                places,
-                content,
-                has_step_tables,
-            } => match self.open_first(places, options)? {
+            DumpForm::Acl { places, content } => match self.open_first(places, options)? {
                 None => (DumpTree::None, Arc::new(Creator::new(modes))),
                 Some((sink, creator)) => {
-                    let mut sink = sink
+                    let sink = sink
                         .with_content(content.clone())
                         .with_tensors_where(self.tensors.clone());
-                    if *has_step_tables {
-                        sink = sink.with_step_tables();
-                    }
                     (DumpTree::Acl(Arc::new(sink)), creator)
                 }
             },
@@ -121,7 +114,8 @@ impl DumpRequest {
         })
     }
 
-    /// The sink of an AscendCL tree at the first place that is usable; `None` if there are no places.
+    /// The sink of an AscendCL tree at the first place that is usable; `None` if there are no
+    /// places.
     fn open_first(
         &self,
         places: &[PathBuf],
@@ -229,8 +223,8 @@ impl OpenDump {
         self.place().filter(|_| self.dry_run.is_none())
     }
 
-    /// Lets the record of the run come just before the first file of a tree of AscendCL, if it is not
-    /// there by then.
+    /// Lets the record of the run come just before the first file of a tree of AscendCL, if it is
+    /// not there by then.
     pub fn set_run(&self, run: &Arc<RunFile>) {
         if let DumpTree::Acl(sink) = &self.tree {
             sink.set_run(run.clone());
@@ -325,8 +319,8 @@ impl OpenDump {
         Ok(())
     }
 
-    /// Describes the graph of `model` beside the records, if there is a directory for it by now; says
-    /// whether it is done.
+    /// Describes the graph of `model` beside the records, if there is a directory for it by now;
+    /// says whether it is done.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.

@@ -39,23 +39,12 @@ pub enum DumpForm {
         places: Vec<PathBuf>,
         /// What is written of each tensor.
         content: Content,
-        /// Whether all operators of a step share a table of statistics.
-        has_step_tables: bool,
     },
     /// A tree of MindSpore's.
     MindSpore(MindSporeOptions),
 }
 
 impl DumpForm {
-    /// AscendCL's form.
-    pub fn acl(places: Vec<PathBuf>, content: Content) -> DumpForm {
-        DumpForm::Acl {
-            places,
-            content,
-            has_step_tables: false,
-        }
-    }
-
     /// The options of a tree of MindSpore's, if it is one.
     pub fn mindspore(&self) -> Option<&MindSporeOptions> {
         match self {
@@ -82,7 +71,13 @@ impl DumpRequest {
     pub fn from_acl(dump: AclDump) -> DumpRequest {
         DumpRequest {
             has_single_operators: dump.has_single_operators,
-            ..DumpRequest::new(dump.plan, DumpForm::acl(dump.places, dump.content))
+            ..DumpRequest::new(
+                dump.plan,
+                DumpForm::Acl {
+                    places: dump.places,
+                    content: dump.content,
+                },
+            )
         }
     }
 
@@ -110,7 +105,13 @@ impl DumpRequest {
     pub fn nothing() -> DumpRequest {
         DumpRequest {
             has_single_operators: false,
-            ..DumpRequest::new(Plan::nothing(), DumpForm::acl(Vec::new(), Content::Tensors))
+            ..DumpRequest::new(
+                Plan::nothing(),
+                DumpForm::Acl {
+                    places: Vec::new(),
+                    content: Content::Tensors,
+                },
+            )
         }
     }
 
@@ -139,8 +140,8 @@ impl DumpRequest {
         n_wanted.min(most.unwrap_or(usize::MAX))
     }
 
-    /// The same for a model. A dump of operators outside models alone keeps nothing of it, and opens no
-    /// directory.
+    /// The same for a model. A dump of operators outside models alone keeps nothing of it, and
+    /// opens no directory.
     #[must_use]
     pub fn for_models(mut self) -> DumpRequest {
         let is_about_others = self.has_single_operators && self.is_nothing();
@@ -175,8 +176,8 @@ impl DumpRequest {
         DumpRequest { plan, ..self }
     }
 
-    /// The plan of `next`, for a dump that was begun for this request: it goes on in its directories
-    /// and in its form.
+    /// The plan of `next`, for a dump that was begun for this request: it goes on in its
+    /// directories and in its form.
     ///
     /// # Errors
     /// A message, if `next` asks for other directories or another form.
@@ -202,13 +203,10 @@ impl DumpRequest {
                 "the dump is not in MindSpore's form, which the configuration asks for"
             }
             (
-                DumpForm::Acl {
-                    places, content, ..
-                },
+                DumpForm::Acl { places, content },
                 DumpForm::Acl {
                     places: next_places,
                     content: next_content,
-                    ..
                 },
             ) => {
                 if content != next_content {

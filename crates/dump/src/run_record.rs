@@ -31,8 +31,9 @@ pub struct RunRecorder {
 }
 
 impl RunRecorder {
-    /// Writes the record of a run into the `dump` of `request`; where no directory is made before there
-    /// is something to write, the record waits for that too. `left_overs` were cleaned up before.
+    /// Writes the record of a run into the `dump` of `request`; where no directory is made before
+    /// there is something to write, the record waits for that too. `left_overs` were cleaned up
+    /// before.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the operating system refuses.
@@ -42,12 +43,14 @@ impl RunRecorder {
         record: RunRecord,
         left_overs: LeftOvers,
     ) -> Result<RunRecorder, StoreError> {
-        let record = RunRecord {
-            configuration: request.configuration.as_deref().map(configuration_file),
-            ..record
-        };
-        let place = dump.written_place();
-        let file = place.map(|place| place.run_file(&request.plan, record));
+        let file = dump.written_place().map(|place| {
+            let configuration = request.configuration.as_deref();
+            let record = RunRecord {
+                configuration: configuration.map(configuration_file),
+                ..record
+            };
+            place.run_file(&request.plan, record)
+        });
         if let Some(file) = &file {
             dump.set_run(file);
             if file.root().is_dir() {
@@ -202,8 +205,8 @@ pub fn model_file(name: &str, path: Option<&Path>, graph: &str) -> ModelFile {
     }
 }
 
-/// Describes a configuration for the record. The file was read before; one that has vanished since has
-/// a path only.
+/// Describes a configuration for the record. The file was read before; one that has vanished since
+/// has a path only.
 fn configuration_file(path: &Path) -> ConfigurationFile {
     let bytes = FileBytes::open(path).ok();
     let bytes = bytes.as_ref().map(AsRef::as_ref).unwrap_or_default();

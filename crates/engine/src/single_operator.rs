@@ -17,8 +17,6 @@ use thiserror::Error;
 
 use crate::{Dim, LoadedModel};
 
-pub(crate) use onnx::code;
-
 pub use json::{N_OPERATORS_MAX, read_json};
 pub use sole::SoleOperator;
 

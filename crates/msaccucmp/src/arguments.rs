@@ -3,7 +3,7 @@
 //! Options take one word each, none, or several numbers. Abbreviations, `-oVALUE`,
 //! `--option=VALUE`, negative numbers as values and `--` work as they do there.
 
-use super::paths::is_safe_text;
+use crate::paths::is_safe_text;
 
 /// One option of a command.
 pub(super) struct OptionSpec {
@@ -15,6 +15,32 @@ pub(super) struct OptionSpec {
     pub(super) is_required: bool,
     /// Only one option of a command may have this set and be given.
     pub(super) is_exclusive: bool,
+}
+
+/// An option that may be left out.
+pub(super) const fn option(names: &'static [&'static str], value: ValueKind) -> OptionSpec {
+    OptionSpec {
+        names,
+        value,
+        is_required: false,
+        is_exclusive: false,
+    }
+}
+
+/// An option that must be given.
+pub(super) const fn required(names: &'static [&'static str]) -> OptionSpec {
+    OptionSpec {
+        is_required: true,
+        ..option(names, ValueKind::SafeText)
+    }
+}
+
+/// One of several options that exclude each other.
+pub(super) const fn exclusive(names: &'static [&'static str]) -> OptionSpec {
+    OptionSpec {
+        is_exclusive: true,
+        ..option(names, ValueKind::Text)
+    }
 }
 
 /// The kind of value that an option takes.
@@ -58,6 +84,7 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Sto
         i += 1;
         let (index, attached) = match word {
             Word::Help => return Err(Stop::Help),
+            // argparse drops the first `--` and takes what follows for values.
             Word::Separator => continue,
             Word::Value | Word::Unknown => {
                 unknown.push(args[i - 1].clone());
@@ -68,12 +95,15 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Sto
         let spec = &specs[index];
         let value = take_value(spec, attached, &words, args, &mut i)?;
         if spec.is_exclusive {
+            // The same option twice does not exclude itself; its last value counts.
             if let Some(other) = exclusive.filter(|&other| other != index) {
                 let other = specs[other].names.join("/");
                 return Err(wrong(spec, &format!("not allowed with argument {other}")));
             }
             exclusive = Some(index);
         }
+        // Checked even if a later word replaces the value, as argparse converts each when it reads
+        // it.
         check(spec, &value)?;
         values[index] = Some(value);
     }
@@ -89,6 +119,7 @@ pub(super) fn parse(specs: &[OptionSpec], args: &[String]) -> Result<Values, Sto
             "the following arguments are required: {missing}"
         )));
     }
+    // Only after the required options: argparse complains of those first.
     if !unknown.is_empty() {
         return Err(Stop::Error(format!(
             "unrecognized arguments: {}",
@@ -117,6 +148,7 @@ fn take_value(
     if words.get(*i) == Some(&Word::Separator) {
         *i += 1;
     }
+    // argparse's `nargs="+"` takes every value up to the next option.
     let n_max = match spec.value {
         ValueKind::Integers(_) => usize::MAX,
         _ => 1,
@@ -167,12 +199,14 @@ fn classify(specs: &[OptionSpec], args: &[String]) -> Result<Vec<Word>, Stop> {
 }
 
 fn classify_one(specs: &[OptionSpec], arg: &str) -> Result<Word, Stop> {
+    // A single dash is a value: it commonly stands for a standard stream.
     if !arg.starts_with('-') || arg.len() == 1 {
         return Ok(Word::Value);
     }
     if let Some(word) = exact(specs, arg, None) {
         return Ok(word);
     }
+    // Whole names go before abbreviations, with and without a value.
     if let Some((name, value)) = arg.split_once('=')
         && let Some(word) = exact(specs, name, Some(value))
     {
@@ -190,6 +224,8 @@ fn classify_one(specs: &[OptionSpec], arg: &str) -> Result<Word, Stop> {
             )));
         }
     }
+    // No option of the commands looks like a number, and in that case argparse takes negative
+    // numbers for values. No option has a blank in its name either.
     if is_negative_number(arg) || arg.contains(' ') {
         return Ok(Word::Value);
     }
@@ -213,6 +249,7 @@ fn word(index: Option<usize>, attached: Option<&str>) -> Word {
             attached: attached.map(str::to_owned),
         },
         (None, None) => Word::Help,
+        // `--help=x` is no call for help.
         (None, Some(_)) => Word::Unknown,
     }
 }
@@ -241,6 +278,7 @@ fn abbreviations(specs: &[OptionSpec], arg: &str) -> Vec<(&'static str, Word)> {
     let (short, rest) = arg.split_at(1 + second.len_utf8());
     names(specs)
         .filter_map(|(name, index)| {
+            // `-oVALUE`: the second letter alone is an option, and the rest belongs to it.
             if name == short {
                 Some((name, word(index, Some(rest))))
             } else if name.starts_with(arg) {
@@ -311,11 +349,13 @@ pub(super) fn integer(text: &str) -> Option<i64> {
     let text = text.trim();
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_number = digits
+        // Python allows single underscores between digits.
         .split('_')
         .all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
     if !is_number {
         return None;
     }
+    // Python's integers have no end, and every number that is asked for is far smaller.
     let limit = if text.starts_with('-') {
         i64::MIN
     } else {

@@ -38,17 +38,15 @@ mod stop;
 mod table;
 mod values;
 
-use super::failure::{Code, Failure};
-use super::log;
-use super::options::{CompareOptions, FileCompareOptions};
-use super::output::Output;
-use super::paths::{self, Kind};
+use crate::failure::{Code, Failure};
+use crate::log;
+use crate::options::{CompareOptions, FileCompareOptions};
+use crate::output::Output;
+use crate::paths::{self, Kind};
 use algorithms::Algorithms;
-use network::Job;
+use inputs::Job;
 use stop::Stop;
 
-/// The text that stands where there is no value.
-const NAN: &str = "NaN";
 const H5_SUFFIX: &str = ".h5";
 const NPY_SUFFIX: &str = ".npy";
 
@@ -133,6 +131,7 @@ fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
     let are_h5 = [&options.my_path, &options.golden_path]
         .iter()
         .all(|path| path.ends_with(H5_SUFFIX));
+    // They come from old adapters of PyTorch, and reading them takes a library of their own.
     if are_files && are_h5 {
         let message = "Comparing h5 files is not supported.";
         return Err(Stop::coded(Code::NoDumpFile, message));
@@ -159,6 +158,7 @@ fn start(options: &CompareOptions) -> Result<Option<Code>, Stop> {
     if options.is_advised && !takes_advice {
         log::warning("The option -advisor has no effect with -r, -s and -op.");
     }
+    // Advice is about the whole model, so a part of it gets none.
     let is_advised = options.is_advised && takes_advice;
     network::run(&job(
         options,

@@ -5,13 +5,13 @@ mod record;
 
 use std::path::{Path, PathBuf};
 
-use super::array::Order;
-use super::failure::{Code, Failure};
-use super::options::OverflowOptions;
-use super::output::Output;
-use super::paths::{self, Kind};
-use super::source::Source;
-use super::{convert, dtype, formats, log};
+use crate::array::Order;
+use crate::failure::{Code, Failure};
+use crate::options::OverflowOptions;
+use crate::output::Output;
+use crate::paths::{self, Kind};
+use crate::source::Source;
+use crate::{convert, dtype, formats, log};
 use find::DebugFile;
 use opscope_analysis::overflow::summary;
 use record::Record;
@@ -105,6 +105,8 @@ fn tensor_lines(source: &Source) -> Result<String, Failure> {
 
 /// The JSON file of a record in the output directory; one that is there already is taken as it is.
 fn converted(file: &DebugFile, out_dir: &Path) -> Result<PathBuf, Failure> {
+    // A JSON of an earlier run is taken for this one's, one of the mistakes that
+    // `docs/msaccucmp.md` lists.
     if let Some(json) = find_json(file, out_dir)? {
         return Ok(json);
     }

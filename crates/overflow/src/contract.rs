@@ -51,6 +51,8 @@ impl Contraction {
                 );
                 for i in 0..len {
                     let total = &mut to[i * strides[2]];
+                    // Saturating loses nothing: a sum that far outside stays outside the
+                    // accumulator's bounds.
                     let product = a[i * strides[0]].saturating_mul(b[i * strides[1]]);
                     *total = total.saturating_add(product);
                 }
@@ -81,6 +83,7 @@ pub(super) fn zeros(record: &Record, dims: &[usize]) -> Option<Vec<i128>> {
     let n_elements = dims
         .iter()
         .try_fold(1_usize, |n, &dim| n.checked_mul(dim))?;
+    // The extents come from attributes and inputs, which a damaged model may have made up.
     let recorded = &record.outputs.iter().find(|(i, _)| *i == 0)?.1;
     (recorded.shape().n_elements() == n_elements).then(|| vec![0; n_elements])
 }

@@ -42,6 +42,7 @@ fn place(record: &Record, x: [usize; 2], w: [usize; 2], bias: Option<usize>) -> 
     else {
         return None;
     };
+    // An attribute comes from a file: a negative or contradictory one must not reach the strides.
     let n_groups = usize::try_from(int(&record.operator, "group").unwrap_or(1)).ok()?;
     let axes = axes(record, x_spatial, w_spatial)?;
     if n_groups == 0 || !n_kernels.is_multiple_of(n_groups) || *channels != depth * n_groups {
@@ -70,6 +71,8 @@ fn place(record: &Record, x: [usize; 2], w: [usize; 2], bias: Option<usize>) -> 
     let scalar = zero_x.as_ref().map_or(vec![], |zero| zero.dims.to_vec());
     let x_values = centred(&x, zero_x.as_ref(), &scalar)?;
     let w_values = centred(&w, zero_w.as_ref(), &kernels)?;
+    // Zeros around the input let one nest of loops serve every kind of padding; without them each
+    // loop would have bounds of its own.
     let padded = padded(&x_values, n * channels, &axes)?;
     let mut outputs = axes.iter().map(|axis| axis.output);
     let n_outputs = outputs.try_fold(1_usize, usize::checked_mul)?;
@@ -163,7 +166,9 @@ fn axes(record: &Record, x: &[usize], w: &[usize]) -> Option<Vec<Axis>> {
     let strides = list("strides", 1, n)?;
     let dilations = list("dilations", 1, n)?;
     let pads = list("pads", 0, 2 * n)?;
+    // Attributes are kept as text, in which a string has its quotes.
     let auto_pad = text(operator, "auto_pad").unwrap_or("\"NOTSET\"");
+    // The recorded result settles the extents where `auto_pad` would have to be worked out.
     let result = record.outputs.iter().find(|(i, _)| *i == 0)?.1.shape();
     let outputs = result.get(2..)?;
     if w.len() != n || outputs.len() != n {

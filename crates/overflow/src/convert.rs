@@ -2,7 +2,7 @@
 
 use opscope_store::file_format::op_debug::StatusCause;
 use opscope_store::record::Record;
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, ElementKind, Tensor};
 
 use super::Place;
 use super::float::{holds_non_finite, non_finite_elements};
@@ -67,16 +67,5 @@ fn negative_to_unsigned(from: &Tensor) -> Option<Place> {
 }
 
 fn is_unsigned(dtype: DType) -> bool {
-    matches!(
-        dtype,
-        DType::U8
-            | DType::U16
-            | DType::U32
-            | DType::U64
-            | DType::U1
-            | DType::U2
-            | DType::U4
-            | DType::QU8
-            | DType::QU16
-    )
+    dtype.kind() == ElementKind::Unsigned
 }

@@ -40,6 +40,8 @@ pub(super) fn place(record: &Record) -> Option<Place> {
         .map(|(term, operand)| labels(term, operand.dims.len()))
         .collect::<Option<_>>()?;
     let mut every: Vec<Label> = terms.iter().flatten().copied().collect();
+    // The implicit result has the ellipsis first and then letters in alphabetical order, which is
+    // the order of `Label`.
     every.sort_unstable();
     let is_ellipsis = |label: &Label| matches!(label, Label::Ellipsis(_));
     let result = match result {
@@ -93,6 +95,8 @@ fn contraction(
         .copied()
         .filter(|label| !result.contains(label))
         .collect();
+    // Axes of the result go outside and summed ones inside, so that each total is finished in one
+    // go.
     let mut n_products = 1_usize;
     let mut axes = Vec::new();
     for label in result.iter().chain(&summed).copied() {
@@ -149,5 +153,6 @@ fn labels(term: &str, n_axes: usize) -> Option<Vec<Label>> {
             before.into_iter().chain(more).chain(after).collect()
         }
     };
+    // A term that does not fit its operand is the engine's to refuse.
     (found.len() == n_axes).then_some(found)
 }

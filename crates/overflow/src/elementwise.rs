@@ -41,6 +41,7 @@ impl Binary {
         let ends: [i128; 4] = match self {
             Binary::Add => [a.0 + b.0, a.1 + b.1, 0, 0],
             Binary::Sub => [a.0 - b.1, a.1 - b.0, 0, 0],
+            // A product is largest in magnitude at a corner of the two ranges.
             Binary::Mul | Binary::PRelu => {
                 let times = i128::saturating_mul;
                 let held = if self == Binary::PRelu { a } else { (0, 0) };
@@ -60,6 +61,8 @@ impl Binary {
             Binary::Pow => {
                 let base = a.0.unsigned_abs().max(a.1.unsigned_abs());
                 let base = i128::try_from(base).unwrap_or(i128::MAX);
+                // Magnitudes grow with base and exponent. Negative exponents give 0, 1 or -1, which
+                // always fit.
                 [0, power(base, b.1.max(0)).unwrap_or(0), 0, 0]
             }
         };
@@ -70,6 +73,7 @@ impl Binary {
 /// `base` to the power of `exponent`, cut to the range of `i128`, fractions cut off.
 fn power(base: i128, exponent: i128) -> Option<i128> {
     match (base, exponent) {
+        // Zero to a negative power is a division by zero.
         (0, ..0) => None,
         (1, _) => Some(1),
         (-1, _) => Some(if exponent % 2 == 0 { 1 } else { -1 }),
@@ -98,6 +102,7 @@ pub(super) fn binary(record: &Record, operator: Binary) -> Option<Place> {
         tally(&walk, |x, y| {
             power(bases[x], exponents[y]).is_none_or(|value| a.bounds.contains(value))
         })
+    // ONNX gives both operands one type; anything else is no arithmetic that we know.
     } else if a.storage == b.storage {
         with_integer!(a.storage, Int => count::<Int>(operator, &walk, &a, &b))
     } else {

@@ -39,6 +39,7 @@ fn starts_finite(record: &Record) -> bool {
         let bytes = tensor.host_bytes();
         is_float_or_complex(tensor.dtype()) && bytes.is_ok_and(|bytes| !bytes.is_empty())
     };
+    // An input that was not shown may hold the infinity that the output has.
     record.inputs.len() >= n_named
         && inputs().any(holds_numbers)
         && !inputs().any(holds_non_finite)
@@ -51,7 +52,7 @@ pub(super) fn holds_non_finite(tensor: &Tensor) -> bool {
 }
 
 fn is_float_or_complex(dtype: DType) -> bool {
-    dtype.is_float() || matches!(dtype, DType::C32 | DType::C64 | DType::C128)
+    dtype.parts().0.is_float()
 }
 
 /// Whether an output of an attention is not finite by design: its scores show what is masked as
@@ -73,19 +74,14 @@ fn is_masked(record: &Record, output: usize) -> bool {
 
 /// The positions of the elements that are not finite. A complex element is one element.
 pub(super) fn non_finite_elements(tensor: TensorView<'_>) -> Vec<usize> {
-    let part = match tensor.dtype {
-        DType::C32 => DType::F16,
-        DType::C64 => DType::F32,
-        DType::C128 => DType::F64,
-        dtype => dtype,
-    };
+    let (part, n_parts) = tensor.dtype.parts();
     let Some(float) = FloatBits::of(part) else {
         let is_bad = |i: &usize| is_non_finite_byte(tensor.dtype, tensor.bytes[*i]);
         return (0..tensor.bytes.len()).filter(is_bad).collect();
     };
-    let n_parts = if part == tensor.dtype { 1 } else { 2 };
     let mut elements = float.positions(tensor.bytes, |number| !float.is_finite(number));
     elements.iter_mut().for_each(|i| *i /= n_parts);
+    // Both parts of one complex number may be bad, and they lie side by side.
     elements.dedup();
     elements
 }

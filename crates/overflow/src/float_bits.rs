@@ -30,19 +30,24 @@ impl FloatBits {
                 infinity,
             }
         };
+        use DType::*;
         Some(match dtype {
-            DType::F16 => ieee(2, 10),
-            DType::BF16 => ieee(2, 7),
-            DType::F32 => ieee(4, 23),
-            DType::F64 => ieee(8, 52),
-            DType::F8E5M2 => ieee(1, 2),
-            DType::F8E4M3FN => FloatBits {
+            F16 => ieee(2, 10),
+            BF16 => ieee(2, 7),
+            F32 => ieee(4, 23),
+            F64 => ieee(8, 52),
+            F8E5M2 => ieee(1, 2),
+            // This format spends the patterns of infinity on numbers: only the last pattern is NaN.
+            F8E4M3FN => FloatBits {
                 n_bytes: 1,
                 one: 0x38,
                 largest: 0x7e,
                 infinity: 0x7e,
             },
-            _ => return None,
+            Undefined | I8 | U8 | I16 | U16 | I32 | I64 | U32 | U64 | Bool | String | DualSubI8
+            | DualSubU8 | C64 | C128 | QI8 | QI16 | QI32 | QU8 | QU16 | Resource | StringRef
+            | Dual | Variant | I4 | U1 | I2 | U2 | C32 | HiF8 | F8E8M0 | F6E3M2 | F6E2M3
+            | F4E2M1 | F4E1M2 | HiF4 | HiF4Scale | U4 | F8E4M3FNUZ | F8E5M2FNUZ => return None,
         })
     }
 

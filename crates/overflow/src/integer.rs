@@ -17,6 +17,7 @@ pub(super) fn place(record: &Record) -> Option<Place> {
         "Pow" => binary(record, Binary::Pow),
         "PRelu" => binary(record, Binary::PRelu),
         "Sum" => sum(record),
+        // The magnitude of the smallest integer has no place in its type, with or without the sign.
         "Neg" | "Abs" => negate(record),
         "ReduceSum" => reduce(record, Fold::Sum),
         "ReduceL1" => reduce(record, Fold::SumOfMagnitudes),

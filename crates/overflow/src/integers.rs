@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use opscope_store::record::Record;
 use opscope_tensor::convert::dtype::decode;
-use opscope_tensor::{DType, Tensor};
+use opscope_tensor::{DType, ElementKind, Tensor};
 
 /// The range of an integer dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,12 +16,17 @@ pub(super) struct Bounds {
 impl Bounds {
     /// The bounds of `dtype`, if it is an integer type. `bool` is none.
     pub(super) fn of(dtype: DType) -> Option<Bounds> {
-        use DType::*;
-        let is_signed = match dtype {
-            I2 | I4 | I8 | I16 | I32 | I64 | QI8 | QI16 | QI32 | DualSubI8 => true,
-            U1 | U2 | U4 | U8 | U16 | U32 | U64 | QU8 | QU16 | DualSubU8 => false,
-            _ => return None,
+        let is_signed = match dtype.kind() {
+            ElementKind::Signed => true,
+            ElementKind::Unsigned => false,
+            ElementKind::Float(_)
+            | ElementKind::FiniteFloat(_)
+            | ElementKind::Truth
+            | ElementKind::Complex(_)
+            | ElementKind::Text
+            | ElementKind::Opaque => return None,
         };
+        // Packed types have ranges of their own, although a byte stores each element.
         let n_bits = dtype.bits()? - u32::from(is_signed);
         let max = (1_i128 << n_bits) - 1;
         let min = if is_signed { -max - 1 } else { 0 };
@@ -161,6 +166,8 @@ impl<'a> Integers<'a> {
     pub(super) fn magnitude_around(&self, zero: Option<&Integers>) -> u128 {
         let (min, max) = self.extremes().unwrap_or_default();
         let (zero_min, zero_max) = zero.and_then(Integers::extremes).unwrap_or_default();
+        // Which zero point belongs to which element does not matter for a bound: the worst pair is
+        // assumed.
         let (min, max) = (min - zero_max, max - zero_min);
         min.unsigned_abs().max(max.unsigned_abs())
     }
@@ -184,6 +191,7 @@ pub(super) fn tensor(record: &Record, index: usize) -> Option<&Tensor> {
 
 fn extremes<Int: Integer>(bytes: &[u8]) -> Option<(i128, i128)> {
     let elements = Int::cut(bytes);
+    // Starting from the opposite ends needs no first element, and so no branch for it in the loop.
     let (smallest, largest) = Int::ENDS;
     // No branch and no early end: compilers turn this into vector instructions.
     let (min, max) = elements

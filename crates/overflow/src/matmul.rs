@@ -60,6 +60,7 @@ fn product(
     (b_dims, b): (&[usize], &[i128]),
 ) -> Option<Place> {
     let (a_batch, [m, k]) = match a_dims {
+        // numpy treats a vector as a matrix of one row on the left, and of one column on the right.
         [k] => (&[][..], [1, *k]),
         [batch @ .., m, k] => (batch, [*m, *k]),
         [] => return None,
@@ -129,6 +130,8 @@ pub(super) fn gemm(record: &Record) -> Option<Place> {
         return None;
     }
     let mut scaled = a.to_wide();
+    // `alpha` scales before the sum: the accumulator holds scaled products, and it is the one that
+    // overflows.
     scaled.iter_mut().for_each(|value| *value *= alpha);
     let mut results = zeros(record, &[m, n])?;
     if let Some(c) = c {

@@ -151,6 +151,8 @@ pub fn arithmetic_kind(operator: &Operator) -> ArithmeticKind {
     let op_type = operator.op_type.as_str();
     let begins = |list: &[&str]| list.iter().any(|start| op_type.starts_with(start));
     if begins(&TORCH) {
+        // The lists of ONNX are of no use here: they match parts of names, and `aten.convolution`
+        // would match none of them.
         return match () {
             () if begins(TORCH_CONVERTING) => ArithmeticKind::Converts,
             () if begins(TORCH_ACCUMULATING) => ArithmeticKind::Accumulates,
@@ -158,10 +160,13 @@ pub fn arithmetic_kind(operator: &Operator) -> ArithmeticKind {
         };
     }
     let is_scatter = matches!(op_type, "Scatter" | "ScatterElements" | "ScatterND");
+    // A scatter that replaces elements only moves them; one that adds or multiplies computes.
     if MOVING.contains(&op_type) || (is_scatter && !reduces_by_arithmetic(operator)) {
         ArithmeticKind::Moves
     } else if matches!(op_type, "Cast" | "CastLike" | "QuantizeLinear") {
         ArithmeticKind::Converts
+    // Parts of names and not whole ones, so that variants of other domains count too: their
+    // arithmetic is the same, and no list of them would stay complete.
     } else if ACCUMULATING.iter().any(|part| op_type.contains(part)) {
         ArithmeticKind::Accumulates
     } else {
@@ -185,6 +190,7 @@ pub fn attributes_may_be_non_finite(operator: &Operator) -> bool {
             return false;
         }
         let value = value.as_str();
+        // A text such as `"inf"` is a name or a mode, no number.
         if value.starts_with('"') || value.starts_with("[\"") {
             return false;
         }
@@ -194,6 +200,8 @@ pub fn attributes_may_be_non_finite(operator: &Operator) -> bool {
         let is_graph = value.starts_with("graph ");
         is_cut
             || value.starts_with("tensor[")
+            // The text of a body may name a value `inf`. What the body computes with shows in the
+            // operator's own results.
             || (!is_graph && words.any(|word| matches!(word, "inf" | "NaN" | "nan")))
     })
 }

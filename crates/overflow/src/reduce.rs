@@ -39,6 +39,8 @@ impl Fold {
 
     fn end(self, total: i128) -> i128 {
         if self == Fold::RootOfSquares {
+            // The root is cut off as a conversion to an integer does it; only the root has to fit,
+            // not the sum of squares.
             total.isqrt()
         } else {
             total
@@ -81,6 +83,7 @@ pub(super) fn reduce(record: &Record, fold: Fold) -> Option<Place> {
     let mut step = 1;
     let mut axes = Vec::new();
     for axis in (0..input.dims.len()).rev() {
+        // A stride of 0 sends every element along the axis to the same total.
         let stride = if is_reduced[axis] { 0 } else { step };
         axes.push((input.dims[axis], vec![own[axis], stride]));
         step *= if is_reduced[axis] {
@@ -108,6 +111,7 @@ pub(super) fn reduce(record: &Record, fold: Fold) -> Option<Place> {
 fn reduced_axes(record: &Record, n_axes: usize) -> Option<Vec<bool>> {
     let axes = match tensor(record, 1) {
         Some(axes) => Integers::of(axes)?.to_wide(),
+        // The axes are an input that was not shown, so nothing is known about them.
         None if is_named(record, 1) => return None,
         None => {
             let axes = ints(&record.operator, "axes").unwrap_or_default();
@@ -115,6 +119,7 @@ fn reduced_axes(record: &Record, n_axes: usize) -> Option<Vec<bool>> {
         }
     };
     if axes.is_empty() {
+        // ONNX: without axes everything is reduced, unless this attribute says that nothing is.
         let is_noop = int(&record.operator, "noop_with_empty_axes") == Some(1);
         return Some(vec![!is_noop; n_axes]);
     }

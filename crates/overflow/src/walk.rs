@@ -127,6 +127,7 @@ pub(super) fn broadcast_dims(shapes: &[&[usize]]) -> Option<Vec<usize>> {
 
 /// The strides of a dense tensor that is broadcast to `n_axes` axes.
 pub(super) fn broadcast_strides(dims: &[usize], n_axes: usize) -> Vec<usize> {
+    // numpy lines shapes up at their last axes, so missing ones are in front and repeat everything.
     let mut strides = vec![0; n_axes.saturating_sub(dims.len())];
     let own = dense_strides(dims);
     strides.extend(

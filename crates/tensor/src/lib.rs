@@ -5,7 +5,8 @@
 //!
 //! | type | what it is |
 //! | --- | --- |
-//! | [`DType`] | the element type, with its width in bits |
+//! | [`DType`] | the element type, with its width in bits and what its elements stand for |
+//! | [`NumpyType`] | the element types that numpy has, to which the others decode |
 //! | [`Shape`] | the extents of the axes, with checked element and byte counts |
 //! | [`Layout`] | what the axes mean (`NCHW`, `ND`, `FRACTAL_NZ`, …) |
 //! | [`Tensor`] | dtype, shape, layout and shared elements; cloning copies no data |
@@ -39,7 +40,7 @@ mod strided;
 mod tensor;
 pub mod text;
 
-pub use dtype::{DType, ParseDTypeError};
+pub use dtype::{DType, ElementKind, NumpyType, ParseDTypeError};
 pub use identity::Identity;
 pub use layout::{Layout, ParseLayoutError};
 pub use memo::{Memo, Observed};

@@ -70,6 +70,7 @@ impl<'a> Observed<'a> {
         let computed = self.recall(&self.memo.stats, |view| {
             let computed = weighed_stats(view);
             if let Ok(WeighedStats { stats, .. }) = &computed {
+                // The pass has counted them already, so nobody has to look for them again.
                 self.memo
                     .note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
             }

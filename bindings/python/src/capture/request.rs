@@ -36,9 +36,7 @@ pub(super) fn request_of_options(
     };
     let form = DumpForm::Acl {
         places: vec![place],
-        content: content(data)?,
-        // A table of a step has a row for every operator, so nothing may be left out of it.
-        has_step_tables: data == "table" && plan.purpose == Purpose::Values,
+        content: content(data, plan.purpose)?,
     };
     Ok(DumpRequest {
         has_single_operators: false,
@@ -119,9 +117,11 @@ pub(super) fn name_of(purpose: Purpose) -> &'static str {
     found.map_or("values", |(name, _)| name)
 }
 
-fn content(data: &str) -> PyResult<Content> {
+fn content(data: &str, purpose: Purpose) -> PyResult<Content> {
     match data {
         "tensor" => Ok(Content::Tensors),
+        // Tables of steps are for sessions that write every record that they take.
+        "table" if purpose == Purpose::Values => Ok(Content::StepTable),
         "stats" | "table" => Ok(Content::Statistics(Columns::Plain)),
         _ => Err(PyValueError::new_err(format!(
             "data `{data}` is neither `tensor` nor `stats` nor `table`"

@@ -17,11 +17,11 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
+use super::background_worker::BackgroundWorker;
 use super::description::{BodyDescription, OperatorDescription, ValueDescription};
 use super::eager::Eager;
 use super::executions::Executions;
 use super::graph::{Beside, Graph};
-use super::later::Later;
 use super::memory::Lender;
 use super::mindspore::{Place, request as mindspore_request};
 use super::names_asked::{AskedNames, Missing};
@@ -47,7 +47,7 @@ pub(super) struct Session {
     run: Arc<RunFile>,
     creator: Arc<Creator>,
     /// Descriptions of steps that nobody waits for.
-    later: Later,
+    background: BackgroundWorker,
     dump: OpenDump,
     /// The device that graphs are said to run on.
     device: Option<u32>,
@@ -290,7 +290,7 @@ impl Session {
             return Ok(None);
         };
         let (summary, ended) = py.detach(|| {
-            self.later.finish();
+            self.background.finish();
             let summary: Summary = session.finish();
             let ended = run_record::end(&self.run, &summary);
             (summary, ended.and(self.shared.executions.write()))
@@ -332,7 +332,7 @@ impl Session {
     ) {
         let path = own::graph_file(&self.root, name);
         let (shared, creator) = (self.shared.clone(), self.creator.clone());
-        self.later.push(move || {
+        self.background.push(move || {
             let write = || write_description(&creator, &path, &text());
             match catch_unwind(AssertUnwindSafe(write)) {
                 Ok(Ok(())) => {}
@@ -388,7 +388,7 @@ impl Session {
         let is_reducing = matches!(
             request.form,
             DumpForm::Acl {
-                content: Content::Statistics(_),
+                content: Content::Statistics(_) | Content::StepTable,
                 ..
             }
         );
@@ -415,7 +415,7 @@ impl Session {
             session: Mutex::new(Some(session)),
             shared: Arc::new(shared),
             creator: Arc::new(creator()),
-            later: Later::default(),
+            background: BackgroundWorker::default(),
             failure_dir: failure_dir.unwrap_or_else(|| place.root.clone()),
             root: place.root,
             purpose,
@@ -437,9 +437,9 @@ impl Drop for Session {
         if self.shared.is_forked() {
             // Its writers are threads of another process, nobody can wait for them here.
             std::mem::forget(session);
-            self.later.forget();
+            self.background.forget();
         }
-        self.later.finish();
+        self.background.finish();
     }
 }
 

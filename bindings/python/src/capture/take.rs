@@ -105,9 +105,10 @@ impl Shared {
         };
         let mut shown = Vec::with_capacity(parts.len());
         for (name, part, is_own) in parts {
-            let stability = match is_own {
-                true => Stability::Held,
-                false => Stability::Operator,
+            let stability = if is_own {
+                Stability::Held
+            } else {
+                Stability::Operator
             };
             let (tensor, _) = self.take(stability, &part, &Eye { tap, known: &[] })?;
             shown.push((name, tensor));
@@ -220,9 +221,10 @@ fn numbers(py: Python<'_>, lent: &Lent<'_, '_>, tap: &Tap) -> Result<(Tensor, bo
     let is_row_major = lent.strides.is_none();
     let is_enough = detached(py, view.bytes.len(), || {
         let tensor = Observed::new(view, &memo);
-        match is_row_major {
-            true => tap.look_at(tensor),
-            false => tap.look_at_permuted(tensor),
+        if is_row_major {
+            tap.look_at(tensor)
+        } else {
+            tap.look_at_permuted(tensor)
         }
     });
     let numbers = Tensor::from_memo(view, memo).map_err(|_| Reason::Shape)?;

@@ -12,7 +12,7 @@ use super::result::{
 };
 use super::side::{LoadError, Run, Side, Slot};
 use super::statistics;
-use crate::describe::chain;
+use crate::error_chain::chain;
 use crate::job;
 
 /// How slots are measured.
@@ -203,7 +203,7 @@ fn skip_of(sides: Sides<'_>, pair: SlotPair, fault: Fault) -> Skip {
             let golden = slot_of(sides.golden, pair.golden);
             let (place, slot) = party.pick((pair.target, target), (pair.golden, golden));
             let reason = match error {
-                LoadError::Item(_) | LoadError::Damaged(_) => "damaged",
+                LoadError::Elements(_) | LoadError::Damaged(_) => "damaged",
                 LoadError::NoElements => "no_evidence",
             };
             skip(sides, party.name(), place, slot, (reason, chain(&error)))

@@ -14,7 +14,7 @@ use super::result::{
     number,
 };
 use super::verdict::{Thresholds, judge};
-use crate::describe::chain;
+use crate::error_chain::chain;
 
 pub use choice::{Choice, ChoiceError, choose};
 

@@ -16,6 +16,7 @@ impl Claims {
         match view.showing {
             Showing::Always => true,
             Showing::ByFirstReader => *self.lock().entry(view.value).or_insert(task_id) == task_id,
+            // Nothing in the model produces the value, so every reader sees the same one.
             Showing::Once => self.lock().insert(view.value, task_id).is_none(),
         }
     }

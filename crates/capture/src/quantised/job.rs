@@ -114,6 +114,7 @@ impl Dequantising {
         let shape = self.elements.shape().clone();
         let (elements, quantisation) = (self.elements.host_view().ok()?, self.quantisation().ok()?);
         let compute = || dequantise(elements, &quantisation);
+        // Scales and zero points come from the model; whatever they are, a writer must live on.
         let bytes = catch_unwind(AssertUnwindSafe(compute)).ok()?.ok()?;
         Tensor::from_vec(DType::F32, shape, bytes).ok()
     }
@@ -133,6 +134,8 @@ impl Dequantising {
 fn product(mut factors: Vec<Tensor>) -> Option<Tensor> {
     let first = factors.pop()?;
     factors.into_iter().try_fold(first, |product, factor| {
+        // Integer products have two scales, of which one is a single number and the other may be
+        // one for each channel.
         let (one, many) = match product.shape().n_elements() {
             1 => (product, factor),
             _ => (factor, product),

@@ -39,6 +39,7 @@ impl PurposeRecorder for FailureRecorder {
             trace: (self.detail == FailureDetail::Full)
                 .then(|| FailureTrace::capture(place.position_in_step, place.order)),
         };
+        // Past the queue, whose writers may not run again before the process ends.
         context.intake.writer.write(&Job {
             order: context.order(0),
             record: Record {

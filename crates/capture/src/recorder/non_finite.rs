@@ -31,5 +31,6 @@ impl PurposeRecorder for NonFiniteRecorder {
 }
 
 fn is_checked(tensor: &Tensor) -> bool {
+    // The dtypes of MindSpore's own mode for this, which dumps of it are compared with.
     matches!(tensor.dtype(), DType::F16 | DType::BF16 | DType::F32)
 }

@@ -22,9 +22,13 @@ impl PurposeRecorder for WatchRecorder {
         let mut record = shown.record;
         context.count_missing(record.n_slots(), DropReason::NotShown);
         let watcher = &context.step.watcher;
+        // Looked at before this operator's outputs are watched themselves, so that it is not
+        // compared with itself.
         let looks = watcher.look(&record, context.place.order, &self.overwrites);
         match context.kept.role {
             Role::Watched => {
+                // The copies are written, not the memory: that may be overwritten before a writer
+                // gets to it.
                 record.outputs = watcher.watch(&record);
                 if record.n_slots() > 0 {
                     context.push_within_limit(0, record, Work::Write);

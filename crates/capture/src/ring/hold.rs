@@ -62,6 +62,7 @@ impl Drop for Hold {
         let is_free = state.models[self.model_idx].release(self.serial, self.is_record);
         drop(state);
         if is_free {
+            // Only a flag: whoever drops a hold may be the engine, and removing files takes time.
             self.ring.is_due.store(true, Ordering::Relaxed);
         }
         if self.is_record {

@@ -2,14 +2,13 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use opscope_store::record::{ModelId, Operator, Side};
 use opscope_tensor::NonFinite;
 
 use super::TriggerKind;
-use super::steps::Serial;
+use super::steps::{KeptSteps, Serial};
 use crate::SinkError;
 use crate::record_order::RecordOrder;
 
@@ -32,15 +31,6 @@ pub struct RingReport {
     pub n_files_left: u64,
     /// The first file or directory that could not be removed.
     pub first_error: Option<SinkError>,
-}
-
-/// Steps of a model that are on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptSteps {
-    /// The model.
-    pub model: Arc<ModelId>,
-    /// The steps, in the order in which they ran.
-    pub steps: Vec<RangeInclusive<u64>>,
 }
 
 /// Something that kept steps for good.

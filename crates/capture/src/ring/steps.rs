@@ -6,7 +6,14 @@ use std::sync::Arc;
 
 use opscope_store::record::ModelId;
 
-use super::KeptSteps;
+/// Steps of a model that are on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptSteps {
+    /// The model.
+    pub model: Arc<ModelId>,
+    /// The steps, in the order in which they ran.
+    pub steps: Vec<RangeInclusive<u64>>,
+}
 
 /// Counts the steps of a session in the order in which they began.
 pub(super) type Serial = u64;
@@ -140,6 +147,7 @@ impl Model {
         if is_kept {
             self.note_kept(step.number);
         }
+        // The directory belongs to the later step of the same number, which decides on it.
         if is_kept || !step.is_superseded {
             left.push((step.number, is_kept));
         }
@@ -168,6 +176,8 @@ impl Model {
 
     fn note_kept(&mut self, number: u64) {
         match self.kept.last_mut() {
+            // Steps are told as ranges: a run without an end must not make the report grow without
+            // one.
             Some(last) if last.end().checked_add(1) == Some(number) => {
                 *last = *last.start()..=number;
             }

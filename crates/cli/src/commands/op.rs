@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use opscope_capture::Purpose;
-use opscope_dump::{DumpRequest, OpenDump, model_file};
+use opscope_dump::{DumpRequest, model_file};
 use opscope_engine::single_operator::{OperatorError, SingleOperator, read_json};
 use opscope_engine::{GraphKind, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 use serde_json::{Value, json};
 
 use super::dump::control::RemoteControl;
-use super::dump::run_model::{self, DumpReport, LoadedRun};
+use super::dump::run_model::{self, DumpReport, LoadedRun, dump_model};
 use super::dump::{RunArguments, record, report};
 use crate::console::tell;
 use crate::engine::EngineInUse;
@@ -69,8 +69,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let models = models.collect();
     let recorder = record::begin(("op", &engine), &arguments.run, &request, &dump, models)?;
     let mut ends: Vec<End> = Vec::new();
-    for one in prepared {
-        let end = run_one(one, &arguments.run, &request, &dump, &remote)?;
+    for Prepared { mut run, inputs } in prepared {
+        let end = dump_model(&arguments.run, &request, &dump, &mut run, &inputs, &remote)?;
         recorder.add(end.0.n_steps, &end.0.summary);
         let has_failed = end.1.is_err();
         ends.push(end);
@@ -87,16 +87,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 type End = (DumpReport, Result<(), Failure>);
-
-fn run_one(
-    mut one: Prepared,
-    arguments: &RunArguments,
-    request: &DumpRequest,
-    dump: &OpenDump,
-    remote: &RemoteControl<'_>,
-) -> Result<End, Failure> {
-    run_model::dump_model(arguments, request, dump, &mut one.run, &one.inputs, remote)
-}
 
 fn prepare(
     operator: &SingleOperator,

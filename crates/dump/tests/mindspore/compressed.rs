@@ -28,7 +28,7 @@ type Array = (String, Option<u64>, Side, u32, Vec<u8>);
 fn arrays(dir: &Path) -> Vec<Array> {
     let dump = MindSporeDump::open(dir).unwrap();
     assert!(dump.errors.is_empty());
-    let array = |file: &opscope_store::dump::mindspore::TensorFile| {
+    let array = |file: &opscope_store::dump::mindspore::MindSporeFile| {
         let FileName::Array(name) = &file.name else {
             panic!("{} is no array", file.real_name);
         };

@@ -106,24 +106,29 @@ impl Maker {
 
     fn of_codes(dtype: DType) -> Option<Maker> {
         // Numbers in [0, 1) are multiples of one over this.
+        use DType::*;
         let n_steps = match dtype {
-            DType::F8E4M3FN | DType::F8E4M3FNUZ => 16,
-            DType::F8E5M2 | DType::F8E5M2FNUZ | DType::HiF8 | DType::F6E3M2 | DType::F6E2M3 => 8,
-            DType::F4E1M2 => 4,
-            DType::F4E2M1 => 2,
-            DType::F8E8M0 => {
+            F8E4M3FN | F8E4M3FNUZ => 16,
+            F8E5M2 | F8E5M2FNUZ | HiF8 | F6E3M2 | F6E2M3 => 8,
+            F4E1M2 => 4,
+            F4E2M1 => 2,
+            F8E8M0 => {
                 return Some(Maker::Codes {
                     codes: (124..=127).collect(),
                     n_bits: 8,
                 });
             }
-            DType::I4 | DType::U4 | DType::I2 | DType::U2 => {
+            I4 | U4 | I2 | U2 => {
                 return Some(Maker::Codes {
                     codes: vec![0, 1],
                     n_bits: dtype.bits()? as usize,
                 });
             }
-            _ => return None,
+            Undefined | F32 | F16 | I8 | U8 | I16 | U16 | I32 | I64 | U32 | U64 | Bool | F64
+            | String | DualSubI8 | DualSubU8 | C64 | C128 | QI8 | QI16 | QI32 | QU8 | QU16
+            | Resource | StringRef | Dual | Variant | BF16 | U1 | C32 | HiF4 | HiF4Scale => {
+                return None;
+            }
         };
         let n_bits = dtype.bits()? as usize;
         let is_step = |code: &u8| {

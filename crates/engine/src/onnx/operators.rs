@@ -19,8 +19,8 @@ use super::schema::{
     DimValue, Dimension, GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto,
     TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
+use crate::onnx_dtype::code;
 use crate::operator_source::{Given, OperatorSource, SourceOperator};
-use crate::single_operator::code;
 use crate::{EngineError, InputError, LoadOptions, ModelSource, SharedEngine};
 
 /// The operators of a model, or of the description of one.

@@ -3,10 +3,11 @@
 //! Field numbers are those of `onnx.proto3`.
 
 use opscope_store::file_format::protobuf::Writer;
-use opscope_tensor::{DType, HostAccessError, TensorView, text};
+use opscope_tensor::{HostAccessError, TensorView, text};
 
 use super::{Attribute, Operand, OperatorError, SingleOperator};
 use crate::Dim;
+use crate::onnx_dtype::code;
 
 /// Version of the file format that carries every operator set that engines know.
 const IR_VERSION: u64 = 8;
@@ -134,39 +135,4 @@ fn write_tensor(out: &mut Writer, name: &str, tensor: TensorView<'_>) {
         // Everything but text.
         Err(_) => out.bytes(9, tensor.bytes),
     }
-}
-
-/// ONNX's number for a dtype.
-pub(crate) fn code(dtype: DType) -> Option<u64> {
-    Some(match dtype {
-        DType::F32 => 1,
-        DType::U8 => 2,
-        DType::I8 => 3,
-        DType::U16 => 4,
-        DType::I16 => 5,
-        DType::I32 => 6,
-        DType::I64 => 7,
-        DType::String => 8,
-        DType::Bool => 9,
-        DType::F16 => 10,
-        DType::F64 => 11,
-        DType::U32 => 12,
-        DType::U64 => 13,
-        DType::C64 => 14,
-        DType::C128 => 15,
-        DType::BF16 => 16,
-        DType::F8E4M3FN => 17,
-        DType::F8E4M3FNUZ => 18,
-        DType::F8E5M2 => 19,
-        DType::F8E5M2FNUZ => 20,
-        DType::U4 => 21,
-        DType::I4 => 22,
-        DType::F4E2M1 => 23,
-        DType::F8E8M0 => 24,
-        DType::U2 => 25,
-        DType::I2 => 26,
-        DType::F6E2M3 => 27,
-        DType::F6E3M2 => 28,
-        _ => return None,
-    })
 }

@@ -4,13 +4,13 @@ mod scripts;
 
 use std::collections::HashMap;
 
-use super::super::failure::Code;
-use super::super::log;
-use super::super::options::AlgorithmChoice;
-use super::NAN;
+use super::metrics::NAN;
 use super::metrics::{About, Metric, Pair};
 use super::stop::Stop;
 use super::values::{Sides, Values};
+use crate::failure::Code;
+use crate::log;
+use crate::options::AlgorithmChoice;
 use scripts::{Script, Scripts};
 
 /// The metrics of the shorter command.
@@ -71,6 +71,7 @@ impl Algorithms {
         let options = parse_options(options)?;
         let mut chosen = Vec::new();
         for name in &names {
+            // A user's script goes before a built-in metric of the same name.
             if let Some(script) = scripts.find(name) {
                 if scripts.is_usable(script)? {
                     chosen.push(Algorithm::Custom(script.clone()));
@@ -122,6 +123,8 @@ impl Algorithms {
             log::warning(&message);
             return Err(Stop::coded(Code::InvalidDumpData, message));
         }
+        // Cut only after the lengths were compared: another size is a mistake even beyond the first
+        // elements.
         if let Some(n) = n_max {
             mine.truncate(n);
             golden.truncate(n);
@@ -144,6 +147,7 @@ impl Algorithms {
             Algorithm::BuiltIn(metric) => (metric.name(), metric.takes_bools()),
             Algorithm::Custom(script) => (
                 script.name.as_str(),
+                // A script inherits what the metric that it replaces can do with booleans.
                 built_in(&script.name).is_some_and(Metric::takes_bools),
             ),
         };
@@ -159,6 +163,7 @@ impl Algorithms {
                 self.scripts.run(script, pair, about, options)
             }
         };
+        // The reference catches whatever a metric raises; the other metrics go on.
         outcome.unwrap_or_else(|error| {
             let reason = format!("Failed to execute 'compare' in '{name}'. {error}");
             (NAN.to_owned(), reason)
@@ -204,6 +209,7 @@ fn chosen_names(choice: &AlgorithmChoice, scripts: &Scripts) -> Result<Vec<Strin
                 "The '{part}' does not supported in builtin or custom. Please check the algorithm \
                  name or algorithm index."
             ));
+        // Each metric has one column, however often it is asked for.
         } else if !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }

@@ -2,20 +2,20 @@
 
 use opscope_store::record::Side;
 
-use super::super::failure::Code;
-use super::super::log;
-use super::NAN;
 use super::align::shape_text;
 use super::dump::{Dump, Tensor};
 use super::dump_dir::{DumpDir, load_files};
 use super::file_name::{TaskMode, op_type};
 use super::metrics::About;
+use super::metrics::NAN;
 use super::outcome::Outcome;
 use super::overflow;
 use super::restore::restore;
 use super::row::{Form, Subject, TensorResult};
 use super::stop::Stop;
 use super::values::Values;
+use crate::failure::Code;
+use crate::log;
 
 /// An operator of either device.
 pub(super) struct DeviceOp {
@@ -111,6 +111,8 @@ impl Devices<'_> {
         let mine = match load(&op.key, mine) {
             Ok(loaded) => loaded,
             Err(Stop::Coded(code, message)) => {
+                // My dump that cannot be read costs one row. A golden one ends the command, as in
+                // the reference.
                 let mut outcome = self.without_results(op, &op.key, &[message], false);
                 outcome.status = Some(code);
                 return Ok(outcome);
@@ -132,6 +134,8 @@ impl Devices<'_> {
                           number of thread";
             reasons.push(reason.to_owned());
         }
+        // A side that fits is compared even if the other one does not, and its failure is then told
+        // nowhere.
         if failures.len() == 2 {
             reasons.extend(failures);
             let mut outcome = self.without_results(op, &mine.name, &reasons, false);
@@ -204,7 +208,8 @@ impl Devices<'_> {
     ) -> Result<Vec<TensorResult>, Stop> {
         let pairs = mine.dump.side(side).iter().zip(golden.dump.side(side));
         let results = pairs.enumerate().map(|(i, (my_tensor, golden_tensor))| {
-            super::super::formats::from_code(my_tensor.format)?;
+            // Only looked up for its error, which comes before those of comparing.
+            crate::formats::from_code(my_tensor.format)?;
             self.compare_tensors(key, (mine, my_tensor), (golden, golden_tensor), side, i)
         });
         results.collect()
@@ -294,6 +299,7 @@ fn check_side(op: &str, mine: &Dump, golden: &Dump, side: Side) -> Result<(), St
     }
     let pairs = mine.iter().zip(golden).enumerate();
     for (i, (mine, golden)) in pairs {
+        // One such tensor leaves out its whole side, as in the reference.
         if mine.dims != golden.dims {
             let (a, b) = (shape_text(&mine.dims), shape_text(&golden.dims));
             let message =

@@ -9,13 +9,13 @@ use opscope_store::dump::read_mapping;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::tree::run::RUN_DIR;
 
-use super::super::failure::Code;
-use super::super::log;
-use super::super::paths::{self, Kind as PathKind};
 use super::dump::Dump;
 use super::ffts;
 use super::file_name::{self, Kind, SortBy, TaskMode, is_number};
 use super::stop::Stop;
+use crate::failure::Code;
+use crate::log;
+use crate::paths::{self, Kind as PathKind};
 
 const FAILED_LIST: &str = "convert_failed_file_list.txt";
 /// Parts of names of operators that quantise, and of those that undo it.
@@ -97,6 +97,7 @@ impl DumpDir {
             let table = self.path.join(mapping_csv::FILE_NAME);
             match self.mapping.get(name) {
                 Some(found) => real = found,
+                // An exception in the reference, which ends the command.
                 None if table.exists() && self.mapping.is_empty() => {
                     return Err(Stop::Fatal(format!("{} is empty", log::quoted(&table))));
                 }
@@ -128,6 +129,7 @@ impl DumpDir {
         if matches!(found, Kind::Offline | Kind::Numpy) && marks.any(|mark| key.contains(mark)) {
             self.is_quantised = true;
         }
+        // The first file decides on the kind of the directory.
         if *kind.get_or_insert(found) != found {
             let path = log::quoted(&self.path);
             let message = format!(
@@ -145,6 +147,7 @@ impl DumpDir {
         });
         let operator = &mut self.operators[at];
         operator.files.push(self.path.join(name));
+        // The last file decides on the operator, as in the reference.
         operator.mode = mode;
         Ok(())
     }
@@ -156,6 +159,8 @@ impl DumpDir {
 
     /// The operator that `op_name` means, or output `index` of it.
     fn find(&self, op_name: &str, index: Option<i64>) -> Result<&OperatorFiles, Stop> {
+        // The writer of dumps replaced these, which no file name may have or which separate its
+        // fields.
         let mut key = op_name.replace(['/', '.'], "_");
         if let Some(index) = index {
             key = format!("{key}.{index}");
@@ -185,6 +190,7 @@ impl DumpDir {
                 TaskMode::Automatic => &[SortBy::SliceTime, SortBy::Thread],
                 TaskMode::Manual => &[SortBy::SliceTime, SortBy::Slice],
             };
+            // Each sort is stable, so the last key decides and the ones before break ties.
             for &by in orders {
                 files = self.sort(files, by)?;
             }
@@ -214,6 +220,7 @@ impl DumpDir {
     /// The operator's dump: its newest file, or its slices put together. Every file is looked into.
     pub(super) fn load(&self, op_name: &str, index: Option<i64>) -> Result<(String, Dump), Stop> {
         let index = match (self.kind, index) {
+            // Files of originals hold one output each, and their names carry its number.
             (Kind::Quant, None) => Some(0),
             (_, index) => index,
         };
@@ -224,6 +231,8 @@ impl DumpDir {
 
 /// The dump that files of one operator hold together, and the path that stands for them.
 pub(super) fn load_files(files: &[PathBuf], mode: TaskMode) -> Result<(String, Dump), Stop> {
+    // All are opened although one is enough: a broken older file fails the operator in the
+    // reference too.
     let mut dumps = files
         .iter()
         .map(|path| Dump::open(path))
@@ -251,6 +260,7 @@ fn file_names(dir: &Path) -> Result<Vec<String>, Stop> {
             names.push(name);
         }
     }
+    // The reference takes them as the file system lists them, so that its results vary.
     names.sort_unstable();
     Ok(names)
 }

@@ -3,12 +3,12 @@
 use opscope_tensor::DType;
 use serde_json::Value;
 
-use super::super::array::{Order, count, width};
-use super::super::failure::Code;
-use super::super::log;
 use super::dump::{Content, Dump, Tensor};
 use super::file_name::without_slice;
 use super::stop::Stop;
+use crate::array::{Order, count, width};
+use crate::failure::Code;
+use crate::log;
 
 /// Field of a file name by which slices that cannot be put together are sorted.
 const TIME_FIELD: usize = 4;
@@ -24,6 +24,7 @@ struct Slice {
 
 /// The dump that `dumps`, sorted by slice, are together, and a path for it.
 pub(super) fn merge(paths: Vec<String>, mut dumps: Vec<Dump>) -> Result<(String, Dump), Stop> {
+    // A single file counts as complete whatever its attribute says.
     if dumps.len() == 1
         && let (Some(path), Some(mut dump)) = (paths.first(), dumps.pop())
     {
@@ -45,6 +46,7 @@ pub(super) fn merge(paths: Vec<String>, mut dumps: Vec<Dump>) -> Result<(String,
         ));
     }
     let axes = cut_axes(&attribute)?;
+    // Nothing was cut, so every thread wrote the same tensors.
     if axes.iter().all(Option::is_none) {
         return newest(paths, dumps);
     }
@@ -79,6 +81,7 @@ fn cut_axes(attribute: &Value) -> Result<Vec<Option<usize>>, Stop> {
     let not_a_list = || Stop::Exception("the cuts are no list".to_owned());
     let axes = cuts.as_array().ok_or_else(not_a_list)?.iter().map(|cuts| {
         let cuts = cuts.as_array().ok_or_else(not_a_list)?;
+        // Python compares numbers of any type, so `1.0` is one too.
         Ok(cuts.iter().position(|cut| cut.as_f64() != Some(1.0)))
     });
     axes.collect()
@@ -91,6 +94,7 @@ fn newest(paths: Vec<String>, dumps: Vec<Dump>) -> Result<(String, Dump), Stop> 
         let name = path.rsplit('/').next().unwrap_or_default();
         let time = name.split('.').nth(TIME_FIELD).ok_or_else(Stop::index)?;
         let time = time.to_owned();
+        // Compared as texts: all stamps have the same number of digits.
         if last.as_ref().is_none_or(|(latest, _, _)| *latest <= time) {
             last = Some((time, path, dump));
         }

@@ -81,14 +81,16 @@ fn offline_name(name: &str) -> Option<&str> {
 /// The operator's type in a path's file name; `NaN` if the name is not a device's.
 pub(super) fn op_type(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
+    // Slices that were put together have a `*` in place of their numbers.
     match offline_name(&name.replace('*', "0")) {
         Some(_) => name.split('.').next().unwrap_or_default(),
-        None => super::NAN,
+        None => super::metrics::NAN,
     }
 }
 
 /// The key without marks of sub-graphs and slices; `None` for slices that are left out.
 pub(super) fn without_marks(key: &str, has_rule: bool) -> Result<Option<String>, Stop> {
+    // Rules know operators by the names that they had before they were sliced.
     if has_rule && key.contains(SLICE) {
         let key = without_slice(key);
         return Ok((!key.contains(SLICE)).then_some(key));
@@ -105,6 +107,7 @@ pub(super) fn without_marks(key: &str, has_rule: bool) -> Result<Option<String>,
             .last()
             .ok_or_else(Stop::index)?;
         if end != key.len() {
+            // One character behind the number separates it from the name, whichever it is.
             key = key.get(end + 1..).unwrap_or_default();
         }
     }
@@ -172,6 +175,7 @@ pub(super) fn sort_key(
     let real = if is_number(&name) {
         match mapping.get(name.as_ref()) {
             Some(real) => real.as_str(),
+            // The stand-in of the reference: small, so that such names come first.
             None => return Ok(1),
         }
     } else {
@@ -187,6 +191,7 @@ pub(super) fn sort_key(
         SortBy::Thread => (fields.len().checked_sub(2).and_then(|i| fields.get(i)), 2),
         SortBy::Slice => {
             let last = fields.get(1).and_then(|field| field.chars().last());
+            // Only the last digit: with more than ten slices the reference mixes their order up.
             let digit = last.ok_or_else(Stop::index)?.to_digit(10);
             return Ok(digit.map_or(3, u64::from));
         }

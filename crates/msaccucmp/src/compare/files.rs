@@ -5,18 +5,18 @@ use std::path::Path;
 use opscope_store::file_format::npy;
 use opscope_store::regular_file;
 
-use super::super::array::Array;
-use super::super::failure::Code;
-use super::super::log;
-use super::super::numpy::{self, LoadFailure};
-use super::super::output::Output;
-use super::super::paths::{self, Kind};
 use super::algorithms::{Algorithms, Results};
 use super::dump::is_scalar;
 use super::metrics::About;
 use super::stop::Stop;
 use super::table;
 use super::values::Values;
+use crate::array::Array;
+use crate::failure::Code;
+use crate::log;
+use crate::numpy::{self, LoadFailure};
+use crate::output::Output;
+use crate::paths::{self, Kind};
 
 /// Numbers of a text file that are read as a table.
 const TEXT_SUFFIX: &str = ".txt";

@@ -4,21 +4,21 @@ use std::collections::HashMap;
 
 use opscope_store::record::Side;
 
-use super::super::failure::Code;
-use super::super::{formats, log};
-use super::NAN;
 use super::align::{Aligned, Alignment, Golden};
 use super::dump::{Dump, Tensor, is_scalar};
 use super::dump_dir::DEQUANT_MARKS;
 use super::file_name::Kind;
 use super::inputs::Network;
 use super::metrics::About;
+use super::metrics::NAN;
 use super::outcome::Producer;
 use super::overflow;
 use super::row::{Form, TensorResult};
 use super::rule::{Op, Origin, Rule};
 use super::stop::Stop;
 use super::values::Values;
+use crate::failure::Code;
+use crate::{formats, log};
 
 const QUANT_TYPE: &str = "AscendQuant";
 const DEQUANT_TYPE: &str = "AscendDequant";
@@ -63,6 +63,7 @@ impl Fused<'_> {
     /// Loads a golden tensor.
     pub(super) fn load_golden(&self, op: usize, mut origin: Origin) -> Result<Found, Stop> {
         let golden = &self.network.golden;
+        // A file of an original holds a single output, whose number is a part of its name.
         if golden.kind != Kind::Offline {
             let (path, dump) = golden.load(&origin.name, Some(origin.index))?;
             if dump.outputs.is_empty() {
@@ -77,6 +78,7 @@ impl Fused<'_> {
         }
         let (path, dump) = golden.load(&origin.name, None)?;
         let n = dump.outputs.len() as i64;
+        // Only the upper end is checked; below zero Python counts from the last.
         if origin.index >= n {
             log::error(&format!(
                 "[{}] The output index ({}) is out of range [0, {n}). Please check the index.",

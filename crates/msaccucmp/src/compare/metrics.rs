@@ -20,6 +20,9 @@ const NO_MAXIMUM: &str = "zero-size array to reduction operation maximum which h
 const NO_BOOL_SUBTRACT: &str = "numpy boolean subtract, the `-` operator, is not supported, use \
     the bitwise_xor, the `^` operator, or the logical_xor function instead.";
 
+/// The text that stands where there is no value.
+pub(super) const NAN: &str = "NaN";
+
 /// One metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metric {
@@ -121,6 +124,8 @@ impl Metric {
     fn run_bools(self, a: &[u8], b: &[u8], about: &About<'_>) -> Result<Outcome, String> {
         match self {
             Metric::CosineSimilarity => Ok(cosine_of_bools(a, b, about)),
+            // The reference divides by the norm only if the golden side is not zero, and then
+            // subtracts booleans, which numpy refuses.
             Metric::RelativeEuclideanDistance if b.contains(&1) => Err(NO_BOOL_SUBTRACT.to_owned()),
             _ => Ok((six_places(0.0), String::new())),
         }
@@ -164,6 +169,8 @@ fn maximum(n: usize, value: impl Fn(usize) -> f32) -> Option<f32> {
     for i in 0..n {
         let value = value(i);
         has_nan |= value.is_nan();
+        // `f32::max` passes NaN over where numpy hands it on, so that is noted apart: a branch here
+        // would keep the loop from being vectorised.
         max = max.max(value);
     }
     match n {
@@ -175,6 +182,7 @@ fn maximum(n: usize, value: impl Fn(usize) -> f32) -> Option<f32> {
 
 /// `x ** 0.5` of one number, for which numpy calls the C library's power and not its square root.
 fn half_power(x: f32) -> f32 {
+    // The compiler would turn this power into a square root, which differs from it in the last bit.
     x.powf(black_box(0.5))
 }
 
@@ -188,6 +196,8 @@ fn cosine(a: &[f32], b: &[f32], about: &About<'_>) -> Outcome {
     let zero = zero_side(
         norm_a.into(),
         norm_b.into(),
+        // The reference takes the root of the norm once more before it looks whether a side is
+        // zero.
         [norm_a, norm_b].map(|n| n.sqrt().into()),
     );
     if let Some(zero) = zero {
@@ -217,6 +227,7 @@ fn scalar() -> Outcome {
 
 /// Python's `min` with 1, which keeps NaN.
 fn at_most_one(value: f64) -> f64 {
+    // Python compares the new value with the smallest so far, and no comparison with NaN is true.
     if 1.0 < value { 1.0 } else { value }
 }
 
@@ -228,6 +239,7 @@ enum Zero {
 }
 
 fn zero_side(norm_a: f64, norm_b: f64, roots: [f64; 2]) -> Option<Zero> {
+    // One comparison includes the limit and the other does not, as in the reference.
     if norm_a <= DOUBLE_EPSILON && norm_b < DOUBLE_EPSILON {
         return Some(Zero::Both);
     }
@@ -246,7 +258,7 @@ impl Zero {
         };
         let reason =
             format!("Cannot compare by Cosine Similarity. All the data is zero in {file}.");
-        (super::NAN.to_owned(), reason)
+        (NAN.to_owned(), reason)
     }
 }
 
@@ -269,11 +281,14 @@ fn divergence(a: &[f32], b: &[f32], about: &About<'_>) -> Result<Outcome, String
     };
     let eight = |i: usize| {
         let my: [f32; LANES] = std::array::from_fn(|lane| p.at(a[i + lane]));
+        // Eight at a time, in the order in which numpy's sum takes them, so that the logarithm is
+        // vectorised and the digits stay.
         let quotients: [f32; LANES] = std::array::from_fn(|lane| my[lane] / q.at(b[i + lane]));
         let logs = log::ln_of_all(quotients);
         std::array::from_fn(|lane| my[lane] * logs[lane])
     };
     let value = pairwise_lanes(a.len(), one, eight);
+    // Rounding leaves a little of either sign, which would be shown as `-0.000000`.
     let value = if f64::from(value.abs()) < DOUBLE_EPSILON {
         0.0
     } else {

@@ -3,17 +3,17 @@
 use opscope_store::record::Side;
 use opscope_tensor::{DType, Layout};
 
-use super::super::array::Array;
-use super::super::custom::{Call, Custom};
-use super::super::dtype::{self, Decoded};
-use super::super::failure::{Code, Failure};
-use super::super::layout::{self, Converted, Request};
-use super::super::options::OutputKind;
-use super::super::output::Output;
-use super::super::slice::{self, Cut};
-use super::super::source::{Source, SourceTensor};
-use super::super::{formats, log};
-use super::{FileFailure, plain};
+use super::plain;
+use crate::array::Array;
+use crate::custom::{Call, Custom};
+use crate::dtype::{self, Decoded};
+use crate::failure::{Code, Failure};
+use crate::layout::{self, Converted, Request};
+use crate::options::OutputKind;
+use crate::output::Output;
+use crate::slice::{self, Cut};
+use crate::source::{Source, SourceTensor};
+use crate::{formats, log};
 use opscope_analysis::names;
 
 /// Groups are handed to converters from this number on.
@@ -32,6 +32,22 @@ pub(super) struct Relayout {
 pub(super) struct Pick {
     pub(super) side: Side,
     pub(super) index: usize,
+}
+
+/// Why a file, or some of its tensors, could not be converted.
+pub(super) struct FileFailure {
+    pub(super) failure: Failure,
+    /// The tensors, if it is not the whole file.
+    pub(super) tensors: Vec<String>,
+}
+
+impl From<Failure> for FileFailure {
+    fn from(failure: Failure) -> FileFailure {
+        FileFailure {
+            failure,
+            tensors: Vec::new(),
+        }
+    }
 }
 
 /// A converted tensor and the layout that its name carries.
@@ -76,6 +92,8 @@ pub(super) fn convert(
         let Err(failure) = result else {
             continue;
         };
+        // An exception that the reference does not catch leaves its loop; later tensors are not
+        // tried.
         if matches!(failure, Failure::Unexpected(_)) {
             return Err(failure.into());
         }
@@ -83,8 +101,10 @@ pub(super) fn convert(
         let label = tensor.label();
         log::error(&format!("Failed to convert format for {label} of {path}"));
         let failed = failed.get_or_insert_with(|| FileFailure::from(failure.clone()));
+        // The last failure is the one that the reference returns.
         failed.failure = failure;
         failed.tensors.push(label);
+        // With this form a tensor that cannot be brought to the layout is written as it is.
         if kind == OutputKind::MsNpy && relayout.pick.is_none() {
             plain::write(output, kind, source, tensor)?;
         }

@@ -1,6 +1,6 @@
 //! Whether a dump's arrays are compressed.
 
-use opscope_dump::DumpForm;
+use opscope_dump::MindSporeOptions;
 use opscope_store::file_format::zstd;
 
 use crate::arguments::compression;
@@ -17,31 +17,29 @@ pub(crate) struct CompressArguments {
 }
 
 impl CompressArguments {
-    /// Hands the level to a dump in MindSpore's form; `None` is a dump without a form of its own.
+    /// Hands the level to a dump in MindSpore's form; `None` is a dump in another form, or none.
     ///
     /// # Errors
     /// A level where there are no files with one array each.
-    pub(super) fn apply(self, form: Option<&mut DumpForm>) -> Result<(), Failure> {
+    pub(super) fn apply(self, mindspore: Option<&mut MindSporeOptions>) -> Result<(), Failure> {
         let Some(level) = self.compress else {
             return Ok(());
         };
-        let (reason, hint) = match form {
-            Some(DumpForm::MindSpore(options)) if !options.has_tensors => (
+        let (reason, hint) = match mindspore {
+            Some(options) if !options.has_tensors => (
                 "this configuration asks for statistics only",
                 "`saved_data` is what asks for tensors",
             ),
-            Some(DumpForm::MindSpore(options)) if options.is_bin && !options.target.has_ranks() => {
-                (
-                    "DumpData files, which this configuration asks for, keep all tensors of an operator \
+            Some(options) if options.is_bin && !options.target.has_ranks() => (
+                "DumpData files, which this configuration asks for, keep all tensors of an operator \
                  as the vendor's tools read them",
-                    "set `file_format` to `npy`",
-                )
-            }
-            Some(DumpForm::MindSpore(options)) => {
+                "set `file_format` to `npy`",
+            ),
+            Some(options) => {
                 options.compression = Some(level);
                 return Ok(());
             }
-            Some(DumpForm::Acl { .. }) | None => (
+            None => (
                 "DumpData files keep all tensors of an operator as the vendor's tools read them, and \
                  `--stats` and `--as` write no files",
                 "dump with a configuration of MindSpore, or run `opscope convert --compress` on the dump",

@@ -26,8 +26,8 @@ const NO_KERNELS: [&str; 4] = ["If", "Loop", "Scan", "Constant"];
 
 /// Dump that a configuration asks for.
 enum Configured {
-    Acl(Option<AclDump>),
-    MindSpore(Option<DumpRequest>),
+    Acl(Option<Box<AclDump>>),
+    MindSpore(Option<Box<DumpRequest>>),
 }
 
 /// The text of a configuration.
@@ -70,7 +70,7 @@ impl RunArguments {
                 let followed = follow(None, &env);
                 self.ring.prepare(true)?;
                 self.compress.apply(None)?;
-                return Ok(self.lower(Configured::Acl(followed.dump)));
+                return Ok(self.lower(Configured::Acl(followed.dump.map(Box::new))));
             }
             return self.request_without_configuration(has_other, &env);
         };
@@ -78,15 +78,18 @@ impl RunArguments {
         self.ring.prepare(true)?;
         let (mut configured, failures) = match self.read(path)? {
             Configured::Acl(dump) => {
-                let followed = follow(dump, &env);
-                (Configured::Acl(followed.dump), followed.beside)
+                let followed = follow(dump.map(|dump| *dump), &env);
+                let dump = followed.dump.map(Box::new);
+                (Configured::Acl(dump), followed.beside)
             }
             other => (other, follow(None, &env).dump),
         };
         match &mut configured {
             Configured::Acl(_) => self.compress.apply(None)?,
             Configured::MindSpore(Some(request)) => {
-                self.compress.apply(Some(&mut request.form))?;
+                if let DumpForm::MindSpore(options) = &mut request.form {
+                    self.compress.apply(Some(options))?;
+                }
             }
             // Nothing is dumped.
             Configured::MindSpore(None) => {}
@@ -116,7 +119,10 @@ impl RunArguments {
         self.ring.prepare(self.out.is_some())?;
         self.compress.apply(None)?;
         let places = self.out.iter().map(|out| env.expanded(out)).collect();
-        let form = DumpForm::acl(places, Content::Tensors);
+        let form = DumpForm::Acl {
+            places,
+            content: Content::Tensors,
+        };
         Ok(DumpRequest {
             failures: follow(None, env).dump,
             ..self.with_options(DumpRequest::new(Plan::everything(), form))
@@ -132,11 +138,11 @@ impl RunArguments {
     fn lower(&self, configured: Configured) -> DumpRequest {
         match configured {
             Configured::Acl(Some(dump)) => {
-                let mut request = DumpRequest::from_acl(dump);
+                let mut request = DumpRequest::from_acl(*dump);
                 request.plan.has_graph_inputs = self.graph_inputs;
                 self.with_options(request)
             }
-            Configured::MindSpore(Some(request)) => self.with_options(request),
+            Configured::MindSpore(Some(request)) => self.with_options(*request),
             Configured::Acl(None) | Configured::MindSpore(None) => {
                 let nothing = DumpRequest::nothing();
                 DumpRequest {
@@ -207,14 +213,14 @@ impl RunArguments {
             let config = mindspore::load(text, target, &env).map_err(refused)?;
             tell(path, &source.placed(config.issues));
             let request = config.dump.map(|dump| self.mindspore_request(dump));
-            return Ok(Configured::MindSpore(request.transpose()?));
+            return Ok(Configured::MindSpore(request.transpose()?.map(Box::new)));
         }
         let loaded = opscope_config::check_nesting(text)
             .map_err(|issue| vec![*issue])
             .and_then(|()| acl::load(text, &env));
         let config = loaded.map_err(refused)?;
         tell(path, &source.placed(config.issues));
-        Ok(Configured::Acl(config.dump))
+        Ok(Configured::Acl(config.dump.map(Box::new)))
     }
 
     fn mindspore_request(&self, dump: MindSporeDump) -> Result<DumpRequest, Failure> {

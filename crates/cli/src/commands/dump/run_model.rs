@@ -137,8 +137,8 @@ pub(crate) fn finish(mut report: DumpReport, result: Result<(), Failure>) -> Res
 
 /// Wall time of one step without the dump, after a first one that prepares the operators.
 ///
-/// A model that fails here is run again under the dump, so that what it computes up to the failure is
-/// kept.
+/// A model that fails here is run again under the dump, so that what it computes up to the failure
+/// is kept.
 fn baseline(
     arguments: &RunArguments,
     model: &mut dyn LoadedModel,
@@ -263,8 +263,8 @@ fn capture(
     })
 }
 
-/// Repeats the last of the steps that were begun, if an operator failed and nothing else keeps failures;
-/// where its files are.
+/// Repeats the last of the steps that were begun, if an operator failed and nothing else keeps
+/// failures; where its files are.
 fn repeat_failure(
     run: &mut LoadedRun,
     dump: &OpenDump,
@@ -331,7 +331,8 @@ fn start(
     Ok(session)
 }
 
-/// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at once.
+/// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at
+/// once.
 fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
     static CURRENT: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
     static HANDLER: Once = Once::new();

@@ -87,14 +87,9 @@ impl VolumeArguments {
             return form;
         };
         match form {
-            DumpForm::Acl {
-                places,
-                content,
-                has_step_tables,
-            } => DumpForm::Acl {
+            DumpForm::Acl { places, content } => DumpForm::Acl {
                 places,
                 content: kind.of_acl(content),
-                has_step_tables,
             },
             DumpForm::MindSpore(options) => DumpForm::MindSpore(kind.of_mindspore(options)),
         }
@@ -105,7 +100,7 @@ impl ContentKind {
     /// The columns of the configuration stay.
     fn of_acl(self, configured: Content) -> Content {
         let columns = match configured {
-            Content::Tensors => Columns::Plain,
+            Content::Tensors | Content::StepTable => Columns::Plain,
             Content::Statistics(columns) | Content::Both(columns) => columns,
         };
         match self {

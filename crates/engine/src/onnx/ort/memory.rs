@@ -122,9 +122,10 @@ impl<'a> Inputs<'a> {
         if self.has_devices && !self.is_on_cpu(value) {
             return None;
         }
-        let elements = match dtype {
-            DType::String => Elements::Made(self.texts(value, shape.n_elements())?),
-            _ => Elements::There(self.bytes(value, shape.n_bytes(dtype).ok()?)?),
+        let elements = if dtype == DType::String {
+            Elements::Made(self.texts(value, shape.n_elements())?)
+        } else {
+            Elements::There(self.bytes(value, shape.n_bytes(dtype).ok()?)?)
         };
         Some(Seen {
             dtype,

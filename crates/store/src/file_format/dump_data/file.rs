@@ -114,6 +114,25 @@ impl DumpFile {
         })
     }
 
+    /// A file of another format in terms of this one: `header` describes the pieces of `bytes`, and takes
+    /// `n_header_bytes` there.
+    pub fn from_parts(
+        bytes: impl Into<FileBytes>,
+        header: DumpHeader,
+        pieces: Vec<Piece>,
+        n_header_bytes: u64,
+    ) -> DumpFile {
+        DumpFile {
+            path: PathBuf::new(),
+            bytes: bytes.into(),
+            checked: Checked {
+                header,
+                pieces,
+                n_header_bytes,
+            },
+        }
+    }
+
     /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -122,6 +141,11 @@ impl DumpFile {
     /// Returns the file's header, which describes its tensors.
     pub fn header(&self) -> &DumpHeader {
         &self.checked.header
+    }
+
+    /// The header, to correct what it says of the tensors.
+    pub fn header_mut(&mut self) -> &mut DumpHeader {
+        &mut self.checked.header
     }
 
     /// Length of the header in bytes.
@@ -181,6 +205,13 @@ impl TensorEntry {
     /// The dtype that the entry names, if it is known.
     pub fn dtype(&self) -> Option<DType> {
         dtype_from_code(self.data_type)
+    }
+}
+
+impl OriginalOp {
+    /// The layout that the output had, if it is known.
+    pub fn layout(&self) -> Option<Layout> {
+        layout_from_code(self.format & 0xff)
     }
 }
 

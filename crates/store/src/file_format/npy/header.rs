@@ -125,9 +125,9 @@ impl NpyHeader {
     pub(super) fn swap_width(&self) -> usize {
         match (self.items, self.dtype) {
             (Items::Bytes(_) | Items::Void(_), _) => 1,
-            (Items::Characters(_), _) | (_, DType::C64) => 4,
-            (_, DType::C128) => 8,
-            (_, other) => other.bytes().unwrap_or(1),
+            (Items::Characters(_), _) => 4,
+            // Of a complex number each part is reversed.
+            (Items::Numbers, dtype) => dtype.parts().0.bytes().unwrap_or(1),
         }
     }
 }

@@ -42,9 +42,10 @@ pub enum Refusal {
 /// The header of an array, or `None` for a dtype that the format lacks. bfloat16 gets the name that
 /// `MindSpore`'s CPU writer gives it, which numpy does not read; [`mindspore_array`] avoids it.
 pub fn mindspore_header(dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
-    let descr = match dtype {
-        DType::BF16 => BFLOAT16_DESCR,
-        _ => descr(dtype)?,
+    let descr = if dtype == DType::BF16 {
+        BFLOAT16_DESCR
+    } else {
+        descr(dtype)?
     };
     let dims: String = shape.iter().map(|dim| format!("{dim},")).collect();
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dims}), }}");

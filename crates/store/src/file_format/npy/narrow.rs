@@ -17,7 +17,9 @@ fn n_void_bytes(dtype: DType) -> Option<usize> {
         | F6E2M3 | F4E2M1 | F4E1M2 | I4 | U4 | I2 | U2 => {
             dtype.bits().map(|bits| bits.div_ceil(8) as usize)
         }
-        _ => None,
+        Undefined | F32 | F16 | I8 | U8 | I16 | U16 | I32 | I64 | U32 | U64 | Bool | F64
+        | String | DualSubI8 | DualSubU8 | C64 | C128 | QI8 | QI16 | QI32 | QU8 | QU16
+        | Resource | StringRef | Dual | Variant | U1 | HiF4 | HiF4Scale => None,
     }
 }
 

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use opscope_tensor::convert::dtype::decode;
 use opscope_tensor::{
-    DType, Layout, NonFinite, Observed, TensorView, WeighedStats, non_finite, weighed_stats,
+    DType, Layout, NonFinite, NumpyType, Observed, TensorView, WeighedStats, non_finite,
+    weighed_stats,
 };
 
 use self::element::Element;
@@ -304,17 +305,17 @@ fn average(counts: NonFinite, of_finite: impl FnOnce() -> f64) -> f64 {
 }
 
 fn of_bytes(dtype: DType, bytes: &[u8], counts: NonFinite) -> Option<Cells> {
-    match dtype {
-        DType::I8 => over::<i8>(bytes, counts),
-        DType::U8 => over::<u8>(bytes, counts),
-        DType::Bool => over::<bool>(bytes, counts),
-        DType::I16 => over::<i16>(bytes, counts),
-        DType::U16 => over::<u16>(bytes, counts),
-        DType::I32 => over::<i32>(bytes, counts),
-        DType::U32 => over::<u32>(bytes, counts),
-        DType::I64 => over::<i64>(bytes, counts),
-        DType::U64 => over::<u64>(bytes, counts),
-        _ => None,
+    match dtype.as_numpy()? {
+        NumpyType::I8 => over::<i8>(bytes, counts),
+        NumpyType::U8 => over::<u8>(bytes, counts),
+        NumpyType::Bool => over::<bool>(bytes, counts),
+        NumpyType::I16 => over::<i16>(bytes, counts),
+        NumpyType::U16 => over::<u16>(bytes, counts),
+        NumpyType::I32 => over::<i32>(bytes, counts),
+        NumpyType::U32 => over::<u32>(bytes, counts),
+        NumpyType::I64 => over::<i64>(bytes, counts),
+        NumpyType::U64 => over::<u64>(bytes, counts),
+        NumpyType::F16 | NumpyType::F32 | NumpyType::F64 | NumpyType::C64 | NumpyType::C128 => None,
     }
 }
 
