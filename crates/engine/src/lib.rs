@@ -10,6 +10,7 @@
 //! | [`fake::FakeModel`] | – | a graph of closures, for tests and examples |
 
 pub mod choice;
+mod description;
 mod engine;
 mod error;
 pub mod fake;
@@ -27,9 +28,9 @@ pub mod onnx;
 pub mod operator_source;
 pub mod single_operator;
 
+pub use description::{Dim, ModelDescription, Signature, ValueInfo};
 pub use engine::{
-    Dim, Engine, GraphKind, LoadOptions, LoadedModel, ModelSource, SharedEngine, Signature,
-    TakenEngine, TakenModel, ValueInfo,
+    Engine, GraphKind, LoadOptions, LoadedModel, ModelSource, SharedEngine, TakenEngine, TakenModel,
 };
 pub use error::{EngineError, InputError};
 pub use guard::{is_guarded, silence_caught_panics};

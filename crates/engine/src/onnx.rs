@@ -2,6 +2,8 @@
 
 mod attribute;
 mod defaults;
+#[cfg(any(feature = "tract", feature = "onnxruntime"))]
+mod description;
 mod known_types;
 mod layout;
 mod operators;

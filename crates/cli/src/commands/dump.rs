@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
-use opscope_capture::{Counters, GraphView, Purpose, Session, SessionOptions, Summary, Tap};
+use opscope_capture::{Counters, Purpose, Session, SessionOptions, Summary, Tap};
 use opscope_dump::StatsRows;
 use opscope_engine::{EngineError, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
@@ -434,7 +434,7 @@ fn capture(
     steering.begin(&control)?;
     let graph_inputs = input_names(&**model);
     let id = Arc::new(subject.id.clone());
-    let (mut tap, selected) = session.attach_graph(&id, view(&**model, &graph_inputs));
+    let (mut tap, selected) = session.attach_graph(&id, model.description().graph(&graph_inputs));
     let graph = subject.engine.graph();
     unmatched::warn(&tap, (&id, &**model, graph), &sinks.target);
     volume::warn_unused(&request.tensors, &selected, &**model, &id);
@@ -498,18 +498,6 @@ fn capture(
         result,
         failure_dir,
     })
-}
-
-fn view<'a>(model: &'a dyn LoadedModel, inputs: &'a [String]) -> GraphView<'a> {
-    GraphView {
-        operators: model.operators(),
-        inputs,
-        constants: model.constants(),
-        carried: model.carried(),
-        types: model.value_types(),
-        quantised: model.quantised(),
-        ..GraphView::default()
-    }
 }
 
 fn warn_of_runs(model: &mut dyn LoadedModel) {

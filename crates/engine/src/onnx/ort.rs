@@ -32,9 +32,8 @@ mod weights;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use opscope_capture::{Purpose, Quantised, Tap};
+use opscope_capture::{Purpose, Tap};
 use opscope_store::record::Operator;
-use opscope_store::record::graph::TensorType;
 use opscope_tensor::Tensor;
 
 pub(crate) use self::error::is_lack;
@@ -47,11 +46,13 @@ use self::session::{Session, Source};
 use self::shared::{Halt, Kept};
 use self::site::Wanted;
 use self::tapped::{Ended, TappedSession, inputs_of_failed};
-use super::proto::ModelBytes;
+use super::description::describe;
+use super::proto::{self, ModelBytes};
 use super::schema::GraphProto;
-use super::{defaults, known_types, proto, quantised, random};
+use super::{defaults, random};
 use crate::{
-    Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature, input,
+    Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelDescription, ModelSource,
+    Signature, input,
 };
 
 /// The engine's name.
@@ -70,13 +71,7 @@ struct OrtModel {
     options: LoadOptions,
     /// Where the model was read from.
     path: PathBuf,
-    signature: Signature,
-    operators: Vec<Arc<Operator>>,
-    constants: Vec<String>,
-    carried: Vec<(u32, String)>,
-    value_types: Vec<(String, TensorType)>,
-    opsets: Vec<(String, i64)>,
-    quantised: Vec<Quantised>,
+    description: ModelDescription,
     prepared: Prepared,
     /// Runs the model when nobody looks. Let go of when somebody does, unless both go on.
     plain: Option<Session>,
@@ -199,15 +194,10 @@ impl OrtModel {
         let proto = &model.proto;
         let empty = GraphProto::default();
         let graph = proto.graph.as_ref().unwrap_or(&empty);
-        let mut signature = proto::signature(graph).map_err(invalid)?;
-        let opsets = proto::opsets(proto);
-        let constants = proto::constants(graph);
-        let carried = proto::carried(graph);
+        let mut description = describe(proto, graph).map_err(invalid)?;
         for operator in &mut operators {
-            defaults::add(Arc::make_mut(operator), &opsets);
+            defaults::add(Arc::make_mut(operator), &description.opsets);
         }
-        let value_types = known_types::of(graph, &signature);
-        let quantised = quantised::find(graph);
         let origin = Origin {
             path: file.as_deref().unwrap_or(path),
             is_file: file.is_some(),
@@ -221,9 +211,10 @@ impl OrtModel {
             .collect();
         let prepared = Prepared::new(model, &origin, &operators);
         let session = plain_session(library, options, &prepared, path)?;
-        let is_given = |name: &String| session.outputs().contains(name);
-        signature.outputs.retain(|value| is_given(&value.name));
-        if signature.outputs.is_empty() && !result_names.is_empty() {
+        description.operators = operators;
+        let outputs = &mut description.signature.outputs;
+        outputs.retain(|value| session.outputs().contains(&value.name));
+        if outputs.is_empty() && !result_names.is_empty() {
             return Err(invalid(format!(
                 "none of its outputs (`{}`) is a tensor; expected at least one, as sequences and \
                  other types cannot be returned",
@@ -234,13 +225,7 @@ impl OrtModel {
             library: library.clone(),
             options: options.clone(),
             path: path.to_owned(),
-            signature,
-            operators,
-            constants,
-            carried,
-            value_types,
-            opsets,
-            quantised,
+            description,
             prepared,
             plain: Some(session),
             is_plain_needed: false,
@@ -253,7 +238,7 @@ impl OrtModel {
     }
 
     fn check(&self, inputs: &[Tensor]) -> Result<(), EngineError> {
-        let declared = &self.signature.inputs;
+        let declared = &self.description.signature.inputs;
         if declared.len() != inputs.len() {
             return Err(fail(format!(
                 "{} inputs were given of {}",
@@ -268,7 +253,7 @@ impl OrtModel {
     }
 
     fn run_plain(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, String> {
-        let names = names(&self.signature);
+        let names = names(&self.description.signature);
         self.is_plain_needed |= self.tapped.is_some();
         let session = match &mut self.plain {
             Some(session) => session,
@@ -300,7 +285,7 @@ impl OrtModel {
             true => self.run_plain(inputs).map_err(Ended::Failed),
             false => {
                 self.prepare_tapped(wanted)?;
-                let names = names(&self.signature);
+                let names = names(&self.description.signature);
                 let session = self.tapped.as_mut();
                 let session = session.ok_or_else(|| fail("there is no session".into()))?;
                 session.run(&names, inputs, tap)
@@ -356,7 +341,7 @@ impl OrtModel {
         let is_told = matches!(tap.plan().purpose, Purpose::Failures(_));
         let is_kept = is_told && tap.selected().kept.contains_key(&operator.task_id);
         let kept = is_kept.then(|| {
-            let names = names(&self.signature);
+            let names = names(&self.description.signature);
             let (library, options) = (&self.library, &self.options);
             let task_id = operator.task_id;
             inputs_of_failed(library, options, &self.prepared, task_id, &names, inputs)
@@ -444,28 +429,8 @@ fn plain_session(
 }
 
 impl LoadedModel for OrtModel {
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn operators(&self) -> &[Arc<Operator>] {
-        &self.operators
-    }
-
-    fn constants(&self) -> &[String] {
-        &self.constants
-    }
-
-    fn carried(&self) -> &[(u32, String)] {
-        &self.carried
-    }
-
-    fn value_types(&self) -> &[(String, TensorType)] {
-        &self.value_types
-    }
-
-    fn opsets(&self) -> &[(String, i64)] {
-        &self.opsets
+    fn description(&self) -> &ModelDescription {
+        &self.description
     }
 
     fn refusal(&self, purpose: Purpose) -> Option<EngineError> {
@@ -494,10 +459,6 @@ impl LoadedModel for OrtModel {
              them are in memory at once ({n_inversions} operators were shown late)",
             self.library.version
         )]
-    }
-
-    fn quantised(&self) -> &[Quantised] {
-        &self.quantised
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {

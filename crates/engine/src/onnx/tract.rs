@@ -35,11 +35,8 @@ mod value;
 mod wiring;
 
 use std::path::Path;
-use std::sync::Arc;
 
-use opscope_capture::{Quantised, Tap};
-use opscope_store::record::Operator;
-use opscope_store::record::graph::TensorType;
+use opscope_capture::Tap;
 use opscope_tensor::Tensor;
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -48,11 +45,13 @@ use tract_onnx::tract_hir::internal::*;
 
 use self::graph::Graph;
 
-use super::proto::ModelBytes;
+use super::description::describe;
+use super::proto::{self, ModelBytes};
 use super::schema::ModelProto;
-use super::{known_types, proto, quantised};
 use crate::guard;
-use crate::{Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, Signature};
+use crate::{
+    Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelDescription, ModelSource,
+};
 
 /// The engine's name.
 const NAME: &str = "tract";
@@ -66,13 +65,7 @@ const OTHER_ENGINE: &str = "ONNX Runtime";
 pub struct Tract;
 
 struct TractModel {
-    signature: Signature,
-    operators: Vec<Arc<Operator>>,
-    constants: Vec<String>,
-    carried: Vec<(u32, String)>,
-    value_types: Vec<(String, TensorType)>,
-    opsets: Vec<(String, i64)>,
-    quantised: Vec<Quantised>,
+    description: ModelDescription,
     graph: Graph,
 }
 
@@ -122,7 +115,7 @@ impl TractModel {
             .graph
             .as_ref()
             .ok_or_else(|| invalid("no graph".into()))?;
-        let signature = proto::signature(graph_proto).map_err(invalid)?;
+        let mut description = describe(proto, graph_proto).map_err(invalid)?;
         let framework = framework(proto);
         limits::check(&framework, proto, graph_proto)?;
         let dir = path.parent().and_then(Path::to_str).unwrap_or("");
@@ -130,50 +123,22 @@ impl TractModel {
         let parsed = quietly(|| framework.parse(&own, Some(dir)))
             .map_err(|reason| limits::name_failing_node(proto, graph_proto, invalid(reason)))?;
         drop(own);
-        let mut operators = Vec::new();
-        let opsets = proto::opsets(proto);
-        let plan = || Graph::new(parsed.model, graph_proto, options, &opsets, &mut operators);
-        let graph = quietly(plan).map_err(invalid)?;
+        let graph = quietly(|| {
+            let ModelDescription {
+                opsets, operators, ..
+            } = &mut description;
+            Graph::new(parsed.model, graph_proto, options, opsets, operators)
+        });
         Ok(TractModel {
-            opsets,
-            value_types: known_types::of(graph_proto, &signature),
-            signature,
-            operators,
-            constants: proto::constants(graph_proto),
-            carried: proto::carried(graph_proto),
-            quantised: quantised::find(graph_proto),
-            graph,
+            graph: graph.map_err(invalid)?,
+            description,
         })
     }
 }
 
 impl LoadedModel for TractModel {
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn operators(&self) -> &[Arc<Operator>] {
-        &self.operators
-    }
-
-    fn constants(&self) -> &[String] {
-        &self.constants
-    }
-
-    fn carried(&self) -> &[(u32, String)] {
-        &self.carried
-    }
-
-    fn value_types(&self) -> &[(String, TensorType)] {
-        &self.value_types
-    }
-
-    fn opsets(&self) -> &[(String, i64)] {
-        &self.opsets
-    }
-
-    fn quantised(&self) -> &[Quantised] {
-        &self.quantised
+    fn description(&self) -> &ModelDescription {
+        &self.description
     }
 
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use opscope_capture::{Probe, Purpose, Quantised, Tap};
+use opscope_capture::{Probe, Purpose, Tap};
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{Operator, Side};
 use opscope_tensor::{Layout, Tensor};
@@ -14,43 +14,46 @@ use opscope_tensor::{Layout, Tensor};
 use super::lowering::Lowered;
 use super::{Operand, SingleOperator};
 use crate::onnx::layout_of;
-use crate::{Dim, EngineError, LoadedModel, Signature, ValueInfo};
+use crate::{Dim, EngineError, LoadedModel, ModelDescription, Signature, ValueInfo};
 
 /// One operator, ready to run.
 pub struct SoleOperator {
     model: Box<dyn LoadedModel>,
     lowered: Lowered,
-    signature: Signature,
-    operators: Vec<Arc<Operator>>,
-    value_types: Vec<(String, TensorType)>,
+    description: ModelDescription,
 }
 
 impl SoleOperator {
     pub(super) fn new(lowered: Lowered, model: Box<dyn LoadedModel>) -> SoleOperator {
-        let signature = signature(&lowered, model.signature());
-        let operators = match model.operators() {
-            [] => Vec::new(),
-            [operator, ..] => vec![Arc::new(described(&lowered.described, operator))],
+        let engine = model.description();
+        let first = engine.operators.first();
+        let description = ModelDescription {
+            signature: signature(&lowered, &engine.signature),
+            operators: first
+                .map(|operator| Arc::new(described(&lowered.described, operator)))
+                .into_iter()
+                .collect(),
+            value_types: value_types(&lowered.described, &engine.value_types),
+            // The only node of the model is in no body.
+            carried: Vec::new(),
+            ..engine.clone()
         };
-        let value_types = value_types(&lowered.described, model.value_types());
         SoleOperator {
             model,
             lowered,
-            signature,
-            operators,
-            value_types,
+            description,
         }
     }
 
     /// Gives the operator another name, for the runs to come.
     pub fn rename(&mut self, op_name: &str) {
-        for operator in &mut self.operators {
+        for operator in &mut self.description.operators {
             op_name.clone_into(&mut Arc::make_mut(operator).op_name);
         }
     }
 
     fn failed(&self, reason: String) -> EngineError {
-        let (op_type, op_name) = match self.operators.first() {
+        let (op_type, op_name) = match self.description.operators.first() {
             Some(operator) => (operator.op_type.clone(), operator.op_name.clone()),
             None => <(String, String)>::default(),
         };
@@ -212,24 +215,8 @@ fn value_types(
 }
 
 impl LoadedModel for SoleOperator {
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn operators(&self) -> &[Arc<Operator>] {
-        &self.operators
-    }
-
-    fn constants(&self) -> &[String] {
-        self.model.constants()
-    }
-
-    fn value_types(&self) -> &[(String, TensorType)] {
-        &self.value_types
-    }
-
-    fn opsets(&self) -> &[(String, i64)] {
-        self.model.opsets()
+    fn description(&self) -> &ModelDescription {
+        &self.description
     }
 
     fn refusal(&self, purpose: Purpose) -> Option<EngineError> {
@@ -240,10 +227,6 @@ impl LoadedModel for SoleOperator {
         self.model.take_warnings()
     }
 
-    fn quantised(&self) -> &[Quantised] {
-        self.model.quantised()
-    }
-
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError> {
         let tap = tap.filter(|tap| tap.is_active());
         if tap.is_some_and(Tap::is_stopped) {
@@ -251,7 +234,7 @@ impl LoadedModel for SoleOperator {
         }
         let read = self.read(inputs);
         let given = self.engine_inputs(&read)?;
-        let operator = self.operators.first();
+        let operator = self.description.operators.first();
         let mut probe = tap
             .zip(operator)
             .and_then(|(tap, operator)| tap.open(operator));

@@ -15,7 +15,7 @@ use opscope_store::atomic_file::{Creator, Modes};
 use opscope_tensor::Tensor;
 use rustix::fs::{Access, access};
 
-use super::{InputSource, Sinks, Subject, input_names, view};
+use super::{InputSource, Sinks, Subject, input_names};
 use crate::exit::Failure;
 use crate::progress;
 
@@ -113,7 +113,8 @@ impl FailureDump {
             Ok(session) => {
                 let graph_inputs = input_names(&**model);
                 let id = Arc::new(subject.id.clone());
-                let (mut tap, _) = session.attach_graph(&id, view(&**model, &graph_inputs));
+                let (mut tap, _) =
+                    session.attach_graph(&id, model.description().graph(&graph_inputs));
                 model.prepare(&tap);
                 tap.begin_step(step);
                 // That it fails again is what is looked for.

@@ -29,9 +29,9 @@ impl Sinks {
         let graph = GraphText {
             name,
             graph_name: &id.graph_name,
-            opsets: model.opsets(),
+            opsets: &model.description().opsets,
             arguments: &arguments,
-            types: model.value_types(),
+            types: &model.description().value_types,
             operators: model.operators(),
         };
         let path = own::graph_file(&place.root, name);
