@@ -11,6 +11,7 @@ mod cast;
 mod composition;
 mod constant_of_shape;
 mod dropout;
+mod error;
 mod extents;
 mod fourier;
 mod gemm;
@@ -38,27 +39,33 @@ use std::path::Path;
 
 use opscope_capture::Tap;
 use opscope_tensor::Tensor;
-use tract_onnx::model::ParsingContext;
-use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
-use tract_onnx::tract_hir::internal::*;
 
+use self::activation::Activation;
+use self::attention::Attention;
+use self::bit_shift::BitShift;
+use self::composition::{Builder, build};
+use self::dropout::Dropout;
+use self::error::{NAME, quietly};
+use self::gemm::Gemm;
 use self::graph::Graph;
+use self::inverse_hyperbolic::InverseHyperbolic;
+use self::logarithm::{LogSoftmax, LogSumExp, Softplus};
+use self::pool::GlobalLpPool;
+use self::pow::Pow;
+use self::quantise::DynamicQuantizeLinear;
+use self::recurrent::Recurrent;
+use self::slice::Slice;
 
 use super::description::describe;
 use super::proto::{self, ModelBytes};
 use super::schema::ModelProto;
-use crate::guard;
 use crate::{
     Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelDescription, ModelSource,
 };
 
-/// The engine's name.
-const NAME: &str = "tract";
 /// The version that `Cargo.toml` pins.
 const VERSION: &str = "0.23.9";
-/// The engine to suggest where tract does not do.
-const OTHER_ENGINE: &str = "ONNX Runtime";
 
 /// The tract engine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,65 +174,44 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
     let mut framework = onnx().with_ignore_value_info(true);
     let register = &mut framework.op_register;
     let builders: [(&'static str, Builder); 27] = [
-        ("Acosh", inverse_hyperbolic::acosh_of),
-        ("Asinh", inverse_hyperbolic::asinh_of),
-        ("Attention", attention::build),
-        ("BitShift", bit_shift::build),
-        ("Cast", cast::build),
-        ("Celu", activation::celu),
-        ("ConstantOfShape", constant_of_shape::build),
+        ("Acosh", build::<InverseHyperbolic>),
+        ("Asinh", build::<InverseHyperbolic>),
+        ("Attention", build::<Attention>),
+        ("BitShift", build::<BitShift>),
+        ("Cast", cast::cast_to),
+        ("Celu", build::<Activation>),
+        ("ConstantOfShape", constant_of_shape::constant_of_shape),
         ("DFT", fourier::dft),
-        ("DynamicQuantizeLinear", quantise::dynamic),
-        ("GRU", recurrent::gru),
-        ("Gelu", activation::gelu),
-        ("Gemm", gemm::build),
-        ("GlobalLpPool", pool::global_lp_pool),
-        ("HardSwish", activation::hard_swish),
-        ("LSTM", recurrent::lstm),
-        ("LogSoftmax", logarithm::log_softmax),
+        ("DynamicQuantizeLinear", build::<DynamicQuantizeLinear>),
+        ("GRU", build::<Recurrent>),
+        ("Gelu", build::<Activation>),
+        ("Gemm", build::<Gemm>),
+        ("GlobalLpPool", build::<GlobalLpPool>),
+        ("HardSwish", build::<Activation>),
+        ("LSTM", build::<Recurrent>),
+        ("LogSoftmax", build::<LogSoftmax>),
         ("MaxPool", pool::max_pool),
-        ("Pow", pow::build),
-        ("RNN", recurrent::rnn),
-        ("ReduceLogSumExp", logarithm::log_sum_exp),
-        ("Resize", resize::build),
+        ("Pow", build::<Pow>),
+        ("RNN", build::<Recurrent>),
+        ("ReduceLogSumExp", build::<LogSumExp>),
+        ("Resize", resize::resize),
         ("Selu", activation::selu),
-        ("Shrink", activation::shrink),
-        ("Sigmoid", activation::sigmoid),
-        ("Slice", slice::build),
-        ("Softplus", logarithm::softplus),
-        ("Swish", activation::swish),
+        ("Shrink", build::<Activation>),
+        ("Sigmoid", build::<Activation>),
+        ("Slice", build::<Slice>),
+        ("Softplus", build::<Softplus>),
+        ("Swish", build::<Activation>),
     ];
     for (op_type, builder) in builders {
         register.insert(op_type, builder);
     }
     for op_type in random::OP_TYPES {
-        register.insert(op_type, random::build);
+        register.insert(op_type, random::draw);
     }
     if proto::opset(model) < dropout::OPSET_WITH_FULL_MASK {
-        register.insert("Dropout", dropout::build);
+        register.insert("Dropout", build::<Dropout>);
     }
     framework
-}
-
-/// Makes an operator of a node; with it come the outer values that its bodies read.
-type Builder =
-    fn(&ParsingContext<'_>, &NodeProto) -> TractResult<(Box<dyn InferenceOp>, Vec<String>)>;
-
-/// The engine's own builder of an operator.
-fn builder_of_engine(op_type: &str) -> TractResult<Builder> {
-    let builder = onnx().op_register.0.get(op_type).copied();
-    builder.with_context(|| format!("the engine has no operator `{op_type}`"))
-}
-
-/// An error with its causes on one line.
-fn chain(error: &TractError) -> String {
-    let parts: Vec<String> = error.chain().map(ToString::to_string).collect();
-    parts.join(": ").replace('\n', " ")
-}
-
-/// Runs the engine's own code, turning its errors and panics into text.
-fn quietly<T>(work: impl FnOnce() -> TractResult<T>) -> Result<T, String> {
-    guard::catch(work)?.map_err(|error| chain(&error))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use tract_onnx::tract_core::ops::logic::{comp_gt, comp_lt};
 use tract_onnx::tract_core::ops::math::{add, div, erf, exp, max, min, mul, neg, recip, sub};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose, float};
+use super::composition::{Built, Composition, builder_of_engine, float};
 use super::wiring::Wiring;
 
 /// The factors of `Selu`, as the standard has them.
@@ -23,7 +23,7 @@ const SELU: [(&str, f32); 2] = [("alpha", 1.673_263_2), ("gamma", 1.050_701)];
 const SIXTH: f32 = 1.0 / 6.0;
 
 #[derive(Debug, Clone, Copy)]
-enum Activation {
+pub(super) enum Activation {
     /// `x` above zero, else `alpha * (exp(x / alpha) - 1)`.
     Celu { alpha: f32 },
     /// `x * (1 + erf(x / sqrt(2))) / 2`, or with a hyperbolic tangent in place of the error function.
@@ -38,24 +38,6 @@ enum Activation {
     Swish { alpha: f32 },
 }
 
-pub(super) fn celu(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let alpha = node.get_attr_opt("alpha")?.unwrap_or(1.0);
-    compose(Activation::Celu { alpha })
-}
-
-pub(super) fn gelu(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let is_approximate = match node.get_attr_opt::<&str>("approximate")?.unwrap_or("none") {
-        "none" => false,
-        "tanh" => true,
-        other => bail!("approximate `{other}`, expected `none` or `tanh`"),
-    };
-    compose(Activation::Gelu { is_approximate })
-}
-
-pub(super) fn hard_swish(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(Activation::HardSwish)
-}
-
 pub(super) fn selu(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let mut node = node.clone();
     for (name, value) in SELU {
@@ -63,26 +45,35 @@ pub(super) fn selu(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
             node.attribute.push(float(name, value));
         }
     }
-    super::builder_of_engine("Selu")?(context, &node)
-}
-
-pub(super) fn shrink(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    compose(Activation::Shrink {
-        bias: node.get_attr_opt("bias")?.unwrap_or(0.0),
-        lambd: node.get_attr_opt("lambd")?.unwrap_or(0.5),
-    })
-}
-
-pub(super) fn sigmoid(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(Activation::Sigmoid)
-}
-
-pub(super) fn swish(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let alpha = node.get_attr_opt("alpha")?.unwrap_or(1.0);
-    compose(Activation::Swish { alpha })
+    builder_of_engine("Selu")?(context, &node)
 }
 
 impl Composition for Activation {
+    fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        Ok(match node.op_type.as_str() {
+            "Celu" => Activation::Celu {
+                alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
+            },
+            "Gelu" => Activation::Gelu {
+                is_approximate: match node.get_attr_opt::<&str>("approximate")? {
+                    None | Some("none") => false,
+                    Some("tanh") => true,
+                    Some(other) => bail!("approximate `{other}`, expected `none` or `tanh`"),
+                },
+            },
+            "HardSwish" => Activation::HardSwish,
+            "Shrink" => Activation::Shrink {
+                bias: node.get_attr_opt("bias")?.unwrap_or(0.0),
+                lambd: node.get_attr_opt("lambd")?.unwrap_or(0.5),
+            },
+            "Sigmoid" => Activation::Sigmoid,
+            "Swish" => Activation::Swish {
+                alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
+            },
+            other => bail!("`{other}` is no activation that is composed here"),
+        })
+    }
+
     fn op_type(&self) -> StaticName {
         match self {
             Activation::Celu { .. } => "Celu".into(),

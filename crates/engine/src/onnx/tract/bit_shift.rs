@@ -11,25 +11,25 @@ use tract_onnx::tract_core::ops::logic::{and, comp_gte, comp_lt};
 use tract_onnx::tract_core::ops::math::{shift_left, shift_right};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, ResultShape, compose};
+use super::composition::{Composition, ResultShape};
 use super::wiring::Wiring;
 
 #[derive(Debug, Clone)]
-struct BitShift {
+pub(super) struct BitShift {
     is_right: bool,
-}
-
-pub(super) fn build(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let is_right = match node.get_attr::<&str>("direction")? {
-        "LEFT" => false,
-        "RIGHT" => true,
-        other => bail!("direction `{other}`, expected `LEFT` or `RIGHT`"),
-    };
-    compose(BitShift { is_right })
 }
 
 impl Composition for BitShift {
     const RESULT_SHAPE: ResultShape = ResultShape::Broadcast;
+
+    fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        let is_right = match node.get_attr::<&str>("direction")? {
+            "LEFT" => false,
+            "RIGHT" => true,
+            other => bail!("direction `{other}`, expected `LEFT` or `RIGHT`"),
+        };
+        Ok(BitShift { is_right })
+    }
 
     fn op_type(&self) -> StaticName {
         "BitShift".into()

@@ -11,28 +11,27 @@ use tract_onnx::tract_core::ops::einsum::EinSum;
 use tract_onnx::tract_core::ops::math::{add, mul};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose};
+use super::composition::Composition;
 use super::wiring::Wiring;
 
 #[derive(Debug, Clone)]
-struct Gemm {
+pub(super) struct Gemm {
     alpha: f32,
     beta: f32,
     is_a_transposed: bool,
     is_b_transposed: bool,
 }
 
-pub(super) fn build(_context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let gemm = Gemm {
-        alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
-        beta: node.get_attr_opt("beta")?.unwrap_or(1.0),
-        is_a_transposed: node.get_attr_opt("transA")?.unwrap_or(false),
-        is_b_transposed: node.get_attr_opt("transB")?.unwrap_or(false),
-    };
-    compose(gemm)
-}
-
 impl Composition for Gemm {
+    fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        Ok(Gemm {
+            alpha: node.get_attr_opt("alpha")?.unwrap_or(1.0),
+            beta: node.get_attr_opt("beta")?.unwrap_or(1.0),
+            is_a_transposed: node.get_attr_opt("transA")?.unwrap_or(false),
+            is_b_transposed: node.get_attr_opt("transB")?.unwrap_or(false),
+        })
+    }
+
     fn op_type(&self) -> StaticName {
         "Gemm".into()
     }

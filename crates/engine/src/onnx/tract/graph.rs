@@ -17,9 +17,10 @@ use tract_onnx::tract_hir::ops::scan::InferenceScan;
 
 use super::super::schema::{GraphProto, NodeProto};
 use super::super::{defaults, layout, proto};
+use super::error::{NAME, chain, quietly};
 use super::scan::{self, ScanNode};
 use super::shared_cache::{SharedCache, SharedCaches};
-use super::{NAME, extents, quietly, value};
+use super::{extents, value};
 use crate::{EngineError, LoadOptions, guard};
 
 /// Nodes of a graph from which on nodes alike share their plans, and values are computed in the order in which they are
@@ -191,7 +192,7 @@ impl Graph {
             .map_err(fail)?
             .map_err(|error| match error.downcast::<Carried>() {
                 Ok(Carried(error)) => error,
-                Err(error) => fail(super::chain(&error)),
+                Err(error) => fail(chain(&error)),
             })
     }
 }

@@ -10,26 +10,26 @@ use tract_onnx::tract_core::ops::logic::{comp_gt, comp_lt};
 use tract_onnx::tract_core::ops::math::{abs, acosh, add, asinh, ln, neg};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, compose};
+use super::composition::Composition;
 use super::wiring::Wiring;
 
 const LARGE: f32 = (1 << 28) as f32;
 
 #[derive(Debug, Clone, Copy)]
-enum InverseHyperbolic {
+pub(super) enum InverseHyperbolic {
     Cosine,
     Sine,
 }
 
-pub(super) fn acosh_of(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(InverseHyperbolic::Cosine)
-}
-
-pub(super) fn asinh_of(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(InverseHyperbolic::Sine)
-}
-
 impl Composition for InverseHyperbolic {
+    fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        Ok(if node.op_type == "Acosh" {
+            InverseHyperbolic::Cosine
+        } else {
+            InverseHyperbolic::Sine
+        })
+    }
+
     fn op_type(&self) -> StaticName {
         match self {
             InverseHyperbolic::Cosine => "Acosh".into(),

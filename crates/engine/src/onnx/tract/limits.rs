@@ -9,7 +9,7 @@ use tract_onnx::Onnx;
 use self::element_type::Lacking;
 use super::super::schema::{GraphProto, ModelProto, NodeProto};
 use super::super::{proto, random};
-use super::{NAME, OTHER_ENGINE};
+use super::error::NAME;
 use crate::EngineError;
 
 /// Domains whose operators tract looks up by type alone.

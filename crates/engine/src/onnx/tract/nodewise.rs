@@ -15,7 +15,7 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
-use super::chain;
+use super::error::chain;
 use super::non_finite::Correction;
 use super::repeatable::RepeatablePlan;
 use super::wiring::add_constant;

@@ -10,18 +10,18 @@ use tract_onnx::tract_core::ops::logic::comp_lt;
 use tract_onnx::tract_core::ops::math::{max, pow};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, ResultShape, compose};
+use super::composition::{Composition, ResultShape};
 use super::wiring::Wiring;
 
 #[derive(Debug, Clone)]
-struct Pow;
-
-pub(super) fn build(_context: &ParsingContext<'_>, _node: &NodeProto) -> Built {
-    compose(Pow)
-}
+pub(super) struct Pow;
 
 impl Composition for Pow {
     const RESULT_SHAPE: ResultShape = ResultShape::Broadcast;
+
+    fn from_node(_context: &ParsingContext<'_>, _node: &NodeProto) -> TractResult<Self> {
+        Ok(Pow)
+    }
 
     fn op_type(&self) -> StaticName {
         "Pow".into()

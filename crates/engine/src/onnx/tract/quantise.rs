@@ -8,18 +8,17 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::logic::comp_eq;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, Part, compose};
+use super::composition::{Composition, Part};
 use super::wiring::Wiring;
 
 #[derive(Clone, Debug)]
-struct DynamicQuantizeLinear(Part);
-
-pub(super) fn dynamic(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
-    let part = super::builder_of_engine("DynamicQuantizeLinear")?(context, node);
-    compose(DynamicQuantizeLinear(Part::new(part)?))
-}
+pub(super) struct DynamicQuantizeLinear(Part);
 
 impl Composition for DynamicQuantizeLinear {
+    fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
+        Ok(DynamicQuantizeLinear(Part::new(context, node)?))
+    }
+
     fn op_type(&self) -> StaticName {
         "DynamicQuantizeLinear".into()
     }

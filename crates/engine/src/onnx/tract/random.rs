@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::cast::cast;
 use tract_onnx::tract_hir::internal::*;
 
 use super::super::random::seed;
-use super::composition::{Built, float};
+use super::composition::{Built, builder_of_engine, float};
 
 /// The operators that are built here.
 pub(super) const OP_TYPES: &[&str] = &[
@@ -30,13 +30,13 @@ struct Rounded {
     is_like_input: bool,
 }
 
-pub(super) fn build(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
+pub(super) fn draw(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
     let mut node = node.clone();
     if !node.attribute.iter().any(|attr| attr.name == "seed") {
         let value = seed(node.output.first().map_or("", String::as_str));
         node.attribute.push(float("seed", value.into()));
     }
-    let builder = super::builder_of_engine(&node.op_type)?;
+    let builder = builder_of_engine(&node.op_type)?;
     if node.op_type == "Multinomial" {
         return builder(context, &node);
     }

@@ -4,7 +4,7 @@
 //! of, and of the operators that ONNX itself writes out in others.
 
 use super::super::super::schema::{ModelProto, NodeProto};
-use super::OTHER_ENGINE;
+use super::super::error::OTHER_ENGINE;
 
 /// Of ONNX itself.
 const STANDARD: &str = "\
