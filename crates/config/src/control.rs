@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use crate::json::{self, Node, Value};
-use crate::load::Place;
+use crate::text_position::Place;
 use crate::{Environment, Issue, Severity};
 
 const ENABLED: &str = "enabled";

@@ -9,8 +9,8 @@ use jsonc_parser::ast;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use crate::load::Place;
 use crate::report::Report;
+use crate::text_position::Place;
 use crate::{Issue, Severity};
 
 /// Deepest nesting of objects, and of arrays, in a configuration file.

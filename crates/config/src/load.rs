@@ -6,19 +6,11 @@ use std::path::{Path, PathBuf};
 use opscope_store::regular_file;
 use thiserror::Error;
 
+use crate::text_position::Place;
 use crate::{Issue, json};
 
 /// Largest configuration file that is read.
 pub const CONFIG_BYTES_MAX: u64 = 10 << 20;
-
-/// A line and a column, both counted from 1; columns count characters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// The line.
-    pub line: usize,
-    /// The character in the line.
-    pub column: usize,
-}
 
 /// A configuration file that could not be read as text.
 #[derive(Debug, Error)]

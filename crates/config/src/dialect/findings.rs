@@ -1,6 +1,6 @@
 //! Issues while they are found, and the texts in them.
 
-use crate::load::Place;
+use crate::text_position::Place;
 use crate::{Issue, Severity};
 
 /// Longest text that a message repeats, in characters.

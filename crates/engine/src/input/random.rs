@@ -3,6 +3,7 @@
 use opscope_tensor::convert::dtype::decode;
 use opscope_tensor::{DType, Shape, ShapeError, Tensor};
 
+use super::room::room;
 use crate::{InputError, ValueInfo};
 
 /// Numbers from a seed, the same on every machine: splitmix64.
@@ -53,7 +54,7 @@ impl Random {
             }
             Ok(n_bytes) => n_bytes,
         };
-        let mut bytes = super::room(&value.name, n_bytes)?;
+        let mut bytes = room(&value.name, n_bytes)?;
         match Maker::of(dtype).ok_or_else(no_random)? {
             Maker::Whole(add) => (0..shape.n_elements()).for_each(|_| add(self, &mut bytes)),
             Maker::Codes { codes, n_bits } => {

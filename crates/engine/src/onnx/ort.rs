@@ -39,6 +39,7 @@ use opscope_tensor::Tensor;
 pub(crate) use self::error::is_lack;
 pub(crate) use self::native::disable_telemetry;
 
+use self::error::NAME;
 use self::executed::{Executed, PrivateDir};
 use self::library::Library;
 use self::prepared::{Origin, Prepared};
@@ -55,8 +56,6 @@ use crate::{
     Signature, input,
 };
 
-/// The engine's name.
-const NAME: &str = "ONNX Runtime";
 /// The engine to suggest where ONNX Runtime does not do.
 const OTHER_ENGINE: &str = "tract";
 
@@ -145,7 +144,7 @@ impl Engine for OnnxRuntime {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
-        let memory = || PathBuf::from(super::MEMORY);
+        let memory = || PathBuf::from(proto::MEMORY);
         let (model, path) = match source {
             ModelSource::File(path) => (proto::read(path)?, path.to_owned()),
             ModelSource::Memory(bytes) => (proto::decode(bytes)?, memory()),
@@ -377,7 +376,7 @@ impl OrtModel {
 /// [`EngineError::Invalid`] if it is no model, or too large.
 #[doc(hidden)]
 pub fn with_taps(bytes: &[u8]) -> Result<Vec<u8>, EngineError> {
-    let path = Path::new(super::MEMORY);
+    let path = Path::new(proto::MEMORY);
     let model = proto::decode(bytes)?;
     let operators = model.proto.graph.as_ref().map(proto::operators);
     let operators = operators.unwrap_or_default();

@@ -23,6 +23,8 @@ use crate::{Dim, EngineError, Signature, ValueInfo};
 /// Deepest nesting of control-flow bodies.
 const BODY_DEPTH_MAX: usize = 32;
 
+/// How errors call a model that came as bytes.
+pub(super) const MEMORY: &str = "model in memory";
 /// The type of a node that holds a value.
 pub(super) const CONSTANT: &str = "Constant";
 
@@ -58,7 +60,7 @@ pub(super) fn read(path: &Path) -> Result<ModelBytes, EngineError> {
 /// Decodes and checks a model in memory.
 pub(super) fn decode(bytes: &[u8]) -> Result<ModelBytes, EngineError> {
     let invalid = |reason: String| EngineError::Invalid {
-        path: super::MEMORY.into(),
+        path: MEMORY.into(),
         reason,
     };
     if bytes.is_empty() {

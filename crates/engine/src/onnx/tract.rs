@@ -99,7 +99,7 @@ impl Engine for Tract {
         }
         let (model, path) = match source {
             ModelSource::File(path) => (proto::read(path)?, path),
-            ModelSource::Memory(bytes) => (proto::decode(bytes)?, Path::new(super::MEMORY)),
+            ModelSource::Memory(bytes) => (proto::decode(bytes)?, Path::new(proto::MEMORY)),
             ModelSource::Part { bytes, path } => (proto::decode(bytes)?, path),
         };
         Ok(Box::new(TractModel::new(&model, path, options)?))

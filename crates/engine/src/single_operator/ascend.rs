@@ -8,7 +8,7 @@ mod window;
 use opscope_tensor::{DType, Layout};
 
 use super::onnx::code;
-use super::{Attribute, OperatorError, SingleOperator};
+use super::operator::{Attribute, OperatorError, SingleOperator};
 
 /// Types that differ in name only.
 const RENAMED: &[(&str, &str)] = &[

@@ -17,7 +17,9 @@ use std::collections::{HashMap, HashSet};
 use opscope_tensor::{DType, Layout, Shape, Tensor};
 use serde_json::{Map, Value};
 
-use super::{Attribute, OPSET_DEFAULT, Operand, OperatorError, SingleOperator};
+use super::operator::{
+    Attribute, OPSET_DEFAULT, Operand, OperatorError, SingleOperator, numbered_name,
+};
 use crate::Dim;
 
 /// Most operators in one description.
@@ -67,7 +69,7 @@ fn named(mut operators: Vec<SingleOperator>) -> Vec<SingleOperator> {
     for operator in operators.iter_mut().filter(|one| one.op_name.is_empty()) {
         let count = counts.entry(operator.op_type.clone()).or_default();
         loop {
-            let name = super::numbered_name(&operator.op_type, *count);
+            let name = numbered_name(&operator.op_type, *count);
             *count += 1;
             if !given.contains(&name) {
                 operator.op_name = name;

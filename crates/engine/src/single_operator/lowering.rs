@@ -2,9 +2,10 @@
 
 use opscope_tensor::Layout;
 
+use super::ascend;
 use super::axes::{Change, channel_axis, is_plain, is_reordered, order_of_onnx, positions};
+use super::operator::{Attribute, Operand, OperatorError, SingleOperator};
 use super::roles::{self, Role};
-use super::{Attribute, Operand, OperatorError, SingleOperator, ascend};
 use crate::Dim;
 
 /// An operator in ONNX's words, and what was done to its operands.

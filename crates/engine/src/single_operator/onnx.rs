@@ -5,7 +5,7 @@
 use opscope_store::file_format::protobuf::Writer;
 use opscope_tensor::{DType, Tensor, text};
 
-use super::{Attribute, Operand, OperatorError, SingleOperator};
+use super::operator::{Attribute, Operand, OperatorError, SingleOperator};
 use crate::Dim;
 
 /// Version of the file format that carries every operator set that engines know.

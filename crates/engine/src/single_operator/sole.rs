@@ -11,8 +11,9 @@ use opscope_store::record::graph::TensorType;
 use opscope_store::record::{Operator, Side};
 use opscope_tensor::{Layout, Tensor};
 
+use super::axes::Change;
 use super::lowering::Lowered;
-use super::{Operand, SingleOperator};
+use super::operator::{Operand, SingleOperator};
 use crate::onnx::layout_of;
 use crate::{Dim, EngineError, LoadedModel, ModelDescription, Signature, ValueInfo};
 
@@ -177,7 +178,7 @@ fn signature(lowered: &Lowered, engine: &Signature) -> Signature {
     };
     let changes = lowered.outputs.iter().zip(&lowered.onnx.outputs);
     let changes = changes.filter_map(|(change, operand)| operand.as_ref().map(|_| change));
-    let output = |(value, change): (&ValueInfo, &Option<super::axes::Change>)| {
+    let output = |(value, change): (&ValueInfo, &Option<Change>)| {
         let dims = value.dims.as_deref().map(|dims| match change {
             Some(change) => change.dims_from_engine(dims),
             None => dims.to_vec(),

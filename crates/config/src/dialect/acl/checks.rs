@@ -1,6 +1,6 @@
 //! Rules between settings, in the order in which the vendor's checker looks.
 
-use super::Judge;
+use super::judge::Judge;
 use super::object::{Cursor, Findings, Refused};
 use super::raw::{Entry, Excluded, List, Raw, Text};
 use super::settings::{Level, Scene, Settings};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 
-use super::Judge;
+use super::judge::Judge;
 use super::object::{Findings, Refused, shown};
 use super::raw::{Raw, Text};
 use crate::environment::home_prefix;

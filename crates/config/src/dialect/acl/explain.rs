@@ -8,10 +8,10 @@ use opscope_capture::{
 use opscope_store::file_format::stats_csv::{Column, Columns};
 use opscope_store::tree::acl::{FAILURE_DIR, MODEL_FILE, SINGLE_FILE};
 
+use super::dump::{AclConfig, AclDump, Content, Mode};
 use super::object::shown;
 use super::settings::column_word;
 use super::surroundings::{asking_variable, failures_in_force};
-use super::{AclConfig, AclDump, Content, Mode};
 use crate::Environment;
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 

@@ -11,10 +11,10 @@ use opscope_capture::{
 use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::record::Side;
 
+use super::dump::{AclDump, Content, Mode};
 use super::object::{Findings, shown};
 use super::raw::{Entry, Excluded, List, Raw, Text};
 use super::settings::{Level, Scene, Settings};
-use super::{AclDump, Content, Mode};
 
 /// Operators that a device never executes as such, and that leave no file for that reason: those
 /// that run other graphs, and constants.

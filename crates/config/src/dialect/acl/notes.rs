@@ -1,8 +1,8 @@
 //! Warnings about settings that are accepted and have no effect in the mode that the others ask for.
 
+use super::dump::{AclDump, Mode};
 use super::object::{Cursor, Findings};
 use super::raw::Raw;
-use super::{AclDump, Mode};
 
 /// Warns about everything in `raw` that has no part in `dump`.
 pub(super) fn without_effect(raw: &Raw<'_>, dump: Option<&AclDump>, findings: &mut Findings) {

@@ -2,7 +2,8 @@
 
 use opscope_capture::FailureDetail;
 
-use super::{AclDump, Mode, dump_path, lower, settings};
+use super::dump::{AclDump, Mode};
+use super::{dump_path, lower, settings};
 use crate::Environment;
 
 /// The variable that asks for a dump of failures on its own, and how much detail it asks for.

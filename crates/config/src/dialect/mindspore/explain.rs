@@ -4,9 +4,8 @@ use opscope_capture::{Purpose, Sides};
 use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, Category};
 use opscope_store::tree::mindspore::Target;
 
-use super::{
-    DevicePrecision, FileFormat, KernelRule, Kernels, MindSporeConfig, MindSporeDump, RuleKind,
-};
+use super::config::MindSporeConfig;
+use super::dump::{DevicePrecision, FileFormat, KernelRule, Kernels, MindSporeDump, RuleKind};
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 use crate::dialect::findings::shown;
 

@@ -4,7 +4,7 @@
 
 use opscope_store::tree::mindspore::Target;
 
-use super::FileFormat;
+use super::dump::FileFormat;
 use super::lower::is_graph;
 use super::section::{COMMON, E2E, Section};
 use super::settings::Settings;

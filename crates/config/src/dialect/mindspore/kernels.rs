@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use super::dump::{KernelRule, REGEX_MARKS, RuleKind};
+use super::regex_syntax;
 use super::section::Item;
-use super::{KernelRule, REGEX_MARKS, RuleKind, regex_syntax};
 use crate::dialect::findings::{Findings, Refused, shown};
 use crate::json::{Node, Value};
 

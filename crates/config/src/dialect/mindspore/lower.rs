@@ -3,10 +3,11 @@
 use opscope_capture::{FailureDetail, Purpose, Sides};
 use opscope_store::tree::mindspore::Target;
 
+use super::dump::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind, Saved};
+use super::iteration;
 use super::settings::{Backend, FAILURES, OVERFLOW, Settings};
-use super::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind, Saved, iteration};
 use crate::dialect::findings::{Findings, Refused};
-use crate::load::Place;
+use crate::text_position::Place;
 use crate::{Issue, Severity};
 
 /// The dump that settings ask for, if they ask for one.

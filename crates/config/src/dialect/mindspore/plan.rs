@@ -5,7 +5,7 @@ use opscope_capture::{
     Sides,
 };
 
-use super::{Kernels, MindSporeDump, RuleKind};
+use super::dump::{Kernels, MindSporeDump, RuleKind};
 
 impl MindSporeDump {
     /// The plan that lets a session keep what the configuration asks for.

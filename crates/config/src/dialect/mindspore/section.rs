@@ -4,7 +4,7 @@
 
 use crate::dialect::findings::{Findings, Refused, escape, nearest_hint, shown};
 use crate::json::{Member, Node, Value};
-use crate::load::Place;
+use crate::text_position::Place;
 use crate::{Issue, Severity};
 
 /// Name of the section that every file has.

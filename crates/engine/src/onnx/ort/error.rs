@@ -4,10 +4,11 @@ use std::path::Path;
 
 use super::super::proto;
 use super::super::schema::{GraphProto, ModelProto, NodeProto};
-use super::NAME;
 use crate::EngineError;
 use crate::guard;
 
+/// The engine's name.
+pub(super) const NAME: &str = "ONNX Runtime";
 /// How the library begins what an operator's run ended with.
 const FAILED_RUN: &str = "Non-zero status code returned while running ";
 /// File names of the library's own source.

@@ -18,9 +18,9 @@ use ort::session::builder::GraphOptimizationLevel;
 use super::super::origin;
 use super::super::proto::{self, ModelBytes};
 use super::super::schema::{DataType, GraphProto};
+use super::error::{self, NAME};
 use super::library::Library;
 use super::session::{self, Session, Source};
-use super::{NAME, error};
 use crate::{EngineError, LoadOptions};
 
 const MODEL_FILE: &str = "model.onnx";

@@ -10,6 +10,7 @@
 //! them has its turn, so taps take turns: only a few at a time do not wait for others (`turns.rs`).
 
 mod names;
+mod own_node;
 mod scope;
 mod turns;
 
@@ -19,6 +20,8 @@ use std::sync::Arc;
 use opscope_store::record::Operator;
 
 pub(super) use self::names::{name_nodes, with_own_names};
+pub(super) use self::own_node::{DOMAIN, SITE, START, TAP, TICK};
+use self::own_node::{PREFIX, VERSION, own_node};
 use self::scope::{Binding, Scopes};
 pub(super) use self::turns::TURN_SHAPE;
 use self::turns::Turns;
@@ -29,21 +32,6 @@ use super::super::schema::{
 use super::kind::{Kind, Kinds};
 use super::site::{Given, SharedValue, Site, Source, Wanted, WantedSlots};
 use super::weights::{Weight, Weights};
-
-/// The domain of the operators that are put into models.
-pub(super) const DOMAIN: &str = "opscope";
-/// The operator that shows what it reads.
-pub(super) const TAP: &str = "Tap";
-/// The operator that produces a number that it has not produced before.
-pub(super) const START: &str = "Start";
-/// The operator that counts its runs from 0, anew for each number that it reads.
-pub(super) const TICK: &str = "Tick";
-/// The attribute of a tap: the number of its site.
-pub(super) const SITE: &str = "site";
-/// How names begin that are put into models.
-const PREFIX: &str = "opscope:";
-/// Version of our domain.
-const VERSION: i64 = 1;
 
 /// Facts that are known of a model whatever is tapped of it.
 pub(super) struct Known<'a> {
@@ -399,16 +387,5 @@ impl Rewriter<'_> {
             site.wires.len() - 1
         });
         Some((depth, wire))
-    }
-}
-
-fn own_node(op_type: &str, name: &str, input: Vec<String>, output: Vec<String>) -> NodeProto {
-    NodeProto {
-        input,
-        output,
-        name: name.to_owned(),
-        op_type: op_type.to_owned(),
-        domain: DOMAIN.to_owned(),
-        ..NodeProto::default()
     }
 }

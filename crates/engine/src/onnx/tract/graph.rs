@@ -1,4 +1,7 @@
 //! Executing an un-typed plan, node by node, under a tap.
+//!
+//! This file and `scan.rs` need each other, because the two things do: a graph has `Scan` nodes, and the
+//! body of a `Scan` node is a graph.
 
 use std::collections::{HashMap, HashSet};
 use std::error::Error;

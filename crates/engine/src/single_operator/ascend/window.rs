@@ -3,7 +3,7 @@
 use opscope_tensor::Layout;
 
 use super::super::axes::order_of_onnx;
-use super::super::{Attribute, OperatorError, SingleOperator};
+use super::super::operator::{Attribute, OperatorError, SingleOperator};
 
 /// Lists come for every axis of the image, in its own order, or as ONNX has them for the spatial ones.
 /// The vendor's pads are those before and behind each spatial axis in turn; ONNX has all those before

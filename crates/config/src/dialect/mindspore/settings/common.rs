@@ -2,8 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use super::super::dump::FileFormat;
+use super::super::section::{Item, Section};
+use super::super::{iteration, kernels};
 use super::debug::read_overflow_number;
-use super::{Backend, FileFormat, Item, Reader, Section, Settings, iteration, kernels};
+use super::reader::{Backend, Reader};
+use super::values::Settings;
 use crate::dialect::findings::{Findings, Refused};
 use crate::json::Value;
 

@@ -1,6 +1,9 @@
 //! `op_debug_mode`, and what goes with it.
 
-use super::{Backend, Item, Reader, Section, Settings, iteration};
+use super::super::iteration;
+use super::super::section::{Item, Section};
+use super::reader::{Backend, Reader};
+use super::values::Settings;
 use crate::dialect::findings::{Findings, Refused};
 
 /// `op_debug_mode`: operators that overflow.

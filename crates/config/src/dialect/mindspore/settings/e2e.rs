@@ -1,6 +1,7 @@
 //! `e2e_dump_settings`.
 
-use super::{Section, Settings};
+use super::super::section::Section;
+use super::values::Settings;
 use crate::dialect::findings::{Findings, Refused};
 
 /// The keys, in the order in which they are read.

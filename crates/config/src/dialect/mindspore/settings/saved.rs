@@ -2,8 +2,11 @@
 
 use opscope_store::file_format::statistic_csv::Category;
 
+use super::super::dump::FileFormat;
+use super::super::section::Section;
 use super::debug::FAILURES;
-use super::{Backend, FileFormat, Reader, SavedData, Section, Settings};
+use super::reader::{Backend, Reader};
+use super::values::{SavedData, Settings};
 use crate::dialect::findings::{Findings, Refused};
 use crate::json::Value;
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::super::super::proto;
 use super::super::super::schema::{GraphProto, ModelProto};
-use super::PREFIX;
+use super::own_node::PREFIX;
 
 /// A text of the library's in which names that were given here are replaced by those that `own` knows.
 pub(in super::super) fn with_own_names<'a>(

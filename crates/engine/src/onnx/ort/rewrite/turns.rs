@@ -5,7 +5,7 @@ use super::super::super::schema::{
     TypeValue, ValueInfoProto,
 };
 use super::super::site::Site;
-use super::PREFIX;
+use super::own_node::PREFIX;
 
 /// How many taps have a turn together. More of them are ready at once, fewer give each other more to read.
 const N_TAPS_PER_TURN: usize = 32;
