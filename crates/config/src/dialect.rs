@@ -41,13 +41,15 @@ pub fn detect(text: &str) -> Dialect {
             names.any(|name| MINDSPORE_KEYS.contains(&name))
         }
         Ok(_) => false,
+        // A file with a syntax error still has to be reported in the words of its own dialect.
         Err(_) => MINDSPORE_KEYS
             .iter()
             .any(|key| text.contains(&format!("\"{key}\""))),
     };
-    match is_mindspore {
-        true => Dialect::MindSpore,
-        false => Dialect::Acl,
+    if is_mindspore {
+        Dialect::MindSpore
+    } else {
+        Dialect::Acl
     }
 }
 

@@ -33,6 +33,7 @@ impl Environment {
     /// # Errors
     /// If the current directory cannot be told: it was removed, or is below one that is closed to us.
     pub fn of_process() -> io::Result<Environment> {
+        // Shells and job systems often export a variable with nothing in it to switch it off.
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
         let path = |name| variable(name).map(PathBuf::from);
         Ok(Environment {
@@ -54,6 +55,7 @@ impl Environment {
     pub(crate) fn expand_home(&self, path: &str) -> Option<PathBuf> {
         let rest = home_prefix(path)?;
         let home = self.home.as_ref()?;
+        // `join` would take a rest that begins with a slash for an absolute path.
         Some(home.join(rest.trim_start_matches('/')))
     }
 
@@ -75,6 +77,7 @@ pub(crate) fn home_prefix(path: &str) -> Option<&str> {
     let rest = path
         .strip_prefix("$HOME")
         .or_else(|| path.strip_prefix('~'))?;
+    // `~user` and `$HOMEWORK` are other names, which nobody here can expand.
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 

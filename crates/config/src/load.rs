@@ -66,6 +66,7 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
         reason,
     };
     let metadata = std::fs::metadata(path).map_err(io)?;
+    // Opening a named pipe would wait for somebody to write into it.
     if !metadata.is_file() {
         return Err(unusable("is not a regular file".into()));
     }
@@ -77,10 +78,12 @@ pub fn read_text(path: &Path) -> Result<String, ConfigError> {
     }
     let mut bytes = Vec::new();
     let (file, _) = regular_file::open(path).map_err(io)?;
+    // The file may have grown since its size was looked at.
     file.take(CONFIG_BYTES_MAX)
         .read_to_end(&mut bytes)
         .map_err(io)?;
     String::from_utf8(bytes).map_err(|error| {
+        // Positions count characters, which can be told only up to the first byte that is no text.
         let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line_start = valid
             .iter()

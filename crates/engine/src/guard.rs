@@ -16,8 +16,10 @@ thread_local! {
 ///
 /// A program that installs a panic hook can ask, and stay silent then.
 pub fn is_guarded() -> bool {
-    let is_engine = |name: &str| name.starts_with(ENGINE_THREAD);
-    IS_GUARDED.get() || thread::current().name().is_some_and(is_engine)
+    IS_GUARDED.get()
+        || thread::current()
+            .name()
+            .is_some_and(|name| name.starts_with(ENGINE_THREAD))
 }
 
 /// Installs a panic hook, once, that says nothing of panics that are caught and reported, and hands all

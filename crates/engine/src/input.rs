@@ -117,9 +117,10 @@ pub(crate) fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError
 /// # Errors
 /// [`InputError::Shape`] if they do not.
 pub fn check_shape(value: &ValueInfo, shape: &Shape) -> Result<(), InputError> {
-    match value.admits(shape) {
-        true => Ok(()),
-        false => Err(shape_error(value, shape)),
+    if value.admits(shape) {
+        Ok(())
+    } else {
+        Err(shape_error(value, shape))
     }
 }
 

@@ -79,11 +79,13 @@ pub fn check(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
 
 fn judge(text: &str, env: &Environment, judge: Judge) -> Result<AclConfig, Vec<Issue>> {
     let mut findings = Findings::default();
+    // The vendor's library takes a path to an empty file for "no configuration", not for an error.
     if text.is_empty() {
         return Ok(nothing(None, findings, "the file is empty"));
     }
     let root = json::parse(text).map_err(|issue| vec![*issue])?;
     let Value::Object(members) = &root.value else {
+        // Its checker only looks for the member `dump`, and finds none in any other value.
         return Ok(nothing(None, findings, "the file holds no object"));
     };
     warn_unknown(members, &mut findings);
@@ -148,6 +150,7 @@ fn warn_unknown(members: &[Member], findings: &mut Findings) {
             let message = "unknown key, it has no effect".to_owned();
             let mut issue = top_level_warning(name, member.place, message);
             issue.hint = nearest_hint(name, TOP_LEVEL_KEYS);
+            // The most frequent mistake is a key that stands one level too high.
             if raw::DUMP_KEYS.contains(&name) {
                 issue.hint = Some(format!("`{name}` belongs into the `dump` object"));
             }
@@ -202,6 +205,7 @@ fn dump_of(
         let places = dump_path::failure_places(raw.path.as_ref(), env);
         return Ok(Some(lower::failures(detail, places)));
     }
+    // The order of the checks is the vendor's: of several faults its report names the first.
     let place = dump_path::check(raw, env, judge, findings)?;
     checks::debug(raw, settings, judge, findings)?;
     if settings.is_debug_on {
@@ -211,6 +215,7 @@ fn dump_of(
         Some(text) => dump_step::read(text, findings)?,
         None => opscope_capture::Steps::every(),
     };
+    // These come last, since the vendor looks at the list only for dumps of values.
     checks::entries(raw, settings, findings)?;
     checks::stats(raw, settings, findings)?;
     Ok(lower::values(raw, settings, steps, place, findings))

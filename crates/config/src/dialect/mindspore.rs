@@ -87,8 +87,10 @@ fn read(
     env: &Environment,
     is_lenient: bool,
 ) -> Result<MindSporeConfig, Vec<Issue>> {
+    // MindSpore's parser reads from a stream and stops behind the first value.
     let (root, after) = json::parse_first(text).map_err(|issue| {
         vec![Issue {
+            // MindSpore has no codes, only lines that it prints.
             report: None,
             vendor_text: Some("Parse dump json failed, error:".to_owned()),
             ..*issue
@@ -108,6 +110,7 @@ fn read(
     };
     let loaded = reader.read(&root, &mut findings).and_then(|settings| {
         let dump = lower::dump(text, target, &settings, &mut findings)?;
+        // What has no effect can only be told once it is known which settings are in force.
         idle::warn(&root, target, &settings, &mut findings);
         Ok((settings, dump))
     });
@@ -146,6 +149,7 @@ pub fn default_target(env: &Environment) -> Target {
     if env.has_ge_dump {
         Target::GraphEngine
     } else {
+        // Our engines run on the CPU, so that its tree is the nearest.
         Target::Cpu
     }
 }

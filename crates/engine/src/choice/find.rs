@@ -26,9 +26,10 @@ pub(super) fn named(path: &Path, named_by: &str) -> Result<Found, String> {
             "{error}; expected ONNX Runtime's `{FILE_NAME}`, or a directory that has it"
         ))
     })?;
-    let found = match metadata.is_dir() {
-        false => Some(path.to_owned()),
-        true => newest_in(path),
+    let found = if metadata.is_dir() {
+        newest_in(path)
+    } else {
+        Some(path.to_owned())
     };
     let Some(found) = found else {
         return Err(wrong(format!(
@@ -56,9 +57,10 @@ pub(super) fn find(around: &Surroundings) -> Result<Found, String> {
     let mut looked_in = Vec::new();
     for place in places(around) {
         if let Some(path) = newest(&place.library_dirs()) {
-            let how = match place.more.iter().any(|dir| path.parent() == Some(dir)) {
-                true => format!("found in {}", place.whose),
-                false => format!("found beside the Python package of {}", place.whose),
+            let how = if place.more.iter().any(|dir| path.parent() == Some(dir)) {
+                format!("found in {}", place.whose)
+            } else {
+                format!("found beside the Python package of {}", place.whose)
             };
             return Ok(Found { path, how });
         }

@@ -138,9 +138,10 @@ fn package_dirs(prefix: &Path) -> Vec<PathBuf> {
 /// The prefixes of the `python3` that a shell would start: the one that it seems to be in, which is that of a virtual
 /// environment, and the one that it really is in.
 fn prefixes_of_python(around: &Surroundings) -> Vec<PathBuf> {
-    let name = match cfg!(target_os = "windows") {
-        true => "python.exe",
-        false => "python3",
+    let name = if cfg!(target_os = "windows") {
+        "python.exe"
+    } else {
+        "python3"
     };
     let dirs = around.path("PATH").map(std::env::split_paths);
     let Some(python) = dirs
@@ -170,9 +171,10 @@ fn prefixes_of_python(around: &Surroundings) -> Vec<PathBuf> {
 fn prefix_of(python: &Path) -> Option<PathBuf> {
     let dir = python.parent()?;
     let is_root = cfg!(target_os = "windows") && !dir.ends_with("Scripts");
-    match is_root {
-        true => Some(dir.to_owned()),
-        false => dir.parent().map(Path::to_owned),
+    if is_root {
+        Some(dir.to_owned())
+    } else {
+        dir.parent().map(Path::to_owned)
     }
 }
 

@@ -127,14 +127,15 @@ impl Maker {
             _ => return None,
         };
         let n_bits = dtype.bits()? as usize;
-        let is_step = |code: &u8| {
-            value(dtype, *code).is_some_and(|value| {
-                (0.0..1.0).contains(&value)
-                    && value.is_sign_positive()
-                    && (value * f64::from(n_steps)).fract() == 0.0
+        let codes = (0..=u8::MAX >> (8 - n_bits))
+            .filter(|code| {
+                value(dtype, *code).is_some_and(|value| {
+                    (0.0..1.0).contains(&value)
+                        && value.is_sign_positive()
+                        && (value * f64::from(n_steps)).fract() == 0.0
+                })
             })
-        };
-        let codes = (0..=u8::MAX >> (8 - n_bits)).filter(is_step).collect();
+            .collect();
         Some(Maker::Codes { codes, n_bits })
     }
 }

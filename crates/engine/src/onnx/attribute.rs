@@ -43,8 +43,10 @@ pub(super) fn text(attribute: &AttributeProto) -> String {
 pub(super) fn r#type(attribute: &AttributeProto) -> AttributeType {
     let is_short = |n: usize| n <= N_ELEMENTS_MAX;
     let is_plain = |bytes: &[u8]| {
-        let is_plain = |byte: &u8| (b' '..=b'~').contains(byte) && !b"\"\\'".contains(byte);
-        bytes.len() <= N_TEXT_BYTES_MAX && bytes.iter().all(is_plain)
+        bytes.len() <= N_TEXT_BYTES_MAX
+            && bytes
+                .iter()
+                .all(|byte| (b' '..=b'~').contains(byte) && !b"\"\\'".contains(byte))
     };
     match attribute.r#type.unwrap_or(0) {
         1 if attribute.f().is_finite() => AttributeType::Float,

@@ -32,11 +32,15 @@ fn add_weights(graph: &GraphProto, types: &mut Vec<(String, TensorType)>) {
 }
 
 fn of_input(input: &ValueInfo) -> Option<(String, TensorType)> {
-    let extent = |dim: &Dim| match dim {
-        Dim::Fixed(n) => i64::try_from(*n).unwrap_or(OPEN),
-        Dim::Named(_) | Dim::Unknown => OPEN,
-    };
-    let shape = input.dims.as_ref()?.iter().map(extent).collect();
+    let shape = input
+        .dims
+        .as_ref()?
+        .iter()
+        .map(|dim| match dim {
+            Dim::Fixed(n) => i64::try_from(*n).unwrap_or(OPEN),
+            Dim::Named(_) | Dim::Unknown => OPEN,
+        })
+        .collect();
     let dtype = input.dtype;
     Some((input.name.clone(), TensorType { dtype, shape }))
 }

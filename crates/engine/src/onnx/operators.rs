@@ -293,8 +293,11 @@ fn add_value(
     let number = code(dtype)
         .and_then(|number| i32::try_from(number).ok())
         .ok_or_else(|| format!("ONNX has no dtype `{dtype}`"))?;
-    let extent = |&n: &usize| i64::try_from(n).unwrap_or(i64::MAX);
-    let dims = tensor.shape().dims().iter().map(extent);
+    let dims = tensor
+        .shape()
+        .dims()
+        .iter()
+        .map(|&n| i64::try_from(n).unwrap_or(i64::MAX));
     if is_constant {
         let (string_data, raw_data) = match text::iter(tensor.view()) {
             Ok(texts) => (texts.map(Bytes::copy_from_slice).collect(), None),

@@ -42,9 +42,10 @@ impl Origin {
     /// Writes it into the operator's record.
     pub(super) fn describe(self, operator: &mut Operator) {
         operator.original_names = self.names;
-        operator.original_outputs = match self.outputs.iter().any(Option::is_some) {
-            true => self.outputs,
-            false => Vec::new(),
+        operator.original_outputs = if self.outputs.iter().any(Option::is_some) {
+            self.outputs
+        } else {
+            Vec::new()
         };
     }
 }

@@ -280,15 +280,14 @@ impl OrtModel {
             .filter(|task_id| !is_shown(task_id))
             .copied()
             .collect();
-        let result = match wanted.is_empty() {
-            true => self.run_plain(inputs).map_err(Ended::Failed),
-            false => {
-                self.prepare_tapped(wanted)?;
-                let names = names(&self.description.signature);
-                let session = self.tapped.as_mut();
-                let session = session.ok_or_else(|| fail("there is no session".into()))?;
-                session.run(&names, inputs, tap)
-            }
+        let result = if wanted.is_empty() {
+            self.run_plain(inputs).map_err(Ended::Failed)
+        } else {
+            self.prepare_tapped(wanted)?;
+            let names = names(&self.description.signature);
+            let session = self.tapped.as_mut();
+            let session = session.ok_or_else(|| fail("there is no session".into()))?;
+            session.run(&names, inputs, tap)
         };
         match result {
             Ok(outputs) => {
@@ -335,8 +334,12 @@ impl OrtModel {
             return self.error_of_run(text);
         };
         let reason = self.prepared.with_own_names(reason);
-        let is_before = |task_id: &&u32| **task_id < operator.task_id;
-        tap.count_seen(unshown.iter().filter(is_before).count() as u64);
+        tap.count_seen(
+            unshown
+                .iter()
+                .filter(|task_id| **task_id < operator.task_id)
+                .count() as u64,
+        );
         let is_told = matches!(tap.plan().purpose, Purpose::Failures(_));
         let is_kept = is_told && tap.selected().kept.contains_key(&operator.task_id);
         let kept = is_kept.then(|| {

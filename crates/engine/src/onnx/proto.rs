@@ -15,7 +15,7 @@ use super::attribute;
 #[cfg(feature = "onnxruntime")]
 use super::schema::{DataLocation, TensorProto};
 use super::schema::{
-    DataType, DimValue, Dimension, ElementTypeProto, GraphProto, ModelProto, NodeProto, TypeValue,
+    DataType, DimValue, ElementTypeProto, GraphProto, ModelProto, NodeProto, TypeValue,
     ValueInfoProto,
 };
 use crate::{Dim, EngineError, Signature, ValueInfo};
@@ -163,11 +163,11 @@ pub(super) fn operators(graph: &GraphProto) -> Vec<Arc<Operator>> {
 pub(super) fn has_data_outside(graph: &GraphProto) -> bool {
     let is_outside = |tensor: &TensorProto| tensor.data_location() == DataLocation::External;
     let holds = |graph: &GraphProto| graph.initializer.iter().any(is_outside);
-    let node_holds = |node: &NodeProto| {
-        let mut constants = node.attribute.iter().filter_map(|attr| attr.t.as_ref());
-        constants.any(is_outside) || bodies(node).any(holds)
-    };
-    holds(graph) || all_nodes(graph).into_iter().any(node_holds)
+    holds(graph)
+        || all_nodes(graph).into_iter().any(|node| {
+            let mut constants = node.attribute.iter().filter_map(|attr| attr.t.as_ref());
+            constants.any(is_outside) || bodies(node).any(holds)
+        })
 }
 
 /// The operator record of a node.
@@ -361,12 +361,15 @@ fn value_info(value: &ValueInfoProto) -> Result<ValueInfo, String> {
         )
     })?;
     let dims = tensor.shape.as_ref().map(|shape| {
-        let dim = |d: &Dimension| match &d.value {
-            Some(DimValue::DimValue(n)) => usize::try_from(*n).map_or(Dim::Unknown, Dim::Fixed),
-            Some(DimValue::DimParam(name)) if !name.is_empty() => Dim::Named(name.clone()),
-            _ => Dim::Unknown,
-        };
-        shape.dim.iter().map(dim).collect()
+        shape
+            .dim
+            .iter()
+            .map(|d| match &d.value {
+                Some(DimValue::DimValue(n)) => usize::try_from(*n).map_or(Dim::Unknown, Dim::Fixed),
+                Some(DimValue::DimParam(name)) if !name.is_empty() => Dim::Named(name.clone()),
+                _ => Dim::Unknown,
+            })
+            .collect()
     });
     Ok(ValueInfo {
         name: name.clone(),

@@ -56,12 +56,11 @@ impl<'a> Finder<'a> {
     /// Numbers a value of the innermost graph; an input that has a weight of the same name is one value.
     fn declare(&mut self, name: &'a str) -> u32 {
         let n_values = &mut self.n_values;
-        let fresh = || {
-            *n_values += 1;
-            *n_values
-        };
         match self.scopes.last_mut() {
-            Some(scope) => *scope.entry(name).or_insert_with(fresh),
+            Some(scope) => *scope.entry(name).or_insert_with(|| {
+                *n_values += 1;
+                *n_values
+            }),
             None => 0,
         }
     }

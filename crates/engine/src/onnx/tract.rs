@@ -161,11 +161,13 @@ impl LoadedModel for TractModel {
             .collect::<Result<TVec<_>, _>>()
             .map_err(fail)?;
         let outputs = self.graph.run(inputs, tap)?;
-        let to_tensor = |output: &TValue| {
-            value::to_tensor(output)
-                .ok_or_else(|| fail(format!("a result of type {:?}", output.datum_type())))
-        };
-        outputs.iter().map(to_tensor).collect()
+        outputs
+            .iter()
+            .map(|output| {
+                value::to_tensor(output)
+                    .ok_or_else(|| fail(format!("a result of type {:?}", output.datum_type())))
+            })
+            .collect()
     }
 }
 

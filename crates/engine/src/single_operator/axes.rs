@@ -42,8 +42,10 @@ pub(super) fn is_reordered(layout: Layout) -> bool {
 
 /// For each axis of `to` its position in `from`; both name the same axes.
 pub(super) fn positions(from: Layout, to: Layout) -> Vec<usize> {
-    let position = |letter: char| from.name().find(letter).unwrap_or_default();
-    to.name().chars().map(position).collect()
+    to.name()
+        .chars()
+        .map(|letter| from.name().find(letter).unwrap_or_default())
+        .collect()
 }
 
 /// Where the channels are among the axes of `layout`.

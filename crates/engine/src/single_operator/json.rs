@@ -149,8 +149,11 @@ fn operands(
     for (i, item) in items.iter().enumerate() {
         let at = format!("{at}/{i}");
         let operand = operand(item, &format!("{prefix}{i}"), &at)?;
-        let is_taken = |known: &Operand| operand.as_ref().is_some_and(|o| o.name == known.name);
-        if operands.iter().flatten().any(is_taken) {
+        if operands
+            .iter()
+            .flatten()
+            .any(|known| operand.as_ref().is_some_and(|o| o.name == known.name))
+        {
             return Err(error(
                 &format!("{at}/name"),
                 "another operand has this name already",
@@ -240,17 +243,20 @@ fn layout(
 }
 
 fn dims(value: &Value, at: &str) -> Result<Vec<Dim>, OperatorError> {
-    let dim = |(i, value): (usize, &Value)| match value.as_i64() {
-        Some(-1) => Ok(Dim::Unknown),
-        Some(n) if n >= 0 => usize::try_from(n)
-            .map(Dim::Fixed)
-            .map_err(|_| error(at, "too large")),
-        _ => Err(error(
-            &format!("{at}/{i}"),
-            format!("found {value}, expected an extent or -1"),
-        )),
-    };
-    as_array(value, at)?.iter().enumerate().map(dim).collect()
+    as_array(value, at)?
+        .iter()
+        .enumerate()
+        .map(|(i, value)| match value.as_i64() {
+            Some(-1) => Ok(Dim::Unknown),
+            Some(n) if n >= 0 => usize::try_from(n)
+                .map(Dim::Fixed)
+                .map_err(|_| error(at, "too large")),
+            _ => Err(error(
+                &format!("{at}/{i}"),
+                format!("found {value}, expected an extent or -1"),
+            )),
+        })
+        .collect()
 }
 
 /// A constant's elements, in C order, as one number or a list.
@@ -263,14 +269,15 @@ fn constant(
     let mut numbers = Vec::new();
     flatten(value, at, &mut numbers)?;
     let fixed = dims.map(|dims| {
-        let extent = |dim: &Dim| {
-            if let Dim::Fixed(n) = dim {
-                Some(*n)
-            } else {
-                None
-            }
-        };
-        dims.iter().map(extent).collect::<Option<Vec<usize>>>()
+        dims.iter()
+            .map(|dim| {
+                if let Dim::Fixed(n) = dim {
+                    Some(*n)
+                } else {
+                    None
+                }
+            })
+            .collect::<Option<Vec<usize>>>()
     });
     let dims = match fixed {
         Some(Some(dims)) => dims,
@@ -339,10 +346,10 @@ fn attributes(
     };
     let at = format!("{at}/{key}");
     if let Value::Object(values) = value {
-        let read = |(name, value): (&String, &Value)| {
-            Ok((name.clone(), attribute(value, "", &format!("{at}/{name}"))?))
-        };
-        return values.iter().map(read).collect();
+        return values
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), attribute(value, "", &format!("{at}/{name}"))?)))
+            .collect();
     }
     let read = |(i, item): (usize, &Value)| {
         let at = format!("{at}/{i}");
@@ -367,12 +374,6 @@ fn attributes(
 
 /// A value of the kind that its description names, or else of the kind that it looks like.
 fn attribute(value: &Value, kind: &str, at: &str) -> Result<Attribute, OperatorError> {
-    let wrong = || {
-        error(
-            at,
-            format!("found {value}, expected a value of the type `{kind}`"),
-        )
-    };
     let int = |v: &Value| v.as_i64().or_else(|| v.as_bool().map(i64::from));
     let float = |v: &Value| v.as_f64().map(|number| number as f32);
     let text = |v: &Value| v.as_str().map(str::to_owned);
@@ -411,7 +412,12 @@ fn attribute(value: &Value, kind: &str, at: &str) -> Result<Attribute, OperatorE
             ));
         }
     };
-    read.ok_or_else(wrong)
+    read.ok_or_else(|| {
+        error(
+            at,
+            format!("found {value}, expected a value of the type `{kind}`"),
+        )
+    })
 }
 
 /// A dtype by our name or by the vendor's.

@@ -11,7 +11,6 @@ use opscope_store::record::graph::TensorType;
 use opscope_store::record::{Operator, Side};
 use opscope_tensor::{Layout, Tensor};
 
-use super::axes::Change;
 use super::lowering::Lowered;
 use super::operator::{Operand, SingleOperator};
 use crate::onnx::layout_of;
@@ -68,12 +67,16 @@ impl SoleOperator {
     /// Returns the tensors that the operator reads, by position.
     fn read(&self, inputs: &[Tensor]) -> Vec<Option<Tensor>> {
         let mut given = inputs.iter();
-        let one = |operand: &Option<Operand>| {
-            let operand = operand.as_ref()?;
-            let constant = operand.constant.as_ref();
-            constant.or_else(|| given.next()).cloned()
-        };
-        self.lowered.described.inputs.iter().map(one).collect()
+        self.lowered
+            .described
+            .inputs
+            .iter()
+            .map(|operand| {
+                let operand = operand.as_ref()?;
+                let constant = operand.constant.as_ref();
+                constant.or_else(|| given.next()).cloned()
+            })
+            .collect()
     }
 
     /// Returns the inputs for the engine: those that are no constants, changed.
@@ -147,11 +150,13 @@ impl SoleOperator {
 /// The engine's operator under the description's name and with its operands.
 fn described(description: &SingleOperator, engine: &Operator) -> Operator {
     let names = |operands: &[Option<Operand>]| {
-        let name = |one: &Option<Operand>| {
-            one.as_ref()
-                .map_or_else(String::new, |one| one.name.clone())
-        };
-        operands.iter().map(name).collect()
+        operands
+            .iter()
+            .map(|one| {
+                one.as_ref()
+                    .map_or_else(String::new, |one| one.name.clone())
+            })
+            .collect()
     };
     let op_name = match description.op_name.as_str() {
         "" => engine.op_name.clone(),
@@ -178,19 +183,23 @@ fn signature(lowered: &Lowered, engine: &Signature) -> Signature {
     };
     let changes = lowered.outputs.iter().zip(&lowered.onnx.outputs);
     let changes = changes.filter_map(|(change, operand)| operand.as_ref().map(|_| change));
-    let output = |(value, change): (&ValueInfo, &Option<Change>)| {
-        let dims = value.dims.as_deref().map(|dims| match change {
-            Some(change) => change.dims_from_engine(dims),
-            None => dims.to_vec(),
-        });
-        ValueInfo {
-            dims,
-            ..value.clone()
-        }
-    };
     Signature {
         inputs: inputs.map(input).collect(),
-        outputs: engine.outputs.iter().zip(changes).map(output).collect(),
+        outputs: engine
+            .outputs
+            .iter()
+            .zip(changes)
+            .map(|(value, change)| {
+                let dims = value.dims.as_deref().map(|dims| match change {
+                    Some(change) => change.dims_from_engine(dims),
+                    None => dims.to_vec(),
+                });
+                ValueInfo {
+                    dims,
+                    ..value.clone()
+                }
+            })
+            .collect(),
         ..engine.clone()
     }
 }
@@ -200,15 +209,17 @@ fn value_types(
     described: &SingleOperator,
     known: &[(String, TensorType)],
 ) -> Vec<(String, TensorType)> {
-    let extent = |dim: &Dim| match dim {
-        Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
-        Dim::Named(_) | Dim::Unknown => -1,
-    };
     let operands = || described.inputs.iter().chain(&described.outputs).flatten();
     let known = known.iter().cloned().map(|(name, mut value)| {
         let operand = operands().find(|operand| operand.name == name);
         if let Some(dims) = operand.and_then(|operand| operand.dims.as_ref()) {
-            value.shape = dims.iter().map(extent).collect();
+            value.shape = dims
+                .iter()
+                .map(|dim| match dim {
+                    Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
+                    Dim::Named(_) | Dim::Unknown => -1,
+                })
+                .collect();
         }
         (name, value)
     });

@@ -37,6 +37,8 @@ pub(super) fn check(
         let issue = text.at.unusable(value, Reason::PathTooLong, message);
         return Err(findings.refuse(issue));
     }
+    // The form with an address is for a device that sends its files over the network. No place on
+    // this machine is looked up for it.
     if let Some(path) = after_address(value) {
         if !has_allowed_characters(path) {
             let message = format!(
@@ -64,6 +66,8 @@ pub(super) fn note_home(raw: Option<&Text<'_>>, env: &Environment, findings: &mu
 /// Where dumps of operators that fail go, the first choice first. Nothing is checked: the first place
 /// that can be created and is a directory to read and write is meant.
 pub(super) fn failure_places(raw: Option<&Text<'_>>, env: &Environment) -> Vec<PathBuf> {
+    // The order is that of the vendor's documents: variables go before the file, and the current
+    // directory is the last resort.
     let variables = [&env.dump_path, &env.work_path];
     let mut places: Vec<PathBuf> = variables
         .into_iter()
@@ -79,6 +83,7 @@ pub(super) fn failure_places(raw: Option<&Text<'_>>, env: &Environment) -> Vec<P
                 .unwrap_or_else(|| env.absolute(value)),
         });
     }
+    // A place that is tried twice would be reported as two failures.
     if !places.contains(&env.current_dir) {
         places.push(env.current_dir.clone());
     }
@@ -94,6 +99,7 @@ fn existing(
 ) -> Result<PathBuf, Refused> {
     let value = text.value;
     let at = &text.at;
+    // Such a value has the beginning of the form `ip:path` and no path.
     let ends_with_first_colon = value.find(':') == Some(value.len() - 1);
     let mut issues = Vec::new();
     if ends_with_first_colon {
@@ -136,8 +142,10 @@ fn existing(
             }
         }
     }
+    // The colon alone does not make the vendor refuse a directory that is there.
     let is_accepted = issues.len() == usize::from(ends_with_first_colon);
     for mut issue in issues {
+        // What was an error by itself is then only a warning.
         if is_accepted {
             issue.severity = Severity::Warning;
         }
@@ -188,8 +196,7 @@ fn after_address(value: &str) -> Option<&str> {
 }
 
 fn is_address_part(part: &str) -> bool {
-    let is_blank = |c: char| matches!(c, ' ' | '\t' | '\n' | '\u{b}' | '\u{c}' | '\r');
-    let part = part.trim_start_matches(is_blank);
+    let part = part.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
     let is_negative = part.starts_with('-');
     let part = part.strip_prefix(['+', '-']).unwrap_or(part);
     let n_digits = part.bytes().take_while(u8::is_ascii_digit).count();

@@ -200,6 +200,8 @@ fn form(dump: &AclDump) -> String {
         Content::Tensors => return "whole tensors, one file for each operator".to_owned(),
         Content::Statistics(columns) | Content::Both(columns) => columns,
     };
+    // A plain dump of statistics has the columns that the vendor writes when `dump_stats` is left
+    // out.
     let columns = match columns {
         Columns::Plain => {
             use Column::{Average, Max, Min, NanCount, NegativeInfCount, PositiveInfCount};

@@ -53,9 +53,11 @@ mod tests {
         let in_force = |text: &str, env: &Environment| {
             let config = load(text, env).unwrap();
             let dumps = failures_in_force(config.dump.as_ref(), env);
-            let shown =
-                |dump: &AclDump| format!("{} {}", dump.mode.name(), dump.places[0].display());
-            dumps.iter().map(shown).collect::<Vec<_>>().join(", ")
+            dumps
+                .iter()
+                .map(|dump| format!("{} {}", dump.mode.name(), dump.places[0].display()))
+                .collect::<Vec<_>>()
+                .join(", ")
         };
         let detail = r#"{"dump": {"dump_scene": "aic_err_detail_dump", "dump_path": "/file"}}"#;
         let expected = "exception_norm /collect, exception_detail /work";

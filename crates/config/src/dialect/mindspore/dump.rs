@@ -112,6 +112,7 @@ pub(super) const REGEX_MARKS: (&str, &str) = ("name-regex(", ")");
 impl MindSporeDump {
     /// Whether a device dumps. On the CPU every one does, whatever `support_device` says.
     pub fn is_device_selected(&self, device: u32) -> bool {
+        // MindSpore does not look at the list on a CPU.
         self.target == Target::Cpu || self.devices.contains(&device)
     }
 

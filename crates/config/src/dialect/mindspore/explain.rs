@@ -52,6 +52,7 @@ fn summary(dump: &MindSporeDump) -> &'static str {
         (Purpose::Overflow | Purpose::NonFinite, _) => {
             "Operators whose arithmetic overflows are dumped."
         }
+        // Neither of these devices tells which operator failed.
         (Purpose::Failures(_), Target::Cpu | Target::Gpu) => {
             "Parameters are dumped after each iteration; nothing of operators is."
         }
@@ -79,9 +80,10 @@ fn kernels(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
         Kernels::Listed(rules) => rules,
     };
     // Dumps of whole graphs know no types, and search names for regular expressions.
-    let (matches, contains) = match dump.target.has_ranks() {
-        true => ("whole name matches", "type contains"),
-        false => ("name has a part that matches", "name is"),
+    let (matches, contains) = if dump.target.has_ranks() {
+        ("whole name matches", "type contains")
+    } else {
+        ("name has a part that matches", "name is")
     };
     for (kind, subject) in [
         (RuleKind::Regex, matches),
@@ -91,8 +93,7 @@ fn kernels(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
         let rules = rules.iter().filter(|rule| rule.kind == kind);
         // A backslash stands twice in a rule already.
         let pattern = |rule: &KernelRule| shown(rule.pattern()).replace(r"\\", r"\");
-        let quoted = |rule: &KernelRule| format!("`{}`", pattern(rule));
-        let patterns: Vec<String> = rules.map(quoted).collect();
+        let patterns: Vec<String> = rules.map(|rule| format!("`{}`", pattern(rule))).collect();
         if !patterns.is_empty() {
             rows.push(("operators", format!("{subject} {}", list(&patterns))));
         }
@@ -120,9 +121,10 @@ fn form(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
             FileFormat::Npy => "one npy file for each tensor",
             FileFormat::Bin => "one file of CANN's format for each operator",
         };
-        let layout = match dump.trans_flag || dump.target != Target::AscendKernels {
-            true => "",
-            false => ", as the device has them",
+        let layout = if dump.trans_flag || dump.target != Target::AscendKernels {
+            ""
+        } else {
+            ", as the device has them"
         };
         rows.push(("form", format!("{what}{layout}, {files}")));
     }
@@ -157,6 +159,7 @@ fn by_device(dump: &MindSporeDump) -> &'static str {
 
 fn place(dump: &MindSporeDump) -> String {
     let path = dump.path.to_string_lossy();
+    // The configured path may end with slashes, which would stand doubled before the rest.
     let path = path.trim_end_matches('/');
     let run = "{time}/{device_id}/{model_name}/{model_id}/{iteration}";
     match dump.target {

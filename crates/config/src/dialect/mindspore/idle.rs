@@ -36,6 +36,7 @@ fn warn_common(
     let has_kernels = kernels.is_some_and(
         |item| matches!(&item.node.value, Value::Array(entries) if !entries.is_empty()),
     );
+    // The list is required in every file, so an empty one asks for nothing.
     if has_kernels && settings.dump_mode != 1 {
         warn("kernels", "it has no effect: `dump_mode` is not 1");
     }
@@ -44,6 +45,7 @@ fn warn_common(
         let message = "`bin` has no effect: statistics go with npy files";
         warn("file_format", message);
     }
+    // MindSpore looks for overflows on Ascend and on a GPU only.
     if settings.overflow_number > 0 && target == Target::Cpu {
         let message = "it has no effect: on a CPU every operator is dumped";
         warn("overflow_number", message);

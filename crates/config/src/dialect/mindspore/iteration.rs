@@ -29,6 +29,7 @@ pub(super) fn steps(text: &str) -> Steps {
     }
     let pieces = text.split(SEPARATOR);
     let mut ranges: Vec<_> = pieces.filter_map(|piece| range(piece).ok()).collect();
+    // Overlapping pieces are joined, because every step of a run is looked up in these ranges.
     ranges.sort_unstable_by_key(|range| *range.start());
     let mut joined: Vec<RangeInclusive<u64>> = Vec::new();
     for range in ranges {
@@ -65,6 +66,7 @@ fn range(piece: &str) -> Result<RangeInclusive<u64>, &'static str> {
     };
     match piece.split_once('-') {
         None => number(piece).map(|step| step..=step),
+        // MindSpore accepts such a piece and matches no iteration with it.
         Some((_, high)) if high.contains('-') => Err("a range has two ends, not more"),
         Some((low, high)) => match (number(low)?, number(high)?) {
             (low, high) if low <= high => Ok(low..=high),

@@ -143,6 +143,7 @@ impl<'a> Item<'a> {
         findings: &mut Findings,
     ) -> Result<u32, Refused> {
         let whole = match &self.node.value {
+            // MindSpore refuses `1.0` and `1e2`, although they are whole numbers.
             Value::Number(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => {
                 text.parse::<u64>().ok()
             }
@@ -152,6 +153,7 @@ impl<'a> Item<'a> {
             let text = format!("Dump config parse failed, {name} should be unsigned int type");
             return Err(findings.refuse(self.wrong_type("a whole number from 0 on", text)));
         };
+        // MindSpore converts to 32 bits without a check.
         let kept = u32::try_from(whole & u64::from(u32::MAX)).unwrap_or(u32::MAX);
         if u64::from(kept) != whole {
             let message = format!("`{whole}` has more than 32 bits and is taken for {kept}");

@@ -35,12 +35,17 @@ impl Reader<'_> {
                 ..Issue::of_file(Severity::Warning, root.place, self.without_e2e())
             }),
         }
+        // The second section is read first: which keys of this one are required depends on it.
         let Some(section) = Section::find(root, COMMON) else {
             return Err(findings.refuse(missing(root.place, "", COMMON)));
         };
         self.common(&section, &mut settings, findings)?;
+        // MindSpore decides where statistics are computed once it knows whether tensors are saved
+        // as well.
         self.stat_calc_mode(e2e.as_ref(), &mut settings, findings);
         self.statistic_category(&section, &mut settings, findings)?;
+        // As in MindSpore it comes last: errors in the rest are told on devices that do not dump,
+        // too.
         self.support_device(&section, &mut settings, findings)?;
         Ok(settings)
     }

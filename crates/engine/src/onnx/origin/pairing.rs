@@ -249,21 +249,21 @@ impl<'a, 'g> Pairing<'a, 'g> {
     fn is_twin(&self, index: usize, twin: usize) -> bool {
         let node = self.nodes[index].proto;
         let original = &self.source.nodes[twin];
-        let is_same_input = |(position, name): (usize, &String)| match name.is_empty() {
-            true => original.inputs.get(position).is_none_or(Option::is_none),
-            false => {
-                let class = self.classes.get(name.as_str()).copied();
-                let same = original.proto.input.get(position);
-                class.is_some()
-                    && original.inputs.get(position).copied().flatten() == class
-                    && same.is_some_and(|same| self.is_plain_copy(name, same))
-            }
-        };
         let n_inputs = |node: &NodeProto| node.input.iter().rposition(|name| !name.is_empty());
         is_same_type(node, original.proto)
             && n_inputs(node) == n_inputs(original.proto)
             && node.output.len() <= original.proto.output.len()
-            && node.input.iter().enumerate().all(is_same_input)
+            && node.input.iter().enumerate().all(|(position, name)| {
+                if name.is_empty() {
+                    original.inputs.get(position).is_none_or(Option::is_none)
+                } else {
+                    let class = self.classes.get(name.as_str()).copied();
+                    let same = original.proto.input.get(position);
+                    class.is_some()
+                        && original.inputs.get(position).copied().flatten() == class
+                        && same.is_some_and(|same| self.is_plain_copy(name, same))
+                }
+            })
             && has_attributes(node, original.proto)
     }
 
@@ -316,12 +316,15 @@ fn is_same_type(a: &NodeProto, b: &NodeProto) -> bool {
 /// Whether a node has the attributes of an original one. Defaults may have been written out; only the standard
 /// operators are sure to have no others.
 fn has_attributes(node: &NodeProto, original: &NodeProto) -> bool {
-    let is_kept = |wanted: &&super::super::schema::AttributeProto| {
-        let mut own = node.attribute.iter();
-        let is_graph = wanted.g.is_some() || !wanted.graphs.is_empty();
-        own.any(|a| a.name == wanted.name && (is_graph || plain(a) == plain(wanted)))
-    };
-    let n_kept = original.attribute.iter().filter(is_kept).count();
+    let n_kept = original
+        .attribute
+        .iter()
+        .filter(|wanted| {
+            let mut own = node.attribute.iter();
+            let is_graph = wanted.g.is_some() || !wanted.graphs.is_empty();
+            own.any(|a| a.name == wanted.name && (is_graph || plain(a) == plain(wanted)))
+        })
+        .count();
     n_kept == original.attribute.len()
         && (is_standard(&node.domain) || n_kept == node.attribute.len())
 }

@@ -116,14 +116,13 @@ impl<'a, 'g> Slice<'a, 'g> {
         let Some(node) = self.source.producer(class) else {
             return false;
         };
-        let is_read = |&read: &Class| {
-            self.reads.contains(&read)
-                || self.source.is_constant[read]
-                || self.is_repeated(read, depth + 1)
-        };
         depth < N_REPEATED_MAX
             && REPEATED.contains(&node.proto.op_type.as_str())
-            && node.reads.iter().all(is_read)
+            && node.reads.iter().all(|&read| {
+                self.reads.contains(&read)
+                    || self.source.is_constant[read]
+                    || self.is_repeated(read, depth + 1)
+            })
     }
 
     /// Adds the operators that compute one value. Those that other operators are, unchanged, are theirs.

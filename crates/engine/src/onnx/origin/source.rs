@@ -266,11 +266,12 @@ impl<'g> Source<'g> {
         let has_it = executed.op_type == activation
             || executed.attribute.iter().any(|a| a.name == "activation");
         let readers = &self.consumers[class];
-        let quantises = |&reader: &usize| self.nodes[reader].proto.op_type == "QuantizeLinear";
         if has_it
             || !["Relu", "Clip"].contains(&activation)
             || readers.is_empty()
-            || !readers.iter().all(quantises)
+            || !readers
+                .iter()
+                .all(|&reader| self.nodes[reader].proto.op_type == "QuantizeLinear")
         {
             return output;
         }

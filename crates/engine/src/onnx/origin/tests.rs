@@ -15,11 +15,13 @@ fn graph(text: &str) -> GraphProto {
                 .collect()
         };
         let values = |list: &str| -> Vec<ValueInfoProto> {
-            let value = |name| ValueInfoProto {
-                name,
-                ..ValueInfoProto::default()
-            };
-            names(list).into_iter().map(value).collect()
+            names(list)
+                .into_iter()
+                .map(|name| ValueInfoProto {
+                    name,
+                    ..ValueInfoProto::default()
+                })
+                .collect()
         };
         match line.split_once(": ") {
             Some(("given", list)) => graph.input = values(list),
@@ -78,16 +80,22 @@ fn check_graphs(original: &GraphProto, executed: &GraphProto, expected: &[&str])
     let found = origins(original, executed);
     let nodes = proto::all_nodes(executed);
     assert_eq!(nodes.len(), found.len());
-    let line = |(node, origin): (&&NodeProto, &Origin)| {
-        let output = |output: &Option<(String, u32)>| match output {
-            Some((name, index)) => format!("{name}.{index}"),
-            None => "?".to_owned(),
-        };
-        let outputs: Vec<String> = origin.outputs.iter().map(output).collect();
-        let (name, names) = (proto::node_name(node), origin.names.join(" "));
-        format!("{name}: {names} | {}", outputs.join(" "))
-    };
-    let found: Vec<String> = nodes.iter().zip(&found).map(line).collect();
+    let found: Vec<String> = nodes
+        .iter()
+        .zip(&found)
+        .map(|(node, origin)| {
+            let outputs: Vec<String> = origin
+                .outputs
+                .iter()
+                .map(|output| match output {
+                    Some((name, index)) => format!("{name}.{index}"),
+                    None => "?".to_owned(),
+                })
+                .collect();
+            let (name, names) = (proto::node_name(node), origin.names.join(" "));
+            format!("{name}: {names} | {}", outputs.join(" "))
+        })
+        .collect();
     assert_eq!(found, expected);
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::super::proto;
-use super::super::schema::{GraphProto, ModelProto, NodeProto};
+use super::super::schema::{GraphProto, ModelProto};
 use crate::EngineError;
 use crate::guard;
 
@@ -113,8 +113,10 @@ fn unknown_operator(text: &str, graph: &GraphProto, version: &str) -> Option<Str
     };
     // The library does not say which one; the first of them is as good as any.
     let nodes = proto::all_nodes(graph);
-    let is_meant = |node: &&&NodeProto| node.op_type == op_type && node.domain == domain;
-    let name = nodes.iter().find(is_meant).map(|node| node.name.as_str());
+    let name = nodes
+        .iter()
+        .find(|node| node.op_type == op_type && node.domain == domain)
+        .map(|node| node.name.as_str());
     let node = node_text(graph, op_type, name.unwrap_or_default());
     Some(lacks(node, &what))
 }
@@ -160,9 +162,10 @@ fn node_text(graph: &GraphProto, op_type: &str, name: &str) -> String {
 
 /// The name that we give a node, if the library knows of none and no other node can be meant.
 fn known_name(graph: &GraphProto, op_type: &str, name: &str) -> String {
-    let is_meant = |node: &&NodeProto| node.op_type == op_type && node.name == name;
     let nodes = proto::all_nodes(graph);
-    let mut meant = nodes.into_iter().filter(is_meant);
+    let mut meant = nodes
+        .into_iter()
+        .filter(|node| node.op_type == op_type && node.name == name);
     match (meant.next(), meant.next()) {
         (Some(node), None) => proto::node_name(node),
         _ => name.to_owned(),

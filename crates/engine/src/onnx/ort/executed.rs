@@ -74,9 +74,10 @@ impl Executed {
             Ok(builder.with_config_entry(WEIGHTS_SIZE_KEY, WEIGHTS_SIZE)?)
         });
         let folder = proto::has_data_outside(graph).then(|| path.parent().unwrap_or(Path::new("")));
-        let source = match is_file {
-            true => Source::File(path),
-            false => Source::Bytes(&original.bytes, folder),
+        let source = if is_file {
+            Source::File(path)
+        } else {
+            Source::Bytes(&original.bytes, folder)
         };
         let session = Session::new(library, builder.map_err(fail)?, source);
         session.map_err(|text| error::at_load(&text, path, &original.proto, &library.version))?;
@@ -239,18 +240,22 @@ mod tests {
     #[test]
     fn inputs_of_vanished_weights_go() {
         let names = |names: &[&str]| -> Vec<ValueInfoProto> {
-            let value = |name: &&str| ValueInfoProto {
-                name: (*name).to_owned(),
-                ..ValueInfoProto::default()
-            };
-            names.iter().map(value).collect()
+            names
+                .iter()
+                .map(|name| ValueInfoProto {
+                    name: (*name).to_owned(),
+                    ..ValueInfoProto::default()
+                })
+                .collect()
         };
         let weights = |names: &[&str]| -> Vec<TensorProto> {
-            let weight = |name: &&str| TensorProto {
-                name: (*name).to_owned(),
-                ..TensorProto::default()
-            };
-            names.iter().map(weight).collect()
+            names
+                .iter()
+                .map(|name| TensorProto {
+                    name: (*name).to_owned(),
+                    ..TensorProto::default()
+                })
+                .collect()
         };
         let graph = |held: &[&str]| GraphProto {
             input: names(&["x", "w", "shape"]),

@@ -156,9 +156,10 @@ impl<'a> Walk<'a> {
         let is_standard = proto::is_standard(domain);
         let of_first = || inputs.first().copied().unwrap_or(Kind::Tensor);
         let all = |kind| vec![kind; node.output.len()];
-        let control_flow = match is_standard {
-            true => node.op_type.as_str(),
-            false => "",
+        let control_flow = if is_standard {
+            node.op_type.as_str()
+        } else {
+            ""
         };
         let given: Vec<Kind> = match control_flow {
             "Loop" => [Kind::Tensor, Kind::Tensor]
@@ -271,13 +272,14 @@ fn find(scopes: &Scopes, name: &str) -> Kind {
 /// Returns the kinds that the branches of an `If` give: both the same, unless one of them does not say.
 fn join(branches: &[Vec<Kind>]) -> Vec<Kind> {
     let n = branches.iter().map(Vec::len).max().unwrap_or(0);
-    let of = |i: usize| {
-        let mut kinds = branches.iter().filter_map(|branch| branch.get(i).copied());
-        kinds
-            .find(|kind| *kind != Kind::Tensor)
-            .unwrap_or(Kind::Tensor)
-    };
-    (0..n).map(of).collect()
+    (0..n)
+        .map(|i| {
+            let mut kinds = branches.iter().filter_map(|branch| branch.get(i).copied());
+            kinds
+                .find(|kind| *kind != Kind::Tensor)
+                .unwrap_or(Kind::Tensor)
+        })
+        .collect()
 }
 
 fn declared(value: &ValueInfoProto) -> Option<Kind> {
@@ -320,9 +322,11 @@ fn of_constant(attributes: &[AttributeProto]) -> Kind {
 
 /// The type that an attribute names, or that of the zero point.
 fn of_cast(node: &NodeProto, inputs: &[Kind]) -> Kind {
-    let is_type =
-        |attribute: &&AttributeProto| ["to", "output_dtype"].contains(&attribute.name.as_str());
-    let named = node.attribute.iter().find(is_type).map(AttributeProto::i);
+    let named = node
+        .attribute
+        .iter()
+        .find(|attribute| ["to", "output_dtype"].contains(&attribute.name.as_str()))
+        .map(AttributeProto::i);
     let zero_point = inputs.get(2).copied().unwrap_or(Kind::Tensor);
     match named.and_then(|code| i32::try_from(code).ok()) {
         Some(code) if code != 0 => of_dtype(code),

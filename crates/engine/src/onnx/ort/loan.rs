@@ -136,18 +136,21 @@ mod tests {
             let is_dropped = Arc::new(AtomicBool::new(false));
             let (tensors, leave) = holder(&is_dropped);
             let memory = vec![7_u8; 8];
-            let work = || {
-                lending(|lender| {
-                    let shape = Shape::new([8]).unwrap();
-                    let tensor = lender.lend(DType::U8, shape, &memory).unwrap();
-                    assert_eq!(tensor.bytes().as_ptr(), memory.as_ptr());
-                    tensors.send(tensor).unwrap();
-                    assert!(!is_dropped.load(Ordering::SeqCst));
-                    leave.send(()).unwrap();
-                    assert!(!panics, "on purpose");
-                });
-            };
-            assert_eq!(catch_unwind(AssertUnwindSafe(work)).is_err(), panics);
+            assert_eq!(
+                catch_unwind(AssertUnwindSafe(|| {
+                    lending(|lender| {
+                        let shape = Shape::new([8]).unwrap();
+                        let tensor = lender.lend(DType::U8, shape, &memory).unwrap();
+                        assert_eq!(tensor.bytes().as_ptr(), memory.as_ptr());
+                        tensors.send(tensor).unwrap();
+                        assert!(!is_dropped.load(Ordering::SeqCst));
+                        leave.send(()).unwrap();
+                        assert!(!panics, "on purpose");
+                    });
+                }))
+                .is_err(),
+                panics
+            );
             assert!(is_dropped.load(Ordering::SeqCst));
         }
     }

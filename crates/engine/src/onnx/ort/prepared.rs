@@ -121,11 +121,10 @@ impl Prepared {
             return self.operators.get(task_id);
         }
         let inside = name.strip_prefix(FUNCTION_PREFIX)?;
-        let is_call = |operator: &&Arc<Operator>| {
+        let mut calls = self.operators.values().filter(|operator: &&Arc<Operator>| {
             let rest = inside.strip_prefix(operator.op_type.as_str());
             rest.is_some_and(|rest| rest.starts_with('_'))
-        };
-        let mut calls = self.operators.values().filter(is_call);
+        });
         let call = calls.next()?;
         calls.next().is_none().then_some(call)
     }

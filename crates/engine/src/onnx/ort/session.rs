@@ -91,9 +91,10 @@ impl Session {
         }?;
         drop(making);
         // What is not a tensor is computed and stays with the library.
-        let is_tensor =
-            |value: &&ort::value::Outlet| matches!(value.dtype(), ValueType::Tensor { .. });
-        let outputs = session.outputs().iter().filter(is_tensor);
+        let outputs = session
+            .outputs()
+            .iter()
+            .filter(|value| matches!(value.dtype(), ValueType::Tensor { .. }));
         let outputs: Vec<String> = outputs.map(|value| value.name().to_owned()).collect();
         let asked_for = outputs
             .iter()

@@ -161,9 +161,10 @@ impl Shared {
             self.n_inversions
                 .fetch_add(is_inverted.into(), Ordering::Relaxed);
         }
-        let probe = match counters.is_empty() {
-            true => tap.open(&site.operator),
-            false => tap.open(&in_iteration(&site.operator, &counters)),
+        let probe = if counters.is_empty() {
+            tap.open(&site.operator)
+        } else {
+            tap.open(&in_iteration(&site.operator, &counters))
         };
         let Some(mut probe) = probe else {
             return run.release(site);
@@ -275,9 +276,10 @@ impl Shared {
                 kept.push((*position, tensor.with_layout(layout)));
             }
         }
-        let operator = match counters.is_empty() {
-            true => site.operator.clone(),
-            false => in_iteration(&site.operator, &counters),
+        let operator = if counters.is_empty() {
+            site.operator.clone()
+        } else {
+            in_iteration(&site.operator, &counters)
         };
         run.kept = Some(Kept {
             operator,
@@ -343,8 +345,9 @@ const UNKNOWN: i64 = -1;
 
 /// The numbers of the iterations that a tap runs in.
 fn counters(site: &Site, inputs: &Inputs<'_>) -> Vec<i64> {
-    let number = |i| inputs.number(i).unwrap_or(UNKNOWN);
-    (0..site.n_counters).map(number).collect()
+    (0..site.n_counters)
+        .map(|i| inputs.number(i).unwrap_or(UNKNOWN))
+        .collect()
 }
 
 /// An operator in a loop, with the numbers of the iterations at the end of its name and of those that it was made of,

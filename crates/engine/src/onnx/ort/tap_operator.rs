@@ -62,9 +62,10 @@ impl Operator for TapOperator {
 impl Kernel for TapKernel {
     fn compute(&mut self, context: &ComputeContext) -> ort::Result<()> {
         self.shared.compute(self.site, context)?;
-        match self.shared.ends_turn(self.site) {
-            true => give(context, TURN_SHAPE, 0),
-            false => Ok(()),
+        if self.shared.ends_turn(self.site) {
+            give(context, TURN_SHAPE, 0)
+        } else {
+            Ok(())
         }
     }
 }

@@ -72,8 +72,9 @@ impl TappedSession {
         tap: &Tap,
     ) -> Result<Vec<Tensor>, Ended> {
         let session = &mut self.session;
-        let work = || session.run(names, inputs);
-        let (result, halt, _) = self.shared.during(inputs, Some(tap), work);
+        let (result, halt, _) = self
+            .shared
+            .during(inputs, Some(tap), || session.run(names, inputs));
         result.map_err(|text| halt.map_or(Ended::Failed(text), Ended::By))
     }
 

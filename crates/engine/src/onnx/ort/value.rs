@@ -28,8 +28,11 @@ impl Input<'_> {
     pub(super) fn new(tensor: &Tensor) -> Result<Input<'_>, String> {
         let element = element_type(tensor.dtype())
             .ok_or_else(|| format!("inputs of type {} are not supported", tensor.dtype()))?;
-        let extent = |&n: &usize| i64::try_from(n).map_err(|_| format!("an axis of {n} elements"));
-        let dims = tensor.shape().dims().iter().map(extent);
+        let dims = tensor
+            .shape()
+            .dims()
+            .iter()
+            .map(|&n| i64::try_from(n).map_err(|_| format!("an axis of {n} elements")));
         let dims = dims.collect::<Result<Vec<i64>, String>>()?;
         if tensor.dtype() == DType::String {
             let texts = text::iter(tensor.view()).map_err(|error| error.to_string())?;
@@ -74,8 +77,10 @@ pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor,
     let value = error::quietly(|| value.downcast::<DynTensorValueType>())?;
     let element = *value.data_type();
     let dtype = dtype(element).ok_or_else(|| format!("a result of type {element}"))?;
-    let extent = |&n: &i64| usize::try_from(n).map_err(|_| format!("an axis of {n} elements"));
-    let dims = value.shape().iter().map(extent);
+    let dims = value
+        .shape()
+        .iter()
+        .map(|&n| usize::try_from(n).map_err(|_| format!("an axis of {n} elements")));
     let dims = dims.collect::<Result<Vec<usize>, String>>()?;
     let shape = Shape::new(dims).map_err(|error| error.to_string())?;
     if dtype == DType::String {

@@ -7,8 +7,9 @@ use super::*;
 fn names(text: &str) -> Vec<String> {
     let names = text.split(' ').filter(|name| !name.is_empty());
     // A lone dot stands for an absent value.
-    let name = |name: &str| if name == "." { "" } else { name }.to_owned();
-    names.map(name).collect()
+    names
+        .map(|name| if name == "." { "" } else { name }.to_owned())
+        .collect()
 }
 
 /// `domain::Type` with its inputs and outputs.
@@ -42,12 +43,14 @@ fn with_body(mut node: NodeProto, name: &str, body: GraphProto) -> NodeProto {
 }
 
 fn graph(input: &str, node: Vec<NodeProto>) -> GraphProto {
-    let value = |name: String| ValueInfoProto {
-        name,
-        ..ValueInfoProto::default()
-    };
     GraphProto {
-        input: names(input).into_iter().map(value).collect(),
+        input: names(input)
+            .into_iter()
+            .map(|name| ValueInfoProto {
+                name,
+                ..ValueInfoProto::default()
+            })
+            .collect(),
         node,
         ..GraphProto::default()
     }

@@ -45,8 +45,10 @@ fn is_int64(value: &TValue) -> bool {
 
 fn too_large(value: &TValue) -> TractResult<Option<i64>> {
     let elements = value.try_as_plain_ram()?.as_slice::<i64>()?;
-    let is_large = |element: &&i64| i32::try_from(**element).is_err();
-    Ok(elements.iter().find(is_large).copied())
+    Ok(elements
+        .iter()
+        .find(|element| i32::try_from(**element).is_err())
+        .copied())
 }
 
 /// Bytes of the result, where the inputs say how many there are. [`u64::MAX`] for more.

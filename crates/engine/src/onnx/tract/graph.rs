@@ -186,9 +186,10 @@ impl Graph {
                 let Some(node) = &self.nodes[tract_node.id] else {
                     return interpret(inputs);
                 };
-                let eval = || node.eval(tap, tract_node, &inputs, interpret);
-                node.run(tap, &inputs, eval)
-                    .map_err(|error| TractError::new(Carried(error)))
+                node.run(tap, &inputs, || {
+                    node.eval(tap, tract_node, &inputs, interpret)
+                })
+                .map_err(|error| TractError::new(Carried(error)))
             })
         });
         result
@@ -216,8 +217,13 @@ impl Node {
             return eval();
         };
         if probe.wants_inputs() {
-            let show = |probe: &mut Probe, i, tensor| probe.input(i, tensor);
-            self.show(&mut probe, false, &self.input_positions, inputs, show);
+            self.show(
+                &mut probe,
+                false,
+                &self.input_positions,
+                inputs,
+                |probe: &mut Probe, i, tensor| probe.input(i, tensor),
+            );
         }
         let outputs = match eval() {
             Ok(outputs) => outputs,
@@ -229,8 +235,13 @@ impl Node {
             }
         };
         if probe.wants_outputs() {
-            let show = |probe: &mut Probe, i, tensor| probe.output(i, tensor);
-            self.show(&mut probe, true, &self.output_positions, &outputs, show);
+            self.show(
+                &mut probe,
+                true,
+                &self.output_positions,
+                &outputs,
+                |probe: &mut Probe, i, tensor| probe.output(i, tensor),
+            );
         }
         probe.submit();
         Ok(outputs)
@@ -328,8 +339,10 @@ impl Branches {
         outer.sort();
         outer.dedup();
         let positions = |names: &[String]| -> Vec<usize> {
-            let position = |name: &String| outer.binary_search(&name).unwrap_or(0) + 1;
-            names.iter().map(position).collect()
+            names
+                .iter()
+                .map(|name| outer.binary_search(&name).unwrap_or(0) + 1)
+                .collect()
         };
         let mut build = |body: &InferenceModel, proto: &GraphProto, names: &[String]| {
             let graph = Graph::build(body.clone(), proto, task_ids, options, operators)?;
@@ -405,10 +418,9 @@ fn nodes_by_value(model: &InferenceModel) -> HashMap<&str, usize> {
 
 fn n_outputs_read(results: &HashSet<OutletId>, node: &InferenceNode) -> usize {
     let is_result = |slot| results.contains(&OutletId::new(node.id, slot));
-    let is_read = |slot: &usize| !node.outputs[*slot].successors.is_empty() || is_result(*slot);
     (0..node.outputs.len())
         .rev()
-        .find(is_read)
+        .find(|slot| !node.outputs[*slot].successors.is_empty() || is_result(*slot))
         .map_or(0, |slot| slot + 1)
 }
 

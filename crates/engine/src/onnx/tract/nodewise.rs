@@ -197,12 +197,11 @@ impl NodeCache {
         is_constant: &[bool],
         inputs: &TVec<TValue>,
     ) -> &mut CompiledNode {
-        let admits = |plan: &CompiledNode| {
+        let compiled = match self.plans.iter().position(|plan: &CompiledNode| {
             plan.correction == target.correction
                 && plan.key.len() == inputs.len()
                 && plan.key.iter().zip(inputs).all(|(k, v)| k.admits(v))
-        };
-        let compiled = match self.plans.iter().position(admits) {
+        }) {
             Some(index) => self.plans.remove(index),
             None => compile(target, is_constant, inputs),
         };

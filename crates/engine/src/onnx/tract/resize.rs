@@ -38,9 +38,11 @@ impl Composition for CubicResize {
     fn wire(&self, wiring: &mut Wiring<'_>, inputs: &[OutletId]) -> TractResult<TVec<OutletId>> {
         let outputs = self.0.wire(wiring, inputs)?;
         let (given, resized) = (wiring.dims(inputs[0])?, wiring.dims(outputs[0])?);
-        let shrinks = |(given, resized): (&usize, &usize)| *given > 1 && *resized == 1;
         ensure!(
-            !given.iter().zip(&resized).any(shrinks),
+            !given
+                .iter()
+                .zip(&resized)
+                .any(|(given, resized)| *given > 1 && *resized == 1),
             "from {given:?} to {resized:?}: the engine gets an axis of one element wrong with \
              `mode=cubic` and `pytorch_half_pixel`"
         );

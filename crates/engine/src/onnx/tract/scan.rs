@@ -79,8 +79,11 @@ impl ScanNode {
         inputs: &TVec<TValue>,
     ) -> TractResult<Result<TVec<TValue>, EngineError>> {
         let n_iterations = self.n_iterations(inputs)?;
-        let is_state = |(mapping, _): &(&InputMapping, _)| mapping.is_state();
-        let states = self.inputs.iter().zip(inputs).filter(is_state);
+        let states = self
+            .inputs
+            .iter()
+            .zip(inputs)
+            .filter(|(mapping, _)| mapping.is_state());
         let mut states: Vec<TValue> = states.map(|(_, value)| value.clone()).collect();
         let mut stacks: Vec<Vec<TValue>> = self.outputs.iter().map(|_| Vec::new()).collect();
         for iteration in 0..n_iterations {
@@ -131,9 +134,10 @@ impl ScanNode {
                 InputMapping::State => states.next().context("a state is missing")?.clone(),
                 InputMapping::Full => value.clone(),
                 InputMapping::Scan(info) => {
-                    let at = match info.chunk < 0 {
-                        true => n_iterations - 1 - iteration,
-                        false => iteration,
+                    let at = if info.chunk < 0 {
+                        n_iterations - 1 - iteration
+                    } else {
+                        iteration
                     };
                     value.slice(info.axis, at, at + 1)?.into_tvalue()
                 }

@@ -105,13 +105,6 @@ impl SharedCaches {
             .collect();
         let is_all_constant = constants.iter().all(Option::is_some);
         let is_built_in = is_all_constant || nodewise::is_weighted(&node_proto.op_type);
-        let source = |(inlet, constant): (&OutletId, &Option<&Const>)| match constant {
-            None => Source::Computed,
-            Some(constant) if !is_built_in && constant.val().datum_type().is_float() => {
-                Source::AnyConstant
-            }
-            Some(_) => Source::Constant(inlet.node),
-        };
         let are_there = |names: &[String]| names.iter().map(|name| !name.is_empty()).collect();
         let likeness = Likeness {
             op_type: node_proto.op_type.clone(),
@@ -121,7 +114,22 @@ impl SharedCaches {
                 .collect(),
             inputs: are_there(&node_proto.input),
             outputs: are_there(&node_proto.output),
-            sources: node.inputs.iter().zip(&constants).map(source).collect(),
+            sources: node
+                .inputs
+                .iter()
+                .zip(&constants)
+                .map(
+                    |(inlet, constant): (&OutletId, &Option<&Const>)| match constant {
+                        None => Source::Computed,
+                        Some(constant)
+                            if !is_built_in && constant.val().datum_type().is_float() =>
+                        {
+                            Source::AnyConstant
+                        }
+                        Some(_) => Source::Constant(inlet.node),
+                    },
+                )
+                .collect(),
         };
         match self.known.get(&likeness) {
             Some(cache) => {

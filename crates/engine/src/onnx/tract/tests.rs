@@ -152,12 +152,15 @@ fn values(tensor: &Tensor) -> Vec<f32> {
 /// The largest difference; infinite where one side alone is NaN.
 fn distance(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
-    let one = |(a, b): (&f32, &f32)| match (a.is_nan(), b.is_nan()) {
-        (true, true) => 0.0,
-        (false, false) => (a - b).abs(),
-        _ => f32::INFINITY,
-    };
-    found.iter().zip(expected).map(one).fold(0.0, f32::max)
+    found
+        .iter()
+        .zip(expected)
+        .map(|(a, b)| match (a.is_nan(), b.is_nan()) {
+            (true, true) => 0.0,
+            (false, false) => (a - b).abs(),
+            _ => f32::INFINITY,
+        })
+        .fold(0.0, f32::max)
 }
 
 #[test]

@@ -98,6 +98,7 @@ impl Settings {
             is_e2e_enabled: has_e2e || !is_ascend,
             is_async_enabled: is_ascend && !has_e2e,
             is_sync: false,
+            // The default of the section, which a file for whole graphs does not have.
             trans_flag: has_e2e || !is_ascend,
             saves_kernel_args: false,
             is_stat_on_device: false,
@@ -112,6 +113,7 @@ impl Settings {
             kernels: Vec::new(),
             devices: Vec::new(),
             op_debug_mode: 0,
+            // CANN's own format is the default of the graph's dump.
             file_format: FileFormat::Bin,
             graph_file_format: FileFormat::Bin,
             overflow_number: 0,

@@ -69,8 +69,14 @@ mod tests {
 
     #[test]
     fn own_names_are_put_back() {
-        let own = |task_id| ["zero", "one"].get(task_id as usize).copied();
-        let check = |text: &str, expected: &str| assert_eq!(with_own_names(text, own), expected);
+        let check = |text: &str, expected: &str| {
+            assert_eq!(
+                with_own_names(text, |task_id| ["zero", "one"]
+                    .get(task_id as usize)
+                    .copied()),
+                expected
+            )
+        };
         check("Name:'opscope:1' and opscope:0.", "Name:'one' and zero.");
         check(
             "opscope:2 opscope:tap:0 opscope:",

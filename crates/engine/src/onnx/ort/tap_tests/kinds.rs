@@ -102,10 +102,13 @@ fn elements(dtype: DType, code: i32, shape: &Shape) -> TensorProto {
         data_type: Some(code),
         ..TensorProto::default()
     };
-    let first = |i| u8::from(i == 0 && dtype != DType::F64);
     match shape.n_bytes(dtype) {
         Ok(n_bytes) => TensorProto {
-            raw_data: Some((0..n_bytes).map(first).collect()),
+            raw_data: Some(
+                (0..n_bytes)
+                    .map(|i| u8::from(i == 0 && dtype != DType::F64))
+                    .collect(),
+            ),
             ..weight
         },
         Err(_) => TensorProto {

@@ -27,13 +27,16 @@ fn read_nodes(graph: &GraphProto) -> Vec<BTreeSet<usize>> {
     for (i, node) in graph.node.iter().enumerate() {
         given_by.extend(node.output.iter().map(|name| (name, i)));
     }
-    let of = |node: &NodeProto| -> BTreeSet<usize> {
-        let inputs = node.input.iter();
-        inputs
-            .filter_map(|name| given_by.get(name).copied())
-            .collect()
-    };
-    graph.node.iter().map(of).collect()
+    graph
+        .node
+        .iter()
+        .map(|node| -> BTreeSet<usize> {
+            let inputs = node.input.iter();
+            inputs
+                .filter_map(|name| given_by.get(name).copied())
+                .collect()
+        })
+        .collect()
 }
 
 /// The most nodes that are ready at once where the one that comes first in the file is always taken.

@@ -78,14 +78,16 @@ impl Files {
     /// Where a file is; `None` if it is no regular file, or not below the folder, whatever links there are.
     fn place(&self, location: &str) -> Option<PathBuf> {
         let relative = Path::new(location);
-        let is_plain =
-            |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-        if !relative.components().all(is_plain) {
+        if !relative
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+        {
             return None;
         }
-        let folder = match self.folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => &self.folder,
+        let folder = if self.folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &self.folder
         };
         let folder = folder.canonicalize().ok()?;
         let path = folder.join(relative).canonicalize().ok()?;
@@ -98,11 +100,13 @@ mod tests {
     use super::*;
 
     fn entries(pairs: &[(&str, &str)]) -> Vec<StringStringEntryProto> {
-        let entry = |(key, value): &(&str, &str)| StringStringEntryProto {
-            key: (*key).to_owned(),
-            value: (*value).to_owned(),
-        };
-        pairs.iter().map(entry).collect()
+        pairs
+            .iter()
+            .map(|(key, value)| StringStringEntryProto {
+                key: (*key).to_owned(),
+                value: (*value).to_owned(),
+            })
+            .collect()
     }
 
     #[test]
