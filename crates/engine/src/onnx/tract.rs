@@ -1,8 +1,8 @@
 //! tract as the embedded engine.
 //!
-//! The un-typed plan is kept, in which one tract node is one ONNX node, so that every operator keeps
-//! its name, type and values; each node is evaluated through a small compiled plan of its own, which
-//! gives it about the speed of the whole optimised graph (`nodewise`).
+//! The un-typed plan is kept, in which one tract node is one ONNX node, so that every operator
+//! keeps its name, type and values; each node is evaluated through a small compiled plan of its
+//! own, which gives it about the speed of the whole optimised graph (`nodewise`).
 
 mod activation;
 mod attention;
@@ -90,6 +90,7 @@ impl Engine for Tract {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
+        // An option that is not followed would make a dump that is not what it says.
         if options.graph == GraphKind::Executed || !options.providers.is_empty() {
             return Err(EngineError::Engine {
                 engine: NAME,
@@ -124,11 +125,14 @@ impl TractModel {
             .ok_or_else(|| invalid("no graph".into()))?;
         let mut description = describe(proto, graph_proto).map_err(invalid)?;
         let framework = framework(proto);
+        // Before loading, as tract would load some of these models and compute wrong values.
         limits::check(&framework, proto, graph_proto)?;
         let dir = path.parent().and_then(Path::to_str).unwrap_or("");
         let own = message::decode(&model.bytes).map_err(invalid)?;
         let parsed = quietly(|| framework.parse(&own, Some(dir)))
             .map_err(|reason| limits::name_failing_node(proto, graph_proto, invalid(reason)))?;
+        // The second copy of the message has all weights, and the graph has taken over what it
+        // needs.
         drop(own);
         let graph = quietly(|| {
             let ModelDescription {
@@ -205,6 +209,7 @@ fn framework(model: &ModelProto) -> tract_onnx::Onnx {
         ("Swish", build::<Activation>),
     ];
     for (op_type, builder) in builders {
+        // The registry goes by type alone, so that our builders take the place of tract's own.
         register.insert(op_type, builder);
     }
     for op_type in random::OP_TYPES {

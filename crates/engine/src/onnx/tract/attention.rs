@@ -1,9 +1,10 @@
 //! `Attention` of the standard domain, complete.
 //!
-//! tract's own operator lacks soft caps, the scores as an output, windows and lengths without padding, takes a mask
-//! of booleans for numbers where it is causal, and counts positions wrongly where there is a past. This one
-//! is composed of tract's products and its softmax. Which keys a query may see is kept as booleans to
-//! the end, so that NaN in what is hidden does no harm and a query that sees nothing gives zeros.
+//! tract's own operator lacks soft caps, the scores as an output, windows and lengths without
+//! padding, takes a mask of booleans for numbers where it is causal, and counts positions wrongly
+//! where there is a past. This one is composed of tract's products and its softmax. Which keys a
+//! query may see is kept as booleans to the end, so that NaN in what is hidden does no harm and a
+//! query that sees nothing gives zeros.
 
 mod heads;
 mod visible;
@@ -65,6 +66,7 @@ impl Composition for Attention {
         };
         let mut inputs = [None; N_SLOTS_MAX];
         let present = (0..N_SLOTS_MAX).filter(|&i| is_there(&node.input, i));
+        // tract passes on only the inputs that are there, so that positions shift.
         for (position, i) in present.enumerate() {
             inputs[i] = Some(position);
         }
@@ -125,6 +127,7 @@ impl Composition for Attention {
         let mut n_past = 0;
         if let (Some(past_key), Some(past_value)) = (input(4), input(5)) {
             n_past = wiring.dims(past_key)?[2];
+            // The past comes first: positions count from its beginning.
             key = wiring.wire_as_is(TypedConcat { axis: 2 }, &[past_key, key])?;
             value = wiring.wire_as_is(TypedConcat { axis: 2 }, &[past_value, value])?;
         }
@@ -169,6 +172,7 @@ impl Attention {
         let query = wiring.wire(mul(), &[query, scale])?;
         let raw = heads.scores(wiring, query, key)?;
         let mut capped = raw;
+        // The cap goes before the mask, or hidden keys would come back with a finite score.
         if self.softcap > 0.0 {
             let cap = wiring.number(self.softcap, raw)?;
             capped = wiring.wire(div(), &[raw, cap])?;
@@ -183,10 +187,13 @@ impl Attention {
         if let Some(visible) = visible {
             masked = wiring.wire(Iff, &[visible, masked, lowest])?;
         }
+        // A softmax over nothing but `-inf` is NaN; the standard has zeros for a query that sees no
+        // key.
         let sees = visible::sees_any(wiring, visible, bias)?;
         let zero = wiring.number(0.0, raw)?;
         let mut exponents = masked;
         if let Some(sees) = sees {
+            // Any finite numbers will do here, since the result is replaced below.
             exponents = wiring.wire(Iff, &[sees, masked, zero])?;
         }
         let softmax = Softmax::new(tvec!(3), None, SoftmaxKind::Softmax);

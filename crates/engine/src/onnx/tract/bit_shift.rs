@@ -1,8 +1,8 @@
 //! `BitShift` by any number of bits.
 //!
-//! tract shifts by the remainder of the number and the width of the type. A shift by a negative number, or by as
-//! many bits as the type has, or more, leaves nothing but copies of the sign: zero, or -1 where a negative
-//! number is shifted to the right.
+//! tract shifts by the remainder of the number and the width of the type. A shift by a negative
+//! number, or by as many bits as the type has, or more, leaves nothing but copies of the sign:
+//! zero, or -1 where a negative number is shifted to the right.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -40,6 +40,7 @@ impl Composition for BitShift {
         let datum_type = wiring.datum_type(x)?;
         let zero = wiring.number(0.0, x)?;
         let width = wiring.number(8.0 * datum_type.size_of() as f32, x)?;
+        // tract takes the remainder, so the number of bits is replaced before it gets there.
         let mut is_within = wiring.compare(comp_lt(), n_bits, width)?;
         if datum_type.is_signed() {
             let is_positive = wiring.compare(comp_gte(), n_bits, zero)?;

@@ -37,8 +37,8 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
         1
     }
 
-    /// Relates types and shapes of inputs and outputs. By default the output has the type of the first input
-    /// and [`Composition::RESULT_SHAPE`].
+    /// Relates types and shapes of inputs and outputs. By default the output has the type of the
+    /// first input and [`Composition::RESULT_SHAPE`].
     fn rules<'r, 'p: 'r, 's: 'r>(
         &'s self,
         solver: &mut Solver<'r>,
@@ -149,7 +149,10 @@ impl Part {
         inputs: &[OutletId],
     ) -> TractResult<TVec<OutletId>> {
         let expansion = self.0.as_op().downcast_ref::<Box<dyn Expansion>>();
+        // Only an expansion can be wired with known shapes, and all operators that are parts of
+        // others are such.
         let expansion = expansion.context("the engine builds this operator in another way")?;
+        // tract refuses two nodes of one name.
         let name = wiring.next_name();
         expansion.wire(&name, wiring.model, inputs)
     }

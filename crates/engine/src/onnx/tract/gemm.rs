@@ -55,6 +55,7 @@ impl Composition for Gemm {
         let product = EinSum::new(axes, dtype);
         let mut result = wiring.wire_as_is(product, &inputs[..2])?;
         result = scale(wiring, result, self.alpha)?;
+        // With a factor of zero the bias does not count at all, not even a NaN in it.
         if let (Some(&bias), true) = (inputs.get(2), self.beta != 0.0) {
             let bias = scale(wiring, bias, self.beta)?;
             result = wiring.wire(add(), &[result, bias])?;

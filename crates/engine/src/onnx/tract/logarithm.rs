@@ -1,7 +1,7 @@
 //! `Softplus`, `LogSoftmax` and `ReduceLogSumExp` of large numbers.
 //!
-//! tract takes the logarithm of what it has computed by then: an exponential that is infinite from 89 on, or a share
-//! that is zero. Here the largest number is set apart before.
+//! tract takes the logarithm of what it has computed by then: an exponential that is infinite from
+//! 89 on, or a share that is zero. Here the largest number is set apart before.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -54,6 +54,7 @@ impl Composition for Softplus {
         let is_above = wiring.compare(comp_gt(), x, zero)?;
         let above = wiring.select(is_above, x, zero)?;
         let size = wiring.wire(abs(), &[x])?;
+        // The exponent is never above zero, so that nothing overflows.
         let size = wiring.wire(neg(), &[size])?;
         let rest = wiring.wire(exp(), &[size])?;
         let rest = wiring.wire(add(), &[rest, one])?;
@@ -87,6 +88,7 @@ impl Composition for LogSoftmax {
             reducer,
         };
         let largest = wiring.wire(reduce(Reducer::Max), &[x])?;
+        // With the largest set apart the sum is at least one, and its logarithm is finite.
         let below = wiring.wire(sub(), &[x, largest])?;
         let share = wiring.wire(exp(), &[below])?;
         let sum = wiring.wire(reduce(Reducer::Sum), &[share])?;
@@ -103,6 +105,7 @@ impl Composition for LogSumExp {
             ..node.clone()
         };
         let mut kept = maximum.clone();
+        // The largest has to broadcast with the elements, whatever shape the result is to have.
         kept.attribute.retain(|attr| attr.name != "keepdims");
         kept.attribute.push(integer("keepdims", 1));
         Ok(LogSumExp {
@@ -142,7 +145,8 @@ impl Composition for LogSumExp {
     }
 }
 
-/// Puts zero in place of infinities and NaN. These cannot be set apart: an infinity minus itself is NaN.
+/// Puts zero in place of infinities and NaN. These cannot be set apart: an infinity minus itself is
+/// NaN.
 fn finite_or_zero(wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<OutletId> {
     let zero = wiring.number(0.0, wire)?;
     let difference = wiring.wire(sub(), &[wire, wire])?;

@@ -1,7 +1,7 @@
 //! `GlobalLpPool`, of which tract has an average, and the positions of a `MaxPool` of integers.
 //!
-//! tract looks for something above the lowest number of the type. Where all elements of a window are that number, which is
-//! zero for `uint8`, it tells the position of another element.
+//! tract looks for something above the lowest number of the type. Where all elements of a window
+//! are that number, which is zero for `uint8`, it tells the position of another element.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -52,6 +52,7 @@ impl Composition for GlobalLpPool {
         let axes = (FIRST_SPATIAL_AXIS..wiring.dims(x)?.len()).collect();
         let reducer = Reducer::Sum;
         let size = wiring.wire(abs(), &[x])?;
+        // The usual exponents need no general power, which is less exact.
         let powered = match self.p {
             1 => size,
             2 => wiring.wire(mul(), &[size, size])?,

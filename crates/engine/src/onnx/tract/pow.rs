@@ -1,7 +1,7 @@
 //! `Pow` of two types, and of integers.
 //!
-//! tract gives the wider of two types where ONNX gives that of the base, and takes a negative exponent of an integer for
-//! a very large one.
+//! tract gives the wider of two types where ONNX gives that of the base, and takes a negative
+//! exponent of an integer for a very large one.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -70,6 +70,7 @@ fn of_integers(
     );
     let zero = wiring.number(0.0, wide)?;
     let is_negative = wiring.compare(comp_lt(), wide, zero)?;
+    // A negative exponent would be taken for a very large one, although its result is not used.
     let positive = wiring.wire(max(), &[wide, zero])?;
     let whole = wiring.wire(pow(), &[wide_base, positive])?;
     let whole = wiring.cast(whole, datum_type)?;

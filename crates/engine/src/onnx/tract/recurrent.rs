@@ -1,8 +1,8 @@
 //! `GRU`, `LSTM` and `RNN` with checked shapes, initial states of any type, and either layout.
 //!
-//! tract multiplies as many columns as both factors have where the input is wider than its weights. States that are not
-//! given are float32 to it, and those of an `LSTM` one and the same constant. With the batch in front it joins two
-//! directions along the wrong axis.
+//! tract multiplies as many columns as both factors have where the input is wider than its weights.
+//! States that are not given are float32 to it, and those of an `LSTM` one and the same constant.
+//! With the batch in front it joins two directions along the wrong axis.
 
 use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
@@ -55,11 +55,14 @@ impl Composition for Recurrent {
             other => bail!("`{other}` is no recurrent operator"),
         };
         let mut given = node.clone();
+        // The axes are moved here, because tract joins directions along the wrong one with the
+        // batch in front.
         given.attribute.retain(|attr| attr.name != "layout");
         for &state in states(op_type) {
             if given.input.len() <= state {
                 given.input.resize(state + 1, String::new());
             }
+            // tract would make a float32 state, and one constant for both states of an `LSTM`.
             if given.input[state].is_empty() {
                 given.input[state] = format!("initial-{state}");
             }
@@ -100,6 +103,7 @@ impl Composition for Recurrent {
         for &is_there in &self.has_input {
             wires.push(if is_there { present.next() } else { None });
         }
+        // Optional inputs at the end may be left out of the file.
         wires.resize(wires.len().max(P + 1), None);
         if self.is_batch_first {
             for at in [X, INITIAL_H, INITIAL_C] {
@@ -108,6 +112,8 @@ impl Composition for Recurrent {
                 }
             }
         }
+        // tract multiplies as far as both factors reach, so that a wrong shape would give wrong
+        // numbers and no error.
         let state = self.check(wiring, &wires)?;
         for &at in states(self.op_type) {
             if wires[at].is_none() {

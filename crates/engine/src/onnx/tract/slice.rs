@@ -1,7 +1,7 @@
 //! `Slice` with bounds that do not meet.
 //!
-//! tract takes no bounds that leave nothing, and before opset 10 it adds a length once to a start or an end that is
-//! further in front than that.
+//! tract takes no bounds that leave nothing, and before opset 10 it adds a length once to a start
+//! or an end that is further in front than that.
 
 use tract_onnx::model::{ParsingContext, optional_inputs};
 use tract_onnx::pb::NodeProto;
@@ -83,6 +83,8 @@ impl Composition for Slice {
             }
             if range.step != 1 && range.first < range.end {
                 let thinned = Downsample::new(axis, range.step, 0);
+                // The stretch was cut out first, so that a step begins at its first element, or at
+                // its last if it is negative.
                 result = wiring.wire_as_is(thinned, &[result])?;
             }
         }
@@ -97,7 +99,8 @@ fn constant(wiring: &Wiring<'_>, inputs: &[OutletId], at: usize) -> TractResult<
     Ok(tensor.try_as_plain_ram()?.as_slice::<i64>()?.to_vec())
 }
 
-/// Elements of an axis, from `first` on up to `end`, which is not among them; backward with a negative step.
+/// Elements of an axis, from `first` on up to `end`, which is not among them; backward with a
+/// negative step.
 struct Range {
     first: usize,
     end: usize,
@@ -132,6 +135,7 @@ impl Bounds {
                 bound
             }
         };
+        // The standard adds the length once to a negative bound and clamps what is still outside.
         let (start, end) = (wrap(at(&self.starts)?), wrap(at(&self.ends)?));
         let (first, end) = if step > 0 {
             (start.clamp(0, dim), end.clamp(0, dim))

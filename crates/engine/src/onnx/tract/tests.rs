@@ -152,15 +152,12 @@ fn values(tensor: &Tensor) -> Vec<f32> {
 /// The largest difference; infinite where one side alone is NaN.
 fn distance(found: &[f32], expected: &[f32]) -> f32 {
     assert_eq!(found.len(), expected.len());
-    found
-        .iter()
-        .zip(expected)
-        .map(|(a, b)| match (a.is_nan(), b.is_nan()) {
-            (true, true) => 0.0,
-            (false, false) => (a - b).abs(),
-            _ => f32::INFINITY,
-        })
-        .fold(0.0, f32::max)
+    let one = |(a, b): (&f32, &f32)| match (a.is_nan(), b.is_nan()) {
+        (true, true) => 0.0,
+        (false, false) => (a - b).abs(),
+        _ => f32::INFINITY,
+    };
+    found.iter().zip(expected).map(one).fold(0.0, f32::max)
 }
 
 #[test]
@@ -374,7 +371,8 @@ fn types_and_operators_that_only_look_known_are_refused() {
     assert!(found.starts_with(expected), "{found}");
 }
 
-/// A long chain gives what the same operators give one by one, and its nodes share a handful of plans.
+/// A long chain gives what the same operators give one by one, and its nodes share a handful of
+/// plans.
 #[test]
 fn nodes_of_a_large_graph_share_plans() {
     let n = super::graph::N_NODES_LARGE + 100;

@@ -72,6 +72,8 @@ impl Heads {
 
     /// Queries of all heads that share a key's head come to stand in one row.
     fn group(&self, wiring: &mut Wiring<'_>, wire: OutletId) -> TractResult<OutletId> {
+        // Grouped queries turn many small products into few large ones, without a copy of the keys
+        // for each head.
         let (apart, together) = self.groups();
         reshape(wiring, wire, apart, together)
     }

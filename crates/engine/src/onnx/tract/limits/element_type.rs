@@ -61,7 +61,8 @@ fn given(attribute: &AttributeProto) -> Option<DType> {
     lacks(i32::try_from(attribute.i()).ok().filter(|_| is_type)?)
 }
 
-/// The type of this number in ONNX, if tract lacks it. Text it has, though its operators have little use for it.
+/// The type of this number in ONNX, if tract lacks it. Text it has, though its operators have
+/// little use for it.
 fn lacks(code: i32) -> Option<DType> {
     proto::dtype(code).filter(|dtype| {
         !matches!(

@@ -69,7 +69,8 @@ const PASSED_OVER: &[(&[&str], &str, Harmless)] = &[
         Harmless::None,
     ),
 ];
-/// The type that `QuantizeLinear` gives without a zero point, whatever `output_dtype` says: `uint8`.
+/// The type that `QuantizeLinear` gives without a zero point, whatever `output_dtype` says:
+/// `uint8`.
 const UINT8: i64 = 2;
 
 /// The first attribute of the node that makes tract's result another one.
@@ -95,6 +96,7 @@ fn is_harmless(attr: &AttributeProto, harmless: &Harmless) -> bool {
             } else {
                 attr.strings.iter().map(AsRef::as_ref).collect()
             };
+            // A bidirectional operator has the list twice, once for each direction.
             let mut pairs = given.iter().zip(words.iter().cycle());
             pairs.all(|(given, word)| given.eq_ignore_ascii_case(word.as_bytes()))
         }
