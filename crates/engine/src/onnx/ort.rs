@@ -1,10 +1,10 @@
 //! ONNX Runtime as an engine.
 //!
-//! Its library is loaded while the program runs, one for each process. A session runs the model's own graph, or the one
-//! that ONNX Runtime makes of it, with optimisation off.
+//! Its library is loaded while the program runs, one for each process. A session runs the model's
+//! own graph, or the one that ONNX Runtime makes of it, with optimisation off.
 //!
-//! Inputs have to be tensors: a model that takes a sequence or an optional is refused. Results that are none are
-//! computed, but neither listed in the signature nor returned.
+//! Inputs have to be tensors: a model that takes a sequence or an optional is refused. Results that
+//! are none are computed, but neither listed in the signature nor returned.
 
 mod by_reference;
 mod error;
@@ -144,10 +144,9 @@ impl Engine for OnnxRuntime {
         source: ModelSource<'_>,
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError> {
-        let memory = || PathBuf::from(proto::MEMORY);
         let (model, path) = match source {
             ModelSource::File(path) => (proto::read(path)?, path.to_owned()),
-            ModelSource::Memory(bytes) => (proto::decode(bytes)?, memory()),
+            ModelSource::Memory(bytes) => (proto::decode(bytes)?, proto::MEMORY.into()),
             ModelSource::Part { bytes, path } => (proto::decode(bytes)?, path.to_owned()),
         };
         let is_file = matches!(source, ModelSource::File(_));
@@ -189,6 +188,8 @@ impl OrtModel {
             path: path.to_owned(),
             reason,
         };
+        // Seeds are written into the model before anything else reads it, so that each form of it
+        // draws the same numbers.
         let draws_numbers = random::pin_seeds(&mut model.proto);
         let proto = &model.proto;
         let empty = GraphProto::default();
@@ -208,10 +209,16 @@ impl OrtModel {
             .iter()
             .map(|value| value.name.clone())
             .collect();
+        // The session with taps is made of the same form of the model, so that both compute the
+        // same to the last bit.
         let prepared = Prepared::new(model, &origin, &operators);
+        // The session is made at once, because only it can tell whether the library takes the
+        // model.
         let session = plain_session(library, options, &prepared, path)?;
         description.operators = operators;
         let outputs = &mut description.signature.outputs;
+        // The library computes results that are no tensors, and they have no place in a list of
+        // tensors.
         outputs.retain(|value| session.outputs().contains(&value.name));
         if outputs.is_empty() && !result_names.is_empty() {
             return Err(invalid(format!(
@@ -274,10 +281,9 @@ impl OrtModel {
             return Err(EngineError::Stopped);
         }
         let wanted = Wanted::by(tap);
-        let is_shown = |task_id: &u32| wanted.of(*task_id).is_some();
         let tasks = self.prepared.main_tasks().iter();
         let unshown: Vec<u32> = tasks
-            .filter(|task_id| !is_shown(task_id))
+            .filter(|task_id| wanted.of(**task_id).is_none())
             .copied()
             .collect();
         let result = if wanted.is_empty() {
@@ -291,6 +297,8 @@ impl OrtModel {
         };
         match result {
             Ok(outputs) => {
+                // Operators without a tap ran as well, and counts must not depend on what was
+                // selected.
                 tap.count_seen(unshown.len() as u64);
                 Ok(outputs)
             }
@@ -319,8 +327,8 @@ impl OrtModel {
         Ok(())
     }
 
-    /// Shows the operator that a failed run is about, with what it read if that is wanted. `unshown` are operators
-    /// without a tap.
+    /// Shows the operator that a failed run is about, with what it read if that is wanted.
+    /// `unshown` are operators without a tap.
     fn tell_failure(
         &self,
         text: &str,
@@ -328,6 +336,7 @@ impl OrtModel {
         tap: &Tap,
         unshown: &[u32],
     ) -> EngineError {
+        // The library tells which node failed in the text of its error and nowhere else.
         let failed = error::failed_operator(text);
         let operator = failed.and_then(|(_, name, _)| self.prepared.operator_of_node(name));
         let (Some(operator), Some((_, _, reason))) = (operator, failed) else {
@@ -340,6 +349,7 @@ impl OrtModel {
                 .filter(|task_id| **task_id < operator.task_id)
                 .count() as u64,
         );
+        // Only dumps of failures are worth a second run of the model.
         let is_told = matches!(tap.plan().purpose, Purpose::Failures(_));
         let is_kept = is_told && tap.selected().kept.contains_key(&operator.task_id);
         let kept = is_kept.then(|| {
@@ -372,8 +382,8 @@ impl OrtModel {
     }
 }
 
-/// A model with a tap behind each of its operators, as a message. What of that goes wrong does so without the library;
-/// for tests that try any bytes.
+/// Encodes a model with a tap behind each of its operators. This needs no library; for tests that
+/// try any bytes.
 ///
 /// # Errors
 /// [`EngineError::Invalid`] if it is no model, or too large.
@@ -421,6 +431,7 @@ fn plain_session(
             let source = Source::Bytes(&bytes, prepared.folder());
             Session::new(library, builder, source)
         }
+        // A model that is too large for a message can still be read from its own file.
         (Err(_), Some(file)) => Session::new(library, builder, Source::File(file)),
         (Err(text), None) => Err(text),
     };

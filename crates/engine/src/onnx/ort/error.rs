@@ -16,6 +16,8 @@ const SOURCE_ENDINGS: &[&str] = &[".h", ".hpp", ".cc", ".cpp", ".cu", ".cuh", ".
 
 /// Runs the library's code, turning its errors and panics into text.
 pub(super) fn quietly<T>(work: impl FnOnce() -> ort::Result<T>) -> Result<T, String> {
+    // The wrapper around the library is foreign code too, and a panic of it must not end the user's
+    // program.
     guard::catch(work)?.map_err(|error| readable(&error))
 }
 
@@ -44,6 +46,7 @@ pub(super) fn at_load(text: &str, path: &Path, model: &ModelProto, version: &str
     let empty = GraphProto::default();
     let graph = model.graph.as_ref().unwrap_or(&empty);
     let text = text
+        // The path is part of our own error already.
         .strip_prefix("Load model from ")
         .and_then(|text| text.split_once(" failed:"))
         .map_or(text, |(_, reason)| reason.trim());
@@ -61,8 +64,8 @@ pub(super) fn at_load(text: &str, path: &Path, model: &ModelProto, version: &str
     }
 }
 
-/// Whether the reason of an error of [`at_load`] is that this version of the library lacks something: only then
-/// is the library named.
+/// Whether the reason of an error of [`at_load`] is that this version of the library lacks
+/// something: only then is the library named.
 pub(crate) fn is_lack(reason: &str) -> bool {
     reason.contains(NAME)
 }
@@ -145,6 +148,8 @@ fn failing_node(text: &str) -> Option<(&str, &str, &str)> {
 
 /// Type and name of the innermost operator whose run failed, and why.
 pub(super) fn failed_operator(text: &str) -> Option<(&str, &str, &str)> {
+    // Errors in bodies come wrapped in those of the operators around them; the last one is the
+    // innermost.
     let (_, rest) = text.rsplit_once(FAILED_RUN)?;
     let (op_type, rest) = rest.split_once(" node. Name:'")?;
     let (name, reason) = rest.split_once("' Status Message: ")?;
@@ -166,6 +171,7 @@ fn known_name(graph: &GraphProto, op_type: &str, name: &str) -> String {
     let mut meant = nodes
         .into_iter()
         .filter(|node| node.op_type == op_type && node.name == name);
+    // Several nodes without a name may be of one type, and then none of them can be singled out.
     match (meant.next(), meant.next()) {
         (Some(node), None) => proto::node_name(node),
         _ => name.to_owned(),
@@ -179,6 +185,8 @@ fn without_places(text: &str) -> String {
     while !rest.is_empty() {
         let (word, after) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let after = after.trim_start();
+        // The library begins its messages with the file, line and function that raised them, which
+        // differ from build to build.
         if is_place(word) {
             rest = without_function(after, word.starts_with('/'));
         } else {

@@ -40,6 +40,8 @@ impl Input<'_> {
             return error::quietly(|| native::of_texts(&dims, &texts)).map(Input::Copied);
         }
         let bytes = tensor.bytes();
+        // An address that is not aligned is slower at best, and changes the last digit of some
+        // sums.
         let is_aligned = bytes.as_ptr().addr().is_multiple_of(ALIGNMENT);
         error::quietly(|| {
             Ok(if is_aligned {
@@ -71,8 +73,9 @@ impl Input<'_> {
     }
 }
 
-/// A result as our tensor, without copying its elements. The library hands out an input that is a result as
-/// well where it lies, in memory that is ours and lives no longer than the run; that one is copied.
+/// A result as our tensor, without copying its elements. The library hands out an input that is a
+/// result as well where it lies, in memory that is ours and lives no longer than the run; that one
+/// is copied.
 pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor, String> {
     let value = error::quietly(|| value.downcast::<DynTensorValueType>())?;
     let element = *value.data_type();
@@ -88,6 +91,7 @@ pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor,
         return Tensor::from_vec(dtype, shape, bytes).map_err(|error| error.to_string());
     }
     let bytes = OwnedBytes::new(value).ok_or("a result is not in the CPU's memory")?;
+    // A graph may pass an input on as a result. Then the library returns our own address.
     let is_ours = inputs.iter().any(|input| input.holds(bytes.as_ref()));
     let tensor = if is_ours {
         Tensor::from_vec(dtype, shape, bytes.as_ref().to_vec())
@@ -101,6 +105,7 @@ pub(super) fn to_tensor(value: DynValue, inputs: &[Input<'_>]) -> Result<Tensor,
 fn texts(value: &DynTensor, n_texts: usize) -> Result<Vec<u8>, String> {
     let (bytes, starts) = error::quietly(|| native::texts(value, n_texts))?;
     let mut builder = text::Builder::new(n_texts, bytes.len());
+    // The library tells where each text begins and how long all of them are.
     let ends = starts.iter().skip(1).copied().chain([bytes.len()]);
     for (&start, end) in starts.iter().zip(ends) {
         let text = bytes.get(start..end);

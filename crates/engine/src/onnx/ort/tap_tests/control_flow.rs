@@ -352,7 +352,8 @@ fn sequence_maps_count_their_elements() {
     assert_eq!(names(&captured.records), expected);
 }
 
-/// The library refuses a body in which a node reads what a later one gives, however many operators there are.
+/// The library refuses a body in which a node reads what a later one gives, however many operators
+/// there are.
 #[test]
 fn bodies_of_many_operators_run() {
     const N_OPERATORS: usize = 100;
@@ -363,9 +364,8 @@ fn bodies_of_many_operators_run() {
             N_OPERATORS => last.to_owned(),
             _ => format!("{prefix}{i}"),
         };
-        (0..N_OPERATORS)
-            .map(|i| node("Relu", &[&name(i)], &[&name(i + 1)]))
-            .collect()
+        let relu = |i| node("Relu", &[&name(i)], &[&name(i + 1)]);
+        (0..N_OPERATORS).map(relu).collect()
     };
     let branch = |prefix: &str| {
         let last = format!("{prefix}_last");

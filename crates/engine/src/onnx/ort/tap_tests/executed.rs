@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use opscope_store::record::Operator;
 use ort::session::builder::GraphOptimizationLevel;
 
 use super::super::session::{self, Source};
@@ -34,15 +35,11 @@ fn executed(threads: usize) -> LoadOptions {
 fn made_inputs(model: &dyn LoadedModel) -> Vec<Tensor> {
     let mut random = Random::new(7);
     let values = model.signature().inputs.iter().map(|value| {
-        let dims: Vec<usize> = value
-            .dims
-            .iter()
-            .flatten()
-            .map(|dim| match dim {
-                Dim::Fixed(n) => *n,
-                Dim::Named(_) | Dim::Unknown => 4,
-            })
-            .collect();
+        let extent = |dim: &Dim| match dim {
+            Dim::Fixed(n) => *n,
+            Dim::Named(_) | Dim::Unknown => 4,
+        };
+        let dims: Vec<usize> = value.dims.iter().flatten().map(extent).collect();
         random.tensor(value, Shape::new(dims).unwrap()).unwrap()
     });
     values.collect()
@@ -97,13 +94,8 @@ fn check(engine: &OnnxRuntime, name: &str) {
             "{name}: {operator:?}"
         );
     }
-    assert!(
-        model
-            .operators()
-            .iter()
-            .any(|operator| operator.original_names.len() > 1),
-        "{name}"
-    );
+    let is_fused = |operator: &Arc<Operator>| operator.original_names.len() > 1;
+    assert!(model.operators().iter().any(is_fused), "{name}");
     // Every original operator went somewhere.
     let told = model
         .operators()

@@ -102,13 +102,10 @@ fn elements(dtype: DType, code: i32, shape: &Shape) -> TensorProto {
         data_type: Some(code),
         ..TensorProto::default()
     };
+    let first = |i| u8::from(i == 0 && dtype != DType::F64);
     match shape.n_bytes(dtype) {
         Ok(n_bytes) => TensorProto {
-            raw_data: Some(
-                (0..n_bytes)
-                    .map(|i| u8::from(i == 0 && dtype != DType::F64))
-                    .collect(),
-            ),
+            raw_data: Some((0..n_bytes).map(first).collect()),
             ..weight
         },
         Err(_) => TensorProto {
@@ -118,8 +115,8 @@ fn elements(dtype: DType, code: i32, shape: &Shape) -> TensorProto {
     }
 }
 
-/// A model in which an operator has a weight of this type, another gives the same elements as `y`, and a third reads
-/// them.
+/// A model in which an operator has a weight of this type, another gives the same elements as `y`,
+/// and a third reads them.
 fn model_of(dtype: DType, code: i32, shape: &Shape) -> ModelProto {
     let cast =
         |from: &str, to: &str, code: i32| node("Cast", &[from], &[to]).int("to", code.into());

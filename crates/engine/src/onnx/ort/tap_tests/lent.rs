@@ -52,23 +52,19 @@ fn run(model: &ModelProto, inputs: &[Tensor], plan: Plan, options: SessionOption
 
 /// Describes the contents of records, without their times.
 fn told(records: &[Record]) -> Vec<String> {
-    records
-        .iter()
-        .map(|record| {
-            let slots: Vec<String> = record
-                .slots()
-                .map(|(side, i, tensor)| {
-                    let dims = tensor.shape().dims();
-                    format!(
-                        "{side:?} {i} {} {dims:?} {:?}",
-                        tensor.dtype(),
-                        tensor.bytes()
-                    )
-                })
-                .collect();
-            format!("{} {} {slots:?}", record.step, record.operator.op_name)
-        })
-        .collect()
+    let slot = |(side, i, tensor): (Side, usize, &Tensor)| {
+        let dims = tensor.shape().dims();
+        format!(
+            "{side:?} {i} {} {dims:?} {:?}",
+            tensor.dtype(),
+            tensor.bytes()
+        )
+    };
+    let text = |record: &Record| {
+        let slots: Vec<String> = record.slots().map(slot).collect();
+        format!("{} {} {slots:?}", record.step, record.operator.op_name)
+    };
+    records.iter().map(text).collect()
 }
 
 /// A queue in which nothing has room: every value is lent.

@@ -27,19 +27,17 @@ fn read_nodes(graph: &GraphProto) -> Vec<BTreeSet<usize>> {
     for (i, node) in graph.node.iter().enumerate() {
         given_by.extend(node.output.iter().map(|name| (name, i)));
     }
-    graph
-        .node
-        .iter()
-        .map(|node| -> BTreeSet<usize> {
-            let inputs = node.input.iter();
-            inputs
-                .filter_map(|name| given_by.get(name).copied())
-                .collect()
-        })
-        .collect()
+    let of = |node: &NodeProto| -> BTreeSet<usize> {
+        let inputs = node.input.iter();
+        inputs
+            .filter_map(|name| given_by.get(name).copied())
+            .collect()
+    };
+    graph.node.iter().map(of).collect()
 }
 
-/// The most nodes that are ready at once where the one that comes first in the file is always taken.
+/// The most nodes that are ready at once where the one that comes first in the file is always
+/// taken.
 fn n_ready_max(graph: &GraphProto) -> usize {
     let read = read_nodes(graph);
     let mut n_missing: Vec<usize> = read.iter().map(BTreeSet::len).collect();
@@ -63,8 +61,8 @@ fn n_ready_max(graph: &GraphProto) -> usize {
     n_max
 }
 
-/// The nodes in the order in which the library runs them: back from those that nobody reads, the last one in the
-/// file first, and of what a node reads the last one in the file first.
+/// The nodes in the order in which the library runs them: back from those that nobody reads, the
+/// last one in the file first, and of what a node reads the last one in the file first.
 fn run_order(graph: &GraphProto) -> Vec<usize> {
     let read = read_nodes(graph);
     let is_read: BTreeSet<usize> = read.iter().flatten().copied().collect();

@@ -40,8 +40,8 @@ impl Files {
         }
     }
 
-    /// The bytes that `entries` of a tensor of `n_bytes` bytes name; `None` if there are none such, or more or fewer
-    /// of them.
+    /// The bytes that the `entries` of a tensor name; `None` if they are not there or are not
+    /// `n_bytes` long.
     pub(super) fn part(
         &mut self,
         entries: &[StringStringEntryProto],
@@ -54,6 +54,8 @@ impl Files {
         let number = |key: &str| entry(key).map(|text| text.parse::<usize>().ok());
         let start = number("offset").unwrap_or(Some(0))?;
         let length = number("length").unwrap_or(Some(n_bytes))?;
+        // A length that contradicts the shape is for the engine to judge; reading on would show
+        // wrong elements.
         if length != n_bytes {
             return None;
         }
@@ -75,7 +77,8 @@ impl Files {
         file
     }
 
-    /// Where a file is; `None` if it is no regular file, or not below the folder, whatever links there are.
+    /// Where a file is; `None` if it is no regular file, or not below the folder, whatever links
+    /// there are.
     fn place(&self, location: &str) -> Option<PathBuf> {
         let relative = Path::new(location);
         if !relative
@@ -89,6 +92,8 @@ impl Files {
         } else {
             &self.folder
         };
+        // Links are resolved on both sides before they are compared: a model must not read files
+        // outside of its folder.
         let folder = folder.canonicalize().ok()?;
         let path = folder.join(relative).canonicalize().ok()?;
         (path.starts_with(&folder) && path.is_file()).then_some(path)
@@ -100,13 +105,11 @@ mod tests {
     use super::*;
 
     fn entries(pairs: &[(&str, &str)]) -> Vec<StringStringEntryProto> {
-        pairs
-            .iter()
-            .map(|(key, value)| StringStringEntryProto {
-                key: (*key).to_owned(),
-                value: (*value).to_owned(),
-            })
-            .collect()
+        let entry = |(key, value): &(&str, &str)| StringStringEntryProto {
+            key: (*key).to_owned(),
+            value: (*value).to_owned(),
+        };
+        pairs.iter().map(entry).collect()
     }
 
     #[test]

@@ -4,8 +4,8 @@ use opscope_tensor::{DType, Shape};
 
 use super::super::super::schema::TensorProto;
 
-/// The elements as little-endian bytes, packed where the type is narrower than a byte; `None` if their number is not
-/// that of the shape, or the type is in none of the fields.
+/// The elements as little-endian bytes, packed where the type is narrower than a byte; `None` if
+/// their number is not that of the shape, or the type is in none of the fields.
 pub(super) fn bytes(tensor: &TensorProto, dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
     let n_bytes = shape.n_bytes(dtype).ok()?;
     let bits = dtype.bits()?;
