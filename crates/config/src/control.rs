@@ -1,8 +1,8 @@
-//! The file by which a dump is switched while it runs: one JSON object with the members `enabled` and
-//! `config`, each of which may be left out.
+//! The file by which a dump is switched while it runs: one JSON object with the members `enabled`
+//! and `config`, each of which may be left out.
 //!
-//! It is a form of our own, so that what is not in it is refused: a misspelt key would change nothing
-//! without a word.
+//! It is a form of our own, so that what is not in it is refused: a misspelt key would change
+//! nothing without a word.
 
 use std::path::PathBuf;
 

@@ -31,9 +31,8 @@ impl Dialect {
     }
 }
 
-/// Tells which dialect a file is in, by its top-level keys; of what is no JSON, by whether it mentions
-/// one of them. Whatever has no mark of another one is taken for [`Dialect::Acl`], which accepts any
-/// object.
+/// Tells which dialect a file is in, by its top-level keys, or by their names in the text if it is
+/// not valid JSON. A file without any mark is taken for [`Dialect::Acl`], which accepts any object.
 pub fn detect(text: &str) -> Dialect {
     let is_mindspore = match json::parse(text).map(|root| root.value) {
         Ok(Value::Object(members)) => {

@@ -31,7 +31,8 @@ impl Environment {
     /// The surroundings of this process.
     ///
     /// # Errors
-    /// If the current directory cannot be told: it was removed, or is below one that is closed to us.
+    /// If the current directory cannot be told: it was removed, or is below one that is closed to
+    /// us.
     pub fn of_process() -> io::Result<Environment> {
         // Shells and job systems often export a variable with nothing in it to switch it off.
         let variable = |name| env::var_os(name).filter(|value| !value.is_empty());
@@ -51,7 +52,8 @@ impl Environment {
         })
     }
 
-    /// Replaces `$HOME` or `~` at the beginning of a path; `None` where there is neither, or no home.
+    /// Replaces `$HOME` or `~` at the beginning of a path; `None` where there is neither, or no
+    /// home.
     pub(crate) fn expand_home(&self, path: &str) -> Option<PathBuf> {
         let rest = home_prefix(path)?;
         let home = self.home.as_ref()?;

@@ -81,8 +81,8 @@ pub(crate) fn parse(text: &str) -> Result<Node, Box<Issue>> {
     Ok(convert(&value, &Lines::new(text)))
 }
 
-/// [`parse`] of the first value of `text`; the second result is the place of what follows it, if anything but
-/// blanks does.
+/// [`parse`] of the first value of `text`; the second result is the place of what follows it, if
+/// anything but blanks does.
 pub(crate) fn parse_first(text: &str) -> Result<(Node, Option<Place>), Box<Issue>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
@@ -106,8 +106,8 @@ fn strict() -> ParseOptions {
     }
 }
 
-/// The value of the last member called `name` of the object in `text`, in its place: all else but line
-/// breaks is blank. Nothing but that if there is no such member.
+/// Blanks everything in `text` except line breaks and the value of the last member called `name`.
+/// Without such a member all of it is blank.
 ///
 /// [`parse`] must have taken `text`, which has no byte order mark.
 pub(crate) fn blank_beside(text: &str, name: &str) -> String {
@@ -219,8 +219,8 @@ fn convert(value: &ast::Value<'_>, lines: &Lines<'_>) -> Node {
 struct Lines<'a> {
     text: &'a str,
     starts: Vec<usize>,
-    /// The last answer. Offsets mostly rise, and a file may be a single line of millions of values, so
-    /// characters are counted from there.
+    /// The last answer. Offsets mostly rise, and a file may be a single line of millions of values,
+    /// so characters are counted from there.
     last: Cell<(usize, Place)>,
 }
 

@@ -1,7 +1,7 @@
 //! Configuration files, lowered to a [`Plan`](opscope_capture::Plan).
 //!
-//! Each dialect is one module of [`dialect`]; no other crate knows a configuration key. Reading never
-//! stops at "something is wrong": it collects [`Issue`]s, each with the place it is about.
+//! Each dialect is one module of [`dialect`]; no other crate knows a configuration key. Reading
+//! never stops at "something is wrong": it collects [`Issue`]s, each with the place it is about.
 
 mod control;
 pub mod dialect;

@@ -42,7 +42,8 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// The issue that this is of a file that could be read: text in another encoding is no JSON.
+    /// The error as an issue, if the file could be read: text in another encoding is not valid
+    /// JSON.
     pub fn issue(&self) -> Option<Issue> {
         match self {
             ConfigError::Encoding { place, .. } => Some(json::syntax(*place, "it is not UTF-8")),

@@ -39,7 +39,8 @@ pub trait Engine: Send + Sync {
         options: &LoadOptions,
     ) -> Result<Box<dyn LoadedModel>, EngineError>;
 
-    /// [`Engine::load`] for runs of this purpose. An engine that stands for several takes the one that can.
+    /// [`Engine::load`] for runs of this purpose. An engine that stands for several takes one that
+    /// can run the model for it.
     ///
     /// # Errors
     /// As for [`Engine::load`].
@@ -49,6 +50,7 @@ pub trait Engine: Send + Sync {
         options: &LoadOptions,
         purpose: Purpose,
     ) -> Result<TakenModel, EngineError> {
+        // An engine that is the only one has no choice to make.
         let _ = purpose;
         let model = self.load(source, options)?;
         Ok(TakenModel { model, taken: None })
@@ -79,7 +81,8 @@ pub enum ModelSource<'a> {
     File(&'a Path),
     /// The bytes of such a file. Data outside are looked for in the current directory.
     Memory(&'a [u8]),
-    /// The bytes of a model that was made of parts of the one at `path`. Data outside are looked for beside it.
+    /// The bytes of a model that was made of parts of the one at `path`. Data outside are looked
+    /// for beside it.
     Part {
         /// The bytes.
         bytes: &'a [u8],
@@ -109,13 +112,13 @@ pub trait LoadedModel: Send {
         None
     }
 
-    /// Gets ready for runs with `tap`, which has begun no step yet, so that the first one takes no longer than
-    /// the others. If that fails, so does the run.
+    /// Prepares for runs with `tap`, so that the first run takes no longer than the others. The tap
+    /// has begun no step yet. If the preparation fails, the run reports it.
     fn prepare(&mut self, tap: &Tap) {
         let _ = tap;
     }
 
-    /// Takes the texts about the runs so far that should be told although they went well; each is given once.
+    /// Takes the warnings about runs that went well; each is returned once.
     fn take_warnings(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -127,8 +130,8 @@ pub trait LoadedModel: Send {
     /// [active](Tap::is_active), the run is as fast as the engine is.
     ///
     /// # Errors
-    /// [`EngineError::Operator`] if an operator fails or panics, [`EngineError::Stopped`] if the tap
-    /// asks to stop. What the tap has seen until then stays captured.
+    /// [`EngineError::Operator`] if an operator fails or panics, [`EngineError::Stopped`] if the
+    /// tap asks to stop. What the tap has seen until then stays captured.
     fn run(&mut self, inputs: &[Tensor], tap: Option<&Tap>) -> Result<Vec<Tensor>, EngineError>;
 }
 
@@ -139,8 +142,8 @@ pub struct LoadOptions {
     pub n_threads: usize,
     /// Which graph is run and shown.
     pub graph: GraphKind,
-    /// Names of the devices' interfaces that operators may run on, the preferred one first; what none of them has runs
-    /// on the CPU. Empty for the CPU alone.
+    /// Names of the devices' interfaces that operators may run on, the preferred one first; what
+    /// none of them has runs on the CPU. Empty for the CPU alone.
     pub providers: Vec<String>,
 }
 

@@ -59,8 +59,8 @@ impl FakeModel {
         self
     }
 
-    /// The same model in an engine that reuses its memory at once: all tensors are shown one after the
-    /// other in one buffer, which is overwritten as soon as each call returns.
+    /// The same model in an engine that reuses its memory at once: all tensors are shown one after
+    /// the other in one buffer, which is overwritten as soon as each call returns.
     #[must_use]
     pub fn in_place(self) -> FakeModel {
         let lent = Some(Vec::new());
@@ -80,6 +80,8 @@ fn show(probe: &mut Probe, side: Side, tensors: &[Tensor], lent: Option<&mut Vec
         return;
     };
     for (i, tensor) in tensors.iter().enumerate() {
+        // One buffer for all tensors, as an engine has it that plans its memory: who keeps a
+        // reference sees other values.
         lent.clear();
         lent.extend_from_slice(tensor.bytes());
         let view = TensorView {
@@ -91,6 +93,7 @@ fn show(probe: &mut Probe, side: Side, tensors: &[Tensor], lent: Option<&mut Vec
             Side::Input => probe.input_borrowed(i, view),
             Side::Output => probe.output_borrowed(i, view),
         };
+        // A copy that is taken too late then shows in the values and cannot pass by chance.
         lent.fill(OVERWRITTEN);
     }
 }
@@ -110,6 +113,7 @@ impl LoadedModel for FakeModel {
         let names = signature.inputs.iter().map(|value| value.name.clone());
         let mut values: HashMap<String, Tensor> = names.zip(inputs.iter().cloned()).collect();
         for (operator, function) in operators.iter().zip(&self.functions) {
+            // Asked between operators only, as the real engines do it.
             if tap.is_some_and(Tap::is_stopped) {
                 return Err(EngineError::Stopped);
             }

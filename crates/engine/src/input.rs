@@ -20,6 +20,7 @@ pub fn arrange(
     signature: &Signature,
     mut given: BTreeMap<String, Tensor>,
 ) -> Result<Vec<Tensor>, InputError> {
+    // A misspelt name is both unknown and missing; the unknown one tells more.
     if let Some(name) = given.keys().find(|name| find(signature, name).is_none()) {
         return Err(unknown(signature, name));
     }
@@ -102,6 +103,7 @@ pub fn resolve_shape(value: &ValueInfo, wanted: Option<&Shape>) -> Result<Shape,
 
 /// Whether an input fits what the model declares.
 pub(crate) fn check(value: &ValueInfo, tensor: &Tensor) -> Result<(), InputError> {
+    // Types are never converted: the run would no longer be that of the values that were given.
     if value.dtype != tensor.dtype() {
         return Err(InputError::Dtype {
             name: value.name.clone(),

@@ -1,7 +1,8 @@
 //! Running models and tapping their operators.
 //!
-//! Engines are existing ones; this crate only watches them. [`Engine`] loads a model, [`LoadedModel`]
-//! runs it and shows every operator's inputs and outputs to a `Tap` of `opscope-capture`.
+//! Engines are existing ones; this crate only watches them. [`Engine`] loads a model,
+//! [`LoadedModel`] runs it and shows every operator's inputs and outputs to a `Tap` of
+//! `opscope-capture`.
 //!
 //! | engine | feature | what it is |
 //! | --- | --- | --- |
@@ -37,8 +38,8 @@ pub use guard::{is_guarded, silence_caught_panics};
 
 /// Keeps the libraries of engines that this process loads from reporting their use to anybody.
 ///
-/// Loading an engine does this too. A program calls it first of all, as it sets an environment variable
-/// (`ORT_DISABLE_TELEMETRY`), which is best done while there is one thread.
+/// Loading an engine does this too. A program calls it first of all, as it sets an environment
+/// variable (`ORT_DISABLE_TELEMETRY`), which is best done while there is one thread.
 pub fn disable_telemetry() {
     #[cfg(feature = "onnxruntime")]
     onnx::disable_telemetry();

@@ -1,8 +1,9 @@
 //! One operator on its own, as a model of one node.
 //!
-//! [`SingleOperator::for_engine`] gives the bytes of an ONNX model that any [`Engine`](crate::Engine)
-//! loads from memory, and [`EngineOperator::around`] makes the loaded model take, give and show what the
-//! description says. [`read_json`] reads descriptions, the vendor's single-operator files among them.
+//! [`SingleOperator::for_engine`] gives the bytes of an ONNX model that any
+//! [`Engine`](crate::Engine) loads from memory, and [`EngineOperator::around`] makes the loaded
+//! model take, give and show what the description says. [`read_json`] reads descriptions, the
+//! vendor's single-operator files among them.
 
 mod ascend;
 mod axes;
@@ -41,17 +42,17 @@ impl EngineOperator {
         changes.any(Option::is_some)
     }
 
-    /// The model that an engine made of the [bytes](EngineOperator::bytes), with the operands of the
-    /// description: in their layout they are taken, given and shown.
+    /// The model that an engine made of the [bytes](EngineOperator::bytes), with the operands of
+    /// the description: in their layout they are taken, given and shown.
     pub fn around(self, model: Box<dyn LoadedModel>) -> SoleOperator {
         SoleOperator::new(self.lowered, model)
     }
 }
 
 impl SingleOperator {
-    /// An ONNX model with this operator as its only node. Operators that go by their Ascend names become
-    /// the ONNX operators of the same meaning, and operands whose axes stand in another order than ONNX
-    /// takes for granted are put into that order.
+    /// An ONNX model with this operator as its only node. Operators that go by their Ascend names
+    /// become the ONNX operators of the same meaning, and operands whose axes stand in another
+    /// order than ONNX takes for granted are put into that order.
     ///
     /// # Errors
     /// [`OperatorError::Inexpressible`] if a dtype or an attribute has no counterpart in ONNX,
@@ -62,7 +63,8 @@ impl SingleOperator {
         Ok(EngineOperator { bytes, lowered })
     }
 
-    /// The bytes of the model of [`SingleOperator::for_engine`]: what it computes with is in ONNX's order.
+    /// The bytes of the model of [`SingleOperator::for_engine`]: what it computes with is in ONNX's
+    /// order.
     ///
     /// # Errors
     /// As for [`SingleOperator::for_engine`].

@@ -1,7 +1,8 @@
 //! AscendCL's `acl.json`: its `dump` object, and the variables that stand in for it.
 //!
-//! `docs/config/acl.md` lists every key. Which files are refused, with which codes and in which order,
-//! is what the vendor's checker does; unknown keys have no effect there and are warned about here.
+//! `docs/config/acl.md` lists every key. Which files are refused, with which codes and in which
+//! order, is what the vendor's checker does; unknown keys have no effect there and are warned about
+//! here.
 //!
 //! A file passes five stages: types (`raw`), words (`settings`), rules between settings (`checks`,
 //! `dump_path`, `dump_step`), the plan (`lower`), and what has no effect (`notes`).
@@ -67,9 +68,9 @@ pub fn load(text: &str, env: &Environment) -> Result<AclConfig, Vec<Issue>> {
     judge(text, env, Judge::Documents)
 }
 
-/// [`load`] with the verdict of the vendor's own checker, also in the two places where its documents
-/// say something else: a `dump_list` beside `dump_debug`, and a `dump_path` that is the home directory
-/// itself.
+/// [`load`] with the verdict of the vendor's own checker, also in the two places where its
+/// documents say something else: a `dump_list` beside `dump_debug`, and a `dump_path` that is the
+/// home directory itself.
 ///
 /// # Errors
 /// As for [`load`].

@@ -90,7 +90,8 @@ pub(in crate::dialect) fn shown(text: &str) -> String {
     shown
 }
 
-/// "did you mean", if one of `known` is at most three edits away and not a different word altogether.
+/// "did you mean", if one of `known` is at most three edits away and not a different word
+/// altogether.
 pub(in crate::dialect) fn nearest_hint(word: &str, known: &[&str]) -> Option<String> {
     let n_chars = word.chars().count();
     // The longest key has 16 characters; what is much longer is no typo.
@@ -103,7 +104,8 @@ pub(in crate::dialect) fn nearest_hint(word: &str, known: &[&str]) -> Option<Str
     (n <= limit).then(|| format!("did you mean `{nearest}`?"))
 }
 
-/// The number of letters to replace, insert, delete or swap with their neighbour, letter case apart.
+/// The number of letters to replace, insert, delete or swap with their neighbour, letter case
+/// apart.
 fn edits(a: &str, b: &str) -> usize {
     // Keys in the wrong case are typos too.
     let [a, b] = [a, b].map(|text| text.to_lowercase().chars().collect::<Vec<char>>());

@@ -1,8 +1,8 @@
 //! MindSpore's data dump: the file that `MINDSPORE_DUMP_CONFIG` names.
 //!
-//! `docs/config/mindspore.md` lists every key. Which files are refused, why and in which order, is what
-//! MindSpore 2.10 does for each kind of device; what it accepts without a word although it has no effect
-//! is warned about here.
+//! `docs/config/mindspore.md` lists every key. Which files are refused, why and in which order, is
+//! what MindSpore 2.10 does for each kind of device; what it accepts without a word although it has
+//! no effect is warned about here.
 
 mod config;
 mod dump;
@@ -46,7 +46,8 @@ pub fn load(text: &str, target: Target, env: &Environment) -> Result<MindSporeCo
     read(text, target, env, true)
 }
 
-/// The same as [`load`], with MindSpore's verdict on `dump_mode` 2: refused on all targets but Ascend.
+/// The same as [`load`], with MindSpore's verdict on `dump_mode` 2: refused on all targets but
+/// Ascend.
 ///
 /// # Errors
 /// The issues, if any of them is an error; errors come first.
@@ -54,8 +55,8 @@ pub fn check(text: &str, target: Target, env: &Environment) -> Result<MindSporeC
     read(text, target, env, false)
 }
 
-/// Checks the name of a configuration as MindSpore does for the one in `MINDSPORE_DUMP_CONFIG`: a file
-/// that exists, whose name ends in `.json`.
+/// Checks the name of a configuration as MindSpore does for the one in `MINDSPORE_DUMP_CONFIG`: a
+/// file that exists, whose name ends in `.json`.
 ///
 /// # Errors
 /// An issue that says why the name is refused.
@@ -144,7 +145,8 @@ fn warn_unknown(root: &Node, findings: &mut Findings) {
     }
 }
 
-/// Whose tree is meant where nothing else says it: the graph engine's if the variable asks for that.
+/// Whose tree is meant where nothing else says it: the graph engine's if the variable asks for
+/// that.
 pub fn default_target(env: &Environment) -> Target {
     if env.has_ge_dump {
         Target::GraphEngine

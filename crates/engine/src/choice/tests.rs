@@ -32,7 +32,8 @@ const FAILS: Option<Loader> = Some(|_| {
     })
 });
 
-/// Returns the choice, or why there is none; with `@` for the directory of the library that is there.
+/// Returns the choice, or why there is none; with `@` for the directory of the library that is
+/// there.
 fn choose_in(
     dir: &Path,
     wanted: &Wanted,
@@ -183,19 +184,20 @@ fn a_named_library_is_wanted() {
 fn variables_are_read() {
     let check =
         |engine: &str, library: &str, expected: Result<(EngineKind, Option<&str>), &str>| {
-            let found = Wanted::from_variables(|name: &str| match name {
+            let variable = |name: &str| match name {
                 ENGINE_VARIABLE => Some(OsString::from(engine)),
                 LIBRARY_VARIABLE => Some(OsString::from(library)),
                 _ => None,
-            })
-            .map(|wanted| {
-                let library = wanted.library.map(|library| {
-                    assert_eq!(library.named_by, LIBRARY_VARIABLE);
-                    library.path.display().to_string()
-                });
-                (wanted.kind, library)
-            })
-            .map_err(|error| error.to_string());
+            };
+            let found = Wanted::from_variables(variable)
+                .map(|wanted| {
+                    let library = wanted.library.map(|library| {
+                        assert_eq!(library.named_by, LIBRARY_VARIABLE);
+                        library.path.display().to_string()
+                    });
+                    (wanted.kind, library)
+                })
+                .map_err(|error| error.to_string());
             let expected = expected
                 .map(|(kind, library)| (kind, library.map(str::to_owned)))
                 .map_err(str::to_owned);

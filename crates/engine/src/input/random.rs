@@ -24,6 +24,7 @@ impl Random {
     }
 
     fn next(&mut self) -> u64 {
+        // splitmix64 is written out, since no library promises the same sequence for ever.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -31,9 +32,10 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A tensor for `value`: floats, and both parts of complex numbers, uniform in [0, 1), as finely as
-    /// every number there has all its digits; integers and booleans 0 or 1, which are valid as indices
-    /// into any axis of two or more. Of `float8_e8m0`, which has no 0, the powers of two from 1/8 to 1.
+    /// A tensor for `value`: floats, and both parts of complex numbers, uniform in [0, 1), as
+    /// finely as every number there has all its digits; integers and booleans 0 or 1, which are
+    /// valid as indices into any axis of two or more. Of `float8_e8m0`, which has no 0, the powers
+    /// of two from 1/8 to 1.
     ///
     /// # Errors
     /// [`InputError::NoRandom`] for text and other types without numbers, [`InputError::TooLarge`]
@@ -71,6 +73,8 @@ impl Random {
     }
 
     fn one_of(&mut self, codes: &[u8]) -> u8 {
+        // The high bits scaled to the number of codes: no remainder, whose bias would depend on
+        // that number.
         let at = ((self.next() >> 32) * codes.len() as u64) >> 32;
         codes[at as usize]
     }
@@ -80,6 +84,8 @@ impl Maker {
     fn of(dtype: DType) -> Option<Maker> {
         macro_rules! integer {
             ($type:ty) => {
+                // The highest bit: integers are 0 or 1, which are valid as indices into any axis of
+                // two or more.
                 |random, out| out.extend(<$type>::from(random.next() >> 63 == 1).to_le_bytes())
             };
         }
@@ -114,6 +120,7 @@ impl Maker {
             DType::F4E2M1 => 2,
             DType::F8E8M0 => {
                 return Some(Maker::Codes {
+                    // The exponents of 1/8 to 1; the type has no zero.
                     codes: (124..=127).collect(),
                     n_bits: 8,
                 });
@@ -158,6 +165,7 @@ fn put(bytes: &mut [u8], at: usize, code: u8) {
 }
 
 fn unit_f32(bits: u64) -> f32 {
+    // As many bits as the significand has: every number is exact, and 1 is never reached.
     (bits >> 40) as f32 / (1_u32 << 24) as f32
 }
 

@@ -15,6 +15,7 @@ pub fn room(name: &str, n_bytes: usize) -> Result<Vec<u8>, InputError> {
         reason,
     };
     let n_there = memory_bytes();
+    // A system that promises more memory than it has would kill the process later.
     if n_bytes as u64 > n_there {
         return Err(none(format!("there are {n_there} bytes of memory")));
     }

@@ -10,7 +10,8 @@ use crate::{Dim, Signature, ValueInfo};
 /// An extent that the file leaves open.
 const OPEN: i64 = -1;
 
-/// Types by name. Bodies are looked into for constants and weights; what their inputs are is not said.
+/// Types by name. Bodies are looked into for constants and weights; what their inputs are is not
+/// said.
 pub(super) fn of(graph: &GraphProto, signature: &Signature) -> Vec<(String, TensorType)> {
     let mut types: Vec<_> = signature.inputs.iter().filter_map(of_input).collect();
     add_weights(graph, &mut types);

@@ -47,6 +47,7 @@ pub(super) fn read(path: &Path) -> Result<ModelBytes, EngineError> {
     if !metadata.is_file() {
         return Err(invalid("it is not a regular file".into()));
     }
+    // Zero bytes are a valid protobuf message, which would then lack everything.
     if metadata.len() == 0 {
         return Err(invalid("it is empty".into()));
     }
@@ -54,6 +55,7 @@ pub(super) fn read(path: &Path) -> Result<ModelBytes, EngineError> {
         path: path.to_owned(),
         source,
     })?;
+    // The message shares the mapped file: weights of many gigabytes are never copied.
     checked(Bytes::from_owner(bytes)).map_err(invalid)
 }
 
@@ -72,6 +74,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<ModelBytes, EngineError> {
 fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
     let proto = ModelProto::decode(bytes.clone()).map_err(|error| {
         let error = error.to_string();
+        // The decoder has no kinds of errors, only this text.
         let is_short = error.contains("buffer underflow");
         let what = if is_short {
             "it ends too early: truncated, or"
@@ -80,6 +83,7 @@ fn checked(bytes: Bytes) -> Result<ModelBytes, String> {
         };
         format!("{what} damaged or of another kind ({error})")
     })?;
+    // Almost any bytes decode as some message, and every ONNX file has this field.
     if proto.ir_version() <= 0 {
         return Err("it has no ONNX version; the file is of another kind".into());
     }
@@ -109,6 +113,7 @@ pub(super) fn signature(graph: &GraphProto) -> Result<Signature, String> {
             .filter(is_initialised)
             .map(|value| value.name.clone())
             .collect(),
+        // The type of a result is a hint only: engines compute some that files do not declare.
         outputs: graph
             .output
             .iter()
@@ -211,8 +216,8 @@ pub(super) fn constants(graph: &GraphProto) -> Vec<String> {
         .collect()
 }
 
-/// Values that a body is given by the node that runs it, such as what a loop carries, by the numbers of the nodes that
-/// read them; sorted.
+/// Values that a body is given by the node that runs it, such as what a loop carries, by the
+/// numbers of the nodes that read them; sorted.
 pub(super) fn carried(graph: &GraphProto) -> Vec<(u32, String)> {
     let mut found = Vec::new();
     add_carried(graph, &mut Vec::new(), &mut 0, &mut found);
@@ -298,6 +303,7 @@ pub(super) fn all_nodes(graph: &GraphProto) -> Vec<&NodeProto> {
 
 /// Checks that every value is produced before it is read, and every result produced at all.
 fn check_graph(graph: &GraphProto, outer: &HashSet<&str>, depth: usize) -> Result<(), String> {
+    // This and all later walks call themselves for each body.
     if depth > BODY_DEPTH_MAX {
         return Err(format!(
             "control flow is nested deeper than {BODY_DEPTH_MAX}"
@@ -324,6 +330,7 @@ fn check_graph(graph: &GraphProto, outer: &HashSet<&str>, depth: usize) -> Resul
         for body in bodies(node) {
             check_graph(body, &known, depth + 1)?;
         }
+        // ONNX demands topological order, so that one pass in file order is enough.
         known.extend(node.output.iter().map(String::as_str));
     }
     match graph

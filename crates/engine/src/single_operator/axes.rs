@@ -17,12 +17,13 @@ pub(super) enum Change {
     },
     /// So many axes of extent 1 are added behind its own.
     TrailingAxes(usize),
-    /// It has one element (or two, starts and ends) for each axis of an image, whose axes are put into
-    /// another order: element `i` of the engine's is this one of the description's.
+    /// It has one element (or two, starts and ends) for each axis of an image, whose axes are put
+    /// into another order: element `i` of the engine's is this one of the description's.
     Elements(Vec<usize>),
 }
 
-/// Whether operators can be described with operands of this layout: one that names every axis, or none.
+/// Whether operators can be described with operands of this layout: one that names every axis, or
+/// none.
 pub(super) fn is_plain(layout: Layout) -> bool {
     matches!(layout, Layout::Nd | Layout::Nc | Layout::Ncl) || layout.n_named_axes().is_some()
 }
@@ -140,6 +141,7 @@ fn picked(tensor: &Tensor, order: &[usize]) -> Result<Tensor, String> {
     let width = tensor.dtype().bytes();
     let width = width.ok_or_else(|| format!("{} has no whole bytes", tensor.dtype()))?;
     let mut bytes = Vec::with_capacity(tensor.bytes().len());
+    // Pads and regions have starts and ends for each axis, one list after the other.
     for half in tensor.bytes().chunks_exact(n * width) {
         for &i in order {
             bytes.extend_from_slice(&half[i * width..(i + 1) * width]);

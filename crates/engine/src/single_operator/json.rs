@@ -32,6 +32,7 @@ const N_OPERANDS_MAX: usize = 1024;
 /// # Errors
 /// [`OperatorError`] with the place and what was expected there.
 pub fn read_json(text: &str) -> Result<Vec<SingleOperator>, OperatorError> {
+    // Editors on some systems begin a file with a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root: Value = serde_json::from_str(text).map_err(|error| {
         let reason = error.to_string();
@@ -60,8 +61,8 @@ pub fn read_json(text: &str) -> Result<Vec<SingleOperator>, OperatorError> {
     }
 }
 
-/// Names the operators that have none: by their type and how many of it were named so before, leaving
-/// out names that are given.
+/// Names the operators that have none: by their type and how many of it were named so before,
+/// leaving out names that are given.
 fn named(mut operators: Vec<SingleOperator>) -> Vec<SingleOperator> {
     let names = operators.iter().map(|operator| operator.op_name.clone());
     let given: HashSet<String> = names.collect();
@@ -109,6 +110,8 @@ fn operator(value: &Value, at: &str) -> Result<SingleOperator, OperatorError> {
     };
     let inputs = operands(object, &["input_desc", "inputs"], "x", at)?;
     let mut outputs = operands(object, &["output_desc", "outputs"], "y", at)?;
+    // Most operators have one output of the type of the first input, so the usual case needs no
+    // word.
     if outputs.is_empty() {
         let dtype = inputs
             .iter()
@@ -215,8 +218,8 @@ fn operand(value: &Value, name: &str, at: &str) -> Result<Option<Operand>, Opera
     }))
 }
 
-/// A layout by the vendor's name, in either case; `None` where the key is absent or says that it is not
-/// known.
+/// A layout by the vendor's name, in either case; `None` where the key is absent or says that it is
+/// not known.
 fn layout(
     object: &Map<String, Value>,
     key: &str,
@@ -228,6 +231,7 @@ fn layout(
     let at = format!("{at}/{key}");
     let text = as_text(value, &at)?.to_ascii_uppercase();
     let name = text
+        // The same names stand in the vendor's headers with these prefixes.
         .trim_start_matches("ACL_")
         .trim_start_matches("FORMAT_");
     if matches!(name, "" | "UNDEFINED") {
@@ -247,6 +251,7 @@ fn dims(value: &Value, at: &str) -> Result<Vec<Dim>, OperatorError> {
         .iter()
         .enumerate()
         .map(|(i, value)| match value.as_i64() {
+            // -1 is the vendor's word for an extent that is not known yet.
             Some(-1) => Ok(Dim::Unknown),
             Some(n) if n >= 0 => usize::try_from(n)
                 .map(Dim::Fixed)
@@ -267,6 +272,7 @@ fn constant(
     at: &str,
 ) -> Result<Tensor, OperatorError> {
     let mut numbers = Vec::new();
+    // Lists may be nested like the shape or flat; the order of the elements is the same.
     flatten(value, at, &mut numbers)?;
     let fixed = dims.map(|dims| {
         dims.iter()

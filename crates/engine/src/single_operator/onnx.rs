@@ -14,6 +14,7 @@ const IR_VERSION: u64 = 8;
 const PRODUCER: &str = "opscope";
 
 pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError> {
+    // Checked before anything is written, so that the writer below cannot fail.
     let operands = operator.inputs.iter().chain(&operator.outputs).flatten();
     for operand in operands {
         code(operand.dtype).ok_or_else(|| {
@@ -27,6 +28,7 @@ pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError
     model.varint(1, IR_VERSION);
     model.string(2, PRODUCER);
     model.message(7, |graph| write_graph(graph, operator));
+    // Without a domain this is the set of ONNX's own operators.
     model.message(8, |opset| opset.varint(2, operator.opset.unsigned_abs()));
     Ok(model.into_bytes())
 }
@@ -48,6 +50,8 @@ fn write_graph(graph: &mut Writer, operator: &SingleOperator) {
 fn write_node(node: &mut Writer, operator: &SingleOperator) {
     let name = |operand: &Option<Operand>| operand.as_ref().map_or("", |o| &o.name).to_owned();
     for input in &operator.inputs {
+        // An empty name stands for an input that is absent, and must be written where a text field
+        // would be left out.
         node.bytes(1, name(input).as_bytes());
     }
     for output in &operator.outputs {

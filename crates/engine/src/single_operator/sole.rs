@@ -74,6 +74,7 @@ impl SoleOperator {
             .map(|operand| {
                 let operand = operand.as_ref()?;
                 let constant = operand.constant.as_ref();
+                // Constants are part of the model and are shown with the inputs all the same.
                 constant.or_else(|| given.next()).cloned()
             })
             .collect()
@@ -253,8 +254,12 @@ impl LoadedModel for SoleOperator {
         if let Some(probe) = &mut probe {
             self.show(probe, Side::Input, &read);
         }
+        // The values are shown here in their described layout, so that the engine itself gets no
+        // tap.
         let produced = match self.model.run(&given, None) {
             Ok(results) => self.produced(&results),
+            // The engine knows the operator by its ONNX type, the user by the one of the
+            // description.
             Err(EngineError::Operator { reason, .. }) => Err(self.failed(reason)),
             Err(error) => Err(error),
         };

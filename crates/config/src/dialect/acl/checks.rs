@@ -34,8 +34,8 @@ pub(super) fn scene(
 
 /// Refuses settings that cannot be combined with `dump_debug`, or warns about them.
 ///
-/// The documents call a dump of models beside it an error. The vendor's checker accepts it, and a second
-/// one inside its library then drops the overflows of models without a word.
+/// The documents call a dump of models beside it an error. The vendor's checker accepts it, and a
+/// second one inside its library then drops the overflows of models without a word.
 pub(super) fn debug(
     raw: &Raw<'_>,
     settings: &Settings,

@@ -11,10 +11,11 @@ use crate::Issue;
 /// A configuration after it was checked: the dump to make, and remarks about the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclConfig {
-    /// The dump to make, or `None` if the configuration is accepted and asks for nothing. (A library
-    /// that had one in force keeps it then.)
+    /// The dump to make, or `None` if the configuration is accepted and asks for nothing. (A
+    /// library that had one in force keeps it then.)
     pub dump: Option<AclDump>,
-    /// The settings as the file's words give them; `None` if it has no `dump` object, or an empty one.
+    /// The settings as the file's words give them; `None` if it has no `dump` object, or an empty
+    /// one.
     pub settings: Option<Settings>,
     /// Warnings and notes; no errors.
     pub issues: Vec<Issue>,

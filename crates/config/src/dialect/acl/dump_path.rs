@@ -63,8 +63,8 @@ pub(super) fn note_home(raw: Option<&Text<'_>>, env: &Environment, findings: &mu
     }
 }
 
-/// Where dumps of operators that fail go, the first choice first. Nothing is checked: the first place
-/// that can be created and is a directory to read and write is meant.
+/// Where dumps of operators that fail go, the first choice first. Nothing is checked: the first
+/// place that can be created and is a directory to read and write is meant.
 pub(super) fn failure_places(raw: Option<&Text<'_>>, env: &Environment) -> Vec<PathBuf> {
     // The order is that of the vendor's documents: variables go before the file, and the current
     // directory is the last resort.
@@ -183,8 +183,8 @@ fn home_note(text: &Text<'_>, path: &Path) -> Issue {
 
 /// Returns the text after an IPv4 address and a colon, if `value` has that form.
 ///
-/// The vendor converts the parts of the address as C does: blanks before a number and anything after
-/// it are passed over. A full stop at the address's end adds no part.
+/// The vendor converts the parts of the address as C does: blanks before a number and anything
+/// after it are passed over. A full stop at the address's end adds no part.
 fn after_address(value: &str) -> Option<&str> {
     let (host, path) = value.split_once(':')?;
     let mut parts: Vec<&str> = host.split('.').collect();
@@ -206,7 +206,8 @@ fn is_address_part(part: &str) -> bool {
     }
 }
 
-/// The vendor's library puts the path behind an address below the current directory, absolute or not.
+/// The vendor's library puts the path behind an address below the current directory, absolute or
+/// not.
 fn below_current_dir(path: &str, env: &Environment) -> PathBuf {
     env.absolute(path.trim_start_matches('/'))
 }

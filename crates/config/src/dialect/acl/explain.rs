@@ -15,8 +15,8 @@ use super::surroundings::{asking_variable, failures_in_force};
 use crate::Environment;
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 
-/// Says what would be dumped in a process with these surroundings, of what, in which form and where to.
-/// Keys without effect are among the configuration's issues.
+/// Says what would be dumped in a process with these surroundings, of what, in which form and where
+/// to. Keys without effect are among the configuration's issues.
 pub fn explain(config: &AclConfig, env: &Environment) -> Explanation {
     let of_file = config.dump.as_ref();
     let of_variable = asking_variable(env).map(|(variable, _)| variable);

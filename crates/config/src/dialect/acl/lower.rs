@@ -19,8 +19,8 @@ use super::settings::{Level, Scene, Settings};
 /// Operators that a device never executes as such, and that leave no file for that reason: those
 /// that run other graphs, and constants.
 const NEVER_DUMPED: [&str; 4] = ["If", "Loop", "Scan", "Constant"];
-/// Operators that a device turns into places in memory, so that they leave no file unless somebody asks
-/// for them by name: under ONNX's names and under the vendor's.
+/// Operators that a device turns into places in memory, so that they leave no file unless somebody
+/// asks for them by name: under ONNX's names and under the vendor's.
 const DATA_FLOW: [&str; 10] = [
     "Concat",
     "ConcatD",
@@ -141,8 +141,9 @@ pub(super) fn values(
     })
 }
 
-/// A dump of operators outside models, which the documents ask for by an empty `dump_list` without any
-/// word about `dump_op_switch`; the vendor's checker accepts that, and its library dumps nothing.
+/// A dump of operators outside models, which the documents ask for by an empty `dump_list` without
+/// any word about `dump_op_switch`; the vendor's checker accepts that, and its library dumps
+/// nothing.
 fn single_operators(
     raw: &Raw<'_>,
     settings: &Settings,
@@ -277,7 +278,8 @@ fn selection(entry: &Entry<'_>) -> OperatorSelection {
     }
 }
 
-/// The tensors that an entry's blacklists leave out. They count even where the entry selects nothing.
+/// The tensors that an entry's blacklists leave out. They count even where the entry selects
+/// nothing.
 fn exclusions(entry: &Entry<'_>, findings: &mut Findings) -> Vec<Exclusion> {
     let model = entry.model_name.as_ref().map(|name| name.value.to_owned());
     let by_type = (&entry.optype_blacklist, true);

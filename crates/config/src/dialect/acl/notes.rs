@@ -1,4 +1,5 @@
-//! Warnings about settings that are accepted and have no effect in the mode that the others ask for.
+//! Warnings about settings that are accepted and have no effect in the mode that the others ask
+//! for.
 
 use super::dump::{AclDump, Mode};
 use super::object::{Cursor, Findings};

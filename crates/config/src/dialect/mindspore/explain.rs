@@ -5,7 +5,7 @@ use opscope_store::file_format::statistic_csv::{COMMON_COLUMNS, Category};
 use opscope_store::tree::mindspore::Target;
 
 use super::config::MindSporeConfig;
-use super::dump::{DevicePrecision, FileFormat, KernelRule, Kernels, MindSporeDump, RuleKind};
+use super::dump::{DevicePrecision, FileFormat, Kernels, MindSporeDump, RuleKind};
 use crate::dialect::explanation::{Explanation, list, list_ranges};
 use crate::dialect::findings::shown;
 
@@ -92,8 +92,9 @@ fn kernels(dump: &MindSporeDump, rows: &mut Vec<(&'static str, String)>) {
     ] {
         let rules = rules.iter().filter(|rule| rule.kind == kind);
         // A backslash stands twice in a rule already.
-        let pattern = |rule: &KernelRule| shown(rule.pattern()).replace(r"\\", r"\");
-        let patterns: Vec<String> = rules.map(|rule| format!("`{}`", pattern(rule))).collect();
+        let patterns: Vec<String> = rules
+            .map(|rule| format!("`{}`", shown(rule.pattern()).replace(r"\\", r"\")))
+            .collect();
         if !patterns.is_empty() {
             rows.push(("operators", format!("{subject} {}", list(&patterns))));
         }

@@ -1,4 +1,5 @@
-//! Settings that are fine and change nothing: each is warned about, so that nobody waits for its effect.
+//! Settings that are fine and change nothing: each is warned about, so that nobody waits for its
+//! effect.
 //!
 //! Settings that the framework itself warns about are told where they are read.
 

@@ -14,15 +14,15 @@ const SEPARATOR: char = '|';
 
 /// Whether MindSpore accepts the text.
 pub(super) fn is_accepted(text: &str) -> bool {
-    let is_list = |text: &str| {
-        text.bytes()
-            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'|'))
-    };
-    text == ALL || (!text.is_empty() && is_list(text))
+    let mut bytes = text.bytes();
+    text == ALL
+        || (!text.is_empty()
+            && bytes.all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'|')))
 }
 
-/// The iterations of an accepted text, as ranges that rise and do not touch: the text may have any number
-/// of pieces, and each iteration is looked up. Pieces that no iteration matches are left out.
+/// The iterations of an accepted text, as ranges that rise and do not touch: the text may have any
+/// number of pieces, and each iteration is looked up. Pieces that no iteration matches are left
+/// out.
 pub(super) fn steps(text: &str) -> Steps {
     if text == ALL {
         return Steps::every();

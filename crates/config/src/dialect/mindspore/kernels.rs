@@ -8,8 +8,8 @@ use super::section::Item;
 use crate::dialect::findings::{Findings, Refused, shown};
 use crate::json::{Node, Value};
 
-/// The rules of the entries, sorted by their text. MindSpore tries them in that order, regexes first,
-/// then names, then types.
+/// The rules of the entries, sorted by their text. MindSpore tries them in that order, regexes
+/// first, then names, then types.
 pub(super) fn read(item: &Item<'_>, findings: &mut Findings) -> Result<Vec<KernelRule>, Refused> {
     // MindSpore keeps the entries in a sorted map too, and tries them in its order.
     let mut rules: std::collections::BTreeMap<String, RuleKind> = Default::default();
@@ -52,8 +52,8 @@ fn kind(text: &str) -> RuleKind {
     let (begin, end) = REGEX_MARKS;
     if text.starts_with(begin) && text.ends_with(end) {
         RuleKind::Regex
-    // Full names of MindSpore have scopes and end in `-op` with a number.
     } else if text.contains('/') || text.contains("-op") {
+        // Full names of MindSpore have scopes and end in `-op` with a number.
         RuleKind::Name
     } else {
         RuleKind::Type

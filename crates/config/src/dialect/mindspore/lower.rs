@@ -67,7 +67,8 @@ pub(super) fn dump(
     }))
 }
 
-/// Devices compute statistics kernel by kernel only, and only where statistics are all that is saved.
+/// Devices compute statistics kernel by kernel only, and only where statistics are all that is
+/// saved.
 fn device_precision(target: Target, settings: &Settings) -> Option<DevicePrecision> {
     let precision = if settings.is_stat_precise {
         DevicePrecision::High
@@ -91,9 +92,9 @@ fn has_dump(target: Target, settings: &Settings, findings: &mut Findings) -> Res
     }
     let message = if !settings.is_e2e_enabled && !settings.is_async_enabled {
         "nothing is dumped on this device"
-    // MindSpore takes the graph's own dump without the second section, and a run kernel by kernel
-    // has no graph to dump.
     } else if target == Target::AscendKernels && settings.is_async_enabled {
+        // MindSpore takes the graph's own dump without the second section, and a run kernel by
+        // kernel has no graph to dump.
         "nothing is dumped: without `e2e_dump_settings` Ascend dumps whole graphs only"
     } else {
         let has_type = settings

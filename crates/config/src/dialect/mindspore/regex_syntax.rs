@@ -1,7 +1,7 @@
 //! Whether a text is a regular expression to MindSpore, which uses C++'s own (ECMAScript) ones.
 //!
-//! Only the syntax is looked at. What is odd and accepted there is accepted here: `a**`, a lone `]` or
-//! `}`, a backslash before any letter.
+//! Only the syntax is looked at. What is odd and accepted there is accepted here: `a**`, a lone `]`
+//! or `}`, a backslash before any letter.
 
 mod bracket;
 

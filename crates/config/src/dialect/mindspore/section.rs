@@ -48,7 +48,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// Stands for an item called `name` that is not there, at the place of the section.
+    /// An item called `name` that is not there; issues about it are at the place of the section.
     pub(super) fn absent(&self, name: &'static str) -> Item<'a> {
         Item {
             section: self.name,

@@ -57,6 +57,7 @@ fn of_operator(described: &GraphOperator) -> (Node, SourceOperator) {
         match attribute::parse(name, text, known) {
             Some(attribute) => attributes.push(attribute),
             None => {
+                // The operator can still be listed and compared; only running it is impossible.
                 obstacle = Some(format!("it does not have all of the attribute `{name}`"));
             }
         }

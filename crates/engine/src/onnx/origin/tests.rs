@@ -3,8 +3,8 @@ use prost::bytes::Bytes;
 use super::super::schema::{AttributeProto, AttributeType, DataType, TensorProto, ValueInfoProto};
 use super::*;
 
-/// A graph from lines: `given: x`, `held: w b`, `gives: y`, and nodes as `Type name(key=text) x w -> y`. A type may have a
-/// domain before a colon; an underscore stands for a name that is absent.
+/// A graph from lines: `given: x`, `held: w b`, `gives: y`, and nodes as `Type name(key=text) x w
+/// -> y`. A type may have a domain before a colon; an underscore stands for a name that is absent.
 fn graph(text: &str) -> GraphProto {
     let mut graph = GraphProto::default();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -15,13 +15,11 @@ fn graph(text: &str) -> GraphProto {
                 .collect()
         };
         let values = |list: &str| -> Vec<ValueInfoProto> {
-            names(list)
-                .into_iter()
-                .map(|name| ValueInfoProto {
-                    name,
-                    ..ValueInfoProto::default()
-                })
-                .collect()
+            let value = |name| ValueInfoProto {
+                name,
+                ..ValueInfoProto::default()
+            };
+            names(list).into_iter().map(value).collect()
         };
         match line.split_once(": ") {
             Some(("given", list)) => graph.input = values(list),
@@ -80,22 +78,16 @@ fn check_graphs(original: &GraphProto, executed: &GraphProto, expected: &[&str])
     let found = origins(original, executed);
     let nodes = proto::all_nodes(executed);
     assert_eq!(nodes.len(), found.len());
-    let found: Vec<String> = nodes
-        .iter()
-        .zip(&found)
-        .map(|(node, origin)| {
-            let outputs: Vec<String> = origin
-                .outputs
-                .iter()
-                .map(|output| match output {
-                    Some((name, index)) => format!("{name}.{index}"),
-                    None => "?".to_owned(),
-                })
-                .collect();
-            let (name, names) = (proto::node_name(node), origin.names.join(" "));
-            format!("{name}: {names} | {}", outputs.join(" "))
-        })
-        .collect();
+    let line = |(node, origin): (&&NodeProto, &Origin)| {
+        let output = |output: &Option<(String, u32)>| match output {
+            Some((name, index)) => format!("{name}.{index}"),
+            None => "?".to_owned(),
+        };
+        let outputs: Vec<String> = origin.outputs.iter().map(output).collect();
+        let (name, names) = (proto::node_name(node), origin.names.join(" "));
+        format!("{name}: {names} | {}", outputs.join(" "))
+    };
+    let found: Vec<String> = nodes.iter().zip(&found).map(line).collect();
     assert_eq!(found, expected);
 }
 

@@ -7,9 +7,8 @@ use super::*;
 fn names(text: &str) -> Vec<String> {
     let names = text.split(' ').filter(|name| !name.is_empty());
     // A lone dot stands for an absent value.
-    names
-        .map(|name| if name == "." { "" } else { name }.to_owned())
-        .collect()
+    let name = |name: &str| if name == "." { "" } else { name }.to_owned();
+    names.map(name).collect()
 }
 
 /// `domain::Type` with its inputs and outputs.
@@ -43,14 +42,12 @@ fn with_body(mut node: NodeProto, name: &str, body: GraphProto) -> NodeProto {
 }
 
 fn graph(input: &str, node: Vec<NodeProto>) -> GraphProto {
+    let value = |name: String| ValueInfoProto {
+        name,
+        ..ValueInfoProto::default()
+    };
     GraphProto {
-        input: names(input)
-            .into_iter()
-            .map(|name| ValueInfoProto {
-                name,
-                ..ValueInfoProto::default()
-            })
-            .collect(),
+        input: names(input).into_iter().map(value).collect(),
         node,
         ..GraphProto::default()
     }

@@ -122,7 +122,8 @@ impl Reader<'_> {
             return Ok(());
         };
         if settings.is_e2e_enabled {
-            // MindSpore does not look at it beside `e2e_dump_settings`, so nothing in it is an error.
+            // MindSpore does not look at it beside `e2e_dump_settings`, so nothing in it is an
+            // error.
             let written = match &item.node.value {
                 Value::String(text) if self.is_graph => format_of(text),
                 _ => None,
@@ -203,7 +204,8 @@ impl Reader<'_> {
 }
 
 impl Reader<'_> {
-    /// The directory that `$HOME` or `~` at the beginning of a path stands for where Opscope's own reading counts.
+    /// The directory that `$HOME` or `~` at the beginning of a path stands for where Opscope's own
+    /// reading counts.
     fn home(&self, path: &str) -> Option<String> {
         let home = self.env.expand_home(path).filter(|_| self.is_lenient)?;
         Some(self.env.absolute(home).display().to_string())

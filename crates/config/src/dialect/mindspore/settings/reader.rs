@@ -12,7 +12,7 @@ pub(in crate::dialect::mindspore) enum Backend {
     Ascend,
 }
 
-/// Whose answers are given, and to what else.
+/// Reads a configuration as MindSpore does on one kind of device.
 pub(in crate::dialect::mindspore) struct Reader<'a> {
     pub(in crate::dialect::mindspore) backend: Backend,
     /// Whether whole graphs are to be dumped, whatever MindSpore would make of the file.
