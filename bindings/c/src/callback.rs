@@ -10,7 +10,8 @@ use crate::border::{Code, call, null, process};
 use crate::table::{codes, values};
 
 unsafe extern "C" {
-    /// The C library's number of a thread, an `unsigned long`, which has 64 bits where NPUs are used.
+    /// The C library's number of a thread, an `unsigned long`, which has 64 bits where NPUs are
+    /// used.
     safe fn pthread_self() -> u64;
 }
 

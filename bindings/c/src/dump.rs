@@ -45,8 +45,8 @@ extern "C" fn acldumpUnregCallback() {
     value((), || process().unregister_callback());
 }
 
-/// Hands a piece of a file to C, in as many chunks as it takes. Answers with the first number that is
-/// not 0.
+/// Hands a piece of a file to C, in as many chunks as it takes. Answers with the first number that
+/// is not 0.
 fn pass_on(callback: Callback, piece: &Chunk<'_>) -> i32 {
     let mut answer = 0;
     let mut rest = piece.bytes;

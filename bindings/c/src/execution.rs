@@ -1,10 +1,6 @@
 //! Running models.
 
-use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use opscope_acl::{Answer, Handle, PerProcess, status};
+use opscope_acl::{Answer, Handle, status};
 
 use crate::border::{null, process};
 use crate::layout::IoDims;
@@ -18,21 +14,10 @@ codes! {
         => process().execute_async(model_id, inputs, outputs, stream);
     aclmdlExecuteV2(
         model_id: u32, inputs: Handle, outputs: Handle, stream: Handle, options: Handle,
-    ) => {
-        check_options(options)?;
-        // Only where the model runs would differ, so the stream has to be one.
-        if stream == 0 {
-            return process().execute(model_id, inputs, outputs);
-        }
-        process().execute_async(model_id, inputs, outputs, stream)?;
-        process().synchronize_stream(stream)
-    };
+    ) => process().execute_with_options(model_id, inputs, outputs, stream, options);
     aclmdlExecuteAsyncV2(
         model_id: u32, inputs: Handle, outputs: Handle, stream: Handle, options: Handle,
-    ) => {
-        check_options(options)?;
-        process().execute_async(model_id, inputs, outputs, stream)
-    };
+    ) => process().execute_async_with_options(model_id, inputs, outputs, stream, options);
 
     // The sizes of the next run.
     aclmdlSetDynamicBatchSize(model_id: u32, inputs: Handle, index: usize, batch: u64)
@@ -46,19 +31,12 @@ codes! {
     };
 
     aclmdlDestroyExecConfigHandle(options: Handle) => {
-        if option_sets().remove(&options) {
-            Ok(())
-        } else if options == 0 {
-            Err(null("aclmdlDestroyExecConfigHandle", "handle"))
-        } else {
-            Err(status::INVALID_PARAM)
-        }
+        require_options("aclmdlDestroyExecConfigHandle", options)?;
+        process().destroy_exec_config(options)
     };
     aclmdlSetExecConfigOpt(options: Handle, option: i32, value: In<u8>, size: usize) => {
-        if options == 0 {
-            return Err(null("aclmdlSetExecConfigOpt", "handle"));
-        }
-        check_options(options)?;
+        require_options("aclmdlSetExecConfigOpt", options)?;
+        process().check_exec_config(options)?;
         value.require("aclmdlSetExecConfigOpt", "attrValue")?;
         let option = usize::try_from(option).map_err(|_| status::INVALID_PARAM)?;
         if VALUE_SIZES.get(option) != Some(&size) {
@@ -69,30 +47,15 @@ codes! {
 }
 
 values! {
-    aclmdlCreateExecConfigHandle() -> Handle => create_options(), or 0;
+    aclmdlCreateExecConfigHandle() -> Handle => process().create_exec_config(), or 0;
 }
 
 /// Sizes of the values of `aclmdlExecConfigAttr`, in its order.
 const VALUE_SIZES: &[usize] = &[4, 4, 8, 8, 8, 8, 8, 8, 4, 4];
 
-/// Sets of options of a run. Their values are checked and have no effect on an engine of the CPU.
-fn option_sets() -> MutexGuard<'static, BTreeSet<Handle>> {
-    static OPTIONS: PerProcess<Mutex<BTreeSet<Handle>>> = PerProcess::new();
-    OPTIONS.get().lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn create_options() -> Handle {
-    // Beyond every number of other objects, so that they are not taken for these.
-    static NEXT: AtomicUsize = AtomicUsize::new(usize::MAX / 2);
-    let handle = NEXT.fetch_add(16, Ordering::Relaxed);
-    option_sets().insert(handle);
-    handle
-}
-
-fn check_options(options: Handle) -> Answer {
-    if options == 0 || option_sets().contains(&options) {
-        Ok(())
-    } else {
-        Err(status::INVALID_PARAM)
+fn require_options(function: &'static str, options: Handle) -> Answer {
+    if options == 0 {
+        return Err(null(function, "handle"));
     }
+    Ok(())
 }

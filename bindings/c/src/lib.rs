@@ -1,9 +1,9 @@
 //! AscendCL's C functions: `libascendcl.so` and `libascendcl.a`.
 //!
-//! One file for each group of functions; the headers are in `include/acl`. A function translates C's
-//! types into Rust's and asks the [`opscope_acl::Process`] that all bindings of this process share.
-//! Most functions are rows of the tables that `table.rs` explains.
-//! Objects behind opaque pointers are numbers that are looked up and never followed.
+//! One file for each group of functions; the headers are in `include/acl`. A function translates
+//! C's types into Rust's and asks the [`opscope_acl::Process`] that all bindings of this process
+//! share. Most functions are rows of the tables that `table.rs` explains. Objects behind opaque
+//! pointers are numbers that are looked up and never followed.
 //!
 //! Addresses come in as the types of `pointer.rs`, which is where the `unsafe` code is. No panic
 //! leaves a function: it becomes `ACL_ERROR_INTERNAL_ERROR`, or the value that stands for nothing.

@@ -50,8 +50,8 @@ extern "C" fn log_list(
             // SAFETY: the caller passes a format, which is a text.
             unsafe { CStr::from_ptr(format) }.to_string_lossy()
         } else {
-            // SAFETY: the buffer has that size, the caller passes a format and arguments that fit it,
-            // and `arguments` was laid out for them by `aclAppLog`.
+            // SAFETY: the buffer has that size, the caller passes a format and arguments that fit
+            // it, and `arguments` was laid out for them by `aclAppLog`.
             let n = unsafe { vsnprintf(buffer.as_mut_ptr().cast(), LINE_SIZE, format, arguments) };
             let n = usize::try_from(n).unwrap_or(0).min(LINE_SIZE - 1);
             String::from_utf8_lossy(&buffer[..n])
@@ -116,7 +116,8 @@ extern "C" fn aclAppLog() {
         "movaps [rsp + 144], xmm6",
         "movaps [rsp + 160], xmm7",
         "2:",
-        // The next word register, the next vector register, the arguments on the stack, the registers.
+        // The next word register, the next vector register, the arguments on the stack, the
+        // registers.
         "mov dword ptr [rsp + 176], 40",
         "mov dword ptr [rsp + 180], 48",
         "lea rax, [rbp + 16]",

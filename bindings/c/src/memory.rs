@@ -1,4 +1,5 @@
-//! Setting aside, copying and filling memory. There is one kind of it: every address is the process's.
+//! Setting aside, copying and filling memory. There is one kind of it: every address is the
+//! process's.
 
 use opscope_acl::{Answer, Handle, status};
 

@@ -1,9 +1,9 @@
 //! Addresses that come from C.
 //!
 //! These types are parameters of exported functions and have no constructor in Rust, so every value
-//! was passed by a C caller, who promises what C interfaces ask for: an address is null, or valid for
-//! what the function says it reads or writes there for as long as the call lasts. Null and misaligned
-//! addresses are checked here; the rest of that promise cannot be.
+//! was passed by a C caller, who promises what C interfaces ask for: an address is null, or valid
+//! for what the function says it reads or writes there for as long as the call lasts. Null and
+//! misaligned addresses are checked here; the rest of that promise cannot be.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, c_char};
@@ -16,8 +16,8 @@ use opscope_store::memory_bytes;
 
 use crate::border::{null, process};
 
-/// The most that is read of a path: one byte more than the operating system accepts, so that a longer
-/// one is refused there.
+/// The most that is read of a path: one byte more than the operating system accepts, so that a
+/// longer one is refused there.
 const PATH_BYTES_MAX: usize = 4097;
 /// The longest list that is read.
 const N_VALUES_MAX: usize = 1 << 20;
@@ -199,7 +199,8 @@ impl Text {
     /// A path that has to be there.
     ///
     /// # Errors
-    /// `INVALID_PARAM` for null, reported by the names that C has for the function and the parameter.
+    /// `INVALID_PARAM` for null, reported by the names that C has for the function and the
+    /// parameter.
     pub(crate) fn require_path<'a>(
         self,
         function: &'static str,

@@ -20,8 +20,8 @@ macro_rules! codes {
 }
 pub(crate) use codes;
 
-/// Functions that return a value: `name(parameters) -> type => value, or otherwise;` The second value
-/// stands for a panic.
+/// Functions that return a value: `name(parameters) -> type => value, or otherwise;` The second
+/// value stands for a panic.
 macro_rules! values {
     ($(
         $(#[$doc:meta])*

@@ -68,24 +68,25 @@ expected!(
 /// The same error in words: what is expected, and what was given. Errors of other kinds, which come
 /// out of the value's own code, stay as they are.
 pub(crate) fn told(value: &Bound<'_, PyAny>, expected: &str, error: PyErr) -> PyErr {
-    let py = value.py();
-    let message = || {
-        let kind = value.get_type().name()?;
-        let shown = py.import("opscope._argument")?;
-        let shown = shown.call_method1("shown", (value,))?;
-        Ok(format!("{expected} is expected, got {shown} ({kind})"))
-    };
-    let message = match message() {
+    let message = match message(value, expected) {
         Ok(message) => message,
         Err(failure) => return failure,
     };
-    if error.is_instance_of::<PyTypeError>(py) {
+    if error.is_instance_of::<PyTypeError>(value.py()) {
         PyTypeError::new_err(message)
-    } else if error.is_instance_of::<PyOverflowError>(py) {
+    } else if error.is_instance_of::<PyOverflowError>(value.py()) {
         PyOverflowError::new_err(message)
     } else {
         error
     }
+}
+
+fn message(value: &Bound<'_, PyAny>, expected: &str) -> PyResult<String> {
+    let kind = value.get_type().name()?;
+    // The Python part of the package shows values too, and both do it in the same words.
+    let shown = value.py().import("opscope._argument")?;
+    let shown = shown.call_method1("shown", (value,))?;
+    Ok(format!("{expected} is expected, got {shown} ({kind})"))
 }
 
 /// [`told`] of the value of an argument, which is of a wrong type.
@@ -112,6 +113,7 @@ fn lowest_bits(value: &Bound<'_, PyAny>) -> PyResult<u64> {
     if !error.is_instance_of::<PyOverflowError>(value.py()) {
         return Err(told(value, Word::WORDS, error));
     }
+    // Two's complement, as C cuts it off: -1 has all bits set.
     let integer = value.call_method0("__index__")?;
     integer.bitand(u64::MAX)?.extract()
 }
@@ -140,6 +142,7 @@ impl<'py> FromPyObject<'_, 'py> for Byte {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        // Tried first: a truth value of numpy's is no integer.
         if let Ok(is_on) = value.extract::<bool>() {
             return Ok(Byte(u8::from(is_on)));
         }
@@ -197,11 +200,12 @@ where
         let items: PyResult<Vec<Bound<'py, PyAny>>> = value.extract();
         let items =
             items.map_err(|error| told(&value, &format!("a list, each {}", T::WORDS), error))?;
-        let extract = |item: &Bound<'py, PyAny>| {
-            let found: PyResult<T> = item.extract();
-            found.map_err(|error| told(item, T::WORDS, error))
-        };
-        items.iter().map(extract).collect::<PyResult<_>>().map(List)
+        let mut values = Vec::with_capacity(items.len());
+        for item in &items {
+            let value: PyResult<T> = item.extract();
+            values.push(value.map_err(|error| told(item, T::WORDS, error))?);
+        }
+        Ok(List(values))
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) fn run(
         let function = function.bind(py);
         match call(py, function) {
             Ok(_) => true,
+            // The caller may be a thread of the engine's, which has no frame of Python's to raise it in.
             Err(error) => {
                 error.write_unraisable(py, Some(function));
                 false

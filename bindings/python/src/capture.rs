@@ -6,6 +6,7 @@
 //! into the graph's code. What runs without a graph goes through [`eager`]. A [`file_writer::FileWriter`] stands
 //! apart: it writes single files.
 
+mod background_worker;
 mod bodies;
 mod description;
 mod eager;
@@ -14,11 +15,10 @@ mod executions;
 mod file_writer;
 mod fork;
 mod graph;
-mod later;
 mod memory;
 mod mindspore;
 mod names_asked;
-mod opened;
+mod parts;
 mod reason;
 mod release;
 mod report;
@@ -29,6 +29,7 @@ mod session;
 mod shared;
 mod shown;
 mod take;
+mod taps;
 mod watch;
 mod watched;
 

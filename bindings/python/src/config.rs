@@ -49,10 +49,11 @@ fn findings(text: &str, env: &Environment) -> Findings {
         of_them.map(Issue::to_string).collect()
     };
     let errors = lines(&[Severity::Error]);
-    let mut oddities = match is_idle {
+    let mut oddities = if is_idle {
         // The notes are about what is dumped elsewhere.
-        true => lines(&[Severity::Warning]),
-        false => lines(&[Severity::Warning, Severity::Note]),
+        lines(&[Severity::Warning])
+    } else {
+        lines(&[Severity::Warning, Severity::Note])
     };
     if is_idle {
         oddities.push("1:1: warning: nothing is dumped: no graph is asked for".to_owned());

@@ -51,6 +51,7 @@ pub(crate) fn extents(dict: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         );
         return Err(PyValueError::new_err(message));
     }
+    // The list stands for C's array of 128, of which a program may pass all.
     dims.truncate(n_dims);
     Ok(dims)
 }

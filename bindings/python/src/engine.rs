@@ -14,6 +14,7 @@ pub(crate) fn package() -> Option<PathBuf> {
 fn find(py: Python<'_>) -> PyResult<Option<PathBuf>> {
     let find_spec = py.import("importlib.util")?.getattr("find_spec")?;
     let spec = find_spec.call1(("onnxruntime",))?;
+    // Not imported, because that would load the library, which the engine does on its own terms.
     if spec.is_none() {
         return Ok(None);
     }

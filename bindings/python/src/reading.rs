@@ -14,10 +14,10 @@ mod item;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
-use opscope_analysis::catalogue::{self, Item, ItemError};
-use opscope_analysis::convert::Relayout;
-use opscope_analysis::default_jobs;
+use opscope_analysis::elements::{self, ElementsError, Relayout, stats_of};
+use opscope_analysis::{default_jobs, read_dump};
 use opscope_store::dump::PassedOver;
+use opscope_store::reader::{DumpIndex, TensorRecord};
 use opscope_tensor::{Layout, Shape};
 use pyo3::exceptions::{PyIndexError, PyRuntimeError};
 use pyo3::prelude::*;
@@ -40,7 +40,7 @@ pub(crate) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
 /// The tensors of a dump.
 #[pyclass(frozen, module = "opscope._native.reading")]
 struct Catalogue {
-    catalogue: catalogue::Catalogue,
+    index: DumpIndex,
 }
 
 #[pymethods]
@@ -50,14 +50,14 @@ impl Catalogue {
     #[pyo3(signature = (path, jobs=None))]
     fn new(py: Python<'_>, path: PathBuf, jobs: Option<usize>) -> PyResult<Catalogue> {
         let jobs = jobs.unwrap_or_else(default_jobs);
-        match work(py, || catalogue::open(&path, jobs))? {
-            Ok(catalogue) => Ok(Catalogue { catalogue }),
+        match work(py, || read_dump(&path, jobs))? {
+            Ok(index) => Ok(Catalogue { index }),
             Err(error) => Err(Described::from(&error).raise(py)),
         }
     }
 
     fn __len__(&self) -> usize {
-        self.catalogue.items.len()
+        self.index.tensors.len()
     }
 
     /// Returns what is known of a tensor without its elements.
@@ -67,7 +67,7 @@ impl Catalogue {
 
     /// Returns an exception for everything that could not be read.
     fn problems(&self, py: Python<'_>) -> Vec<Py<PyAny>> {
-        let errors = self.catalogue.errors.iter();
+        let errors = self.index.errors.iter();
         errors
             .map(|error| Described::from(error).raise(py).into_value(py).into_any())
             .collect()
@@ -75,7 +75,7 @@ impl Catalogue {
 
     /// Paths that were not read as a part of the dump, with reasons.
     fn passed_over(&self) -> Vec<(PathBuf, &'static str)> {
-        pairs(&self.catalogue.passed_over)
+        pairs(&self.index.passed_over)
     }
 
     /// The elements of a tensor in a dtype that numpy has.
@@ -88,37 +88,41 @@ impl Catalogue {
         shape: Option<Vec<usize>>,
     ) -> PyResult<Array> {
         let relayout = relayout(py, layout, shape)?;
-        self.on_item(py, index, |item| item.array(relayout.as_ref()))
-            .map(Array::new)
+        let decode = |record: &_| elements::Array::decoded(record, relayout.as_ref());
+        self.on_record(py, index, decode).map(Array::new)
     }
 
     /// The bytes of a tensor as stored.
     fn raw(&self, py: Python<'_>, index: usize) -> PyResult<Array> {
-        self.on_item(py, index, Item::raw).map(Array::new)
+        self.on_record(py, index, elements::Array::raw)
+            .map(Array::new)
     }
 
     /// Statistics of a tensor's elements.
     fn stats<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyDict>> {
-        let stats = self.on_item(py, index, Item::stats)?;
+        let stats = self.on_record(py, index, stats_of)?;
         item::stats(py, &stats)
     }
 }
 
 impl Catalogue {
-    fn get(&self, index: usize) -> PyResult<&Item> {
-        let item = self.catalogue.items.get(index);
-        item.ok_or_else(|| PyIndexError::new_err("the dump has no such record"))
+    fn get(&self, index: usize) -> PyResult<&TensorRecord> {
+        let record = self.index.tensors.get(index);
+        record.ok_or_else(|| PyIndexError::new_err("the dump has no such record"))
     }
 
-    fn on_item<T: Send>(
+    fn on_record<T: Send>(
         &self,
         py: Python<'_>,
         index: usize,
-        read: impl FnOnce(&Item) -> Result<T, ItemError> + Send,
+        read: impl FnOnce(&TensorRecord) -> Result<T, ElementsError> + Send,
     ) -> PyResult<T> {
-        let item = self.get(index)?;
-        let read = work(py, || read(item))?;
-        read.map_err(|error| Described::of_item(&error, item).raise(py))
+        let record = self.get(index)?;
+        let read = work(py, || read(record))?;
+        read.map_err(|error| {
+            let described = Described::from(&error);
+            described.in_file(record.path.clone()).raise(py)
+        })
     }
 }
 

@@ -29,6 +29,7 @@ fn ptr_to_bytes<'py>(py: Python<'py>, ptr: Word, size: Word) -> PyResult<Bound<'
     }
     match answer(py, || process().read_memory(ptr.0, size.0)) {
         Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
+        // Python has no larger object, whatever is at the address.
         Err(_) if isize::try_from(size.0).is_err() => {
             Err(PyMemoryError::new_err(format!("{} bytes", size.0)))
         }

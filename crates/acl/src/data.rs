@@ -1,34 +1,39 @@
 //! Objects that describe data: buffers, datasets, descriptions of tensors.
 
-mod dataset;
-mod exists;
 mod tensor_desc;
 
-pub(crate) use self::dataset::{Buffer, Dataset, Entry, Gear};
-pub(crate) use self::tensor_desc::TensorDesc;
+pub(crate) use self::tensor_desc::{N_DIMS_MAX, TensorDesc};
+use crate::handle::Handle;
 
-use crate::Process;
-use crate::handle::Table;
-use crate::model::{Config, Description};
-use crate::operator::{Attributes, Prepared};
-use std::sync::Arc;
-
-/// The objects of a process that belong to no device.
-#[derive(Default)]
-pub(crate) struct Objects {
-    pub(crate) buffers: Table<Buffer>,
-    pub(crate) datasets: Table<Dataset>,
-    pub(crate) tensor_descs: Table<TensorDesc>,
-    /// `None` until the description is filled.
-    pub(crate) model_descs: Table<Option<Arc<Description>>>,
-    pub(crate) configs: Table<Config>,
-    pub(crate) op_attributes: Table<Attributes>,
-    pub(crate) op_handles: Table<Arc<Prepared>>,
+/// An address and a length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Buffer {
+    pub(crate) address: usize,
+    pub(crate) size: usize,
 }
 
-impl Process {
-    /// The objects, locked.
-    pub(crate) fn objects(&self) -> std::sync::MutexGuard<'_, Objects> {
-        crate::process::lock(&self.objects)
-    }
+/// The inputs or outputs of an execution, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Dataset {
+    pub(crate) entries: Vec<Entry>,
+    /// The extents that were set for the executions to come.
+    pub(crate) gear: Option<Gear>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) buffer: Handle,
+    /// A description of its own; 0 without one.
+    pub(crate) tensor_desc: Handle,
+}
+
+/// Values for the extents that a model leaves open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Gear {
+    /// The first axis of every input.
+    Batch(u64),
+    /// The third and fourth axis of the images among the inputs.
+    Size { height: u64, width: u64 },
+    /// All axes of all inputs, one after the other.
+    Dims(Vec<i64>),
 }

@@ -11,10 +11,11 @@ use opscope_engine::{
 
 use crate::log::Log;
 
-/// The engine that the variables `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB` ask for, or the best that there is.
+/// The engine that the variables `OPSCOPE_ENGINE` and `OPSCOPE_ENGINE_LIB` ask for, or the best
+/// that there is.
 ///
-/// Nothing is looked for before somebody needs it, so that a program may still set the variables, and one that loads no
-/// model loads no engine. Where there is none, loading a model says why.
+/// Nothing is looked for before somebody needs it, so that a program may still set the variables,
+/// and one that loads no model loads no engine. Where there is none, loading a model says why.
 pub fn engine_of_environment() -> SharedEngine {
     Arc::new(LazyEngine::new(|| choose(&Wanted::from_environment()?)))
 }

@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::Answer;
+use crate::status::INVALID_PARAM;
+
 /// An object behind an opaque pointer. 0 is the null pointer; a process gives out no number twice.
 pub type Handle = usize;
 
-/// Gives out handles. Numbers of different kinds of objects differ too, so that a handle of the wrong
-/// kind is found out.
+/// Gives out handles. Numbers of different kinds of objects differ too, so that a handle of the
+/// wrong kind is found out.
 #[derive(Debug)]
 pub(crate) struct Handles(AtomicUsize);
 
@@ -60,6 +63,42 @@ impl<T> Table<T> {
 
     pub(crate) fn remove(&mut self, handle: Handle) -> Option<T> {
         self.0.remove(&handle)
+    }
+
+    /// The object that a function of the interface was given.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, an object of this kind.
+    pub(crate) fn find(&self, handle: Handle) -> Answer<&T> {
+        self.get(handle).ok_or(INVALID_PARAM)
+    }
+
+    /// Copies of the objects that a function of the interface was given.
+    ///
+    /// # Errors
+    /// As for [`Table::find`].
+    pub(crate) fn find_all(&self, handles: &[Handle]) -> Answer<Vec<T>>
+    where
+        T: Clone,
+    {
+        handles
+            .iter()
+            .map(|&handle| self.find(handle).cloned())
+            .collect()
+    }
+
+    /// As [`Table::find`], to change the object.
+    pub(crate) fn find_mut(&mut self, handle: Handle) -> Answer<&mut T> {
+        self.get_mut(handle).ok_or(INVALID_PARAM)
+    }
+
+    /// Ends the object that a function of the interface was given. The caller drops it when nobody
+    /// is locked out any more, because large objects take time.
+    ///
+    /// # Errors
+    /// As for [`Table::find`].
+    pub(crate) fn take(&mut self, handle: Handle) -> Answer<T> {
+        self.remove(handle).ok_or(INVALID_PARAM)
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Handle, &T)> {

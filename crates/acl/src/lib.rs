@@ -1,29 +1,35 @@
-//! The AscendCL process: what `aclInit`, `aclmdlSetDump`, `aclmdlExecute` and their like mean, once,
-//! for every binding.
+//! The AscendCL process: what `aclInit`, `aclmdlSetDump`, `aclmdlExecute` and their like mean,
+//! once, for every binding.
 //!
 //! A [`Process`] holds what the interface keeps between calls. Its methods are the interface's
 //! functions, with Rust's types: an [`Answer`] instead of a number and out-parameters, a slice
 //! instead of a pointer and a length. Objects that the interface hands out behind pointers are
-//! [`Handle`]s: numbers that are looked up and never followed, so a wrong, destroyed or invented one
-//! gives a code. A binding translates types and nothing else.
+//! [`Handle`]s: numbers that are looked up and never followed, so a wrong, destroyed or invented
+//! one gives a code. A binding translates types and nothing else.
 //!
 //! `docs/acl/process.md` says what holds when, and where this differs from the vendor's library.
+//!
+//! Files import downwards only. At the bottom are tables and texts (`status`, `handle`, `message`, …),
+//! above them the state: objects (`data`, `model`, `operator`, `runtime`), `memory`, and what is in
+//! force (`control`, `dump`, `exception`). `process` composes the state, and `functions` above it
+//! holds the interface, a file for each group.
 
 mod callback;
-mod configuration;
+mod capture;
 mod control;
 mod data;
 mod data_type;
 mod dump;
-mod dump_args;
 mod engine;
 mod exception;
+mod functions;
 mod handle;
-mod life_cycle;
+mod lock;
 mod log;
 mod memory;
 mod message;
 mod model;
+mod objects;
 mod operator;
 mod per_process;
 mod process;

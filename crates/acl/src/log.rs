@@ -4,8 +4,8 @@ use std::fmt;
 
 use opscope_store::visible::visible;
 
-/// Environment variable with the lowest severity that is shown: 0 debug, 1 info, 2 warning, 3 error,
-/// 4 nothing.
+/// Environment variable with the lowest severity that is shown: 0 debug, 1 info, 2 warning, 3
+/// error, 4 nothing.
 const LEVEL: &str = "ASCEND_GLOBAL_LOG_LEVEL";
 /// Errors only, as the vendor's library does.
 const LEVEL_DEFAULT: u32 = 3;

@@ -1,11 +1,11 @@
 //! Memory that the interface gives out, and the only place that follows an address.
 //!
-//! Addresses come from programs written in C or Python, which may also pass memory of their own. For
-//! memory that was allocated here every access is checked against the allocation: its bounds, and
-//! that it was not freed. For any other address the caller's word has to do, as it has in C: the
-//! functions of the interface that take an address require that it is null, lies in an allocation of
-//! this process, or may be read or written for the given length. Bindings pass that on to their
-//! callers; nothing in this crate makes up an address.
+//! Addresses come from programs written in C or Python, which may also pass memory of their own.
+//! For memory that was allocated here every access is checked against the allocation: its bounds,
+//! and that it was not freed. For any other address the caller's word has to do, as it has in C:
+//! the functions of the interface that take an address require that it is null, lies in an
+//! allocation of this process, or may be read or written for the given length. Bindings pass that
+//! on to their callers; nothing in this crate makes up an address.
 
 #![expect(
     unsafe_code,
@@ -17,17 +17,15 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use crate::Answer;
 use crate::status::{INVALID_PARAM, RT_MEMORY_ALLOCATION, RT_PARAM_INVALID};
-use crate::{Answer, Process};
 
 /// Allocations begin at multiples of this many bytes, which suits every operator.
 const ALIGNMENT: usize = 512;
-/// Copies know these directions; all memory is the host's, so they are the same.
-const N_COPY_KINDS: i32 = 8;
 
 /// Who may free an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Device,
     Host,
 }
@@ -67,7 +65,7 @@ impl Memory {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn allocate(&self, size: usize, kind: Kind) -> Answer<usize> {
+    pub(crate) fn allocate(&self, size: usize, kind: Kind) -> Answer<usize> {
         if size == 0 {
             return Err(INVALID_PARAM);
         }
@@ -92,7 +90,7 @@ impl Memory {
         Ok(address)
     }
 
-    fn release(&self, address: usize, kind: Kind) -> Answer {
+    pub(crate) fn release(&self, address: usize, kind: Kind) -> Answer {
         if address == 0 {
             return Err(INVALID_PARAM);
         }
@@ -136,15 +134,15 @@ impl Memory {
         if check(&allocations, address, bytes.len()) == Access::Bad {
             return None;
         }
-        // SAFETY: as for `read`, for writing; `bytes` is borrowed memory of this library's, which no
-        // allocation overlaps.
+        // SAFETY: as for `read`, for writing; `bytes` is borrowed memory of this library's, which
+        // no allocation overlaps.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, bytes.len());
         }
         Some(())
     }
 
-    fn copy(&self, to: usize, from: usize, count: usize) -> Option<()> {
+    pub(crate) fn copy(&self, to: usize, from: usize, count: usize) -> Option<()> {
         let allocations = self.keep();
         for address in [to, from] {
             if check(&allocations, address, count) == Access::Bad {
@@ -156,7 +154,7 @@ impl Memory {
         Some(())
     }
 
-    fn fill(&self, to: usize, value: u8, count: usize) -> Option<()> {
+    pub(crate) fn fill(&self, to: usize, value: u8, count: usize) -> Option<()> {
         let allocations = self.keep();
         if check(&allocations, to, count) == Access::Bad {
             return None;
@@ -194,113 +192,5 @@ fn check(allocations: &Allocations, address: usize, count: usize) -> Access {
             }
         }
         _ => Access::Fine,
-    }
-}
-
-impl Process {
-    /// `aclrtMalloc`. The memory is zero. Every `policy` gives the same memory: the host's.
-    ///
-    /// # Errors
-    /// `INVALID_PARAM` for 0 bytes, `RT_MEMORY_ALLOCATION` if there is no memory.
-    pub fn malloc(&self, size: usize, _policy: u32) -> Answer<usize> {
-        self.check_memory(size)?;
-        self.memory.allocate(size, Kind::Device)
-    }
-
-    /// `aclrtMallocHost`.
-    ///
-    /// # Errors
-    /// As for [`Process::malloc`].
-    pub fn malloc_host(&self, size: usize) -> Answer<usize> {
-        self.check_memory(size)?;
-        self.memory.allocate(size, Kind::Host)
-    }
-
-    /// Refuses what the machine cannot have: the system may grant it, and end the process later.
-    fn check_memory(&self, size: usize) -> Answer {
-        opscope_store::check_memory(size as u64)
-            .map_err(|error| self.inner_error(RT_MEMORY_ALLOCATION, &error.to_string()))
-    }
-
-    /// For bindings: that a list or a block of `n` values that the program passes is not longer than any
-    /// can be.
-    ///
-    /// # Errors
-    /// `INVALID_PARAM`, reported with both numbers.
-    pub fn check_count(&self, n: usize, n_max: usize) -> Answer {
-        if n <= n_max {
-            return Ok(());
-        }
-        let reason = format!("it is more than {n_max}, the most that can be meant");
-        Err(self.refuse(INVALID_PARAM, "EH0001", &[&n.to_string(), "count", &reason]))
-    }
-
-    /// `aclrtFree`.
-    ///
-    /// # Errors
-    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` for an address that [`Process::malloc`] did not
-    /// give or that was freed.
-    pub fn free(&self, address: usize) -> Answer {
-        self.memory.release(address, Kind::Device)
-    }
-
-    /// `aclrtFreeHost`.
-    ///
-    /// # Errors
-    /// As for [`Process::free`].
-    pub fn free_host(&self, address: usize) -> Answer {
-        self.memory.release(address, Kind::Host)
-    }
-
-    /// `aclrtMemcpy`. The ranges may overlap; 0 bytes are always copied.
-    ///
-    /// # Errors
-    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` if more is to be copied than fits, if a range
-    /// leaves its allocation, or if `kind` is none.
-    pub fn memcpy(&self, to: usize, to_max: usize, from: usize, count: usize, kind: i32) -> Answer {
-        if count == 0 {
-            return Ok(());
-        }
-        if to == 0 || from == 0 {
-            return Err(INVALID_PARAM);
-        }
-        if count > to_max || !(0..N_COPY_KINDS).contains(&kind) {
-            return Err(RT_PARAM_INVALID);
-        }
-        self.memory.copy(to, from, count).ok_or(RT_PARAM_INVALID)
-    }
-
-    /// `aclrtMemset`, with the lowest byte of `value`.
-    ///
-    /// # Errors
-    /// As for [`Process::memcpy`].
-    pub fn memset(&self, to: usize, to_max: usize, value: i32, count: usize) -> Answer {
-        if count == 0 {
-            return Ok(());
-        }
-        if to == 0 {
-            return Err(INVALID_PARAM);
-        }
-        if count > to_max {
-            return Err(RT_PARAM_INVALID);
-        }
-        let [value, ..] = value.to_le_bytes();
-        self.memory.fill(to, value, count).ok_or(RT_PARAM_INVALID)
-    }
-
-    /// Reads bytes at an address; for bindings that hand memory to their language.
-    ///
-    /// # Errors
-    /// `RT_PARAM_INVALID` for null, or if the range leaves its allocation.
-    pub fn read_memory(&self, address: usize, count: usize) -> Answer<Vec<u8>> {
-        self.memory.read(address, count).ok_or(RT_PARAM_INVALID)
-    }
-
-    /// Writes bytes at an address.
-    ///
-    /// # Errors
-    /// As for [`Process::read_memory`].
-    pub fn write_memory(&self, address: usize, bytes: &[u8]) -> Answer {
-        self.memory.write(address, bytes).ok_or(RT_PARAM_INVALID)
     }
 }

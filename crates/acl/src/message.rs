@@ -198,6 +198,7 @@ impl Reports {
         } else {
             let of_thread = &mut waiting.of_thread;
             let me = thread::current().id();
+            // Threads that ended without asking would stay for ever: nobody tells of their end.
             if of_thread.len() >= N_THREADS_MAX && !of_thread.contains_key(&me) {
                 let quietest = of_thread.iter().min_by_key(|(_, (last, _))| *last);
                 if let Some(quietest) = quietest.map(|(thread, _)| *thread) {

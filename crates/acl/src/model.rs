@@ -2,41 +2,24 @@
 
 mod config;
 mod description;
-mod execute;
-mod gear;
 mod gears;
-mod queries;
-mod reload;
 mod shapes;
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use opscope_capture::Purpose;
-use opscope_engine::{
-    EngineError, LoadOptions, LoadedModel, ModelSource, Signature, TakenEngine, TakenModel,
-};
+use opscope_engine::{LoadedModel, Signature, TakenEngine};
 use opscope_store::record::ModelId;
 
 pub(crate) use self::config::Config;
 pub use self::config::ConfigValue;
-pub(crate) use self::description::Description;
 pub use self::description::Dims;
-pub(crate) use self::execute::{Capture, run_guarded};
-pub(crate) use self::reload::ModelCopy;
+pub(crate) use self::description::{Description, Value, Which, dims_of, outputs};
+pub(crate) use self::gears::ModelGears;
+pub(crate) use self::shapes::{Given, extents, resolve};
 use crate::dump::Registration;
-use crate::process::lock;
-use crate::status::{
-    GE_EXEC_MODEL_DATA_SIZE_INVALID, GE_EXEC_MODEL_ID_INVALID, GE_EXEC_MODEL_PATH_INVALID,
-    GE_EXEC_NOT_INIT, GE_INTERNAL_ERROR, GE_LOAD_MODEL, GE_PARAM_INVALID, INVALID_PARAM,
-    RT_MODEL_EXECUTE,
-};
-use crate::{Answer, Process, Status};
-
-/// Bytes that `aclmdlQuerySize` gives for work memory, which is not used: programs allocate it, and
-/// an allocation of nothing is an error.
-const WORK_BYTES: usize = 512;
+use crate::lock::lock;
 
 /// A model that was loaded.
 pub(crate) struct Model {
@@ -69,211 +52,10 @@ impl Model {
     }
 }
 
-impl Process {
-    /// `aclmdlLoadFromFile`. Returns the model's number: they count from 1 and none is used twice.
-    ///
-    /// # Errors
-    /// `GE_EXEC_NOT_INIT` before [`Process::init`], `GE_EXEC_MODEL_PATH_INVALID` if the file cannot be
-    /// opened, `GE_EXEC_MODEL_DATA_SIZE_INVALID` if it is damaged or no model, or if the file with its gears is no such
-    /// file or does not fit it, `GE_LOAD_MODEL` if it needs what the engine lacks.
-    pub fn load_from_file(&self, path: &Path) -> Answer<u32> {
-        self.load(ModelSource::File(path))
-    }
-
-    /// `aclmdlLoadFromMem`.
-    ///
-    /// # Errors
-    /// As for [`Process::load_from_file`], and `INVALID_PARAM` for no bytes.
-    pub fn load_from_mem(&self, bytes: &[u8]) -> Answer<u32> {
-        check_bytes(bytes)?;
-        self.load(ModelSource::Memory(bytes))
-    }
-
-    fn load(&self, source: ModelSource<'_>) -> Answer<u32> {
-        self.check_executor("a model was loaded")?;
-        let (file, file_stem) = match source {
-            ModelSource::File(path) | ModelSource::Part { path, .. } => {
-                (Some(path), file_stem(path))
-            }
-            ModelSource::Memory(_) => (None, String::new()),
-        };
-        let purpose = self.purpose_at_load();
-        let TakenModel { model, taken } =
-            self.load_engine(source, purpose.unwrap_or(Purpose::Values))?;
-        let mut engine = model;
-        self.tell_taken(&file_stem, taken.as_ref());
-        let signature = engine.signature().clone();
-        let gears = self.gears(file, &signature)?;
-        let outputs = description::outputs(&mut *engine);
-        let operators = engine.operators().to_vec();
-        let again = self.source_for_later(source, purpose.is_some());
-        let id = self.register_model(|load, registration| {
-            let description = Description::new(Some(load), &signature, &outputs, operators, gears);
-            Model {
-                id: Arc::new(ModelId {
-                    file_stem,
-                    graph_name: signature.graph_name.clone(),
-                    load: Some(load),
-                    device: 0,
-                }),
-                signature,
-                description: Arc::new(description),
-                registration: Mutex::new(registration),
-                running: Mutex::new(Running {
-                    engine,
-                    n_executions: 0,
-                    again,
-                    taken,
-                    told: HashSet::new(),
-                }),
-            }
-        });
-        Ok(id)
-    }
-
-    /// `aclmdlQuerySize`: bytes of work and weight memory, of which nothing is used: what a program
-    /// passes on to loading is left alone. The file is looked up and not read.
-    ///
-    /// # Errors
-    /// As for [`Process::load_from_file`].
-    pub fn query_size(&self, path: &Path) -> Answer<(usize, usize)> {
-        self.check_executor("a model's size was asked for")?;
-        let metadata = std::fs::metadata(path).map_err(|source| {
-            self.engine_error(&EngineError::Read {
-                path: path.to_owned(),
-                source,
-            })
-        })?;
-        if !metadata.is_file() || metadata.len() == 0 {
-            let reason = "it is empty, or not a regular file";
-            let placeholders = [&*path.to_string_lossy(), reason];
-            return Err(self.refuse(GE_EXEC_MODEL_DATA_SIZE_INVALID, "EH0004", &placeholders));
-        }
-        let weights = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
-        Ok((WORK_BYTES, weights))
-    }
-
-    /// `aclmdlQuerySizeFromMem`.
-    ///
-    /// # Errors
-    /// As for [`Process::load_from_mem`].
-    pub fn query_size_from_mem(&self, bytes: &[u8]) -> Answer<(usize, usize)> {
-        check_bytes(bytes)?;
-        self.check_executor("a model's size was asked for")?;
-        Ok((WORK_BYTES, bytes.len()))
-    }
-
-    /// `aclmdlUnload`. An execution that is under way goes on to its end.
-    ///
-    /// # Errors
-    /// `GE_EXEC_NOT_INIT` before [`Process::init`], `GE_EXEC_MODEL_ID_INVALID`.
-    pub fn unload(&self, model_id: u32) -> Answer {
-        self.check_executor("a model was unloaded")?;
-        // Freeing a large model takes time: not under the lock.
-        let removed = lock(&self.models).by_id.remove(&model_id);
-        removed
-            .map(drop)
-            .ok_or_else(|| self.unknown_model(model_id))
-    }
-
-    /// The loaded model of this number.
-    pub(crate) fn model(&self, model_id: u32) -> Answer<Arc<Model>> {
-        let models = lock(&self.models);
-        let model = models.by_id.get(&model_id).cloned();
-        drop(models);
-        model.ok_or_else(|| self.unknown_model(model_id))
-    }
-
-    fn unknown_model(&self, model_id: u32) -> Status {
-        let placeholders = [&model_id.to_string(), "modelId", "no such model is loaded"];
-        self.refuse(GE_EXEC_MODEL_ID_INVALID, "EH0001", &placeholders)
-    }
-
-    pub(crate) fn check_executor(&self, what: &str) -> Answer {
-        if self.is_initialized() {
-            return Ok(());
-        }
-        Err(self.inner_error(GE_EXEC_NOT_INIT, &format!("{what} before aclInit")))
-    }
-
-    pub(crate) fn load_engine(
-        &self,
-        source: ModelSource<'_>,
-        purpose: Purpose,
-    ) -> Answer<TakenModel> {
-        let n_threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let options = LoadOptions::with_threads(n_threads);
-        let loaded = self.engine.load_for(source, &options, purpose);
-        loaded.map_err(|error| self.engine_error(&error))
-    }
-
-    /// Reports what an engine says, and gives it a code.
-    pub(crate) fn engine_error(&self, error: &EngineError) -> Status {
-        let path = |path: &Path| path.display().to_string();
-        let text = with_causes(error);
-        match error {
-            EngineError::Read { path: at, source } => {
-                let placeholders = [&*path(at), &source.to_string()];
-                self.refuse(GE_EXEC_MODEL_PATH_INVALID, "EH0003", &placeholders)
-            }
-            EngineError::Invalid { path: at, reason } => {
-                let placeholders = [&*path(at), reason];
-                self.refuse(GE_EXEC_MODEL_DATA_SIZE_INVALID, "EH0004", &placeholders)
-            }
-            EngineError::Unsupported { .. } => self.inner_error(GE_LOAD_MODEL, &text),
-            EngineError::Operator { .. } => self.inner_error(RT_MODEL_EXECUTE, &text),
-            EngineError::Input(_) => self.inner_error(GE_PARAM_INVALID, &text),
-            EngineError::Library { .. }
-            | EngineError::NoEngine { .. }
-            | EngineError::Watch { .. }
-            | EngineError::Engine { .. }
-            | EngineError::Stopped => self.inner_error(GE_INTERNAL_ERROR, &text),
-        }
-    }
-}
-
-/// The file name after the last `/`, cut at the last `.`.
-fn file_stem(path: &Path) -> String {
-    let path = path.to_string_lossy();
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-    stem.to_owned()
-}
-
-fn check_bytes(bytes: &[u8]) -> Answer {
-    if bytes.is_empty() {
-        return Err(INVALID_PARAM);
-    }
-    Ok(())
-}
-
-/// An error with its causes on one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn stems_are_cut_at_the_last_dot() {
-        let cases = [
-            ("/m/net.onnx", "net"),
-            ("net.v1.onnx", "net.v1"),
-            ("m.d/net", "net"),
-            (".onnx", ""),
-            ("/m/", ""),
-        ];
-        for (path, stem) in cases {
-            assert_eq!(file_stem(Path::new(path)), stem, "{path}");
-        }
-    }
+/// The source of a model, as far as it is kept when the model is loaded.
+#[derive(Clone)]
+pub(crate) enum ModelCopy {
+    File(PathBuf),
+    /// Kept only for models that are dumped, or may be.
+    Bytes(Arc<[u8]>),
 }

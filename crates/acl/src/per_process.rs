@@ -1,8 +1,8 @@
 //! Values that a fork of the process does not inherit.
 //!
-//! A fork has a copy of everything but of other threads: a lock that one of them held at that moment
-//! stays locked for ever, and files that it was writing are the parent's. So a fork begins anew, with
-//! values of its own, and touches none of the parent's.
+//! A fork has a copy of everything but of other threads: a lock that one of them held at that
+//! moment stays locked for ever, and files that it was writing are the parent's. So a fork begins
+//! anew, with values of its own, and touches none of the parent's.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -51,6 +51,7 @@ impl<T> PerProcess<T> {
                 return generation.value.get_or_init(|| make(i));
             }
         }
+        // Callers keep the reference for ever, so a value that has no place may not end either.
         Box::leak(Box::new(make(N_GENERATIONS)))
     }
 }
@@ -71,6 +72,7 @@ impl<T> Default for PerProcess<T> {
 impl<T> Generation<T> {
     /// Whether it belongs to `process`, which claims it if nobody has.
     fn is_of(&self, process: u32) -> bool {
+        // The order of other memory does not matter: the value has a lock of its own.
         let claimed =
             self.process
                 .compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);

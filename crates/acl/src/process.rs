@@ -1,22 +1,22 @@
 //! The state that the interface keeps between calls.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use opscope_config::Environment;
 use opscope_engine::SharedEngine;
 
 use crate::callback::DumpCallback;
 use crate::control::ControlFile;
-use crate::data::Objects;
 use crate::dump::Dump;
 use crate::exception::ExceptionCallback;
 use crate::handle::Handles;
-use crate::life_cycle::Life;
+use crate::lock::lock;
 use crate::log::Log;
 use crate::memory::Memory;
 use crate::message::{Report, Reports};
 use crate::model::Model;
+use crate::objects::Objects;
 use crate::per_process::PerProcess;
 use crate::runtime::Runtime;
 use crate::{Status, status};
@@ -25,8 +25,8 @@ use crate::{Status, status};
 /// many.
 ///
 /// Its methods may be called from any thread. Where order matters, between `aclmdlSetDump` and
-/// loading a model for example, calls take effect one after the other; no lock is held while a model
-/// runs or files are written, but for the model's own.
+/// loading a model for example, calls take effect one after the other; no lock is held while a
+/// model runs or files are written, but for the model's own.
 ///
 /// Locks are taken in the order of the fields.
 pub struct Process {
@@ -67,18 +67,30 @@ pub(crate) struct Models {
     pub(crate) n_loaded: u32,
 }
 
+/// Where a process stands between its first `aclInit` and its last `aclFinalize`.
+#[derive(Debug, Default)]
+pub(crate) struct Life {
+    /// Calls of `aclInit` that have not been taken back, refused repetitions included.
+    pub(crate) n_inits: u64,
+    /// Whether `aclFinalize` was the last of the two to succeed.
+    pub(crate) is_finalized: bool,
+    /// The text of the configuration that `aclInit` accepted first: another one is refused.
+    pub(crate) first_text: Option<Vec<u8>>,
+    /// Whether `aclmdlInitDump` was called and `aclmdlFinalizeDump` not yet. Outlives
+    /// `aclFinalize`.
+    pub(crate) is_dump_begun: bool,
+}
+
 static GLOBAL: PerProcess<Process> = PerProcess::new();
 
 impl Process {
     /// A process of its own, in the environment of the program.
     pub fn new(engine: SharedEngine) -> Process {
-        let variable = |name: &str| std::env::var(name).ok();
-        let process = Process::start(
-            engine,
-            Surroundings::Program,
-            Log::from_environment(variable),
-        );
+        let log = Log::from_environment(|name| std::env::var(name).ok());
+        let process = Process::start(engine, Surroundings::Program, log);
         Process {
+            // Only here: processes in a given environment must not follow the file of whoever tests
+            // them.
             control: ControlFile::of_environment(),
             ..process
         }
@@ -92,12 +104,14 @@ impl Process {
 
     /// The one that the bindings of a program share. `engine` is asked once, by the first caller.
     ///
-    /// A fork has another one, which is not initialised: models, dumps and objects of the parent are
-    /// unknown there, and their numbers are given to nothing else.
+    /// A fork has another one, which is not initialised: models, dumps and objects of the parent
+    /// are unknown there, and their numbers are given to nothing else.
     pub fn global(engine: impl FnOnce() -> SharedEngine) -> &'static Process {
         GLOBAL.get_or_init(|n_ancestors| {
+            // Before any engine is loaded, while the program is likely to have one thread.
             opscope_engine::disable_telemetry();
             Process {
+                // A handle that the parent has given out must stand for nothing here.
                 handles: Handles::behind(n_ancestors),
                 ..Process::new(engine())
             }
@@ -123,6 +137,7 @@ impl Process {
             memory: Memory::default(),
             reports: Reports::default(),
         };
+        // The environment asks for this dump whatever the program configures, or if it never does.
         process.start_environment_dump();
         process
     }
@@ -133,6 +148,11 @@ impl Process {
             Surroundings::Program => Environment::of_process(),
             Surroundings::Given(environment) => Ok(environment.clone()),
         }
+    }
+
+    /// The objects, locked.
+    pub(crate) fn objects(&self) -> MutexGuard<'_, Objects> {
+        lock(&self.objects)
     }
 
     /// Reports, and gives the status on, so that a check is one expression.
@@ -162,15 +182,10 @@ impl Process {
         self.refuse(status::INVALID_PARAM, "EP0007", &[function, parameter])
     }
 
-    /// `aclGetRecentErrMsg`: what went wrong since the last call, the newest report first; `None` if
-    /// nothing did. Reports belong to the thread that caused them, unless the configuration of
+    /// `aclGetRecentErrMsg`: what went wrong since the last call, the newest report first; `None`
+    /// if nothing did. Reports belong to the thread that caused them, unless the configuration of
     /// `aclInit` makes them common (`err_msg_mode`).
     pub fn recent_error(&self) -> Option<String> {
         self.reports.take()
     }
-}
-
-/// A lock whose data are sound after a panic elsewhere: every change is made in one step.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,124 +1,152 @@
 //! Devices, contexts, streams, events and callbacks.
 //!
-//! There is one device, the CPU, number 0. What is submitted to a stream has run when the submitting
-//! call returns, so a stream has nothing to wait for but callbacks that another thread has still to
-//! run.
+//! There is one device, the CPU, number 0. What is submitted to a stream has run when the
+//! submitting call returns, so a stream has nothing to wait for but callbacks that another thread
+//! has still to run.
 
-mod context;
-mod event;
-mod report;
-mod stream;
-
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex};
 use std::thread::{self, ThreadId};
+use std::time::Instant;
 
-use self::context::Context;
-use self::event::Event;
-use self::report::Subscriber;
-pub use self::report::Work;
-use self::stream::Stream;
-use crate::handle::{Handle, Table};
-use crate::process::lock;
-use crate::status::{INVALID_PARAM, RT_FEATURE_NOT_SUPPORT};
-use crate::{Answer, Process};
-
-/// `ACL_HOST`: the program runs where its memory is.
-const RUN_MODE_HOST: i32 = 1;
-/// Kinds of memory that `aclrtGetMemInfo` knows.
-const N_MEMORY_KINDS: i32 = 11;
+use crate::Answer;
+use crate::handle::{Handle, Handles, Table};
+use crate::status::{RT_INVALID_HANDLE, RT_STREAM_CONTEXT};
 
 #[derive(Default)]
 pub(crate) struct Runtime {
-    state: Mutex<State>,
+    pub(crate) state: Mutex<State>,
     /// Notified when callbacks are submitted or done, or a subscription ends.
-    changed: Condvar,
+    pub(crate) changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
     /// The context that `aclrtSetDevice` shares among threads, and how often it was set.
-    primary: Option<(Handle, u64)>,
-    contexts: Table<Context>,
-    streams: Table<Stream>,
-    events: Table<Event>,
-    current: HashMap<ThreadId, Handle>,
+    pub(crate) primary: Option<(Handle, u64)>,
+    pub(crate) contexts: Table<Context>,
+    pub(crate) streams: Table<Stream>,
+    pub(crate) events: Table<Event>,
+    pub(crate) current: HashMap<ThreadId, Handle>,
     /// By the number that the program gives its thread.
-    subscribers: HashMap<u64, Subscriber>,
+    pub(crate) subscribers: HashMap<u64, Subscriber>,
+}
+
+/// Something that streams belong to.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// The stream that the null handle stands for.
+    pub(crate) default_stream: Handle,
+}
+
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) context: Handle,
+    /// The thread that runs its callbacks, by the program's number.
+    pub(crate) subscriber: Option<u64>,
+    /// Callbacks that were submitted, block the stream and have not run.
+    pub(crate) n_blocking: u64,
+}
+
+impl Stream {
+    pub(crate) fn new(context: Handle) -> Stream {
+        Stream {
+            context,
+            subscriber: None,
+            n_blocking: 0,
+        }
+    }
+
+    pub(crate) fn is_busy(&self) -> bool {
+        self.n_blocking > 0
+    }
+}
+
+/// When the event was recorded last.
+#[derive(Debug, Default)]
+pub(crate) struct Event(pub(crate) Option<Instant>);
+
+/// A callback of the program's.
+pub type Work = Box<dyn FnOnce() + Send>;
+
+/// A thread that runs callbacks.
+#[derive(Default)]
+pub(crate) struct Subscriber {
+    pub(crate) streams: Vec<Handle>,
+    pub(crate) waiting: VecDeque<(Handle, bool, Work)>,
+}
+
+impl Subscriber {
+    pub(crate) fn end_stream(&mut self, stream: Handle) {
+        self.streams.retain(|known| *known != stream);
+        self.waiting.retain(|(of, ..)| *of != stream);
+    }
+
+    /// Whether it has no stream.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.streams.is_empty()
+    }
 }
 
 impl State {
-    fn current_context(&self) -> Option<Handle> {
+    pub(crate) fn current_context(&self) -> Option<Handle> {
         self.current.get(&thread::current().id()).copied()
     }
-}
 
-impl Process {
-    /// `aclrtGetRunMode`: the host's.
-    pub fn run_mode(&self) -> i32 {
-        RUN_MODE_HOST
+    pub(crate) fn add_context(&mut self, handles: &Handles) -> Handle {
+        let context = handles.next();
+        let default_stream = handles.next();
+        self.streams.insert(default_stream, Stream::new(context));
+        self.contexts.insert(context, Context { default_stream })
     }
 
-    /// `aclrtGetSocName`.
-    pub fn soc_name(&self) -> &'static str {
-        "CPU"
-    }
-
-    /// `aclrtGetMemInfo`: free and total bytes, which are the machine's for every kind.
-    ///
-    /// # Errors
-    /// `INVALID_PARAM` for a kind that is none, `RT_FEATURE_NOT_SUPPORT` where the system does not
-    /// tell.
-    pub fn mem_info(&self, kind: i32) -> Answer<(usize, usize)> {
-        if !(0..N_MEMORY_KINDS).contains(&kind) {
-            return Err(INVALID_PARAM);
+    /// Ends a context with its streams; threads that use it have none afterwards.
+    pub(crate) fn remove_context(&mut self, context: Handle) -> bool {
+        if self.contexts.remove(context).is_none() {
+            return false;
         }
-        let text = std::fs::read_to_string("/proc/meminfo").map_err(|_| RT_FEATURE_NOT_SUPPORT)?;
-        let bytes = |name: &str| {
-            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-            let kib: usize = line.split_whitespace().next()?.parse().ok()?;
-            kib.checked_mul(1024)
-        };
-        bytes("MemAvailable:")
-            .zip(bytes("MemTotal:"))
-            .ok_or(RT_FEATURE_NOT_SUPPORT)
+        // Listed first, because ending a stream changes the table.
+        let ended: Vec<Handle> = self
+            .streams
+            .iter()
+            .filter(|(_, stream)| stream.context == context)
+            .map(|(handle, _)| handle)
+            .collect();
+        ended.into_iter().for_each(|stream| self.end_stream(stream));
+        self.current.retain(|_, current| *current != context);
+        true
     }
 
-    /// `aclrtMemcpyAsync`: copies before it returns.
+    pub(crate) fn make_current(&mut self, context: Handle) {
+        self.current.insert(thread::current().id(), context);
+    }
+
+    /// The stream behind a handle: the null handle is the default stream of the thread's context,
+    /// or `None` if it has none.
     ///
     /// # Errors
-    /// As for [`Process::memcpy`] and [`Process::synchronize_stream`].
-    pub fn memcpy_async(
-        &self,
-        to: usize,
-        to_max: usize,
-        from: usize,
-        count: usize,
-        kind: i32,
-        stream: Handle,
-    ) -> Answer {
-        self.check_stream(stream)?;
-        self.memcpy(to, to_max, from, count, kind)
+    /// `RT_INVALID_HANDLE` for a handle that is not, or no longer, a stream, `RT_STREAM_CONTEXT`
+    /// for a stream of a context that is not the thread's.
+    pub(crate) fn find_stream(&self, stream: Handle) -> Answer<Option<Handle>> {
+        let current = self.current_context();
+        if stream == 0 {
+            let context = current.and_then(|context| self.contexts.get(context));
+            return Ok(context.map(|context| context.default_stream));
+        }
+        let known = self.streams.get(stream).ok_or(RT_INVALID_HANDLE)?;
+        if current.is_some_and(|current| current != known.context) {
+            return Err(RT_STREAM_CONTEXT);
+        }
+        Ok(Some(stream))
     }
 
-    /// `aclrtMemsetAsync`: writes before it returns.
-    ///
-    /// # Errors
-    /// As for [`Process::memset`] and [`Process::synchronize_stream`].
-    pub fn memset_async(
-        &self,
-        to: usize,
-        to_max: usize,
-        value: i32,
-        count: usize,
-        stream: Handle,
-    ) -> Answer {
-        self.check_stream(stream)?;
-        self.memset(to, to_max, value, count)
-    }
-
-    /// Whether work may be submitted to `stream`.
-    pub(crate) fn check_stream(&self, stream: Handle) -> Answer {
-        lock(&self.runtime.state).find_stream(stream).map(drop)
+    /// Forgets a stream and what was submitted to it.
+    pub(crate) fn end_stream(&mut self, stream: Handle) {
+        self.streams.remove(stream);
+        for subscriber in self.subscribers.values_mut() {
+            subscriber.end_stream(stream);
+        }
+        self.subscribers
+            .retain(|_, subscriber| !subscriber.is_idle());
     }
 }

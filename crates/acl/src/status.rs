@@ -16,8 +16,8 @@ pub fn code(answer: Answer) -> i32 {
 }
 
 impl Status {
-    /// The name of `aclError` or of the component that the code comes from; `None` for a number that
-    /// nobody has named.
+    /// The name of `aclError` or of the component that the code comes from; `None` for a number
+    /// that nobody has named.
     pub fn name(self) -> Option<&'static str> {
         NAMES
             .iter()

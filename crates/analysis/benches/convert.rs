@@ -162,7 +162,7 @@ fn check(out: &Path, i: usize) {
         (array.dtype(), array.shape().dims()),
         (DType::F32, &DIMS[..])
     );
-    assert!(array.bytes() == payload(i));
+    assert!(array.host_bytes().unwrap() == payload(i));
 }
 
 /// Changes of layout in memory, on one core.

@@ -5,18 +5,13 @@
 //! holds them. Overflow records become JSON. A file or tensor that cannot be converted is reported,
 //! and the others are converted all the same.
 
-mod elements;
 mod error;
 mod names;
-mod relayout;
 mod sources;
 mod text;
 mod writer;
 
-pub(crate) use elements::{Elements, decode_tensor};
 pub use error::ConvertError;
-pub(crate) use names::ResultName;
-pub use relayout::{Relayout, RelayoutError};
 pub use sources::{FoundSources, Source, collision, sources};
 
 use std::path::PathBuf;
@@ -26,6 +21,7 @@ use opscope_store::atomic_file::{Creator, Modes};
 use opscope_store::file_format::zstd;
 use opscope_store::record::Side;
 
+use crate::elements::Relayout;
 use crate::job;
 use writer::Writer;
 

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use half::f16;
-use opscope_tensor::DType;
 use opscope_tensor::convert::dtype::Decoded;
+use opscope_tensor::{DType, NumpyType};
 
 /// One element of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,28 +39,27 @@ impl Element {
     }
 
     fn read(dtype: DType, bytes: &[u8]) -> Option<Element> {
-        Some(match dtype {
-            DType::F16 => Element::Float(f16::from_le_bytes(array(bytes)?).to_f64()),
-            DType::F32 => Element::Float(f32::from_le_bytes(array(bytes)?).into()),
-            DType::F64 => Element::Float(f64::from_le_bytes(array(bytes)?)),
-            DType::I8 => Element::Signed(i8::from_le_bytes(array(bytes)?).into()),
-            DType::I16 => Element::Signed(i16::from_le_bytes(array(bytes)?).into()),
-            DType::I32 => Element::Signed(i32::from_le_bytes(array(bytes)?).into()),
-            DType::I64 => Element::Signed(i64::from_le_bytes(array(bytes)?)),
-            DType::U8 => Element::Unsigned(u8::from_le_bytes(array(bytes)?).into()),
-            DType::U16 => Element::Unsigned(u16::from_le_bytes(array(bytes)?).into()),
-            DType::U32 => Element::Unsigned(u32::from_le_bytes(array(bytes)?).into()),
-            DType::U64 => Element::Unsigned(u64::from_le_bytes(array(bytes)?)),
-            DType::Bool => Element::Bool(bytes != [0]),
-            DType::C64 => Element::Complex(
+        Some(match dtype.as_numpy()? {
+            NumpyType::F16 => Element::Float(f16::from_le_bytes(array(bytes)?).to_f64()),
+            NumpyType::F32 => Element::Float(f32::from_le_bytes(array(bytes)?).into()),
+            NumpyType::F64 => Element::Float(f64::from_le_bytes(array(bytes)?)),
+            NumpyType::I8 => Element::Signed(i8::from_le_bytes(array(bytes)?).into()),
+            NumpyType::I16 => Element::Signed(i16::from_le_bytes(array(bytes)?).into()),
+            NumpyType::I32 => Element::Signed(i32::from_le_bytes(array(bytes)?).into()),
+            NumpyType::I64 => Element::Signed(i64::from_le_bytes(array(bytes)?)),
+            NumpyType::U8 => Element::Unsigned(u8::from_le_bytes(array(bytes)?).into()),
+            NumpyType::U16 => Element::Unsigned(u16::from_le_bytes(array(bytes)?).into()),
+            NumpyType::U32 => Element::Unsigned(u32::from_le_bytes(array(bytes)?).into()),
+            NumpyType::U64 => Element::Unsigned(u64::from_le_bytes(array(bytes)?)),
+            NumpyType::Bool => Element::Bool(bytes != [0]),
+            NumpyType::C64 => Element::Complex(
                 f32::from_le_bytes(array(&bytes[..4])?).into(),
                 f32::from_le_bytes(array(&bytes[4..])?).into(),
             ),
-            DType::C128 => Element::Complex(
+            NumpyType::C128 => Element::Complex(
                 f64::from_le_bytes(array(&bytes[..8])?),
                 f64::from_le_bytes(array(&bytes[8..])?),
             ),
-            _ => return None,
         })
     }
 }

@@ -3,20 +3,20 @@
 //! This crate reads dumps only. It depends on neither `opscope-capture` nor `opscope-engine`, so it
 //! works on a machine that has no model and no engine.
 
-pub mod catalogue;
 pub mod compare;
 pub mod convert;
 pub mod describe;
 mod element;
+pub mod elements;
+mod error_chain;
 pub mod graph;
 pub mod job;
 pub mod mindspore;
 pub mod names;
 pub mod overflow;
 pub mod overview;
-pub mod statistics;
-mod tensor_file;
+mod read;
 
 pub use element::Element;
 pub use job::default_jobs;
-pub use tensor_file::{FileKind, SliceError, TensorFile};
+pub use read::{read_dump, read_whole};

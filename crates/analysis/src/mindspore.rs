@@ -1,76 +1,32 @@
-//! Lists the contents of a directory that MindSpore dumped.
+//! Describes the tensors of a dump of MindSpore's, execution by execution.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use opscope_store::StoreError;
-use opscope_store::dump::mindspore::{
-    FileName, MindSporeDump, OperatorRun, RankGraph, Slot, TensorFile as TensorFileEntry,
-};
-use opscope_store::dump::{Listing, PassedOver};
+use opscope_store::dump::Listing;
 use opscope_store::file_format::op_debug;
+use opscope_store::reader::{
+    self, DumpIndex, ExecutionRecord, FileContent, FileExpectation, FileHead, FileKind,
+    FileRequest, TensorFile, TensorRecord,
+};
 use opscope_store::record::graph::GraphNode;
 
 use crate::describe::{self, TensorDescription};
 use crate::job;
-use crate::statistics::{self, OperatorStatistics};
-use crate::tensor_file::TensorFile;
 
-/// A directory that MindSpore dumped.
+/// A dump with the descriptions of its tensors.
 #[derive(Debug, Default)]
 pub struct MindSporeOverview {
-    /// Executions of operators, parameters and constants.
-    pub records: Vec<RecordOverview>,
+    /// Everything that was found.
+    pub index: DumpIndex,
     /// Graphs.
     pub graphs: Vec<GraphOverview>,
-    /// Number of files with tensors.
-    pub n_files: u64,
-    /// Bytes of the files with tensors.
-    pub n_bytes: u64,
-    /// Number of rows with statistics.
-    pub n_rows: u64,
     /// Ranks, in order.
     pub ranks: Vec<u32>,
-    /// Number of files with overflow records.
-    pub n_record_files: u64,
-    /// Statistics that the runtime below MindSpore wrote.
-    pub tables: Vec<OperatorStatistics>,
-    /// Files and directories that are not read as a part of the dump.
-    pub passed_over: Vec<PassedOver>,
-    /// Errors of files and directories that could not be read.
-    pub errors: Vec<StoreError>,
-}
-
-/// One execution of an operator, or the value of a parameter.
-#[derive(Debug)]
-pub struct RecordOverview {
-    /// Names, place and number of the execution.
-    pub run: OperatorRun,
-    /// Its tensors.
-    pub tensors: Vec<TensorOverview>,
-    /// Where it comes from in the source, outermost call first.
-    pub source: Vec<String>,
-}
-
-/// One tensor of a record.
-#[derive(Debug)]
-pub struct TensorOverview {
-    /// `input.0`, `output.1`, …
-    pub slot: String,
-    /// Its file, if there is one.
-    pub path: Option<PathBuf>,
-    /// When it was written, in microseconds since 1970-01-01 UTC.
-    pub timestamp: u64,
-    /// Name of the layout, from the file's name.
-    pub layout: Option<String>,
-    /// Name of the dtype before any conversion, from the file's name or the statistics.
-    pub original_dtype: Option<String>,
-    /// The contents of the file; none if there is no file, or it is damaged.
-    pub tensor: Option<TensorDescription>,
-    /// Extents, from the file or the statistics.
-    pub shape: Vec<u64>,
-    /// Statistics that the dump has, with the titles of their columns.
-    pub statistics: Vec<(String, Option<String>)>,
+    /// The tensors of each file; none of damaged files.
+    described: HashMap<PathBuf, Vec<TensorDescription>>,
 }
 
 /// A graph of the dump.
@@ -88,181 +44,141 @@ pub struct GraphOverview {
     pub iterations: Option<Vec<u64>>,
 }
 
-/// Describes a listing of MindSpore's, reading files on `n_threads` threads: the headers of the arrays,
-/// or all of them where values are wanted.
-///
-/// # Errors
-/// The listing itself, if it is not MindSpore's.
-pub fn overview(
-    listing: Listing,
-    n_threads: usize,
+/// Reads a listing on `n_threads` threads and describes the tensors of each file, with values or
+/// without.
+pub fn overview(listing: Listing, n_threads: usize, has_values: bool) -> MindSporeOverview {
+    let mut described = HashMap::new();
+    let index = reader::read_listing(listing, &mut |requests| {
+        let files = job::map(requests, n_threads, |request| {
+            describe_file(request, has_values)
+        });
+        let files = files.into_iter().zip(requests).map(|(file, request)| {
+            let (content, tensors) = file?;
+            described.insert(request.path.clone(), tensors);
+            Ok(content)
+        });
+        files.collect()
+    });
+    MindSporeOverview {
+        graphs: graphs(&index),
+        ranks: ranks(&index),
+        described,
+        index,
+    }
+}
+
+fn describe_file(
+    request: &FileRequest,
     has_values: bool,
-) -> Result<MindSporeOverview, Listing> {
-    let mut dump = MindSporeDump::from_listing(listing)?;
-    let read = job::map(&dump.files, n_threads, |file| {
-        let opened = TensorFile::open(&file.path, &file.real_name)?;
-        Ok(describe::tensors(&opened, has_values))
-    });
-    let mut of_runtime = Listing {
-        tables: std::mem::take(&mut dump.runtime_tables),
-        step_tables: std::mem::take(&mut dump.step_tables),
-        ..Listing::default()
-    };
-    let (tables, mut errors) = statistics::of_listing(&mut of_runtime);
-    let is_record = |file: &&TensorFileEntry| op_debug::is_record_name(&file.real_name);
-    let mut overview = MindSporeOverview {
-        n_record_files: dump.files.iter().filter(is_record).count() as u64,
-        tables,
-        passed_over: std::mem::take(&mut dump.passed_over),
-        graphs: graphs(&dump),
-        n_files: dump.files.len() as u64,
-        n_bytes: dump.files.iter().map(|file| file.n_bytes).sum(),
-        n_rows: dump.tables.iter().map(|t| t.table.rows.len() as u64).sum(),
-        ranks: ranks(&dump),
-        ..MindSporeOverview::default()
-    };
-    let mut found: Vec<Vec<TensorDescription>> = Vec::new();
-    for result in read {
-        found.push(match result {
-            Ok(tensors) => tensors,
-            Err(error) => {
-                errors.push(error);
-                Vec::new()
+) -> Result<(FileContent, Vec<TensorDescription>), StoreError> {
+    if request.expectation != FileExpectation::Tensors {
+        return Ok((request.read_whole()?, Vec::new()));
+    }
+    let file = TensorFile::open(&request.path, &request.real_name)?;
+    let content = FileContent::Tensors(FileHead::from(&file));
+    Ok((content, describe::tensors(&file, has_values)))
+}
+
+impl MindSporeOverview {
+    /// Executions of operators, parameters and constants with their tensors, in order.
+    pub fn executions(&self) -> Vec<(&ExecutionRecord, Vec<&TensorRecord>)> {
+        let executions = self.index.executions.iter();
+        let executions = executions.filter(|one| is_shown(one));
+        let mut tensors = self.index.tensors.iter().peekable();
+        let with_tensors = executions.map(|execution| {
+            let mut own = Vec::new();
+            // Executions without tensors have none to take, so that both lists stay in step.
+            while let Some(tensor) =
+                tensors.next_if(|tensor| Arc::ptr_eq(&tensor.execution, execution))
+            {
+                own.extend(tensor.slot.is_some().then_some(tensor));
             }
+            (&**execution, own)
         });
+        with_tensors.collect()
     }
-    let nodes = nodes(&dump);
-    // A file that may be anything, and cannot be read, is no execution of an operator.
-    let is_read = |run: &&OperatorRun| {
-        let is_foreign = |&file: &usize| dump.files[file].name == FileName::Foreign;
-        !run.dump_files.iter().any(is_foreign)
-            || run.dump_files.iter().any(|&file| !found[file].is_empty())
-    };
-    let runs: Vec<&OperatorRun> = dump.records.iter().filter(is_read).collect();
-    for run in runs {
-        overview.records.push(RecordOverview {
-            tensors: tensors(&dump, run, &mut found),
-            source: source(&nodes, run),
-            run: run.clone(),
+
+    /// The description of a tensor; none if its elements are not there, or its file is damaged.
+    pub fn description(&self, tensor: &TensorRecord) -> Option<&TensorDescription> {
+        let (side, index) = tensor.elements.as_ref()?.tensor?;
+        let of_file = self.described.get(&tensor.path)?;
+        of_file
+            .iter()
+            .find(|one| (one.stored.side, one.stored.index) == (side, index))
+    }
+
+    /// Number of files with overflow records.
+    pub fn n_record_files(&self) -> u64 {
+        let files = self.index.files.iter();
+        files
+            .filter(|file| op_debug::is_record_name(&file.real_name))
+            .count() as u64
+    }
+
+    /// Nodes of all graphs, by rank, graph and full name.
+    pub fn nodes(&self) -> GraphNodes<'_> {
+        let all = self.index.graphs.iter().flat_map(|found| {
+            let nodes = found.graph.nodes.iter();
+            nodes.map(|node| ((found.rank, found.graph_id, node.full_name.as_str()), node))
         });
-    }
-    overview.errors = dump.errors;
-    overview.errors.extend(errors);
-    Ok(overview)
-}
-
-/// [`overview`] of the directory `dir`; none if it is not MindSpore's.
-pub fn directory(dir: &Path, n_threads: usize, has_values: bool) -> Option<MindSporeOverview> {
-    let listing = opscope_store::dump::list(dir);
-    overview(listing, n_threads, has_values).ok()
-}
-
-fn tensors(
-    dump: &MindSporeDump,
-    run: &OperatorRun,
-    found: &mut [Vec<TensorDescription>],
-) -> Vec<TensorOverview> {
-    let of_slots = run.slots.iter().map(|slot| {
-        let described = slot.file.and_then(|file| found.get_mut(file)?.pop());
-        slot_overview(dump, slot, described)
-    });
-    let mut tensors: Vec<_> = of_slots.collect();
-    for &file in &run.dump_files {
-        let path = dump.files.get(file).map(|file| file.path.clone());
-        let timestamp = match dump.files.get(file).map(|file| &file.name) {
-            Some(FileName::Dump(name)) => name.timestamp.parse().unwrap_or(0),
-            _ => 0,
-        };
-        let described = found.get_mut(file).map(std::mem::take).unwrap_or_default();
-        tensors.extend(described.into_iter().map(|tensor| TensorOverview {
-            slot: tensor.slot.clone(),
-            path: path.clone(),
-            timestamp,
-            layout: Some(tensor.layout.clone()),
-            original_dtype: None,
-            shape: tensor.shape.clone(),
-            tensor: Some(tensor),
-            statistics: Vec::new(),
-        }));
-    }
-    tensors
-}
-
-fn slot_overview(
-    dump: &MindSporeDump,
-    slot: &Slot,
-    described: Option<TensorDescription>,
-) -> TensorOverview {
-    let table = slot.row.and_then(|(table, row)| {
-        let table = &dump.tables.get(table)?.table;
-        Some((&table.columns, table.rows.get(row)?))
-    });
-    let of_row = table.map(|(_, (subject, _))| subject);
-    let shape = described.as_ref().map(|tensor| &tensor.shape);
-    let shape = shape.or(of_row.map(|subject| &subject.shape));
-    let statistics = table.map(|(columns, (_, values))| {
-        let values = values.iter().cloned();
-        columns.iter().cloned().zip(values).collect()
-    });
-    TensorOverview {
-        slot: format!("{}.{}", slot.side.name(), slot.index),
-        path: slot
-            .file
-            .and_then(|file| Some(dump.files.get(file)?.path.clone())),
-        timestamp: slot.timestamp,
-        layout: slot.layout.clone(),
-        original_dtype: slot.dtype.clone(),
-        shape: shape.cloned().unwrap_or_default(),
-        tensor: described,
-        statistics: statistics.unwrap_or_default(),
+        GraphNodes(all.collect())
     }
 }
 
-/// Nodes by rank, graph and full name.
-type Nodes<'a> = HashMap<(Option<u32>, u32, &'a str), &'a GraphNode>;
-
-fn nodes(dump: &MindSporeDump) -> Nodes<'_> {
-    let all = dump.graphs.iter().flat_map(|g: &RankGraph| {
-        let (rank, id) = (g.rank, g.graph_id);
-        let nodes = g.graph.nodes.iter();
-        nodes.map(move |node| ((rank, id, node.full_name.as_str()), node))
-    });
-    all.collect()
+/// Whether MindSpore's files tell of an execution. Where only a table of the runtime does, the
+/// table is shown as it is.
+fn is_shown(execution: &ExecutionRecord) -> bool {
+    execution.other_names.in_files.is_some()
 }
 
-/// The source of the node that has the record's name.
-fn source(nodes: &Nodes<'_>, run: &OperatorRun) -> Vec<String> {
-    let name = run.listed_name.as_deref().or(run.full_name.as_deref());
-    let key = run.place.graph_id.zip(name);
-    let node = key.and_then(|(id, name)| nodes.get(&(run.place.rank, id, name)));
-    let sources = node.map(|node| node.source.iter()).into_iter().flatten();
-    sources.flat_map(|source| source.lines.clone()).collect()
+/// Whether the file is one of the runtime below MindSpore, with all tensors of an operator.
+pub fn is_dump_file(tensor: &TensorRecord) -> bool {
+    let kind = tensor.elements.as_ref().and_then(|place| place.kind);
+    kind.is_some_and(|kind| kind != FileKind::Npy)
 }
 
-fn graphs(dump: &MindSporeDump) -> Vec<GraphOverview> {
-    let keys = dump.graphs.iter().map(|g| (g.rank, g.graph_id));
-    let orders = dump.orders.iter().map(|o| (o.rank, o.graph_id));
-    let iterations = dump.iterations.iter().map(|o| (o.rank, o.graph_id));
+/// Nodes of graphs, to look up.
+pub struct GraphNodes<'a>(HashMap<(Option<u32>, u32, &'a str), &'a GraphNode>);
+
+impl GraphNodes<'_> {
+    /// Where an execution comes from in the source, outermost call first.
+    pub fn source(&self, execution: &ExecutionRecord) -> Vec<String> {
+        let names = &execution.other_names;
+        let name = names.listed.as_deref().or(names.full.as_deref());
+        let key = execution.model_id.zip(name);
+        let node = key.and_then(|(id, name)| self.0.get(&(execution.rank, id, name)));
+        let sources = node.map(|node| node.source.iter()).into_iter().flatten();
+        sources.flat_map(|source| source.lines.clone()).collect()
+    }
+}
+
+fn graphs(index: &DumpIndex) -> Vec<GraphOverview> {
+    let keys = index.graphs.iter().map(|g| (g.rank, g.graph_id));
+    let orders = index.orders.iter().map(|o| (o.rank, o.graph_id));
+    let iterations = index.iterations.iter().map(|o| (o.rank, o.graph_id));
     let keys: BTreeSet<_> = keys.chain(orders).chain(iterations).collect();
     let overview = |(rank, graph_id)| {
-        let order = dump.orders.iter();
-        let mut orders = order.filter(|o| (o.rank, o.graph_id) == (rank, graph_id));
-        let iteration = dump.iterations.iter();
-        let mut iterations = iteration.filter(|o| (o.rank, o.graph_id) == (rank, graph_id));
+        let mut graphs = index.graphs.iter();
+        let mut orders = index.orders.iter();
+        let mut iterations = index.iterations.iter();
+        let graph = graphs.find(|g| (g.rank, g.graph_id) == (rank, graph_id));
+        let order = orders.find(|o| (o.rank, o.graph_id) == (rank, graph_id));
+        let iterations = iterations.find(|o| (o.rank, o.graph_id) == (rank, graph_id));
         GraphOverview {
             rank,
             graph_id,
-            n_nodes: dump.graph(rank, graph_id).map(|graph| graph.nodes.len()),
-            n_kernels: orders.next().map(|order| order.lines.len()),
-            iterations: iterations.next().map(|order| order.lines.clone()),
+            n_nodes: graph.map(|found| found.graph.nodes.len()),
+            n_kernels: order.map(|order| order.lines.len()),
+            iterations: iterations.map(|order| order.lines.clone()),
         }
     };
     keys.into_iter().map(overview).collect()
 }
 
-fn ranks(dump: &MindSporeDump) -> Vec<u32> {
-    let of_records = dump.records.iter().filter_map(|record| record.place.rank);
-    let of_graphs = dump.graphs.iter().filter_map(|graph| graph.rank);
-    let ranks: BTreeSet<_> = of_records.chain(of_graphs).collect();
+fn ranks(index: &DumpIndex) -> Vec<u32> {
+    let executions = index.executions.iter().filter(|one| is_shown(one));
+    let of_executions = executions.filter_map(|one| one.rank);
+    let of_graphs = index.graphs.iter().filter_map(|graph| graph.rank);
+    let ranks: BTreeSet<_> = of_executions.chain(of_graphs).collect();
     ranks.into_iter().collect()
 }

@@ -1,13 +1,14 @@
-//! Catalogues of dumps: files of every format beside each other, in order.
+//! DumpIndexs of dumps: files of every format beside each other, in order.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::catalogue::{self, Catalogue, Item, ItemError, ItemKind};
-use opscope_analysis::describe;
+use opscope_analysis::elements::{Array, ElementsError, stats_of};
+use opscope_analysis::{describe, read_dump};
 use opscope_store::StoreError;
 use opscope_store::file_format::nano::{NanoHeader, NanoOriginal, NanoTensor};
 use opscope_store::file_format::npy::encode_header;
+use opscope_store::reader::{DumpIndex, RecordKind, TensorRecord};
 use opscope_store::record::Side;
 use opscope_tensor::{DType, Shape};
 
@@ -17,12 +18,12 @@ fn golden(part: &str) -> PathBuf {
         .join(part)
 }
 
-fn open(path: &Path) -> Catalogue {
-    catalogue::open(path, 2).unwrap()
+fn open(path: &Path) -> DumpIndex {
+    read_dump(path, 2).unwrap()
 }
 
-fn bytes(item: &Item) -> Vec<u8> {
-    item.array(None).unwrap().bytes().to_vec()
+fn bytes(item: &TensorRecord) -> Vec<u8> {
+    Array::decoded(item, None).unwrap().bytes().to_vec()
 }
 
 #[test]
@@ -33,9 +34,15 @@ fn every_dump_file_is_listed_as_it_is_described() {
     let mut n_items = 0;
     for path in fs::read_dir(&dir).unwrap().map(|e| e.unwrap().path()) {
         let described = describe::file(&path).unwrap();
-        let items: Vec<&Item> = catalogue.items.iter().filter(|i| i.path == path).collect();
+        let items: Vec<&TensorRecord> = catalogue
+            .tensors
+            .iter()
+            .filter(|i| i.path == path)
+            .collect();
         n_items += items.len();
-        let is_record = items.iter().any(|i| i.kind == ItemKind::OverflowRecord);
+        let is_record = items
+            .iter()
+            .any(|i| i.execution.kind == RecordKind::OverflowRecord);
         assert_eq!(is_record, !described.records.is_empty(), "{path:?}");
         if is_record {
             continue;
@@ -44,15 +51,15 @@ fn every_dump_file_is_listed_as_it_is_described() {
         for (item, tensor) in items.iter().zip(&described.tensors) {
             let (side, index) = item.slot.unwrap();
             assert_eq!(format!("{}.{index}", side.name()), tensor.slot);
-            assert_eq!(item.dtype.as_ref(), Some(&tensor.dtype));
-            assert_eq!(item.layout.as_ref(), Some(&tensor.layout));
-            assert_eq!(item.shape.as_ref(), Some(&tensor.shape));
-            assert_eq!(item.n_bytes, Some(tensor.n_bytes));
-            let name = Some(&described.op_name).filter(|name| !name.is_empty());
-            assert!(name.is_none_or(|name| *name == item.op_name));
+            assert_eq!(item.dtype.as_ref(), Some(&tensor.stored.dtype));
+            assert_eq!(item.layout.as_ref(), Some(&tensor.stored.layout));
+            assert_eq!(item.shape.as_ref(), Some(tensor.dims().to_vec()).as_ref());
+            assert_eq!(item.n_bytes, Some(tensor.stored.n_bytes));
+            let name = Some(&described.facts.op_name).filter(|name| !name.is_empty());
+            assert!(name.is_none_or(|name| *name == item.execution.op_name));
         }
     }
-    assert_eq!(n_items, catalogue.items.len());
+    assert_eq!(n_items, catalogue.tensors.len());
 }
 
 #[test]
@@ -63,9 +70,9 @@ fn damaged_files_are_items_and_errors() {
         let StoreError::Corrupt { path, source, .. } = error else {
             panic!("{error}");
         };
-        let item = catalogue.items.iter().find(|i| i.path == *path).unwrap();
+        let item = catalogue.tensors.iter().find(|i| i.path == *path).unwrap();
         assert_eq!((&item.dtype, &item.shape, item.slot), (&None, &None, None));
-        let Err(ItemError::Convert(read)) = item.array(None) else {
+        let Err(read) = Array::decoded(item, None) else {
             panic!("{path:?} was read");
         };
         assert_eq!(read.format_error(), Some(source));
@@ -108,15 +115,15 @@ fn formats_stand_beside_each_other_in_order() {
     let catalogue = open(dir.path());
     assert_eq!(catalogue.errors.len(), 1, "{:?}", catalogue.errors);
     let found: Vec<_> = catalogue
-        .items
+        .tensors
         .iter()
         .map(|i| {
             (
-                i.op_type.as_str(),
-                i.op_name.as_str(),
+                i.execution.op_type.as_str(),
+                i.execution.op_name.as_str(),
                 i.slot,
-                i.step,
-                i.rank,
+                i.execution.model_step(),
+                i.execution.rank,
             )
         })
         .collect();
@@ -131,20 +138,23 @@ fn formats_stand_beside_each_other_in_order() {
             ("", "weights", None, Some(10), Some(3)),
         ]
     );
-    let items = &catalogue.items;
+    let items = &catalogue.tensors;
     assert_eq!(
         (bytes(&items[1]), bytes(&items[2])),
         (vec![5, 6], vec![7, 8])
     );
-    assert!(matches!(items[0].array(None), Err(ItemError::NoElements)));
+    assert!(matches!(
+        Array::decoded(&items[0], None),
+        Err(ElementsError::NoElements)
+    ));
     assert_eq!(items[0].statistics, [("Max Value".to_owned(), None)]);
-    assert_eq!(items[1].stats().unwrap().sum, 11.0);
+    assert_eq!(stats_of(&items[1]).unwrap().sum, 11.0);
 }
 
 #[test]
 fn what_is_not_there_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
-    let error = catalogue::open(&dir.path().join("absent"), 1).unwrap_err();
+    let error = read_dump(&dir.path().join("absent"), 1).unwrap_err();
     assert!(matches!(error, StoreError::Io { .. }));
-    assert!(open(dir.path()).items.is_empty());
+    assert!(open(dir.path()).tensors.is_empty());
 }

@@ -76,7 +76,7 @@ fn write_files(dir: &Path, ops: &[Op], form: Form) {
         }
         let mut bytes = prelude(&record);
         let slots = record.slots();
-        slots.for_each(|(_, _, tensor)| bytes.extend_from_slice(tensor.view().bytes));
+        slots.for_each(|(_, _, tensor)| bytes.extend_from_slice(tensor.host_view().unwrap().bytes));
         fs::write(path, bytes).unwrap();
     }
 }
@@ -95,7 +95,7 @@ fn write_rows(dir: &Path, ops: &[Op], columns: &[Category]) {
                 side,
                 ..Subject::of_tensor(DType::F32, tensor.shape(), tensor.n_bytes() as u64)
             };
-            let stats = sequential_stats(tensor.view()).unwrap();
+            let stats = sequential_stats(tensor.host_view().unwrap()).unwrap();
             let cell = |category: &Category| match category {
                 Category::Max => Cell::Real(stats.max),
                 Category::Min => Cell::Real(stats.min),
@@ -104,8 +104,8 @@ fn write_rows(dir: &Path, ops: &[Op], columns: &[Category]) {
                 Category::NanCount => Cell::Count(stats.n_nan),
                 Category::PositiveInfCount => Cell::Count(stats.n_pos_inf),
                 Category::L2Norm => Cell::Real(stats.l2),
-                Category::Md5 => Cell::Text(hex(&sequential_md5(tensor.view()))),
-                Category::Sha1 => Cell::Text(hex(&sequential_sha1(tensor.view()))),
+                Category::Md5 => Cell::Text(hex(&sequential_md5(tensor.host_view().unwrap()))),
+                Category::Sha1 => Cell::Text(hex(&sequential_sha1(tensor.host_view().unwrap()))),
                 _ => Cell::Null,
             };
             let cells: Vec<Cell> = columns.iter().map(cell).collect();

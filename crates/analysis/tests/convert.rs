@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use opscope_analysis::{convert, describe, overview};
+use opscope_analysis::overview::Overview;
+use opscope_analysis::{convert, describe, read_whole};
 use opscope_store::atomic_file::Modes;
+use opscope_store::dump;
 use opscope_store::file_format::dump_data::{DumpHeader, TensorEntry};
 use opscope_store::file_format::npy;
 use opscope_tensor::DType;
@@ -104,8 +106,14 @@ fn a_tree_keeps_its_structure_and_loses_nothing_to_a_bad_file() {
     );
     assert_eq!(read("Add.a.1.0.100.output.1.npy").shape().dims(), [1]);
     let brain = read("Add.a.1.0.100.output.2.npy");
-    assert_eq!((brain.dtype(), brain.bytes().len()), (DType::F32, 8));
-    assert_eq!(read("Add.a.1.0.100.output.3.npy").bytes(), [1, 2]);
+    assert_eq!(
+        (brain.dtype(), brain.host_bytes().unwrap().len()),
+        (DType::F32, 8)
+    );
+    assert_eq!(
+        read("Add.a.1.0.100.output.3.npy").host_bytes().unwrap(),
+        [1, 2]
+    );
 
     let mapping = fs::read_to_string(out.join("0/mapping.csv")).unwrap();
     let (short, full) = mapping.trim_end().split_once(',').unwrap();
@@ -190,7 +198,10 @@ fn descriptions_and_overviews() {
     let description = describe::file(&dir.path().join("0/Log.a.1.0.100")).unwrap();
     let tensor = &description.tensors[0];
     assert_eq!(
-        (tensor.slot.as_str(), tensor.dtype.as_str()),
+        (
+            tensor.slot.as_str(),
+            tensor.stored.dtype.to_string().as_str()
+        ),
         ("output.0", "float32")
     );
     assert_eq!(
@@ -207,12 +218,13 @@ fn descriptions_and_overviews() {
             .contains("takes 16 bytes or more, found 1")
     );
 
-    let overview = overview::directory(dir.path(), 2);
+    let index = read_whole(dump::list(dir.path()), 2);
+    let overview = Overview::new(dir.path(), &index);
     assert_eq!(
         (
             overview.n_files,
             overview.operators.len(),
-            overview.errors.len()
+            index.errors.len()
         ),
         (2, 1, 2)
     );

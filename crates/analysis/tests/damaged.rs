@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::convert::{self, OutputKind, Relayout};
+use opscope_analysis::convert::{self, OutputKind};
+use opscope_analysis::elements::Relayout;
 use opscope_analysis::{describe, overflow};
 use opscope_store::atomic_file::Modes;
 

@@ -50,6 +50,7 @@ impl Budget {
             return true;
         };
         let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+        // Asked again under the lock: another model may have spent it while this one waited.
         if self.is_spent() {
             return false;
         }

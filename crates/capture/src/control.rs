@@ -9,12 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thiserror::Error;
 
-use crate::session::Shared;
-use crate::{Plan, Purpose};
+use opscope_store::record::ModelId;
+
+use crate::select::select_marked;
+use crate::{GraphView, Plan, Purpose, Selected};
 
 /// A handle to switch a session with, from any thread and for as long as one likes.
 #[derive(Clone)]
-pub struct Control(pub(crate) Arc<Shared>);
+pub struct Control(pub(crate) Arc<LiveSettings>);
 
 /// Why a plan cannot take the place of the one that a session began with.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -42,11 +44,15 @@ pub enum PlanRefused {
     },
 }
 
-/// The settings that were asked for last.
-pub(crate) struct Wanted {
+/// The settings of a session that may change while models run: those that were asked for last.
+pub(crate) struct LiveSettings {
+    /// The plan at the start, whose purpose and limit stay.
+    first_plan: Arc<Plan>,
     /// Counts changes, so that a tap sees without a lock that there was none.
     n_changes: AtomicU64,
     state: Mutex<State>,
+    /// Operators and scopes that were switched on or off.
+    marks: Mutex<Vec<(String, bool)>>,
 }
 
 #[derive(Clone)]
@@ -57,7 +63,7 @@ struct State {
 
 /// The settings that a tap found when its step began.
 #[derive(Clone)]
-pub(crate) struct InForce {
+pub(crate) struct StepSettings {
     n_changes: u64,
     pub(crate) is_enabled: bool,
     pub(crate) plan: Arc<Plan>,
@@ -67,12 +73,12 @@ impl Control {
     /// Switches the dump on or off from the next step of each model on. While it is off, models run
     /// as they do without a tap.
     pub fn set_enabled(&self, is_enabled: bool) {
-        self.0.wanted.change(|state| state.is_enabled = is_enabled);
+        self.0.change(|state| state.is_enabled = is_enabled);
     }
 
     /// Switches the dump off if it is on, and on if it is off. Returns whether it is on now.
     pub fn toggle(&self) -> bool {
-        self.0.wanted.change(|state| {
+        self.0.change(|state| {
             state.is_enabled = !state.is_enabled;
             state.is_enabled
         })
@@ -80,7 +86,7 @@ impl Control {
 
     /// Whether the dump is to be on from the next step on.
     pub fn is_enabled(&self) -> bool {
-        self.0.wanted.lock().is_enabled
+        self.0.lock().is_enabled
     }
 
     /// Keeps what `plan` selects from the next step of each model on. Models, operators, exclusions,
@@ -100,9 +106,9 @@ impl Control {
     /// As for [`Control::replace_plan`].
     pub fn change(&self, is_enabled: Option<bool>, plan: Option<Plan>) -> Result<(), PlanRefused> {
         if let Some(plan) = &plan {
-            check(&self.0.plan, plan)?;
+            check(&self.0.first_plan, plan)?;
         }
-        self.0.wanted.change(|state| {
+        self.0.change(|state| {
             if let Some(is_enabled) = is_enabled {
                 state.is_enabled = is_enabled;
             }
@@ -114,22 +120,42 @@ impl Control {
     }
 }
 
-impl Wanted {
+impl LiveSettings {
     /// Switched on, with this plan.
-    pub(crate) fn new(plan: Plan) -> Wanted {
-        Wanted {
+    pub(crate) fn new(plan: Plan) -> LiveSettings {
+        let plan = Arc::new(plan);
+        LiveSettings {
+            first_plan: plan.clone(),
             n_changes: AtomicU64::new(0),
             state: Mutex::new(State {
                 is_enabled: true,
-                plan: Arc::new(plan),
+                plan,
             }),
+            marks: Mutex::default(),
         }
     }
 
+    /// Marks operators for plans that leave the choice to marks. Models see it when they are next
+    /// given a plan, so this is no change that a step looks for.
+    pub(crate) fn mark(&self, target: &str, is_enabled: bool) {
+        self.marks().push((target.to_owned(), is_enabled));
+    }
+
+    /// Returns what a plan selects of a model, as operators are marked now.
+    pub(crate) fn select(&self, plan: &Plan, model: &ModelId, graph: GraphView<'_>) -> Selected {
+        let marks = self.marks().clone();
+        select_marked(plan, model, graph, &marks)
+    }
+
+    fn marks(&self) -> MutexGuard<'_, Vec<(String, bool)>> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// For a model that is attached now.
-    pub(crate) fn in_force(&self) -> InForce {
+    pub(crate) fn in_force(&self) -> StepSettings {
+        // Both under one lock, so that number and settings belong together.
         let state = self.lock();
-        InForce {
+        StepSettings {
             n_changes: self.n_changes.load(Ordering::Relaxed),
             is_enabled: state.is_enabled,
             plan: state.plan.clone(),
@@ -137,7 +163,7 @@ impl Wanted {
     }
 
     /// Returns the settings in force; `None` if they have not changed since `known`.
-    pub(crate) fn changed_since(&self, known: &InForce) -> Option<InForce> {
+    pub(crate) fn changed_since(&self, known: &StepSettings) -> Option<StepSettings> {
         // A change that is under way in another thread is seen now or at the next step.
         let is_same = self.n_changes.load(Ordering::Acquire) == known.n_changes;
         (!is_same).then(|| self.in_force())
@@ -157,7 +183,7 @@ impl Wanted {
     }
 }
 
-impl InForce {
+impl StepSettings {
     /// Whether anything may be kept of `step`.
     pub(crate) fn is_active(&self, step: u64) -> bool {
         self.is_enabled && self.plan.steps.contains(step)

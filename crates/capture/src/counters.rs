@@ -178,7 +178,7 @@ live_counters! {
 
 impl LiveCounters {
     /// Counts selected tensors that will not reach the sink.
-    pub(crate) fn drop(&self, reason: DropReason, n: u64) {
+    pub(crate) fn count_dropped(&self, reason: DropReason, n: u64) {
         let dropped = &self.dropped;
         let counter = match reason {
             DropReason::NotShown => &dropped.n_not_shown,

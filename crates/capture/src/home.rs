@@ -15,6 +15,7 @@ impl HomeProcess {
 
     /// Whether this is another process: a fork of the one it belongs to.
     pub(crate) fn is_elsewhere(self) -> bool {
+        // Asked each time: a fork happens without notice.
         self != HomeProcess::here()
     }
 }

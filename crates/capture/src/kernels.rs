@@ -79,6 +79,7 @@ impl KernelRule {
     pub fn regex(text: impl Into<String>, pattern: &str) -> Result<KernelRule, PatternError> {
         // On its own first: parentheses around it could make sense of what makes none.
         compiled(pattern, pattern)?;
+        // Without the group an alternative would bind weaker than the anchors.
         let source = format!("^(?:{pattern})$");
         let regex = compiled(pattern, &source)?;
         Ok(KernelRule {
@@ -127,6 +128,8 @@ impl KernelRule {
                 match op_type {
                     None => in_name(),
                     Some(op_type) => {
+                        // In MindSpore the type is a part of the full name, which ends in `-op` and
+                        // a number.
                         has(op_type) || self.text == name || (is_numbered(name) && in_name())
                     }
                 }
@@ -150,6 +153,7 @@ pub fn rule_for_name(rules: &[KernelRule], name: &str) -> Option<usize> {
 fn first(rules: &[KernelRule], name: &str, op_type: Option<&str>) -> Option<usize> {
     let hits = rules.iter().enumerate();
     hits.filter(|(_, rule)| rule.matches(name, op_type))
+        // The order in which MindSpore tries its rules: it decides which of them count as used.
         .min_by_key(|(i, rule)| (rule.rank(), *i))
         .map(|(i, _)| i)
 }

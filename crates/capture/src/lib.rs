@@ -18,7 +18,7 @@ mod home;
 mod kernels;
 mod memos;
 mod non_finite;
-pub mod overflow;
+mod operator_context;
 mod overwrite;
 mod parameters;
 mod plan;
@@ -27,13 +27,20 @@ mod pool;
 mod probe;
 mod quantised;
 mod queue;
+mod record_intake;
+mod record_order;
+mod recorder;
 mod ring;
+mod running_step;
 mod select;
 mod session;
 pub mod sink;
 mod tap;
+mod tensor_intake;
 mod tensor_rule;
 mod writer;
+
+pub use opscope_overflow as overflow;
 
 pub use control::{Control, PlanRefused};
 pub use counters::{Counters, Dropped, FirstOverflow};
@@ -47,7 +54,7 @@ pub use plan::{
 };
 pub use policy::{FailurePolicy, WhenBehind};
 pub use pool::{Pool, PooledBytes};
-pub use probe::{BorrowError, Probe};
+pub use probe::Probe;
 pub use quantised::{FloatView, Place, Quantised, QuantisedKind, Showing};
 pub use ring::{
     KeptSteps, N_STEPS_BEHIND_MAX, RingOptions, RingReport, TriggerCause, TriggerKind, Triggered,
@@ -59,4 +66,5 @@ pub use sink::{
     BatchPreparer, Removed, Sink, SinkError, StepRemover, TensorSummarizer, Whole, Written,
 };
 pub use tap::Tap;
+pub use tensor_intake::BorrowError;
 pub use tensor_rule::{TensorRule, TensorRuleError, TensorRules};

@@ -28,6 +28,7 @@ struct Known {
 impl Memos {
     /// The tensor, with what is known of it since it was shown before.
     pub(crate) fn recall(&self, tensor: Tensor) -> Tensor {
+        // Without an identity two tensors at one address could be different values.
         let Some(identity) = tensor.identity() else {
             return tensor;
         };
@@ -45,6 +46,7 @@ impl Memos {
             shape: tensor.shape().clone(),
             memo: tensor.memo().clone(),
         };
+        // An identity keeps no tensor alive: the engine frees its memory when it likes.
         let identity = identity.clone();
         table.known.insert(identity, known);
         table.sweep();

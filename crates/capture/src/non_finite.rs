@@ -17,7 +17,7 @@ use opscope_tensor::NonFinite;
 pub(crate) use self::local::{Local, judge};
 pub(crate) use self::step::StepNotes;
 use crate::home::HomeProcess;
-use crate::queue::Order;
+use crate::record_order::RecordOrder;
 
 /// The first tensor, in execution order, that holds NaN or an infinity which nobody put there on purpose.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,20 +94,20 @@ pub(crate) struct Findings {
 
 #[derive(Default)]
 struct Merged {
-    first: Option<(Order, FirstNonFinite)>,
+    first: Option<(RecordOrder, FirstNonFinite)>,
     /// The first of those that may be deliberate.
-    first_unknown: Option<(Order, FirstNonFinite)>,
+    first_unknown: Option<(RecordOrder, FirstNonFinite)>,
     n_deliberate: u64,
-    first_deliberate: Option<(Order, FirstNonFinite)>,
+    first_deliberate: Option<(RecordOrder, FirstNonFinite)>,
 }
 
 /// Findings of one step.
 #[derive(Default)]
 struct Judged {
-    first: Option<(Order, FirstNonFinite)>,
-    first_unknown: Option<(Order, FirstNonFinite)>,
+    first: Option<(RecordOrder, FirstNonFinite)>,
+    first_unknown: Option<(RecordOrder, FirstNonFinite)>,
     n_deliberate: u64,
-    first_deliberate: Option<(Order, FirstNonFinite)>,
+    first_deliberate: Option<(RecordOrder, FirstNonFinite)>,
 }
 
 impl Findings {
@@ -115,6 +115,7 @@ impl Findings {
     pub(crate) fn begin_step(self: &Arc<Findings>) -> Arc<StepNotes> {
         let notes = Arc::new(StepNotes::new(self.clone()));
         let mut open = lock(&self.open);
+        // Only where the list would grow, so that looking for ended steps costs nothing on average.
         if open.len() == open.capacity() {
             open.retain(|step| step.strong_count() > 0);
         }
@@ -134,6 +135,7 @@ impl Findings {
     /// other.
     pub(crate) fn finish(&self) -> (Option<FirstNonFinite>, DeliberateInfinities) {
         let open = std::mem::take(&mut *lock(&self.open));
+        // A tap that is still in a step keeps its notes from judging themselves.
         for step in open.iter().filter_map(Weak::upgrade) {
             step.judge();
         }
@@ -148,8 +150,8 @@ impl Findings {
 }
 
 fn keep_earlier(
-    known: &mut Option<(Order, FirstNonFinite)>,
-    found: Option<(Order, FirstNonFinite)>,
+    known: &mut Option<(RecordOrder, FirstNonFinite)>,
+    found: Option<(RecordOrder, FirstNonFinite)>,
 ) {
     let Some(found) = found else {
         return;
@@ -175,6 +177,8 @@ fn told(record: &Record, (side, index): (Side, usize), origin: NonFiniteOrigin) 
         _ => f64::INFINITY,
     };
     let (element, value) = match counts.n_nan {
+        // The elements may be gone; the counts are remembered with the sign of the infinities at
+        // least.
         0 => match places.infinity {
             Some((element, value)) => (Some(element), value),
             None => (None, usual),

@@ -84,12 +84,6 @@ impl Watcher {
         !self.has_any.load(Ordering::Relaxed)
     }
 
-    /// Lets go of all values: a step has begun.
-    pub(crate) fn clear(&self) {
-        self.values().clear();
-        self.has_any.store(false, Ordering::Relaxed);
-    }
-
     /// Watches the outputs of `record` from now on; returns copies of them.
     pub(crate) fn watch(&self, record: &Record) -> Vec<(usize, Tensor)> {
         let outputs: Vec<Output> = record
@@ -105,6 +99,8 @@ impl Watcher {
             .collect();
         let copies = copies(&outputs);
         let mut values = self.values();
+        // An operator in a loop runs again and writes where it wrote before: the latest execution
+        // counts.
         values.retain(|value| value.operator.task_id != record.operator.task_id);
         values.push(Value {
             operator: record.operator.clone(),
@@ -119,6 +115,7 @@ impl Watcher {
     pub(crate) fn look(&self, record: &Record, order: u64, found: &Mutex<Overwrites>) -> Vec<Look> {
         let mut looks = Vec::new();
         for value in self.values().iter_mut() {
+            // An operator may write to its own outputs.
             if value.operator.task_id == record.operator.task_id {
                 continue;
             }
@@ -157,11 +154,13 @@ impl Watcher {
 impl Output {
     /// Takes a new copy if the memory changed, and says how.
     fn refresh(&mut self) -> Option<Difference> {
-        if self.live.bytes() == self.copy.bytes() {
+        // A comparison of memory, not of numbers: NaN equals itself here, and -0 differs from 0.
+        if self.live.host_bytes() == self.copy.host_bytes() {
             return None;
         }
         let now = copy(&self.live)?;
-        let difference = Difference::between(self.copy.view(), now.view())?;
+        let difference = Difference::between(self.copy.host_view().ok()?, now.host_view().ok()?)?;
+        // The next operator is only accused of what changes from here on.
         self.copy = now;
         Some(difference)
     }
@@ -191,7 +190,7 @@ fn copies(outputs: &[Output]) -> Vec<(usize, Tensor)> {
 
 /// The same tensor in memory of its own. `None` if the memory has another size than it had.
 fn copy(live: &Tensor) -> Option<Tensor> {
-    let bytes = live.bytes().to_vec();
+    let bytes = live.host_bytes().ok()?.to_vec();
     let copy = Tensor::from_vec(live.dtype(), live.shape().clone(), bytes).ok()?;
     Some(copy.with_layout(live.layout()))
 }

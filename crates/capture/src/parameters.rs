@@ -43,6 +43,7 @@ impl Parameters {
         let Some(name) = operator.outputs.first() else {
             return;
         };
+        // A reader that was looked at goes before one that was not.
         let mut shown = self.lock();
         if !shown.contains_key(name) {
             let operator = operator.clone();

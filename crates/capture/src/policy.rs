@@ -1,12 +1,9 @@
 //! Policies for a sink that fails or falls behind.
 
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::SinkError;
-use crate::counters::{DropReason, add};
-use crate::queue::{Job, Work};
-use crate::session::Shared;
 
 /// Response to a failure of the sink: a full disk, a directory that is gone, a panic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,20 +28,34 @@ pub enum WhenBehind {
     Drop,
 }
 
-/// Whether capturing was ended by a failure.
-pub(crate) struct Ending {
+/// What a session does about failures of its sink.
+pub(crate) struct FailureResponse {
     on_failure: FailurePolicy,
+    first_error: Mutex<Option<SinkError>>,
     is_capture_ended: AtomicBool,
     is_run_ended: AtomicBool,
 }
 
-impl Ending {
-    pub(crate) fn new(on_failure: FailurePolicy) -> Ending {
-        Ending {
+impl FailureResponse {
+    pub(crate) fn new(on_failure: FailurePolicy) -> FailureResponse {
+        FailureResponse {
             on_failure,
+            first_error: Mutex::default(),
             is_capture_ended: AtomicBool::new(false),
             is_run_ended: AtomicBool::new(false),
         }
+    }
+
+    /// Remembers the first failure and does what the policy says about it; returns whether capturing
+    /// has ended.
+    pub(crate) fn note(&self, error: SinkError) -> bool {
+        self.first_error().get_or_insert(error);
+        if self.on_failure == FailurePolicy::StopRun {
+            self.is_run_ended.store(true, Ordering::Relaxed);
+        }
+        let is_ended = self.on_failure != FailurePolicy::Drop;
+        self.is_capture_ended.fetch_or(is_ended, Ordering::Relaxed);
+        is_ended
     }
 
     /// Whether a failure has ended capturing.
@@ -56,47 +67,16 @@ impl Ending {
     pub(crate) fn is_run_ended(&self) -> bool {
         self.is_run_ended.load(Ordering::Relaxed)
     }
-}
 
-impl Shared {
-    /// Remembers the first failure of the sink and does what the policy says about it.
-    pub(crate) fn fail(&self, error: SinkError) {
-        let mut first = self
-            .first_error
+    /// Takes the first failure.
+    pub(crate) fn take_first_error(&self) -> Option<SinkError> {
+        self.first_error().take()
+    }
+
+    fn first_error(&self) -> MutexGuard<'_, Option<SinkError>> {
+        // It is replaced whole, so a panic cannot leave it half-changed.
+        self.first_error
             .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        first.get_or_insert(error);
-        drop(first);
-        match self.ending.on_failure {
-            FailurePolicy::Drop => return,
-            FailurePolicy::StopCapture => {}
-            FailurePolicy::StopRun => self.ending.is_run_ended.store(true, Ordering::Relaxed),
-        }
-        self.ending.is_capture_ended.store(true, Ordering::Relaxed);
-        for job in self.queue.abandon() {
-            self.count_lost(is_judged(&job), job.n_slots(), DropReason::Stopped);
-        }
+            .unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Queues a record; one that is not taken is counted.
-    pub(crate) fn queue_or_drop(&self, job: Job) {
-        let (is_judged, n_slots) = (is_judged(&job), job.n_slots());
-        if let Err(reason) = self.queue.push(job) {
-            self.count_lost(is_judged, n_slots, reason);
-        }
-    }
-
-    fn count_lost(&self, is_judged: bool, n_slots: u64, reason: DropReason) {
-        if is_judged {
-            self.counters.drop(reason, n_slots);
-        } else {
-            add(&self.counters.n_operators_skipped, 1);
-        }
-    }
-}
-
-/// Whether the tensors of a record are counted as selected. Those of an operator that may have
-/// overflowed are not, until a writer has looked.
-fn is_judged(job: &Job) -> bool {
-    !matches!(job.work, Work::WriteOverflow)
 }

@@ -73,6 +73,7 @@ impl Pool {
         }
         let mut let_go = Vec::new();
         while !buffers.has_room(n_bytes, self.bytes_max) {
+            // The largest first, so that few have to go.
             let Some(largest) = buffers.free.keys().next_back().copied() else {
                 break;
             };
@@ -88,6 +89,8 @@ impl Pool {
         let capacity = buffer.capacity();
         let mut buffers = self.lock();
         buffers.used_bytes = buffers.used_bytes.saturating_sub(capacity);
+        // Buffers in use count against the limit, so a burst leaves nothing behind that is beyond
+        // it.
         if buffers.has_room(capacity, self.bytes_max) {
             buffer.clear();
             buffers.free_bytes += capacity;
@@ -128,6 +131,8 @@ impl AsRef<[u8]> for PooledBytes {
 impl Drop for PooledBytes {
     fn drop(&mut self) {
         if let Some(pool) = &self.pool
+            // In a fork the lock may be held for ever by a thread that does not exist there; the
+            // memory is simply freed.
             && !pool.home.is_elsewhere()
         {
             pool.give_back(std::mem::take(&mut self.bytes));

@@ -1,16 +1,15 @@
 //! A queue between engine and writers, bounded by bytes.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use opscope_store::record::Record;
-use opscope_tensor::Tensor;
 
 use crate::counters::DropReason;
-use crate::non_finite::StepNotes;
 use crate::quantised::Dequantising;
-use crate::ring::Hold;
+use crate::record_order::RecordOrder;
+use crate::running_step::StepTicket;
 use crate::{Failure, WhenBehind};
 
 /// Bytes that a record takes in the queue beside its tensors.
@@ -26,15 +25,12 @@ const GATHERING_MAX: Duration = Duration::from_millis(10);
 /// A record on its way to the sink.
 pub(crate) struct Job {
     /// Its place among all records, by the order in which operators were executed.
-    pub(crate) order: Order,
+    pub(crate) order: RecordOrder,
     pub(crate) record: Record,
     pub(crate) work: Work,
     /// The record's output, if a writer has to compute it.
     pub(crate) floats: Option<Dequantising>,
-    /// Keeps the step from being decided on, where steps may be removed again.
-    pub(crate) hold: Option<Hold>,
-    /// Notes of its step about operators with NaN or infinities.
-    pub(crate) notes: Arc<StepNotes>,
+    pub(crate) ticket: StepTicket,
 }
 
 impl Job {
@@ -68,10 +64,6 @@ impl Job {
         n_missing
     }
 }
-
-/// The number of an operator in the order of execution, and of a record among those that belong to
-/// that operator.
-pub(crate) type Order = (u64, u32);
 
 /// The work to do on a record.
 pub(crate) enum Work {
@@ -164,6 +156,7 @@ impl Queue {
     pub(crate) fn push(&self, job: Job) -> Result<(), DropReason> {
         let bytes = job.cost();
         self.admit(job, bytes)?;
+        // A record of that size was taken alone and holds all of the budget.
         if bytes > self.bytes_max && self.may_wait() {
             self.wait_for_budget();
         }
@@ -252,6 +245,8 @@ impl Queue {
         let mut state = self.lock();
         state.bytes = state.bytes.saturating_sub(bytes);
         // A model that is woken for each record that is written goes back to sleep after each.
+        // Below three quarters several records fit at once, so that model and writers take longer
+        // turns.
         let has_room = state.bytes <= self.bytes_max / 4 * 3;
         let is_awaited = state.n_waiting_for_room > 0 && has_room;
         drop(state);
@@ -263,6 +258,7 @@ impl Queue {
     /// Lets waiting writers end when the last record is taken.
     pub(crate) fn close(&self) {
         let mut state = self.lock();
+        // A queue that was abandoned stays so: its records were counted as lost.
         if state.end == End::Open {
             state.end = End::Closed;
         }
@@ -298,10 +294,12 @@ impl Queue {
     }
 }
 
-/// Bytes of the elements that a record holds on to.
+/// Bytes of the elements that a record keeps in the host's memory.
 fn n_element_bytes(record: &Record) -> u64 {
-    let n_bytes = |tensor: &Tensor| tensor.bytes().len() as u64;
-    record.slots().map(|(_, _, tensor)| n_bytes(tensor)).sum()
+    let slots = record.slots();
+    slots
+        .map(|(_, _, tensor)| tensor.host_bytes().map_or(0, <[u8]>::len) as u64)
+        .sum()
 }
 
 fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {

@@ -23,26 +23,27 @@ use opscope_store::record::{ModelId, Operator};
 
 use self::report::Log;
 use self::steps::{Model, Serial};
+use crate::counters::{LiveCounters, add};
 use crate::home::HomeProcess;
-use crate::queue::Order;
-use crate::{Removed, SinkError, StepRemover, WhenBehind};
+use crate::record_order::RecordOrder;
+use crate::{Removed, Sink, SinkError, WhenBehind};
 
 pub(crate) use self::hold::Hold;
 pub use self::options::{RingOptions, TriggerKind, Triggers};
-pub use self::report::{KeptSteps, RingReport, TriggerCause, Triggered};
+pub use self::report::{RingReport, TriggerCause, Triggered};
+pub use self::steps::KeptSteps;
 
 /// How many steps before the current one may be waiting for writers when it begins. The dump of a model
 /// has at most this many step directories more than the ring, beside those that are kept for good.
 pub const N_STEPS_BEHIND_MAX: usize = 4;
-
-/// After every operator.
-const LAST: Order = (u64::MAX, u32::MAX);
 
 /// The steps of a session's models that may still be removed.
 pub(crate) struct Ring {
     home: HomeProcess,
     options: RingOptions,
     when_behind: WhenBehind,
+    sink: Arc<dyn Sink>,
+    counters: Arc<LiveCounters>,
     /// Set by a signal handler to keep what is there.
     flag: Arc<AtomicBool>,
     state: Mutex<State>,
@@ -65,10 +66,18 @@ struct State {
 type Leaving = (Arc<ModelId>, Vec<(u64, bool)>);
 
 impl Ring {
-    pub(crate) fn new(options: RingOptions, when_behind: WhenBehind) -> Arc<Ring> {
+    /// A ring for a sink that takes steps back.
+    pub(crate) fn new(
+        options: RingOptions,
+        when_behind: WhenBehind,
+        sink: Arc<dyn Sink>,
+        counters: Arc<LiveCounters>,
+    ) -> Arc<Ring> {
         Arc::new(Ring {
             options,
             when_behind,
+            sink,
+            counters,
             home: HomeProcess::here(),
             flag: Arc::default(),
             state: Mutex::default(),
@@ -87,16 +96,12 @@ impl Ring {
     }
 
     /// Begins a step. Waits while too many earlier ones are being written, if the session ever waits.
-    pub(crate) fn begin(
-        self: &Arc<Ring>,
-        model: &Arc<ModelId>,
-        step: u64,
-        remover: &dyn StepRemover,
-    ) -> (Hold, Swept) {
+    pub(crate) fn begin(self: &Arc<Ring>, model: &Arc<ModelId>, step: u64) -> Hold {
         self.look_at_flag();
         let mut state = self.lock();
         let model_idx = state.model_idx(model);
         let is_behind = |state: &State| state.models[model_idx].n_behind() > N_STEPS_BEHIND_MAX;
+        // With `WhenBehind::Drop` the model never waits, whatever the disk then holds for a while.
         while self.when_behind == WhenBehind::Wait && is_behind(&state) {
             state = self
                 .is_written
@@ -108,7 +113,8 @@ impl Ring {
         let serial = state.models[model_idx].begin(next, step);
         drop(state);
         let hold = Hold::new(self.clone(), model_idx, serial);
-        (hold, self.sweep(remover, Ask::Wait))
+        self.sweep(Ask::Wait);
+        hold
     }
 
     /// Keeps what is there if the flag was set since it was last looked at.
@@ -130,7 +136,7 @@ impl Ring {
                 step,
                 operator: None,
             };
-            log.trigger(serial.unwrap_or_default(), LAST, triggered);
+            log.trigger(serial.unwrap_or_default(), RecordOrder::LAST, triggered);
         }
     }
 
@@ -147,6 +153,8 @@ impl Ring {
             n_begun,
         } = &mut *state;
         let model = &mut models[model_idx];
+        // A step that the plan leaves out can fail too; the steps before it are the interesting
+        // ones then.
         let serial = model.serial_of(step).or(model.newest());
         if let Some(serial) = serial {
             model.keep(serial, self.options.n_steps.get());
@@ -157,14 +165,14 @@ impl Ring {
             step,
             operator: None,
         };
-        log.trigger(serial.unwrap_or(*n_begun), LAST, triggered);
+        log.trigger(serial.unwrap_or(*n_begun), RecordOrder::LAST, triggered);
     }
 
     /// Keeps the steps up to that of a hold.
     fn fire(
         &self,
         (model_idx, serial): (usize, Serial),
-        order: Order,
+        order: RecordOrder,
         operator: &Arc<Operator>,
         cause: TriggerCause,
     ) {
@@ -187,20 +195,19 @@ impl Ring {
     }
 
     /// Removes the steps that are too old, if any may have become so.
-    pub(crate) fn sweep_if_due(&self, remover: &dyn StepRemover) -> Swept {
-        match self.is_due.swap(false, Ordering::Relaxed) {
-            true => self.sweep(remover, Ask::Try),
-            false => Swept::default(),
+    pub(crate) fn sweep_if_due(&self) {
+        if self.is_due.swap(false, Ordering::Relaxed) {
+            self.sweep(Ask::Try);
         }
     }
 
-    fn sweep(&self, remover: &dyn StepRemover, ask: Ask) -> Swept {
+    fn sweep(&self, ask: Ask) {
         let _removing = match ask {
             Ask::Wait => self.removing.lock().unwrap_or_else(PoisonError::into_inner),
             // Whoever removes now may have passed the step by; the next step looks again.
             Ask::Try => match self.removing.try_lock() {
                 Ok(guard) => guard,
-                Err(_) => return Swept::default(),
+                Err(_) => return,
             },
         };
         let mut leaving = Vec::new();
@@ -208,24 +215,20 @@ impl Ring {
             let left = model.leave(self.options.n_steps.get());
             leaving.push((model.id.clone(), left));
         }
-        self.let_go(remover, &leaving)
+        self.let_go(&leaving);
     }
 
-    /// Decides on what is left, when every record is written.
-    pub(crate) fn finish(&self, remover: &dyn StepRemover) -> Swept {
+    /// Decides on what is left, when every record is written, and reports.
+    pub(crate) fn finish(&self) -> RingReport {
         self.look_at_flag();
-        let first = self.sweep(remover, Ask::Wait);
+        self.sweep(Ask::Wait);
         let keeps_rest = !self.options.keeps_only_triggered;
         let mut leaving = Vec::new();
         for model in &mut self.lock().models {
             let rest = model.end(self.options.n_steps.get(), keeps_rest);
             leaving.push((model.id.clone(), rest));
         }
-        first.and(self.let_go(remover, &leaving))
-    }
-
-    /// Takes the report of the ring once it is finished.
-    pub(crate) fn take_report(&self) -> RingReport {
+        self.let_go(&leaving);
         let mut state = self.lock();
         let kept = state.models.iter_mut().filter_map(Model::take_kept);
         let kept = kept.collect();
@@ -233,8 +236,13 @@ impl Ring {
     }
 
     /// Tells the sink, without any lock that writers need.
-    fn let_go(&self, remover: &dyn StepRemover, leaving: &[Leaving]) -> Swept {
-        let mut swept = Swept::default();
+    fn let_go(&self, leaving: &[Leaving]) {
+        let Some(remover) = self.sink.step_remover() else {
+            return;
+        };
+        let mut removed = Removed::default();
+        let mut n_steps = 0;
+        let mut first_error = None;
         let steps = leaving
             .iter()
             .flat_map(|(model, steps)| steps.iter().map(move |step| (model, *step)));
@@ -247,21 +255,22 @@ impl Ring {
             let result = catch_unwind(AssertUnwindSafe(|| remover.remove_step(model, step)));
             let text = "it panicked while a step was removed";
             let result = result.unwrap_or_else(|_| Err(SinkError::Panicked(text.to_owned())));
-            swept.n_steps += 1;
+            n_steps += 1;
             match result {
-                Ok(removed) => swept.removed = swept.removed + removed,
+                Ok(more) => removed = removed + more,
                 Err(error) => {
-                    swept.first_error.get_or_insert(error);
+                    first_error.get_or_insert(error);
                 }
             }
         }
+        add(&self.counters.n_files_removed, removed.n_files);
+        add(&self.counters.n_bytes_removed, removed.n_bytes);
         let log = &mut self.lock().log;
-        log.n_steps_removed += swept.n_steps;
-        log.n_files_left += swept.removed.n_left;
-        if let Some(error) = swept.first_error.take() {
+        log.n_steps_removed += n_steps;
+        log.n_files_left += removed.n_left;
+        if let Some(error) = first_error {
             log.first_error.get_or_insert(error);
         }
-        swept
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -285,22 +294,4 @@ impl State {
 enum Ask {
     Wait,
     Try,
-}
-
-/// The result of a sweep that removes steps.
-#[derive(Default)]
-pub(crate) struct Swept {
-    n_steps: u64,
-    pub(crate) removed: Removed,
-    first_error: Option<SinkError>,
-}
-
-impl Swept {
-    fn and(self, other: Swept) -> Swept {
-        Swept {
-            n_steps: self.n_steps + other.n_steps,
-            removed: self.removed + other.removed,
-            first_error: self.first_error.or(other.first_error),
-        }
-    }
 }

@@ -1,117 +1,27 @@
 //! Matching a plan against a loaded model.
 
 mod exclude;
+mod graph_view;
 mod kernels;
 mod parameters;
 mod quantised;
 mod ranges;
+mod selected;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Side};
 
 use self::exclude::Exclusions;
-use crate::{
-    FloatView, ModelSelection, NameRange, OperatorSelection, Plan, Purpose, Quantised, Sides,
-};
+pub use self::graph_view::GraphView;
+pub use self::selected::{GraphInput, Kept, Role, Selected};
+use crate::{FloatView, ModelSelection, NameRange, OperatorSelection, Plan, Purpose, Sides};
 
 /// The type of a record that holds a graph input.
 const GRAPH_INPUT_TYPE: &str = "Data";
 /// How the types of operators begin that talk to other devices.
 const COLLECTIVE_PREFIX: &str = "Hcom";
-
-/// The operators and tensors that a plan keeps of one model.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Selected {
-    /// The operators of which anything is kept, by task id.
-    pub kept: HashMap<u32, Arc<Kept>>,
-    /// Names of operators that the plan gives and the model lacks: listed ones in the plan's order,
-    /// then ends of ranges, watched ones, excluded ones. None is said twice.
-    pub unmatched: Vec<String>,
-    /// Texts of the rules of [`OperatorSelection::kernels`] that choose nothing, or nothing that an
-    /// earlier rule does not choose.
-    pub unused_rules: Vec<String>,
-    /// Whether the choice is left to marks and there is none at all.
-    pub is_unmarked: bool,
-    /// Whether that is every operator, as far as names and rules go.
-    pub is_every: bool,
-    /// Whether floats are to be computed of any operator's tensors.
-    pub has_views: bool,
-    /// Whether the plan has a rule for this model at all.
-    pub is_model_matched: bool,
-}
-
-/// The tensors that a plan keeps of one operator.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    /// Positions of the inputs in the operator's own record.
-    pub inputs: Vec<usize>,
-    /// Positions of the outputs in the operator's own record.
-    pub outputs: Vec<usize>,
-    /// Graph inputs that have a record of their own.
-    pub graph_inputs: Vec<GraphInput>,
-    /// Inputs that no operator produces, to be kept at the end of the step.
-    pub parameters: Vec<GraphInput>,
-    /// Floats that quantised values among its own stand for, with records of their own.
-    pub views: Vec<FloatView>,
-    /// How the operator relates to watched ones.
-    pub role: Role,
-}
-
-/// A graph input that is kept under an operator that reads it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GraphInput {
-    /// Where the operator reads it; the first place if there are several.
-    pub position: usize,
-    /// The operator of its record: the type `Data`, the input's name, the reader's task.
-    pub operator: Arc<Operator>,
-}
-
-/// The model that a plan is matched against.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct GraphView<'a> {
-    /// Its operators, in order of execution.
-    pub operators: &'a [Arc<Operator>],
-    /// Names of the values that a caller provides.
-    pub inputs: &'a [String],
-    /// Names of the values that are written into the graph, as `Constant` nodes of ONNX are.
-    pub constants: &'a [String],
-    /// Types that the model itself gives for values, by name: inputs, weights, constants.
-    pub types: &'a [(String, TensorType)],
-    /// Tasks of operators whose values are kept on both sides, whichever side the plan asks for.
-    pub both_sides: &'a [u32],
-    /// Where operators have quantised values.
-    pub quantised: &'a [Quantised],
-    /// Values that a body is given by the operator that runs it, such as what a loop carries, by the tasks of the
-    /// operators that read them; sorted. They are neither weights nor inputs of the model.
-    pub carried: &'a [(u32, String)],
-}
-
-impl GraphView<'_> {
-    /// Whether what this operator reads under this name is given to the body that it is in.
-    pub fn is_carried(&self, task_id: u32, name: &str) -> bool {
-        let key = |entry: &(u32, String)| (entry.0, entry.1.as_str()).cmp(&(task_id, name));
-        self.carried.binary_search_by(key).is_ok()
-    }
-}
-
-/// How an operator relates to watched ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Role {
-    /// Nothing: the plan watches none.
-    #[default]
-    None,
-    /// Its outputs are watched.
-    Watched,
-    /// It may overwrite watched outputs, so they are looked at after it. Collective operators leave
-    /// no record of that.
-    Suspect {
-        /// Whether it is collective.
-        is_collective: bool,
-    },
-}
 
 /// Matches `plan` against a model with these operators, in order of execution. `graph_inputs` are
 /// the names of the values that a caller of the model provides.
@@ -149,10 +59,13 @@ pub(crate) fn select_marked(
     };
     let mut unmatched = Vec::new();
     let mut is_selected = matching(rule, operators, &mut unmatched);
+    // The order matters from here on: rules add to names and ranges, quantising adds neighbours of
+    // what both chose, and exclusions take away from all.
     let mut chosen = kernels::Chosen::new(rule, marks);
     chosen.mark(operators, &mut is_selected);
     let quantising = quantised::bring(plan, graph, &mut is_selected);
     let parameters = parameters::of(plan, graph, &mut chosen);
+    // Only now are the marks known that are about parameters.
     unmatched.extend(chosen.unmatched_marks(operators));
     let is_watched = watched(plan, rule, operators, &mut unmatched);
     let exclusions = Exclusions::new(plan, rule, model);
@@ -177,6 +90,7 @@ pub(crate) fn select_marked(
             let has_both = graph.both_sides.contains(task_id) || quantising.contains(task_id);
             entry = keep(plan, operator, (role, has_both), &exclusions, &graph_inputs);
         }
+        // An operator that is not kept itself may be the only one to read a weight.
         entry.parameters = parameters::read_by(operator, &parameters, graph);
         // A failure is told even of an operator that has no tensors.
         let has_use = entry.n_slots() > 0 || role != Role::None || tells_failures;
@@ -186,6 +100,7 @@ pub(crate) fn select_marked(
     }
     let has_views = quantised::add_views(plan, graph, &exclusions, &mut kept);
     let mut said = HashSet::new();
+    // A name may be listed, and end a range too.
     unmatched.retain(|name| said.insert(name.clone()));
     Selected {
         kept: (kept.into_iter())
@@ -236,6 +151,7 @@ fn keep(
     }
     let mut seen = HashSet::new();
     for (position, name) in operator.inputs.iter().enumerate() {
+        // An operator such as `Mul(x, x)` reads one value twice; one record of it is enough.
         if graph_inputs.contains(name.as_str()) && seen.insert(name) {
             let operator = Operator {
                 task_id: operator.task_id,
@@ -294,6 +210,7 @@ fn matching(
     operators: &[Arc<Operator>],
     unmatched: &mut Vec<String>,
 ) -> Vec<bool> {
+    // No names, no ranges and no rules mean every operator.
     if rule.is_every() {
         return vec![true; operators.len()];
     }

@@ -1,26 +1,32 @@
 //! A stretch of time in which models are captured.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use opscope_overflow::{OverflowDetector, ValueDetector};
 use opscope_store::record::{ModelId, Operator};
 
 use crate::budget::Budget;
-use crate::control::Wanted;
-use crate::counters::{LiveCounters, add};
+use crate::control::LiveSettings;
+use crate::counters::LiveCounters;
 use crate::home::HomeProcess;
-use crate::non_finite::Findings;
 use crate::overwrite::Overwrites;
-use crate::policy::Ending;
-use crate::pool::Pool;
-use crate::queue::{Order, Queue};
-use crate::ring::{Ring, Swept};
-use crate::writer::{self, guarded};
+use crate::policy::FailureResponse;
+use crate::queue::Queue;
+use crate::record_intake::RecordIntake;
+use crate::recorder::{
+    FailureRecorder, FindingLimit, NonFiniteRecorder, OverflowRecorder, PurposeRecorder,
+    ValueRecorder, WatchRecorder,
+};
+use crate::ring::Ring;
+use crate::tap::TapContext;
+use crate::tensor_intake::TensorIntake;
+use crate::writer::{RecordWriter, guarded};
 use crate::{
     Control, Counters, DeliberateInfinities, FailurePolicy, FirstNonFinite, FirstOverflow,
-    GraphView, Overwrite, Plan, PlanRefused, Purpose, RingOptions, RingReport, Selected, Sink,
-    SinkError, StepRemover, Tap, TriggerKind, WhenBehind, Written, select::select_marked,
+    GraphView, Overwrite, Plan, PlanRefused, Pool, Purpose, RingOptions, RingReport, Selected,
+    Sink, SinkError, Tap, TriggerKind, WhenBehind,
 };
 
 /// How much a session may hold and use.
@@ -59,23 +65,22 @@ impl Default for SessionOptions {
     }
 }
 
-/// Tensors of more than this part of the queue's budget are large: they are not held beside the engine's own memory.
-const LARGE_PART: u64 = 4;
-
 /// A plan at work: writer threads that carry what taps submit to a sink.
 pub struct Session {
-    shared: Arc<Shared>,
-    writers: Vec<JoinHandle<()>>,
+    context: TapContext,
+    writer: Arc<RecordWriter>,
+    overwrites: Arc<Mutex<Overwrites>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// The counts of a session while it is at work.
 #[derive(Clone)]
-pub struct Watch(Arc<Shared>);
+pub struct Watch(Arc<LiveCounters>);
 
 impl Watch {
     /// The counts so far. They are read one by one, so they need not add up before the end.
     pub fn counters(&self) -> Counters {
-        self.0.counters.snapshot()
+        self.0.snapshot()
     }
 }
 
@@ -106,82 +111,31 @@ pub struct Summary {
     pub ring: Option<RingReport>,
 }
 
-pub(crate) struct Shared {
-    /// The plan at the start. Its purpose and its limit of overflows stay; everything else is read
-    /// from [`Shared::wanted`], by taps.
-    pub(crate) plan: Plan,
-    pub(crate) wanted: Wanted,
-    pub(crate) sink: Arc<dyn Sink>,
-    /// Whether the sink looks at tensors before they are queued.
-    pub(crate) is_reducing: bool,
-    /// Most bytes of a tensor that may wait for a writer in memory that the engine does without.
-    waiting_bytes_max: u64,
-    pub(crate) queue: Queue,
-    pub(crate) counters: LiveCounters,
-    pub(crate) is_stopped: Arc<AtomicBool>,
-    pub(crate) ending: Ending,
-    pub(crate) budget: Budget,
-    pub(crate) pool: Arc<Pool>,
-    pub(crate) first_error: Mutex<Option<SinkError>>,
-    pub(crate) findings: Arc<Findings>,
-    pub(crate) first_overflow: Mutex<Option<(Order, FirstOverflow)>>,
-    pub(crate) overwrites: Mutex<Overwrites>,
-    /// The latest time stamp that was given out.
-    pub(crate) last_timestamp_us: AtomicU64,
-    /// Operators that overflowed, where their number is limited.
-    pub(crate) n_overflows: AtomicU64,
-    pub(crate) ring: Option<Arc<Ring>>,
-    /// The process that has the writers.
-    pub(crate) home: HomeProcess,
-    /// Operators and scopes that were switched on or off.
-    marks: Mutex<Vec<(String, bool)>>,
-}
-
-impl Shared {
-    pub(crate) fn select(&self, plan: &Plan, model: &ModelId, graph: GraphView<'_>) -> Selected {
-        let marks = lock(&self.marks).clone();
-        select_marked(plan, model, graph, &marks)
-    }
-
-    /// Whether a tensor takes so much of the queue's budget that the engine should wait for whoever looks at it,
-    /// rather than go on while its memory is held.
-    pub(crate) fn is_large(&self, n_bytes: usize) -> bool {
-        n_bytes as u64 > self.waiting_bytes_max
-    }
-
-    /// Counts what a ring has removed.
-    pub(crate) fn note_removed(&self, swept: &Swept) {
-        add(&self.counters.n_files_removed, swept.removed.n_files);
-        add(&self.counters.n_bytes_removed, swept.removed.n_bytes);
-    }
-
-    /// The ring, and the part of the sink that takes its steps back.
-    pub(crate) fn ring_and_remover(&self) -> Option<(&Arc<Ring>, &dyn StepRemover)> {
-        self.ring.as_ref().zip(self.sink.step_remover())
-    }
-
-    /// Counts what a sink wrote beside records, or remembers why it could not.
-    pub(crate) fn note(&self, result: Result<Written, SinkError>) {
-        match result {
-            Ok(written) => {
-                self.counters.add_files(written);
-            }
-            Err(error) => self.fail(error),
-        }
-    }
-}
-
 impl Session {
-    /// Starts the writer threads.
+    /// [`Session::start_with_detector`] with [`ValueDetector`].
     ///
     /// # Errors
-    /// The operating system's, if it gives no thread. [`Unsupported`](std::io::ErrorKind::Unsupported)
-    /// with a ring and a sink that cannot take steps back.
+    /// As for [`Session::start_with_detector`].
     pub fn start(
         plan: Plan,
         sink: Arc<dyn Sink>,
         options: SessionOptions,
     ) -> std::io::Result<Session> {
+        Session::start_with_detector(plan, sink, options, Arc::new(ValueDetector))
+    }
+
+    /// Starts the writer threads. `detector` decides which operators overflowed.
+    ///
+    /// # Errors
+    /// The operating system's, if it gives no thread. [`Unsupported`](std::io::ErrorKind::Unsupported)
+    /// with a ring and a sink that cannot take steps back.
+    pub fn start_with_detector(
+        plan: Plan,
+        sink: Arc<dyn Sink>,
+        options: SessionOptions,
+        detector: Arc<dyn OverflowDetector>,
+    ) -> std::io::Result<Session> {
+        // Refused before anything is written: a ring that cannot remove steps would fill the disk.
         if options.ring.is_some() {
             let text = "this kind of dump cannot take steps back";
             let remover = sink.step_remover().ok_or_else(|| {
@@ -189,38 +143,43 @@ impl Session {
             })?;
             remover.remember_steps();
         }
-        let shared = Arc::new(Shared {
-            wanted: Wanted::new(plan.clone()),
-            is_reducing: is_reducing(&plan, &*sink, &options),
-            waiting_bytes_max: options.queue_bytes_max / LARGE_PART,
-            plan,
-            sink,
+        let overwrites = Arc::default();
+        let recorder = recorder_for(&plan, &detector, &overwrites);
+        let may_summarize = recorder.keeps_everything() && !looks_for_overflow(&options);
+        let counters = Arc::new(LiveCounters::default());
+        let writer = Arc::new(RecordWriter {
+            // The sink is shared three ways: writers write, the ring removes, and taps let it look
+            // at tensors early.
+            sink: sink.clone(),
+            detector,
             queue: Queue::new(options.queue_bytes_max, options.when_behind),
-            counters: LiveCounters::default(),
-            is_stopped: Arc::default(),
-            ending: Ending::new(options.on_failure),
-            budget: Budget::new(options.n_bytes_max, options.n_records_max),
-            pool: Arc::new(Pool::new(options.queue_bytes_max)),
-            first_error: Mutex::default(),
-            findings: Arc::default(),
+            counters: counters.clone(),
+            failures: FailureResponse::new(options.on_failure),
+            ring: (options.ring)
+                .map(|ring| Ring::new(ring, options.when_behind, sink.clone(), counters)),
             first_overflow: Mutex::default(),
-            overwrites: Mutex::default(),
-            last_timestamp_us: AtomicU64::new(0),
-            n_overflows: AtomicU64::new(0),
-            home: HomeProcess::here(),
-            ring: (options.ring).map(|ring| Ring::new(ring, options.when_behind)),
-            marks: Mutex::default(),
         });
+        let tensors = TensorIntake::new(sink, may_summarize, options.queue_bytes_max);
+        let budget = Budget::new(options.n_bytes_max, options.n_records_max);
         let mut session = Session {
-            shared,
-            writers: Vec::new(),
+            context: TapContext {
+                intake: Arc::new(RecordIntake::new(tensors, budget, writer.clone())),
+                recorder,
+                settings: Arc::new(LiveSettings::new(plan)),
+                findings: Arc::default(),
+                is_stopped: Arc::default(),
+                home: HomeProcess::here(),
+            },
+            writer,
+            overwrites,
+            threads: Vec::new(),
         };
         for i in 0..options.n_writers.max(1) {
-            let shared = session.shared.clone();
-            let writer = thread::Builder::new()
+            let writer = session.writer.clone();
+            let thread = thread::Builder::new()
                 .name(format!("opscope-writer-{i}"))
-                .spawn(move || writer::run(&shared))?;
-            session.writers.push(writer);
+                .spawn(move || writer.run())?;
+            session.threads.push(thread);
         }
         Ok(session)
     }
@@ -245,8 +204,7 @@ impl Session {
 
     /// [`Session::attach`] where constants of the model are known.
     pub fn attach_graph(&self, model: &Arc<ModelId>, graph: GraphView<'_>) -> (Tap, Selected) {
-        let shared = &self.shared;
-        let tap = Tap::new(shared.clone(), model.clone(), graph);
+        let tap = Tap::new(self.context.clone(), model.clone(), graph);
         let selected = tap.selected().clone();
         (tap, selected)
     }
@@ -258,12 +216,12 @@ impl Session {
     /// call goes before an earlier one, so that a part of a scope can be switched off again. Without
     /// any mark only operators are dumped that ask for it themselves.
     pub fn set_dump(&self, target: &str, enabled: bool) {
-        lock(&self.shared.marks).push((target.to_owned(), enabled));
+        self.context.settings.mark(target, enabled);
     }
 
     /// A handle to switch the dump with from other threads.
     pub fn control(&self) -> Control {
-        Control(self.shared.clone())
+        Control(self.context.settings.clone())
     }
 
     /// [`Control::set_enabled`].
@@ -287,24 +245,24 @@ impl Session {
     /// Memory for copies of tensors that an engine lends, the same that [`Probe`](crate::Probe) copies to.
     /// An engine that shows one tensor in several places copies it once itself.
     pub fn pool(&self) -> Arc<Pool> {
-        self.shared.pool.clone()
+        self.context.intake.tensors.pool()
     }
 
     /// A flag that stops running models before their next operator when it is set, from a signal
     /// handler for example. What was submitted before is still written.
     pub fn stop_flag(&self) -> Arc<AtomicBool> {
-        self.shared.is_stopped.clone()
+        self.context.is_stopped.clone()
     }
 
     /// A flag that keeps the last steps for good when it is set, from a signal handler for example:
     /// those that are there when the current step ends. `None` without [`SessionOptions::ring`].
     pub fn ring_flag(&self) -> Option<Arc<AtomicBool>> {
-        self.shared.ring.as_ref().map(|ring| ring.flag())
+        self.writer.ring.as_ref().map(|ring| ring.flag())
     }
 
     /// A look at the counts from another thread, also while [`Session::finish`] writes the rest.
     pub fn watch(&self) -> Watch {
-        Watch(self.shared.clone())
+        Watch(self.writer.counters.clone())
     }
 
     /// Writes everything that was submitted, ends the writers and reports.
@@ -312,25 +270,23 @@ impl Session {
     /// In a fork of the process that began the session nothing is written and nothing waited for: the
     /// summary has the counts at the fork, and no findings.
     pub fn finish(mut self) -> Summary {
-        if self.shared.home.is_elsewhere() {
-            return Summary::of_counters(self.shared.counters.snapshot());
+        let writer = self.writer.clone();
+        if self.context.home.is_elsewhere() {
+            return Summary::without_findings(writer.counters.snapshot());
         }
         self.end_writers();
-        let shared = &self.shared;
-        let ring = shared.ring_and_remover().map(|(ring, remover)| {
-            shared.note_removed(&ring.finish(remover));
-            ring.take_report()
-        });
-        shared.note(guarded(|| shared.sink.finish()));
-        let (overwrites, n_overwrites) = lock(&shared.overwrites).take();
-        let (first_non_finite, deliberate_infinities) = shared.findings.finish();
-        let first_overflow = lock(&shared.first_overflow).take();
+        // Before the sink hears of the end: removing steps is still its work.
+        let ring = writer.ring.as_ref().map(|ring| ring.finish());
+        writer.note(guarded(|| writer.sink.finish()));
+        let (overwrites, n_overwrites) = lock(&self.overwrites).take();
+        let (first_non_finite, deliberate_infinities) = self.context.findings.finish();
+        let first_overflow = lock(&writer.first_overflow).take();
         Summary {
-            counters: shared.counters.snapshot(),
+            counters: writer.counters.snapshot(),
             first_non_finite,
             deliberate_infinities,
-            first_error: lock(&shared.first_error).take(),
-            is_ended_by_failure: shared.ending.is_capture_ended(),
+            first_error: writer.failures.take_first_error(),
+            is_ended_by_failure: writer.failures.is_capture_ended(),
             first_overflow: first_overflow.map(|(_, first)| first),
             overwrites,
             n_overwrites,
@@ -339,28 +295,31 @@ impl Session {
     }
 
     fn end_writers(&mut self) {
-        if self.shared.home.is_elsewhere() {
+        if self.context.home.is_elsewhere() {
             // They are threads of another process.
-            return std::mem::forget(std::mem::take(&mut self.writers));
+            return std::mem::forget(std::mem::take(&mut self.threads));
         }
-        self.shared.queue.close();
-        for writer in self.writers.drain(..) {
+        // Records that wait are still written: the queue takes no more and lets writers end when it
+        // is empty.
+        self.writer.queue.close();
+        for thread in self.threads.drain(..) {
             // Writers catch panics of the sink; nothing else in them panics.
-            let _ = writer.join();
+            let _ = thread.join();
         }
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.shared.is_stopped.store(true, Ordering::Relaxed);
+        // Nobody will hear of the results any more, so models need not go on for them.
+        self.context.is_stopped.store(true, Ordering::Relaxed);
         self.end_writers();
     }
 }
 
 impl Summary {
-    /// Counts without findings.
-    fn of_counters(counters: Counters) -> Summary {
+    /// The counts alone.
+    fn without_findings(counters: Counters) -> Summary {
         Summary {
             counters,
             first_non_finite: None,
@@ -375,11 +334,30 @@ impl Summary {
     }
 }
 
-/// Whether the sink may take what it needs of a tensor before anybody else has looked at it.
-fn is_reducing(plan: &Plan, sink: &dyn Sink, options: &SessionOptions) -> bool {
+fn recorder_for(
+    plan: &Plan,
+    detector: &Arc<dyn OverflowDetector>,
+    overwrites: &Arc<Mutex<Overwrites>>,
+) -> Arc<dyn PurposeRecorder> {
+    let limit = FindingLimit::new(plan.n_overflows_max);
+    match plan.purpose {
+        Purpose::Values => Arc::new(ValueRecorder),
+        Purpose::Overflow => Arc::new(OverflowRecorder {
+            detector: detector.clone(),
+            limit,
+        }),
+        Purpose::NonFinite => Arc::new(NonFiniteRecorder { limit }),
+        Purpose::Failures(detail) => Arc::new(FailureRecorder { detail }),
+        Purpose::Watch => Arc::new(WatchRecorder {
+            overwrites: overwrites.clone(),
+        }),
+    }
+}
+
+/// Whether writers look for overflows, for which they need the elements of whatever the sink has seen.
+fn looks_for_overflow(options: &SessionOptions) -> bool {
     let ring = options.ring.as_ref();
-    let looks_for_overflow = ring.is_some_and(|ring| ring.triggers.contains(TriggerKind::Overflow));
-    sink.summarizer().is_some() && plan.purpose == Purpose::Values && !looks_for_overflow
+    ring.is_some_and(|ring| ring.triggers.contains(TriggerKind::Overflow))
 }
 
 /// Values behind these locks are replaced whole, so a panic cannot leave them half-changed.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use opscope_store::StoreError;
 use opscope_store::record::{ModelId, Record, Side};
-use opscope_tensor::{Observed, Tensor};
+use opscope_tensor::{HostAccessError, Observed, Tensor};
 use thiserror::Error;
 
 use crate::overflow::Overflow;
@@ -250,6 +250,9 @@ pub enum SinkError {
     /// The sink itself broke.
     #[error("the sink panicked: {0}")]
     Panicked(String),
+    /// Elements that have to be written are not in the host's memory.
+    #[error(transparent)]
+    Elements(#[from] HostAccessError),
     /// Any other reason.
     #[error("{0}")]
     Other(String),

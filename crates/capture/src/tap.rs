@@ -1,54 +1,53 @@
 //! The handle that an engine shows a model's operators to.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::{Observed, Tensor, TensorView};
 
-use crate::control::InForce;
-use crate::counters::{DropReason, add};
+use crate::control::{LiveSettings, StepSettings};
+use crate::counters::{DropReason, LiveCounters, add};
+use crate::home::HomeProcess;
 use crate::memos::Memos;
-use crate::non_finite::StepNotes;
-use crate::overwrite::Watcher;
-use crate::parameters::{Parameter, Parameters};
-use crate::probe::{is_enough, is_enough_permuted, push, reduced_at_once, take, take_whole};
-use crate::quantised::Claims;
+use crate::non_finite::Findings;
+use crate::operator_context::{OperatorContext, OperatorPlace};
+use crate::parameters::Parameter;
 use crate::queue::Work;
-use crate::ring::Hold;
-use crate::session::Shared;
+use crate::record_intake::RecordIntake;
+use crate::record_order::RecordOrder;
+use crate::recorder::PurposeRecorder;
+use crate::running_step::RunningStep;
 use crate::writer::guarded;
-use crate::{
-    BorrowError, GraphView, Kept, Plan, Probe, Purpose, Quantised, Role, Selected, Written,
-};
+use crate::{BorrowError, GraphView, Kept, Plan, Probe, Quantised, Role, Selected, Written};
+
+/// The parts of a session that its taps need.
+#[derive(Clone)]
+pub(crate) struct TapContext {
+    pub(crate) intake: Arc<RecordIntake>,
+    pub(crate) recorder: Arc<dyn PurposeRecorder>,
+    pub(crate) settings: Arc<LiveSettings>,
+    pub(crate) findings: Arc<Findings>,
+    pub(crate) is_stopped: Arc<AtomicBool>,
+    /// The process that has the writers.
+    pub(crate) home: HomeProcess,
+}
 
 /// One model's way into a session.
 pub struct Tap {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) model: Arc<ModelId>,
+    context: TapContext,
+    model: Arc<ModelId>,
     graph: Arc<Graph>,
     /// Settings in force when the step began.
-    in_force: InForce,
+    settings: StepSettings,
     selected: Selected,
     /// Whether the sink has heard of the model.
     is_model_open: bool,
-    step: u64,
     is_active: bool,
-    /// Operators seen in this step.
-    n_in_step: AtomicU64,
-    /// Watched values of this step.
-    watcher: Arc<Watcher>,
-    /// Parameters of this step.
-    parameters: Arc<Parameters>,
+    step: Arc<RunningStep>,
     /// Memos about the model's tensors, over all steps.
     memos: Arc<Memos>,
-    /// Who shows the floats of quantised values in this step.
-    claims: Claims,
-    /// Keeps the step from being decided on, where steps may be removed again.
-    hold: Option<Hold>,
-    /// Notes about the step's operators with NaN or infinities.
-    notes: Arc<StepNotes>,
 }
 
 /// The model, kept for plans that come later.
@@ -77,11 +76,10 @@ impl Graph {
 }
 
 impl Tap {
-    pub(crate) fn new(shared: Arc<Shared>, model: Arc<ModelId>, graph: GraphView<'_>) -> Tap {
-        let in_force = shared.wanted.in_force();
-        let notes = shared.findings.begin_step();
+    pub(crate) fn new(context: TapContext, model: Arc<ModelId>, graph: GraphView<'_>) -> Tap {
+        let settings = context.settings.in_force();
         let mut tap = Tap {
-            selected: shared.select(&in_force.plan, &model, graph),
+            selected: context.settings.select(&settings.plan, &model, graph),
             graph: Arc::new(Graph {
                 operators: graph.operators.to_vec(),
                 inputs: graph.inputs.to_vec(),
@@ -91,19 +89,13 @@ impl Tap {
                 quantised: graph.quantised.to_vec(),
                 carried: graph.carried.to_vec(),
             }),
-            shared,
+            is_active: settings.is_active(0),
+            step: first_step(&context, &model),
+            context,
             model,
-            is_active: in_force.is_active(0),
-            in_force,
+            settings,
             is_model_open: false,
-            step: 0,
-            n_in_step: AtomicU64::new(0),
-            watcher: Arc::default(),
-            parameters: Arc::default(),
             memos: Arc::default(),
-            claims: Claims::default(),
-            hold: None,
-            notes,
         };
         tap.open_model();
         tap
@@ -114,30 +106,26 @@ impl Tap {
     #[must_use]
     pub fn another(&self) -> Tap {
         Tap {
-            shared: self.shared.clone(),
+            context: self.context.clone(),
             model: self.model.clone(),
             graph: self.graph.clone(),
-            in_force: self.in_force.clone(),
+            settings: self.settings.clone(),
             selected: self.selected.clone(),
             is_model_open: self.is_model_open,
-            step: 0,
+            // Until its first step begins nothing is known of the settings that it will run under.
             is_active: false,
-            n_in_step: AtomicU64::new(0),
-            watcher: Arc::default(),
-            parameters: Arc::default(),
+            step: first_step(&self.context, &self.model),
             memos: Arc::default(),
-            claims: Claims::default(),
-            hold: None,
-            notes: self.shared.findings.begin_step(),
         }
     }
 
     /// Tells the sink of the model and of what is selected now.
     fn open_model(&mut self) {
-        if !self.selected.is_model_matched || self.shared.home.is_elsewhere() {
+        if !self.selected.is_model_matched || self.context.home.is_elsewhere() {
             return;
         }
-        let sink = &self.shared.sink;
+        let writer = &self.context.intake.writer;
+        let sink = &writer.sink;
         let open = || sink.open_model(&self.model, self.graph.view(), &self.selected);
         let mut written = guarded(open);
         if self.is_model_open {
@@ -145,19 +133,21 @@ impl Tap {
             written = written.map(|_| Written::default());
         }
         self.is_model_open |= written.is_ok();
-        self.shared.note(written);
+        writer.note(written);
     }
 
     /// Takes over what was asked for since the step before.
     fn follow_control(&mut self) {
-        let Some(in_force) = self.shared.wanted.changed_since(&self.in_force) else {
+        let settings = &self.context.settings;
+        let Some(changed) = settings.changed_since(&self.settings) else {
             return;
         };
-        let has_new_plan = !Arc::ptr_eq(&in_force.plan, &self.in_force.plan);
-        self.in_force = in_force;
+        // Switching on and off keeps the plan; matching it again would cost as much as attaching.
+        let has_new_plan = !Arc::ptr_eq(&changed.plan, &self.settings.plan);
+        self.settings = changed;
         if has_new_plan {
             let graph = self.graph.view();
-            self.selected = self.shared.select(&self.in_force.plan, &self.model, graph);
+            self.selected = settings.select(&self.settings.plan, &self.model, graph);
             self.open_model();
         }
     }
@@ -166,36 +156,27 @@ impl Tap {
     /// session's [`Control`](crate::Control) until now takes effect.
     /// In a fork of the session's process nothing is kept of any step.
     pub fn begin_step(&mut self, step: u64) {
-        self.step = step;
-        if self.shared.home.is_elsewhere() {
+        if self.context.home.is_elsewhere() {
             self.is_active = false;
             return;
         }
         self.follow_control();
-        self.is_active = self.in_force.is_active(step);
-        add(&self.shared.counters.n_steps, 1);
-        add(&self.shared.counters.n_steps_active, self.is_active.into());
-        self.n_in_step = AtomicU64::new(0);
-        self.watcher.clear();
-        drop(self.parameters.take());
-        self.claims.clear();
-        self.hold = None;
-        self.notes = self.shared.findings.begin_step();
-        let is_ended = self.shared.ending.is_capture_ended();
+        self.is_active = self.settings.is_active(step);
+        add(&self.counters().n_steps, 1);
+        add(&self.counters().n_steps_active, self.is_active.into());
+        // This lets go of the step before. It must not be held any more when the ring is asked, which
+        // waits until it may remove old steps.
+        let notes = self.context.findings.begin_step();
+        self.step = Arc::new(RunningStep::new(self.model.clone(), step, notes));
+        let writer = &self.context.intake.writer;
+        let is_ended = writer.failures.is_capture_ended();
         if self.is_active && self.selected.is_model_matched && !is_ended {
-            self.begin_in_ring();
-            let written = guarded(|| self.shared.sink.begin_step(&self.model, step));
-            self.shared.note(written);
-        }
-    }
-
-    /// The sink may have to make room for the step before it hears of it.
-    fn begin_in_ring(&mut self) {
-        let shared = &self.shared;
-        if let Some((ring, remover)) = shared.ring_and_remover() {
-            let (hold, swept) = ring.begin(&self.model, self.step, remover);
-            shared.note_removed(&swept);
-            self.hold = Some(hold);
+            // The sink may have to make room for the step before it hears of it.
+            if let Some(ring) = &writer.ring {
+                self.step.hold.get_or_init(|| ring.begin(&self.model, step));
+            }
+            let written = guarded(|| writer.sink.begin_step(&self.model, step));
+            writer.note(written);
         }
     }
 
@@ -203,24 +184,24 @@ impl Tap {
     /// [`SessionOptions::ring`](crate::SessionOptions::ring): the steps up to this one stay then, if
     /// failures are among its triggers.
     pub fn fail_step(&self, reason: &str) {
-        if self.shared.home.is_elsewhere() {
+        if self.context.home.is_elsewhere() {
             return;
         }
-        if let Some(ring) = &self.shared.ring {
-            ring.fail(&self.model, self.step, reason);
+        if let Some(ring) = &self.context.intake.writer.ring {
+            ring.fail(&self.model, self.step.number, reason);
         }
     }
 
     /// Says that the step went well. What its operators read and none of them produced is handed over
     /// now, if the plan asks for it.
     pub fn end_step(&self) {
-        if self.shared.home.is_elsewhere() {
+        if self.context.home.is_elsewhere() {
             return;
         }
-        for (nth, parameter) in self.parameters.take().into_iter().enumerate() {
+        for (nth, parameter) in self.step.parameters.take().into_iter().enumerate() {
             self.hand_over(nth as u32, parameter);
         }
-        if let Some(ring) = &self.shared.ring {
+        if let Some(ring) = &self.context.intake.writer.ring {
             ring.look_at_flag();
         }
     }
@@ -228,33 +209,22 @@ impl Tap {
     /// Shows what the value called `name` holds by now. It counts if the value is a parameter that an operator
     /// of this step has read, and that was overwritten since.
     pub fn show_parameter(&self, name: &str, tensor: Tensor) {
-        self.parameters.refresh(name, tensor);
+        self.step.parameters.refresh(name, tensor);
     }
 
     fn hand_over(&self, nth: u32, parameter: Parameter) {
-        let counters = &self.shared.counters;
+        let counters = self.counters();
         add(&counters.n_offered, 1);
         add(&counters.n_selected, 1);
-        let within_limit = |tensor: &Tensor| {
-            let n_bytes = tensor.n_bytes() as u64;
-            self.shared.budget.take(1, n_bytes)
-        };
+        let intake = &self.context.intake;
         let tensor = match parameter.value {
-            Ok(tensor) if within_limit(&tensor) => tensor,
-            Ok(_) => return counters.drop(DropReason::Limit, 1),
-            Err(reason) => return counters.drop(reason, 1),
+            Ok(tensor) if intake.budget.take(1, tensor.n_bytes() as u64) => tensor,
+            Ok(_) => return counters.count_dropped(DropReason::Limit, 1),
+            Err(reason) => return counters.count_dropped(reason, 1),
         };
-        let record = Record {
-            model: self.model.clone(),
-            operator: parameter.operator,
-            step: self.step,
-            timestamp_us: 0,
-            inputs: Vec::new(),
-            outputs: vec![(0, tensor)],
-        };
-        let order = counters.n_operators_seen.load(Ordering::Relaxed);
-        let step = (self.hold.as_ref().map(Hold::for_record), self.notes.clone());
-        push(&self.shared, (order, nth), record, Work::WriteBeside, step);
+        let record = self.record_beside(parameter.operator, vec![(0, tensor)]);
+        let order = self.order_beside(nth);
+        intake.push(order, record, Work::WriteBeside, self.step.ticket());
     }
 
     /// Hands over a record beside those of the model's operators: what `operator`, which need not be one of
@@ -264,66 +234,79 @@ impl Tap {
         if !self.is_active {
             return;
         }
-        let counters = &self.shared.counters;
+        let counters = self.counters();
         let n_slots = outputs.len() as u64;
         add(&counters.n_offered, n_slots);
         add(&counters.n_selected, n_slots);
-        let record = Record {
+        let record = self.record_beside(operator, outputs);
+        let (order, ticket) = (self.order_beside(0), self.step.ticket());
+        let intake = &self.context.intake;
+        intake.push_within_limit(order, record, Work::WriteBeside, ticket);
+    }
+
+    fn record_beside(&self, operator: Arc<Operator>, outputs: Vec<(usize, Tensor)>) -> Record {
+        Record {
             model: self.model.clone(),
             operator,
-            step: self.step,
+            step: self.step.number,
             timestamp_us: 0,
             inputs: Vec::new(),
             outputs,
-        };
-        if self.shared.ending.is_capture_ended() {
-            return counters.drop(DropReason::Stopped, n_slots);
         }
-        if !self.shared.budget.take(n_slots, record.n_bytes()) {
-            return counters.drop(DropReason::Limit, n_slots);
+    }
+
+    /// After every operator that was seen so far.
+    fn order_beside(&self, nth: u32) -> RecordOrder {
+        RecordOrder {
+            operator: self.counters().n_operators_seen.load(Ordering::Relaxed),
+            nth,
         }
-        let order = counters.n_operators_seen.load(Ordering::Relaxed);
-        let step = (self.hold.as_ref().map(Hold::for_record), self.notes.clone());
-        push(&self.shared, (order, 0), record, Work::WriteBeside, step);
     }
 
     /// Counts operators that ran without being shown.
     pub fn count_seen(&self, n_operators: u64) {
         if self.is_active {
-            add(&self.shared.counters.n_operators_seen, n_operators);
-            self.n_in_step.fetch_add(n_operators, Ordering::Relaxed);
+            add(&self.counters().n_operators_seen, n_operators);
+            add(&self.step.n_operators, n_operators);
         }
     }
 
     /// Why an operator need not be looked at, if so.
     fn reason_to_skip(&self) -> Option<DropReason> {
-        let shared = &self.shared;
-        if shared.ending.is_capture_ended() {
+        let TapContext {
+            intake, recorder, ..
+        } = &self.context;
+        if intake.writer.failures.is_capture_ended() {
             return Some(DropReason::Stopped);
         }
-        // Under other purposes there are still overflows to find.
-        let is_spent = shared.plan.purpose == Purpose::Values && shared.budget.is_spent();
+        // Beyond the budget there may still be something to find.
+        let is_spent = recorder.keeps_everything() && intake.budget.is_spent();
         is_spent.then_some(DropReason::Limit)
     }
 
     /// Counts what an operator would have shown, `n_beside` of it beside its own record.
     fn skip(&self, kept: &Kept, n_beside: u64, reason: DropReason) {
-        let counters = &self.shared.counters;
-        let purpose = self.shared.plan.purpose;
-        if let Purpose::Values | Purpose::Watch = purpose {
-            counters.drop(reason, kept.n_slots() + n_beside);
+        let recorder = &self.context.recorder;
+        if recorder.selects_ahead() {
+            self.counters()
+                .count_dropped(reason, kept.n_slots() + n_beside);
         }
-        if purpose != Purpose::Values {
-            add(&counters.n_operators_skipped, 1);
+        if !recorder.keeps_everything() {
+            add(&self.counters().n_operators_skipped, 1);
         }
         for parameter in &kept.parameters {
-            self.parameters.skip(&parameter.operator, reason);
+            self.step.parameters.skip(&parameter.operator, reason);
         }
+    }
+
+    fn counters(&self) -> &LiveCounters {
+        self.context.intake.counters()
     }
 
     /// Whether the run should stop before the next operator.
     pub fn is_stopped(&self) -> bool {
-        self.shared.is_stopped.load(Ordering::Relaxed) || self.shared.ending.is_run_ended()
+        let is_stopped = self.context.is_stopped.load(Ordering::Relaxed);
+        is_stopped || self.context.intake.writer.failures.is_run_ended()
     }
 
     /// Whether anything may be kept of this step. If not, an engine runs the model as it does without a
@@ -335,12 +318,12 @@ impl Tap {
 
     /// Whether the dump is on in this step; the plan may leave the step out all the same.
     pub fn is_enabled(&self) -> bool {
-        self.in_force.is_enabled
+        self.settings.is_enabled
     }
 
     /// The plan of this step.
     pub fn plan(&self) -> &Arc<Plan> {
-        &self.in_force.plan
+        &self.settings.plan
     }
 
     /// Returns what that plan selects of the model.
@@ -355,19 +338,19 @@ impl Tap {
         if self.selected.has_views {
             return tensor;
         }
-        reduced_at_once(&self.shared, tensor)
+        self.context.intake.tensors.summarize_at_once(tensor)
     }
 
     /// Lets the sink look at elements in borrowed memory, and returns whether it needs no more of them than
     /// what is in the memo then.
     pub fn look_at(&self, tensor: Observed<'_>) -> bool {
-        !self.selected.has_views && self.shared.is_reducing && is_enough(&self.shared, tensor)
+        !self.selected.has_views && self.context.intake.tensors.is_enough(tensor)
     }
 
     /// [`Tap::look_at`] elements that lie side by side in another order than row-major, the first one first.
     /// Where this returns `false` the memo is of no use: what the sink wants depends on the order.
     pub fn look_at_permuted(&self, tensor: Observed<'_>) -> bool {
-        !self.selected.has_views && is_enough_permuted(&self.shared, tensor)
+        !self.selected.has_views && self.context.intake.tensors.is_enough_permuted(tensor)
     }
 
     /// Counts an operator that is about to run; `Some` if the plan has any use for it.
@@ -401,79 +384,81 @@ impl Tap {
     /// # Errors
     /// [`BorrowError`] if it cannot be taken.
     pub fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
-        match self.selected.has_views {
-            true => take_whole(&self.shared, view),
-            false => take(&self.shared, view),
+        let tensors = &self.context.intake.tensors;
+        if self.selected.has_views {
+            tensors.take_whole(view)
+        } else {
+            tensors.take(view)
         }
     }
 
-    /// Counts an operator, if the step is of use; gives its number in the order of execution, of all and
-    /// in the step.
-    fn count(&self, operator: &Operator) -> Option<(u64, u64)> {
+    /// Counts an operator, if the step is of use, and returns its place.
+    fn count(&self, operator: &Operator) -> Option<OperatorPlace> {
         if !self.is_active {
             return None;
         }
-        let present =
-            |names: &[String]| names.iter().filter(|name| !name.is_empty()).count() as u64;
-        let counters = &self.shared.counters;
+        let counters = self.counters();
         let order = counters.n_operators_seen.fetch_add(1, Ordering::Relaxed);
-        let position_in_step = self.n_in_step.fetch_add(1, Ordering::Relaxed);
-        add(
-            &counters.n_offered,
-            present(&operator.inputs) + present(&operator.outputs),
-        );
-        Some((order, position_in_step))
+        let position_in_step = self.step.n_operators.fetch_add(1, Ordering::Relaxed);
+        // Optional values that are absent have empty names.
+        let values = operator.inputs.iter().chain(&operator.outputs);
+        let n_present = values.filter(|name| !name.is_empty()).count();
+        add(&counters.n_offered, n_present as u64);
+        Some(OperatorPlace {
+            order,
+            position_in_step,
+        })
     }
 
     fn probe(
         &self,
         operator: &Arc<Operator>,
         kept: &Arc<Kept>,
-        place: (u64, u64),
+        place: OperatorPlace,
     ) -> Option<Probe> {
-        let counters = &self.shared.counters;
+        let counters = self.counters();
         // Nothing can be overwritten before the first watched operator has run.
         let is_suspect = matches!(kept.role, Role::Suspect { .. });
-        if is_suspect && self.watcher.is_empty() {
+        if is_suspect && self.step.watcher.is_empty() {
             return None;
         }
+        // Claimed even if the budget is spent: the floats count as dropped then, and no other
+        // operator has to show them.
         let views = self.claim(kept);
         let n_beside = views.iter().map(|&i| kept.views[i].n_slots()).sum();
-        if let Purpose::Values | Purpose::Watch = self.shared.plan.purpose {
-            add(
-                &counters.n_offered,
-                kept.graph_inputs.len() as u64 + n_beside,
-            );
+        let recorder = &self.context.recorder;
+        if recorder.selects_ahead() {
+            let n_graph_inputs = kept.graph_inputs.len() as u64;
+            add(&counters.n_offered, n_graph_inputs + n_beside);
             add(&counters.n_selected, kept.n_slots() + n_beside);
         }
         if let Some(reason) = self.reason_to_skip() {
             self.skip(kept, n_beside, reason);
             return None;
         }
-        let probe = Probe::new(
-            self.shared.clone(),
-            kept.clone(),
-            (
-                self.watcher.clone(),
-                self.parameters.clone(),
-                self.memos.clone(),
-                self.notes.clone(),
-            ),
-            self.model.clone(),
-            operator.clone(),
-            self.step,
+        let context = OperatorContext {
+            intake: self.context.intake.clone(),
+            step: self.step.clone(),
+            kept: kept.clone(),
+            views,
             place,
-        );
-        let probe = probe.with_views(views);
-        Some(probe.with_hold(self.hold.as_ref().map(Hold::for_operator)))
+        };
+        let (recorder, memos) = (recorder.clone(), self.memos.clone());
+        Some(Probe::new(recorder, memos, context, operator.clone()))
     }
 
     /// Which of the operator's views this execution is to show.
     fn claim(&self, kept: &Kept) -> Vec<usize> {
         let views = kept.views.iter().enumerate();
         views
-            .filter(|(_, view)| self.claims.take(view))
+            .filter(|(_, view)| self.step.claims.take(view))
             .map(|(i, _)| i)
             .collect()
     }
+}
+
+/// The step of a tap that has not begun one.
+fn first_step(context: &TapContext, model: &Arc<ModelId>) -> Arc<RunningStep> {
+    let notes = context.findings.begin_step();
+    Arc::new(RunningStep::new(model.clone(), 0, notes))
 }

@@ -106,6 +106,8 @@ impl TensorRule {
             Test::Name(_) | Test::Type(_) | Test::Slot(..) => 0,
             Test::Pattern(_) => 1,
             Test::NonFinite => 2,
+            // The maximum takes statistics of the whole tensor, more than the search for a first
+            // NaN.
             Test::Above(_) => 3,
         }
     }
@@ -134,6 +136,8 @@ fn is_above(tensor: Observed<'_>, threshold: f64) -> bool {
     let Ok(stats) = tensor.stats() else {
         return false;
     };
+    // Comparisons with NaN are false, so NaN is asked for by itself: nobody who looks for large
+    // values wants to miss it.
     stats.n_nan > 0 || stats.max > threshold || stats.min < -threshold
 }
 
@@ -172,6 +176,7 @@ fn slot(text: &str) -> Option<TensorRule> {
     let side = [Side::Input, Side::Output]
         .into_iter()
         .find(|known| known.name() == side)?;
+    // `parse` would take `+1` too, which no name of a slot has.
     let is_number = !name.is_empty() && index.bytes().all(|b| b.is_ascii_digit());
     Some(TensorRule::slot(
         name,
@@ -193,6 +198,7 @@ pub struct TensorRules(Vec<TensorRule>);
 impl TensorRules {
     /// These rules, in any order.
     pub fn new(mut rules: Vec<TensorRule>) -> TensorRules {
+        // One rule is enough, so the cheap ones are asked first.
         rules.sort_by_key(TensorRule::cost);
         TensorRules(rules)
     }
@@ -230,6 +236,7 @@ impl TensorRules {
     /// the tensor's elements is in its memo afterwards.
     pub fn rule_out(&self, tensor: Observed<'_>) -> bool {
         let mut rules = self.0.iter();
+        // Rules about values ask for no operator, so any will do.
         let operator = Operator::default();
         let may_choose = |rule: &TensorRule| {
             !rule.is_about_values() || rule.chooses(&operator, (Side::Input, 0), tensor)

@@ -1,80 +1,192 @@
 //! The threads between queue and sink.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::PoisonError;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use opscope_overflow::{Overflow, OverflowDetector};
 use opscope_store::record::Record;
 
-use crate::counters::{DropReason, add};
-use crate::overflow::Overflow;
-use crate::queue::{Job, Order, Work};
-use crate::ring::{Hold, TriggerCause, TriggerKind};
-use crate::session::Shared;
-use crate::{FirstOverflow, SinkError, Written, non_finite, overflow};
+use crate::counters::{DropReason, LiveCounters, add};
+use crate::policy::FailureResponse;
+use crate::queue::{Job, Queue, Work};
+use crate::record_order::RecordOrder;
+use crate::ring::{Hold, Ring, TriggerCause, TriggerKind};
+use crate::{FirstOverflow, Sink, SinkError, Written, non_finite};
 
-/// Writes records until the queue is closed and empty.
-pub(crate) fn run(shared: &Shared) {
-    let preparer = shared.sink.batch_preparer();
-    let n_at_once = preparer.map_or(1, |preparer| preparer.batch_size().max(1));
-    loop {
-        let mut jobs = shared.queue.pop(n_at_once);
-        if jobs.is_empty() {
+/// The way from the queue to the sink, which the writer threads work at. The engine's own thread writes
+/// through it too when an operator has failed.
+pub(crate) struct RecordWriter {
+    pub(crate) sink: Arc<dyn Sink>,
+    pub(crate) detector: Arc<dyn OverflowDetector>,
+    pub(crate) queue: Queue,
+    pub(crate) counters: Arc<LiveCounters>,
+    pub(crate) failures: FailureResponse,
+    pub(crate) ring: Option<Arc<Ring>>,
+    pub(crate) first_overflow: Mutex<Option<(RecordOrder, FirstOverflow)>>,
+}
+
+impl RecordWriter {
+    /// Writes records until the queue is closed and empty.
+    pub(crate) fn run(&self) {
+        let preparer = self.sink.batch_preparer();
+        let n_at_once = preparer.map_or(1, |preparer| preparer.batch_size().max(1));
+        loop {
+            let mut jobs = self.queue.pop(n_at_once);
+            if jobs.is_empty() {
+                return;
+            }
+            let costs: Vec<u64> = jobs.iter().map(Job::cost).collect();
+            for job in &mut jobs {
+                let n_missing = job.complete();
+                self.counters.count_dropped(DropReason::NotShown, n_missing);
+            }
+            if let Some(preparer) = preparer {
+                let records: Vec<&Record> = jobs.iter().map(|job| &job.record).collect();
+                // If it breaks, what it did not compute is computed by `write`, which breaks likewise.
+                let _ = catch_unwind(AssertUnwindSafe(|| preparer.prepare_batch(&records)));
+            }
+            for (job, bytes) in jobs.into_iter().zip(costs) {
+                self.write(&job);
+                // The budget counts memory, so that has to go before its room is given back.
+                drop(job);
+                self.queue.release(bytes);
+                if let Some(ring) = &self.ring {
+                    ring.sweep_if_due();
+                }
+            }
+        }
+    }
+
+    /// Does the work of one job and counts what became of it.
+    pub(crate) fn write(&self, job: &Job) {
+        let record = &job.record;
+        let result = guarded(|| self.hand_over(job));
+        let counters = &self.counters;
+        let n_slots = record.n_slots();
+        if let Ok(None) = result {
             return;
         }
-        let costs: Vec<u64> = jobs.iter().map(Job::cost).collect();
-        for job in &mut jobs {
-            let n_missing = job.complete();
-            shared.counters.drop(DropReason::NotShown, n_missing);
+        // These are selected by what they turned out to be.
+        if let Work::WriteOverflow | Work::WriteFailure(_) = job.work {
+            add(&counters.n_selected, n_slots);
+            add(&counters.n_bytes_selected, record.n_bytes());
         }
-        if let Some(preparer) = preparer {
-            let records: Vec<&Record> = jobs.iter().map(|job| &job.record).collect();
-            // If it breaks, what it did not compute is computed by `write`, which breaks likewise.
-            let _ = catch_unwind(AssertUnwindSafe(|| preparer.prepare_batch(&records)));
-        }
-        for (job, bytes) in jobs.into_iter().zip(costs) {
-            write(shared, &job);
-            drop(job);
-            shared.queue.release(bytes);
-            if let Some((ring, remover)) = shared.ring_and_remover() {
-                shared.note_removed(&ring.sweep_if_due(remover));
+        match result {
+            Ok(None) => {}
+            Ok(Some(written)) => {
+                let is_written = written.n_refused < n_slots || n_slots == 0;
+                if is_written && !matches!(job.work, Work::WriteBeside) {
+                    add(&counters.n_operators_written, 1);
+                }
+                let n_refused = written.n_refused.min(n_slots);
+                add(&counters.n_refused, n_refused);
+                add(&counters.n_written, n_slots - n_refused);
+                let whole = written.whole;
+                add(&counters.n_whole, whole.n_inputs + whole.n_outputs);
+                counters.add_files(written);
             }
+            Err(error) => {
+                add(&counters.n_failed, n_slots);
+                self.fail(error);
+            }
+        }
+    }
+
+    /// Gives the record to the sink, unless there is no reason to: `None`.
+    fn hand_over(&self, job: &Job) -> Result<Option<Written>, SinkError> {
+        let record = &job.record;
+        let written = match &job.work {
+            Work::Write | Work::WriteBeside => {
+                note_non_finite(job);
+                self.look_for_overflow(job);
+                self.sink.write(record)?
+            }
+            Work::WriteFailure(failure) => {
+                note_non_finite(job);
+                self.sink.write_failure(record, failure)?
+            }
+            Work::WriteOverflow => {
+                let Some(overflow) = self.detector.detect(record) else {
+                    return Ok(None);
+                };
+                self.note_overflow(job.order, record, &overflow);
+                fire(job, || TriggerCause::Overflow(overflow.status));
+                note_non_finite(job);
+                self.sink.write_overflow(record, &overflow)?
+            }
+        };
+        Ok(Some(written))
+    }
+
+    /// Counts an operator whose arithmetic overflowed, and remembers the earliest.
+    pub(crate) fn note_overflow(&self, order: RecordOrder, record: &Record, overflow: &Overflow) {
+        add(&self.counters.n_operators_overflowed, 1);
+        let mut first = self
+            .first_overflow
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(earlier, _)| order < *earlier) {
+            let first_overflow = FirstOverflow {
+                step: record.step,
+                task_id: record.operator.task_id,
+                op_type: record.operator.op_type.clone(),
+                op_name: record.operator.op_name.clone(),
+                status: overflow.status,
+            };
+            *first = Some((order, first_overflow));
+        }
+    }
+
+    /// Asks for an overflow that is no reason to write, only one to keep the last steps.
+    fn look_for_overflow(&self, job: &Job) {
+        let is_operator = matches!(job.work, Work::Write);
+        let is_wanted = |hold: &Hold| hold.wants(TriggerKind::Overflow);
+        if is_operator
+            && job.ticket.hold.as_ref().is_some_and(is_wanted)
+            && let Some(overflow) = self.detector.detect(&job.record)
+        {
+            fire(job, || TriggerCause::Overflow(overflow.status));
+        }
+    }
+
+    /// Counts what a sink wrote beside records, or remembers why it could not.
+    pub(crate) fn note(&self, result: Result<Written, SinkError>) {
+        match result {
+            Ok(written) => self.counters.add_files(written),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Does what the policy says about a failure of the sink.
+    fn fail(&self, error: SinkError) {
+        if self.failures.note(error) {
+            for job in self.queue.abandon() {
+                self.count_lost(is_judged(&job), job.n_slots(), DropReason::Stopped);
+            }
+        }
+    }
+
+    /// Queues a record; one that is not taken is counted.
+    pub(crate) fn queue_or_drop(&self, job: Job) {
+        let (is_judged, n_slots) = (is_judged(&job), job.n_slots());
+        if let Err(reason) = self.queue.push(job) {
+            self.count_lost(is_judged, n_slots, reason);
+        }
+    }
+
+    fn count_lost(&self, is_judged: bool, n_slots: u64, reason: DropReason) {
+        if is_judged {
+            self.counters.count_dropped(reason, n_slots);
+        } else {
+            add(&self.counters.n_operators_skipped, 1);
         }
     }
 }
 
-/// Does the work of one job and counts what became of it.
-pub(crate) fn write(shared: &Shared, job: &Job) {
-    let record = &job.record;
-    let result = guarded(|| hand_over(shared, job));
-    let counters = &shared.counters;
-    let n_slots = record.n_slots();
-    if let Ok(None) = result {
-        return;
-    }
-    // These are selected by what they turned out to be.
-    if let Work::WriteOverflow | Work::WriteFailure(_) = job.work {
-        add(&counters.n_selected, n_slots);
-        add(&counters.n_bytes_selected, record.n_bytes());
-    }
-    match result {
-        Ok(None) => {}
-        Ok(Some(written)) => {
-            let is_written = written.n_refused < n_slots || n_slots == 0;
-            if is_written && !matches!(job.work, Work::WriteBeside) {
-                add(&counters.n_operators_written, 1);
-            }
-            let n_refused = written.n_refused.min(n_slots);
-            add(&counters.n_refused, n_refused);
-            add(&counters.n_written, n_slots - n_refused);
-            let whole = written.whole;
-            add(&counters.n_whole, whole.n_inputs + whole.n_outputs);
-            counters.add_files(written);
-        }
-        Err(error) => {
-            add(&counters.n_failed, n_slots);
-            shared.fail(error);
-        }
-    }
+/// Whether the tensors of a record are counted as selected. Those of an operator that may have
+/// overflowed are not, until a writer has looked.
+fn is_judged(job: &Job) -> bool {
+    !matches!(job.work, Work::WriteOverflow)
 }
 
 /// Calls the sink. One that panics must not take the host's thread, or other records, with it.
@@ -83,66 +195,13 @@ pub(crate) fn guarded<T>(call: impl FnOnce() -> Result<T, SinkError>) -> Result<
         .unwrap_or_else(|panic| Err(SinkError::Panicked(panic_text(&*panic))))
 }
 
-/// Gives the record to the sink, unless there is no reason to: `None`.
-fn hand_over(shared: &Shared, job: &Job) -> Result<Option<Written>, SinkError> {
-    let Job {
-        order,
-        record,
-        work,
-        floats: _,
-        hold: _,
-        notes: _,
-    } = job;
-    let sink = &shared.sink;
-    let written = match work {
-        Work::Write | Work::WriteBeside => {
-            note_non_finite(job);
-            look_for_overflow(job);
-            sink.write(record)?
-        }
-        Work::WriteFailure(failure) => {
-            note_non_finite(job);
-            sink.write_failure(record, failure)?
-        }
-        Work::WriteOverflow => {
-            let Some(overflow) = overflow::detect(record) else {
-                return Ok(None);
-            };
-            note_overflow(shared, *order, record, &overflow);
-            fire(job, || TriggerCause::Overflow(overflow.status));
-            note_non_finite(job);
-            sink.write_overflow(record, &overflow)?
-        }
-    };
-    Ok(Some(written))
-}
-
-/// Counts an operator whose arithmetic overflowed, and remembers the earliest.
-pub(crate) fn note_overflow(shared: &Shared, order: Order, record: &Record, overflow: &Overflow) {
-    add(&shared.counters.n_operators_overflowed, 1);
-    let mut first = shared
-        .first_overflow
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    if first.as_ref().is_none_or(|(earlier, _)| order < *earlier) {
-        let first_overflow = FirstOverflow {
-            step: record.step,
-            task_id: record.operator.task_id,
-            op_type: record.operator.op_type.clone(),
-            op_name: record.operator.op_name.clone(),
-            status: overflow.status,
-        };
-        *first = Some((order, first_overflow));
-    }
-}
-
 /// Notes what a record has that is not finite, and keeps the last steps if that may be a result.
 fn note_non_finite(job: &Job) {
     let record = &job.record;
     // What was computed by a writer, and what belongs to no operator, was given from outside.
     let is_execution = matches!(job.work, Work::Write | Work::WriteOverflow);
     let local = non_finite::judge(record, !is_execution);
-    job.notes.add(job.order, record, local);
+    job.ticket.notes.add(job.order, record, local);
     if !local.is_suspicious() {
         return;
     }
@@ -159,21 +218,9 @@ fn note_non_finite(job: &Job) {
     }
 }
 
-/// Asks for an overflow that is no reason to write, only one to keep the last steps.
-fn look_for_overflow(job: &Job) {
-    let is_operator = matches!(job.work, Work::Write);
-    let is_wanted = |hold: &Hold| hold.wants(TriggerKind::Overflow);
-    if is_operator
-        && job.hold.as_ref().is_some_and(is_wanted)
-        && let Some(overflow) = overflow::detect(&job.record)
-    {
-        fire(job, || TriggerCause::Overflow(overflow.status));
-    }
-}
-
 /// Keeps the last steps because of a record, where steps may be removed again.
 fn fire(job: &Job, cause: impl FnOnce() -> TriggerCause) {
-    if let Some(hold) = &job.hold {
+    if let Some(hold) = &job.ticket.hold {
         hold.fire(job.order, &job.record.operator, cause());
     }
 }

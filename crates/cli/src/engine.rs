@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use opscope_capture::Purpose;
+use opscope_dump::note_engine;
 use opscope_engine::choice::{self, Chosen, EngineKind, NamedLibrary, Wanted};
 use opscope_engine::{
     EngineError, GraphKind, LoadOptions, LoadedModel, ModelSource, TakenEngine, TakenModel,
 };
-use opscope_store::file_format::run_json::{Program, RunRecord};
+use opscope_store::file_format::run_json::RunRecord;
 use serde_json::{Map, Value, json};
 
 use crate::console::tell;
@@ -199,11 +200,7 @@ impl EngineInUse {
 
     /// Adds it to the record of a run.
     pub(crate) fn record(&self, record: &mut RunRecord) {
-        record.engine = Program {
-            name: self.name().to_owned(),
-            version: self.chosen.engine.version().map(str::to_owned),
-        };
-        record.engine_library = self.library();
+        note_engine(record, &*self.chosen.engine);
         record.engine_graph = Some(self.options.graph.name().to_owned());
         record.engine_providers.clone_from(&self.options.providers);
         record.n_engine_threads = self.options.n_threads as u64;

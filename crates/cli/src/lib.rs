@@ -6,6 +6,7 @@ mod console;
 mod engine;
 mod exit;
 mod format;
+mod inputs;
 mod passed_over;
 mod progress;
 mod signals;

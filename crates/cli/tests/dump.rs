@@ -80,7 +80,8 @@ fn outputs_are_written_for_every_step_with_a_list() {
         let array = opscope_store::file_format::npy::read_file(&path).unwrap();
         assert_eq!(array.shape().dims(), [2, 10]);
         let sum: f32 = array
-            .bytes()
+            .host_bytes()
+            .unwrap()
             .as_chunks()
             .0
             .iter()

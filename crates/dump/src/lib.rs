@@ -1,15 +1,29 @@
 //! How a dump begins and ends.
 //!
-//! A plan says what a session keeps; this crate brings it together with the place where it is kept:
-//! the directory, the sinks that write the vendors' trees there, and the record of the run beside
-//! them. The command line, AscendCL and Python begin their dumps here.
+//! A [`DumpRequest`] says what is kept, in which form and in which places. [`DumpRequest::open`]
+//! creates the directory and the sinks; sessions of `capture` write to the [`OpenDump`] that it
+//! gives, and a [`RunRecorder`] keeps the record of the run beside it. The command line, AscendCL and
+//! Python begin their dumps here.
 
+mod destination;
+mod dry_run;
+mod failure_dump;
+mod model;
+mod open_dump;
+mod request;
 mod run_record;
 mod sink;
 
-pub use run_record::{add_summary, non_finite_finding, now, plan_in_short};
+pub use destination::{DumpPlace, dump_times, free_time};
+pub use dry_run::{DryRun, DryRunForecast};
+pub use failure_dump::{FailureDump, FollowedEnvironment, follow_environment};
+pub use model::input_names;
+pub use open_dump::{DumpOptions, OpenDump};
+pub use request::{DumpForm, DumpRequest};
+pub use run_record::{RunRecorder, add_steps, model_file, non_finite_finding, note_engine, now};
 pub use sink::{
     AclSink, Amount, CHUNK_BYTES_MAX, Chunk, ChunkFunction, Dedup, DistinctRows, MindSporeOptions,
-    MindSporeSink, OperatorVolume, RangeRow, RangeRows, RangeSink, RuntimeMode, SpooledRows,
-    StatsRow, StatsRows, StatsSink, StoredRow, StoredRows, Volume, VolumeSink,
+    MindSporeSink, OperatorVolume, RangeReport, RangeRow, RangeRows, RangeSink, RangeTotal,
+    RuntimeMode, SpooledRows, StatsRow, StatsRows, StatsSink, StoredRow, StoredRows, Volume,
+    VolumeSink,
 };

@@ -1,12 +1,108 @@
-//! Describing a plan and the outcome of a session for the record of a run.
+//! The record of a run: begun with the dump, ended with it.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use opscope_capture::{
     FirstNonFinite, ModelSelection, OperatorSelection, Plan, Purpose, Sides, Summary,
 };
-use opscope_store::file_format::run_json::{NonFiniteFinding, OverflowFinding, RunRecord};
+use opscope_engine::Engine;
+use opscope_store::StoreError;
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::file_format::run_json::{
+    CONFIGURATION_BYTES_MAX, ConfigurationFile, ModelFile, NonFiniteFinding, OverflowFinding,
+    Program, RunRecord, RunState,
+};
+use opscope_store::run_file::RunFile;
+use opscope_store::temporary::LeftOvers;
+use opscope_tensor::digest::{hex, xxh3_128};
+
+use crate::open_dump::OpenDump;
+use crate::request::DumpRequest;
+
+/// The record of a run while it is at work. Dropped without an end, it says that the run failed.
+pub struct RunRecorder {
+    /// None if the run writes no dump.
+    file: Option<Arc<RunFile>>,
+    left_overs: LeftOvers,
+    is_ended: bool,
+}
+
+impl RunRecorder {
+    /// Writes the record of a run into the `dump` of `request`; where no directory is made before there
+    /// is something to write, the record waits for that too. `left_overs` were cleaned up before.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses.
+    pub fn begin(
+        dump: &OpenDump,
+        request: &DumpRequest,
+        record: RunRecord,
+        left_overs: LeftOvers,
+    ) -> Result<RunRecorder, StoreError> {
+        let file = dump.written_place().map(|place| {
+            let configuration = request.configuration.as_deref();
+            let record = RunRecord {
+                configuration: configuration.map(configuration_file),
+                ..record
+            };
+            place.run_file(&request.plan, record)
+        });
+        if let Some(file) = &file {
+            dump.set_run(file);
+            if file.root().is_dir() {
+                file.begin()?;
+            }
+        }
+        Ok(RunRecorder {
+            file,
+            left_overs,
+            is_ended: false,
+        })
+    }
+
+    /// Adds what a session did.
+    pub fn add(&self, n_steps: u64, summary: &Summary) {
+        if let Some(file) = &self.file {
+            add_steps(file, n_steps, summary);
+        }
+    }
+
+    /// The counts of the unfinished files of killed runs that were cleaned up so far.
+    pub fn left_overs(&self, dump: &OpenDump) -> LeftOvers {
+        self.left_overs + dump.left_overs()
+    }
+
+    /// Writes the end.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses.
+    pub fn finish(mut self, dump: &OpenDump, end: RunState) -> Result<(), StoreError> {
+        self.left_overs = self.left_overs(dump);
+        self.end(end)
+    }
+
+    fn end(&mut self, end: RunState) -> Result<(), StoreError> {
+        self.is_ended = true;
+        let Some(file) = &self.file else {
+            return Ok(());
+        };
+        let left_overs = self.left_overs;
+        file.update(|record| record.left_overs = left_overs);
+        file.finish(end, now())
+    }
+}
+
+impl Drop for RunRecorder {
+    fn drop(&mut self) {
+        // Whoever drops it has an error to tell already.
+        if !self.is_ended {
+            let _ = self.end(RunState::Failed);
+        }
+    }
+}
 
 /// The time as records of runs have it: RFC 3339, UTC, with microseconds.
 pub fn now() -> String {
@@ -14,7 +110,7 @@ pub fn now() -> String {
 }
 
 /// The plan in a few words, without the names of operators.
-pub fn plan_in_short(plan: &Plan) -> BTreeMap<String, String> {
+pub(crate) fn plan_in_short(plan: &Plan) -> BTreeMap<String, String> {
     let purpose = match plan.purpose {
         Purpose::Values => "values",
         Purpose::Overflow => "overflow",
@@ -76,8 +172,53 @@ fn in_short(operators: &OperatorSelection) -> String {
     parts.join(", ")
 }
 
+/// Adds the steps of a session to the record of its run.
+pub fn add_steps(run: &RunFile, n_steps: u64, summary: &Summary) {
+    run.update(|record| {
+        record.n_steps += n_steps;
+        add_summary(record, summary);
+    });
+}
+
+/// Says in the record which engine runs the models.
+pub fn note_engine(record: &mut RunRecord, engine: &dyn Engine) {
+    record.engine = Program {
+        name: engine.name().to_owned(),
+        version: engine.version().map(str::to_owned),
+    };
+    let library = engine.library();
+    record.engine_library = library.map(|path| path.display().to_string());
+}
+
+/// Describes a model for the record. A file that cannot be read any more has no digest.
+pub fn model_file(name: &str, path: Option<&Path>, graph: &str) -> ModelFile {
+    let bytes = path.and_then(|path| FileBytes::open(path).ok());
+    ModelFile {
+        name: name.to_owned(),
+        file: path
+            .and_then(Path::file_name)
+            .map(|name| name.to_string_lossy().into_owned()),
+        n_bytes: bytes.as_ref().map(|bytes| bytes.as_ref().len() as u64),
+        xxh3_128: bytes.map(|bytes| hex(&xxh3_128(bytes.as_ref()))),
+        graph: graph.to_owned(),
+    }
+}
+
+/// Describes a configuration for the record. The file was read before; one that has vanished since has
+/// a path only.
+fn configuration_file(path: &Path) -> ConfigurationFile {
+    let bytes = FileBytes::open(path).ok();
+    let bytes = bytes.as_ref().map(AsRef::as_ref).unwrap_or_default();
+    let is_short = bytes.len() <= CONFIGURATION_BYTES_MAX;
+    ConfigurationFile {
+        path: path.to_string_lossy().into_owned(),
+        xxh3_128: hex(&xxh3_128(bytes)),
+        text: is_short.then(|| String::from_utf8_lossy(bytes).into_owned()),
+    }
+}
+
 /// Adds what the session did to the record: counts are summed up, of findings the first stays.
-pub fn add_summary(record: &mut RunRecord, summary: &Summary) {
+fn add_summary(record: &mut RunRecord, summary: &Summary) {
     let dropped = ("n_dropped", summary.counters.n_dropped);
     for (name, n) in summary.counters.fields().into_iter().chain([dropped]) {
         let sum = record.counters.entry(name.to_owned()).or_default();

@@ -13,7 +13,7 @@ mod volume;
 pub use acl::{AclSink, CHUNK_BYTES_MAX, Chunk, ChunkFunction};
 pub use mindspore::{MindSporeOptions, MindSporeSink, RuntimeMode};
 pub use once::Dedup;
-pub use range::{DistinctRows, RangeRow, RangeRows, RangeSink};
+pub use range::{DistinctRows, RangeReport, RangeRow, RangeRows, RangeSink, RangeTotal};
 pub use spool::{SpooledRows, StoredRow, StoredRows};
 pub use stats::{StatsRow, StatsRows, StatsSink};
 pub use volume::{Amount, OperatorVolume, Volume, VolumeSink};

@@ -70,7 +70,12 @@ fn an_operator_that_writes_into_another_ones_output_is_named() {
     let records = sink.take();
     let hundredth: Vec<_> = records
         .iter()
-        .map(|r| (r.operator.op_name.as_str(), r.outputs[0].1.bytes()[100]))
+        .map(|r| {
+            (
+                r.operator.op_name.as_str(),
+                r.outputs[0].1.host_bytes().unwrap()[100],
+            )
+        })
         .collect();
     assert_eq!(
         hundredth,
@@ -135,7 +140,7 @@ fn chain() -> FakeModel {
         Tensor::from_vec(DType::F32, Shape::new([values.len()]).unwrap(), bytes).unwrap()
     };
     let read = |tensor: &Tensor| -> Vec<f32> {
-        let chunks = tensor.bytes().chunks_exact(4);
+        let chunks = tensor.host_bytes().unwrap().chunks_exact(4);
         chunks
             .map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]]))
             .collect()
@@ -178,7 +183,9 @@ fn an_engine_that_reuses_its_memory_leaves_the_same_dump() {
                     let name = &record.operator.op_name;
                     let slots = record.slots();
                     slots
-                        .map(|(side, i, tensor)| (name.clone(), side, i, tensor.bytes().to_vec()))
+                        .map(|(side, i, tensor)| {
+                            (name.clone(), side, i, tensor.host_bytes().unwrap().to_vec())
+                        })
                         .collect::<Vec<_>>()
                 })
                 .collect();

@@ -80,13 +80,16 @@ fn show(probe: &mut Probe, side: Side, tensors: &[Tensor], lent: Option<&mut Vec
         return;
     };
     for (i, tensor) in tensors.iter().enumerate() {
+        let Ok(whole) = tensor.host_view() else {
+            continue;
+        };
         // One buffer for all tensors, as an engine has it that plans its memory: who keeps a
         // reference sees other values.
         lent.clear();
-        lent.extend_from_slice(tensor.bytes());
+        lent.extend_from_slice(whole.bytes);
         let view = TensorView {
             bytes: lent,
-            ..tensor.view()
+            ..whole
         };
         // What the session cannot take it counts.
         let _ = match side {

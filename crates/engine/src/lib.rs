@@ -26,6 +26,7 @@ pub mod input;
     allow(dead_code, reason = "only engines use it")
 )]
 pub mod onnx;
+mod onnx_dtype;
 pub mod operator_source;
 pub mod single_operator;
 

@@ -71,7 +71,8 @@ pub fn is_random(operator: &Operator, inputs: &BTreeMap<usize, Tensor>) -> bool 
     let is_training = || {
         let mode = inputs.get(&TRAINING_MODE);
         // Training is switched on by the input, so the same operator may draw or not.
-        mode.is_some_and(|mode| mode.bytes().iter().any(|byte| *byte != 0))
+        let bytes = mode.and_then(|mode| mode.host_bytes().ok());
+        bytes.is_some_and(|bytes| bytes.iter().any(|byte| *byte != 0))
     };
     match operator.op_type.as_str() {
         "Dropout" => is_standard && is_training(),

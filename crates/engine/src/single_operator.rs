@@ -16,8 +16,6 @@ mod sole;
 
 use crate::LoadedModel;
 
-pub(crate) use onnx::code;
-
 pub use json::{N_OPERATORS_MAX, read_json};
 pub use operator::{
     Attribute, OPSET_DEFAULT, Operand, OperatorError, SingleOperator, numbered_name,

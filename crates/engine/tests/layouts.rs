@@ -110,7 +110,7 @@ fn check(text: &str, inputs: &[&Array], expected: &Array) {
             "{} {text}",
             engine.name()
         );
-        let found = results[0].bytes().as_chunks().0.iter();
+        let found = results[0].host_bytes().unwrap().as_chunks().0.iter();
         for (i, (&found, &value)) in found.zip(&expected.values).enumerate() {
             let found = f32::from_le_bytes(found);
             let is_near = (found - value).abs() <= 1e-4 * value.abs().max(1.0);

@@ -3,7 +3,7 @@
 //! Options take one word each, none, or several numbers. Abbreviations, `-oVALUE`,
 //! `--option=VALUE`, negative numbers as values and `--` work as they do there.
 
-use super::paths::is_safe_text;
+use crate::paths::is_safe_text;
 
 /// One option of a command.
 pub(super) struct OptionSpec {
@@ -15,6 +15,32 @@ pub(super) struct OptionSpec {
     pub(super) is_required: bool,
     /// Only one option of a command may have this set and be given.
     pub(super) is_exclusive: bool,
+}
+
+/// An option that may be left out.
+pub(super) const fn option(names: &'static [&'static str], value: ValueKind) -> OptionSpec {
+    OptionSpec {
+        names,
+        value,
+        is_required: false,
+        is_exclusive: false,
+    }
+}
+
+/// An option that must be given.
+pub(super) const fn required(names: &'static [&'static str]) -> OptionSpec {
+    OptionSpec {
+        is_required: true,
+        ..option(names, ValueKind::SafeText)
+    }
+}
+
+/// One of several options that exclude each other.
+pub(super) const fn exclusive(names: &'static [&'static str]) -> OptionSpec {
+    OptionSpec {
+        is_exclusive: true,
+        ..option(names, ValueKind::Text)
+    }
 }
 
 /// The kind of value that an option takes.

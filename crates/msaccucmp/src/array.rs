@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use opscope_tensor::DType;
 
-pub(super) use geometry::{Geometry, count};
+pub(super) use geometry::{Geometry, Order, count};
 
 /// Most axes that numpy allows.
 const AXES_MAX: usize = 64;
@@ -23,15 +23,6 @@ pub(super) struct Array<'a> {
     dtype: DType,
     bytes: Cow<'a, [u8]>,
     geometry: Geometry,
-}
-
-/// Order in which elements are saved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
-    /// The last axis varies fastest.
-    C,
-    /// The first axis varies fastest.
-    Fortran,
 }
 
 impl<'a> Array<'a> {

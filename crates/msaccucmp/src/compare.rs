@@ -38,17 +38,15 @@ mod stop;
 mod table;
 mod values;
 
-use super::failure::{Code, Failure};
-use super::log;
-use super::options::{CompareOptions, FileCompareOptions};
-use super::output::Output;
-use super::paths::{self, Kind};
+use crate::failure::{Code, Failure};
+use crate::log;
+use crate::options::{CompareOptions, FileCompareOptions};
+use crate::output::Output;
+use crate::paths::{self, Kind};
 use algorithms::Algorithms;
-use network::Job;
+use inputs::Job;
 use stop::Stop;
 
-/// The text that stands where there is no value.
-const NAN: &str = "NaN";
 const H5_SUFFIX: &str = ".h5";
 const NPY_SUFFIX: &str = ".npy";
 

@@ -1,6 +1,7 @@
 //! `convert`: dump files to array files.
 
 mod batch;
+mod file_converter;
 mod op_debug;
 mod plain;
 mod relayout;
@@ -13,43 +14,21 @@ use opscope_store::file_format::mapping_csv;
 use opscope_store::record::Side;
 use opscope_store::tree::run::RUN_DIR;
 
-use super::custom::Custom;
-use super::failure::{Code, Failure};
-use super::options::{ConvertOptions, OutputKind};
-use super::output::Output;
-use super::paths::{self, Kind};
-use super::source::Source;
-use super::{formats, log};
+use crate::custom::Custom;
+use crate::failure::{Code, Failure};
+use crate::options::{ConvertOptions, OutputKind};
+use crate::output::Output;
+use crate::paths::{self, Kind};
+use crate::source::Source;
+use crate::{formats, log};
+use file_converter::FileConverter;
 use relayout::{Pick, Relayout};
-
-/// The form that a file is converted to, and the place of the result.
-struct Context {
-    output: Output,
-    kind: OutputKind,
-    relayout: Option<Relayout>,
-}
 
 /// The files to convert.
 enum Input {
     One(PathBuf),
     /// Several files, and how many directory entries or list items they come from.
     Many(Vec<PathBuf>, usize),
-}
-
-/// Why a file, or some of its tensors, could not be converted.
-struct FileFailure {
-    failure: Failure,
-    /// The tensors, if it is not the whole file.
-    tensors: Vec<String>,
-}
-
-impl From<Failure> for FileFailure {
-    fn from(failure: Failure) -> FileFailure {
-        FileFailure {
-            failure,
-            tensors: Vec::new(),
-        }
-    }
 }
 
 /// Runs the command.
@@ -83,14 +62,14 @@ pub(super) fn run(options: &ConvertOptions) -> Result<(), Failure> {
             log::error("Check arguments Failed. Please recheck the arguments");
         }
     }
-    let context = Context {
+    let converter = FileConverter {
         output: Output::new(out_dir),
         kind: options.kind,
         relayout,
     };
     match input {
-        Input::One(path) => convert_one(&context, &path),
-        Input::Many(paths, n_entries) => batch::run(&context, &paths, n_entries),
+        Input::One(path) => converter.convert(&path).map_err(|failed| failed.failure),
+        Input::Many(paths, n_entries) => batch::run(&converter, &paths, n_entries),
     }
 }
 
@@ -127,40 +106,20 @@ pub(super) fn convert_for_overflow(
     real_name: Option<&str>,
     out_dir: &Path,
 ) -> Result<Source, Failure> {
-    let context = Context {
+    let converter = FileConverter {
         output: Output::new(out_dir.to_owned()),
         kind: OutputKind::Npy,
         relayout: None,
     };
-    let mut source = open(path)?;
+    let mut source = file_converter::open(path)?;
     if let Some(name) = real_name {
         // A table may say anything; what is written stays in its directory.
         source.file_name = name.replace('/', "_");
     }
-    convert_source(&context, &source).map_err(|failed| failed.failure)?;
+    converter
+        .convert_source(&source)
+        .map_err(|failed| failed.failure)?;
     Ok(source)
-}
-
-fn convert_one(context: &Context, path: &Path) -> Result<(), Failure> {
-    convert_file(context, path).map_err(|failed| failed.failure)
-}
-
-fn convert_file(context: &Context, path: &Path) -> Result<(), FileFailure> {
-    let source = open(path)?;
-    convert_source(context, &source)
-}
-
-fn open(path: &Path) -> Result<Source, Failure> {
-    paths::check_input(path, Kind::File)?;
-    Source::open(path)
-}
-
-fn convert_source(context: &Context, source: &Source) -> Result<(), FileFailure> {
-    match &context.relayout {
-        Some(relayout) => relayout::convert(&context.output, context.kind, relayout, source),
-        None if source.is_op_debug() => Ok(op_debug::convert(&context.output, source)?),
-        None => Ok(plain::convert(&context.output, context.kind, source)?),
-    }
 }
 
 /// Options that mean nothing without `-f`.

@@ -10,11 +10,13 @@ use std::sync::Mutex;
 
 use opscope_tensor::Layout;
 
-use super::array::Array;
-use super::failure::Failure;
-use super::paths::{self, Kind};
-use super::{formats, log};
+use crate::array::Array;
+use crate::failure::Failure;
+use crate::paths::{self, Kind};
+use crate::{formats, log};
 use process::Process;
+
+pub(super) use process::Call;
 
 /// The directory below the given one that holds the scripts.
 const SCRIPT_DIR: &str = "format_convert";
@@ -37,15 +39,6 @@ struct Script {
     from: Layout,
     to: Layout,
     path: PathBuf,
-}
-
-/// The arguments that a converter is called with.
-pub(super) struct Call<'a, 'b> {
-    pub(super) array: &'b Array<'a>,
-    pub(super) dims: &'b [usize],
-    pub(super) wanted: &'b [usize],
-    /// The number of groups, if the tensor has several.
-    pub(super) groups: Option<i32>,
 }
 
 /// Whether a directory, if one is given, holds converters at all.

@@ -8,9 +8,9 @@ use opscope_tensor::Shape;
 use opscope_tensor::convert::dtype::decode as decode_exactly;
 use opscope_tensor::convert::reference;
 
-use super::array::{Array, count};
-use super::failure::{Code, Failure};
-use super::source::SourceTensor;
+use crate::array::{Array, count};
+use crate::failure::{Code, Failure};
+use crate::source::SourceTensor;
 
 /// A tensor's elements as numpy holds them, and its shape.
 pub(super) struct Decoded<'a> {
@@ -139,6 +139,8 @@ fn dump_width(dtype: DType) -> Option<usize> {
         Undefined | U1 => Some(1),
         F32 | F16 | F64 | I8 | U8 | I16 | U16 | I32 | I64 | U32 | U64 | Bool | C64 | C128
         | Resource | BF16 | HiF8 | F8E5M2 | F8E4M3FN => dtype.bytes(),
-        _ => None,
+        String | DualSubI8 | DualSubU8 | QI8 | QI16 | QI32 | QU8 | QU16 | StringRef | Dual
+        | Variant | I4 | I2 | U2 | C32 | F8E8M0 | F6E3M2 | F6E2M3 | F4E2M1 | F4E1M2 | HiF4
+        | HiF4Scale | U4 | F8E4M3FNUZ | F8E5M2FNUZ => None,
     }
 }

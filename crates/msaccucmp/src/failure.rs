@@ -1,6 +1,6 @@
 //! Everything that can go wrong, with the reference's number for it.
 
-use super::log;
+use crate::log;
 
 /// Exit status when something fails that the reference does not expect to fail.
 pub(super) const UNEXPECTED_STATUS: i32 = 1;

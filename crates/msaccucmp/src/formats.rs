@@ -3,7 +3,7 @@
 use opscope_store::file_format::dump_data::layout_from_code;
 use opscope_tensor::Layout;
 
-use super::failure::{Code, Failure};
+use crate::failure::{Code, Failure};
 
 /// The reference's name of a layout, or `None` if it has none.
 pub(super) fn name(layout: Layout) -> Option<&'static str> {

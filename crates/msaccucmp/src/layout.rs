@@ -6,29 +6,16 @@
 mod chain;
 mod fractal_nz;
 mod fractal_z;
+mod request;
 
 use opscope_tensor::Layout;
 
 pub(super) use chain::Converted;
 pub(super) use fractal_nz::check_wanted_shape;
+pub(super) use request::Request;
 
-use super::array::Array;
 use chain::Chain;
-
-/// Number of groups from which the reference hands them over.
-const GROUPS_MIN: i32 = 2;
-
-/// A tensor to convert.
-pub(super) struct Request<'a, 'b> {
-    /// The elements along one axis.
-    pub(super) array: Array<'a>,
-    /// The dump's shape.
-    pub(super) dims: &'b [usize],
-    /// The shape that is wanted in the end; may be empty.
-    pub(super) wanted: &'b [usize],
-    /// The header's `sub_format`.
-    pub(super) groups: i32,
-}
+use request::{leading, numpy_cut, refuse_groups, times};
 
 /// Converts, or says in numpy's or Python's words what failed. `None` if the reference cannot
 /// convert between the two layouts.
@@ -54,26 +41,6 @@ pub(super) fn convert<'a>(
         (Ndc1hwc0, Ncdhw | Nd) => from_ndc1hwc0(r, to),
         _ => return None,
     })
-}
-
-/// Only conversions to `FRACTAL_Z` take groups; the others are called with one argument too many.
-fn refuse_groups(request: &Request<'_, '_>) -> Result<(), String> {
-    if request.groups >= GROUPS_MIN {
-        return Err("convert() takes 3 positional arguments but 4 were given".to_owned());
-    }
-    Ok(())
-}
-
-/// The first `N` extents.
-fn leading<const N: usize>(dims: &[usize]) -> Result<[usize; N], String> {
-    dims.first_chunk()
-        .copied()
-        .ok_or_else(|| "list index out of range".to_owned())
-}
-
-/// The product of two extents; what does not fit cannot be the extent of anything.
-fn times(a: usize, b: usize) -> usize {
-    a.saturating_mul(b)
 }
 
 fn permute<'a>(request: Request<'a, '_>, axes: [usize; 4]) -> Result<Converted<'a>, String> {
@@ -124,18 +91,6 @@ fn from_ndc1hwc0<'a>(request: Request<'a, '_>, to: Layout) -> Result<Converted<'
         ends: &[n, cut_c, d, h, w],
     }
     .follow(request.array)
-}
-
-/// How many entries are left of `padded` when the reference cuts them to `wanted`.
-///
-/// It writes `[: wanted - padded]`, which counts from the end if that is negative. If more is wanted
-/// than there is, the same expression keeps the first `wanted - padded` entries.
-fn numpy_cut(padded: usize, wanted: usize) -> usize {
-    if wanted <= padded {
-        wanted
-    } else {
-        (wanted - padded).min(padded)
-    }
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 
 mod compare;
 
-use super::arguments::{self, OptionSpec, Stop as ParseStop, ValueKind};
-use super::log;
+use crate::arguments::{
+    self, OptionSpec, Stop as ParseStop, ValueKind, exclusive, option, required,
+};
+use crate::log;
 pub(super) use compare::{AlgorithmChoice, CompareOptions, FileCompareOptions};
 
 const USAGE_STATUS: i32 = 2;
@@ -72,29 +74,6 @@ impl Stop {
                 USAGE_STATUS
             }
         }
-    }
-}
-
-const fn option(names: &'static [&'static str], value: ValueKind) -> OptionSpec {
-    OptionSpec {
-        names,
-        value,
-        is_required: false,
-        is_exclusive: false,
-    }
-}
-
-const fn required(names: &'static [&'static str]) -> OptionSpec {
-    OptionSpec {
-        is_required: true,
-        ..option(names, ValueKind::SafeText)
-    }
-}
-
-const fn exclusive(names: &'static [&'static str]) -> OptionSpec {
-    OptionSpec {
-        is_exclusive: true,
-        ..option(names, ValueKind::Text)
     }
 }
 

@@ -7,10 +7,10 @@ use opscope_store::file_format::npy::{Items, NpyHeader};
 use opscope_store::file_format::torch_save;
 use opscope_tensor::Shape;
 
-use super::array::{Array, Order};
-use super::failure::{Code, Failure};
-use super::log;
-use super::names::Namer;
+use crate::array::{Array, Order};
+use crate::failure::{Code, Failure};
+use crate::log;
+use crate::names::Namer;
 
 /// The file that collects what could not be converted.
 const FAILED_LIST_NAME: &str = "convert_failed_file_list.txt";

@@ -5,13 +5,13 @@ mod record;
 
 use std::path::{Path, PathBuf};
 
-use super::array::Order;
-use super::failure::{Code, Failure};
-use super::options::OverflowOptions;
-use super::output::Output;
-use super::paths::{self, Kind};
-use super::source::Source;
-use super::{convert, dtype, formats, log};
+use crate::array::Order;
+use crate::failure::{Code, Failure};
+use crate::options::OverflowOptions;
+use crate::output::Output;
+use crate::paths::{self, Kind};
+use crate::source::Source;
+use crate::{convert, dtype, formats, log};
 use find::DebugFile;
 use opscope_analysis::overflow::summary;
 use record::Record;

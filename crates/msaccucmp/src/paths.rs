@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use opscope_store::atomic_file::Modes;
 use opscope_store::regular_file;
 
-use super::failure::{Code, Failure};
-use super::log;
+use crate::failure::{Code, Failure};
+use crate::log;
 
 const PATH_BYTES_MAX: usize = 4096;
 const COMPONENT_BYTES_MAX: usize = 255;

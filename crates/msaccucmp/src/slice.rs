@@ -37,7 +37,7 @@ pub(super) fn plan(dims: &[usize], wanted: &[usize]) -> Cut {
     let dims = padded(dims, AXES_MIN);
     let wanted = padded(wanted, dims.len());
     let is_line = dims.iter().filter(|&&dim| dim != 1).count() <= 1;
-    if is_line && super::array::count(&dims) == super::array::count(&wanted) {
+    if is_line && crate::array::count(&dims) == crate::array::count(&wanted) {
         return Cut::Keep;
     }
     // The first axis that differs decides.

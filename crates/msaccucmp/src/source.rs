@@ -4,17 +4,18 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::FormatError;
 use opscope_store::file_bytes::FileBytes;
-use opscope_store::file_format::dump_data::{BufferEntry, DumpFile, PayloadKind, TensorEntry};
-use opscope_store::file_format::ffts_plus::FftsPlus;
+use opscope_store::file_format::dump_data::{
+    BufferEntry, DumpFile, DumpHeader, PayloadKind, Piece, TensorEntry, dtype_code, layout_code,
+};
+use opscope_store::file_format::ffts_plus::{FftsPlus, SliceError, apply_slices, thread_in_name};
 use opscope_store::file_format::nano::{self, NanoHeader};
 use opscope_store::file_format::{npy, op_debug};
 use opscope_store::record::Side;
-use opscope_tensor::{DType, Layout, Tensor};
+use opscope_tensor::{DType, Layout, TensorView};
 
-use super::failure::{Code, Failure};
-use super::log;
-use super::numpy::{self, LoadFailure};
-use opscope_analysis::{FileKind, SliceError, TensorFile};
+use crate::failure::{Code, Failure};
+use crate::log;
+use crate::numpy::{self, LoadFailure};
 
 /// The smallest file that the reference looks into; smaller ones count as empty dumps.
 const FILE_BYTES_MIN: usize = 9;
@@ -24,6 +25,8 @@ const LARGE_FILE_BYTES: usize = 1 << 30;
 /// operator's name.
 const NANO_NAME_FIELDS_MIN: usize = 5;
 const NANO_OP_NAME_FIELD: usize = 4;
+/// A number that no dtype has.
+const UNKNOWN_DTYPE: u32 = u32::MAX;
 
 /// A dump file and its contents.
 pub(super) struct Source {
@@ -33,7 +36,9 @@ pub(super) struct Source {
     pub(super) file_name: String,
     /// The operator's name as the header gives it.
     pub(super) op_name: String,
-    file: TensorFile,
+    is_nano: bool,
+    /// The file in terms of `DumpData`, whatever its format: the reference knows no others.
+    file: DumpFile,
 }
 
 /// One input or output.
@@ -96,12 +101,11 @@ impl Source {
                  Please check the dump file.",
                 path.display()
             ));
-            let file = TensorFile::empty(bytes, &file_name);
+            let file = DumpFile::from_parts(bytes, DumpHeader::default(), Vec::new(), 0);
             return Ok(Source::new(path, file_name, file));
         }
         let dump = DumpFile::from_bytes(bytes).map_err(|error| parse_failure(error.to_string()))?;
-        let file = TensorFile::from_dump(dump, &file_name);
-        Ok(Source::new(path, file_name, file))
+        Ok(Source::new(path, file_name, dump))
     }
 
     /// The value of the header's first attribute.
@@ -112,7 +116,7 @@ impl Source {
 
     /// Whether the file is one of the nano runtime's.
     pub(super) fn is_nano(&self) -> bool {
-        self.file.kind() == FileKind::Nano
+        self.is_nano
     }
 
     /// Whether the file holds overflow records.
@@ -152,18 +156,17 @@ impl Source {
     }
 
     fn rest(&self, kind: PayloadKind) -> impl Iterator<Item = (usize, &[u8])> {
-        let pieces = self
-            .file
-            .rest()
-            .filter(move |(piece, _)| piece.kind == kind);
-        pieces.map(|(piece, bytes)| (piece.index, bytes))
+        let pieces = self.file.pieces().iter();
+        let pieces = pieces.filter(move |piece| piece.kind == kind);
+        pieces.map(|piece| (piece.index, self.file.bytes_of(piece)))
     }
 
-    fn new(path: &Path, file_name: String, file: TensorFile) -> Source {
+    fn new(path: &Path, file_name: String, file: DumpFile) -> Source {
         Source {
             path: path.to_owned(),
             file_name,
             op_name: file.header().op_name.clone(),
+            is_nano: false,
             file,
         }
     }
@@ -180,9 +183,9 @@ impl Source {
         if !attribute.is_auto_threaded {
             return Ok(());
         }
-        let thread = self.file.thread().map_err(slice_failure)?;
+        let thread = thread_in_name(&self.file_name).map_err(slice_failure)?;
         for side in [Side::Input, Side::Output] {
-            let applied = self.file.apply_slices(&attribute, side, thread);
+            let applied = apply_slices(self.file.header_mut(), &attribute, side, thread);
             applied.map_err(slice_failure)?;
         }
         Ok(())
@@ -221,36 +224,55 @@ fn open_array(path: &Path, file_name: String) -> Result<Source, Failure> {
         LoadFailure::OtherType(reason, _) => failure(Code::DataType, reason),
         LoadFailure::Exception(reason) => Failure::unexpected(reason),
     })?;
-    let tensor = array.tensor;
+    let view = array.tensor.host_view();
+    let tensor = view.map_err(|error| Failure::unexpected(error.to_string()))?;
     // A type of ours alone, which numpy has no name for.
-    if array.is_big_endian || npy::descr(tensor.dtype()).is_none() {
-        let detail = format!("The dtype({}) does not support.", tensor.dtype());
+    if array.is_big_endian || npy::descr(tensor.dtype).is_none() {
+        let detail = format!("The dtype({}) does not support.", tensor.dtype);
         return Err(failure(Code::DataType, detail));
     }
-    let file = match tensor.dtype() {
-        DType::C64 | DType::C128 => {
-            let bytes = packed(&tensor);
-            TensorFile::from_packed_array(&tensor, bytes, &file_name, Layout::Reserved)
-        }
-        _ => TensorFile::from_array(&tensor, &file_name, Layout::Reserved),
+    let bytes = match tensor.dtype {
+        DType::C64 | DType::C128 => packed(tensor),
+        _ => tensor.bytes.to_vec(),
     };
-    Ok(Source::new(path, file_name, file))
+    Ok(Source::new(path, file_name, array_file(tensor, bytes)))
+}
+
+/// A dump file with one output, of the array's dtype and extents whatever the bytes are.
+fn array_file(array: TensorView<'_>, bytes: Vec<u8>) -> DumpFile {
+    let entry = TensorEntry {
+        data_type: dtype_code(array.dtype).unwrap_or(UNKNOWN_DTYPE),
+        format: layout_code(Layout::Reserved),
+        shape: Some(array.shape.iter().map(|&dim| dim as u64).collect()),
+        size: bytes.len() as u64,
+        ..TensorEntry::default()
+    };
+    let header = DumpHeader {
+        outputs: vec![entry],
+        ..DumpHeader::default()
+    };
+    let piece = Piece {
+        kind: PayloadKind::Output,
+        index: 0,
+        range: 0..bytes.len(),
+    };
+    DumpFile::from_parts(bytes, header, vec![piece], 0)
 }
 
 /// An array's elements as the reference packs them into the bytes of a dump: complex ones as booleans.
-pub(super) fn packed(array: &Tensor) -> Vec<u8> {
-    let width = match array.dtype() {
+pub(super) fn packed(array: TensorView<'_>) -> Vec<u8> {
+    let width = match array.dtype {
         DType::C64 => 4,
         DType::C128 => 8,
-        DType::Bool => return array.bytes().iter().map(|&b| u8::from(b != 0)).collect(),
-        _ => return array.bytes().to_vec(),
+        DType::Bool => return array.bytes.iter().map(|&b| u8::from(b != 0)).collect(),
+        _ => return array.bytes.to_vec(),
     };
     let is_zero = |part: &[u8]| {
         // Zero of either sign.
         part.split_last()
             .is_none_or(|(last, rest)| last & 0x7f == 0 && rest.iter().all(|b| *b == 0))
     };
-    let elements = array.bytes().chunks_exact(2 * width);
+    let elements = array.bytes.chunks_exact(2 * width);
     elements
         .map(|element| u8::from(!element.chunks_exact(width).all(is_zero)))
         .collect()
@@ -283,8 +305,10 @@ fn open_nano(path: &Path, file_name: String, bytes: FileBytes) -> Result<Source,
     header
         .check_size(n_header, file.len())
         .map_err(|error| failure(Code::SizeMismatch, error.to_string()))?;
-    let file = TensorFile::from_nano(&header, n_header, bytes, &file_name);
-    let mut source = Source::new(path, file_name, file);
-    source.op_name = op_name;
-    Ok(source)
+    let file = header.to_dump_file(n_header, bytes);
+    Ok(Source {
+        op_name,
+        is_nano: true,
+        ..Source::new(path, file_name, file)
+    })
 }

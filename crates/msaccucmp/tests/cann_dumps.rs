@@ -187,7 +187,7 @@ fn assert_entries(entries: &[TensorEntry], recorded: &Value) {
 fn assert_array(tensor: &Tensor, recorded: &Value, name: &str) {
     assert_eq!(tensor.dtype().name(), recorded["dtype"], "{name}");
     assert_eq!(json!(tensor.shape().dims()), recorded["shape"], "{name}");
-    let bytes = tensor.bytes();
+    let bytes = tensor.host_bytes().unwrap();
     let values: Vec<f32> = match tensor.dtype() {
         DType::Bool => bytes.iter().map(|&b| f32::from(b != 0)).collect(),
         DType::I8 => bytes.iter().map(|&b| f32::from(b as i8)).collect(),

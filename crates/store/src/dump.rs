@@ -57,6 +57,8 @@ impl Entry {
 /// Result of [`list`].
 #[derive(Debug, Default)]
 pub struct Listing {
+    /// Whether somebody named a file, and not a directory.
+    pub is_single: bool,
     /// Files that are, or may be, dump files; sorted by directory (numbers in numeric order), task
     /// and timestamp.
     pub entries: Vec<Entry>,
@@ -116,7 +118,10 @@ fn as_file(entry: &Entry, operator: step_table::OperatorTable) -> (Entry, Table)
 
 /// [`list`] of a single file, whatever its name. Its real name is looked up in the `mapping.csv` beside it.
 pub fn list_file(path: &Path) -> Listing {
-    let mut listing = Listing::default();
+    let mut listing = Listing {
+        is_single: true,
+        ..Listing::default()
+    };
     let file_name = path.file_name().unwrap_or_default().to_string_lossy();
     let real_name = real_name_of(path).unwrap_or_else(|error| {
         listing.errors.push(error);

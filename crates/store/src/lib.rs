@@ -6,6 +6,7 @@
 //! | [`tree`] | one file for each directory dialect: where a record goes and what its file is called |
 //! | [`file_format`] | one file for each file format: its bytes, both ways |
 //! | [`dump`] | a directory of dump files, listed for reading |
+//! | [`reader`] | every form of dump, read into one index of its tensors |
 //! | [`regular_file`] | opening files for reading: regular files, and nothing else |
 //! | [`file_bytes`] | a file's bytes, read or mapped |
 //! | [`atomic_file`] | directories and files that appear whole or not at all |
@@ -25,6 +26,7 @@ pub mod file_bytes;
 pub mod file_format;
 mod memory;
 pub mod owner;
+pub mod reader;
 pub mod record;
 pub mod regular_file;
 pub mod removal;

@@ -1,12 +1,19 @@
 //! One module for each directory dialect. Only these modules name a directory or file pattern.
 
 pub mod acl;
+pub mod arrays;
 pub mod mindspore;
 pub mod outputs;
 pub mod own;
 pub mod run;
 
 use std::path::{Component, Path};
+
+/// A number in a name: digits and nothing else.
+fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
+    let is_digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    is_digits.then(|| text.parse().ok()).flatten()
+}
 
 /// Names of the directories on a path, outermost first.
 fn directory_names(dir: &Path) -> Vec<String> {

@@ -10,6 +10,11 @@
 
 #![allow(unsafe_code)]
 
+// Macros are seen by the modules that follow.
+#[cfg(target_arch = "x86_64")]
+#[macro_use]
+mod registers;
+
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 #[cfg(target_arch = "x86_64")]

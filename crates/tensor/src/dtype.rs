@@ -8,11 +8,31 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+/// What the elements of a dtype stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ElementKind {
+    /// Floating-point numbers, NaN and often infinities, with this many digits after the first one.
+    Float(u32),
+    /// Floating-point numbers without NaN and infinities, with this many digits after the first one.
+    FiniteFloat(u32),
+    /// Integers in two's complement.
+    Signed,
+    /// Integers of at least zero.
+    Unsigned,
+    /// True or false.
+    Truth,
+    /// Complex numbers; real and imaginary part are of this dtype.
+    Complex(DType),
+    /// Text.
+    Text,
+    /// Bytes or handles without a numeric value.
+    Opaque,
+}
+
 macro_rules! dtypes {
-    ($($(#[$doc:meta])* $variant:ident => $name:literal, $bits:expr;)*) => {
+    ($($(#[$doc:meta])* $variant:ident => $name:literal, $bits:expr, $kind:expr;)*) => {
         /// The type of a tensor's elements.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[non_exhaustive]
         pub enum DType {
             $($(#[$doc])* $variant,)*
         }
@@ -32,103 +52,109 @@ macro_rules! dtypes {
             pub fn bits(self) -> Option<u32> {
                 match self { $(DType::$variant => $bits,)* }
             }
+
+            /// What the elements stand for.
+            pub fn kind(self) -> ElementKind {
+                use ElementKind::*;
+                match self { $(DType::$variant => $kind,)* }
+            }
         }
     };
 }
 
 dtypes! {
     /// Type unknown; the bytes are opaque.
-    Undefined => "undefined", None;
+    Undefined => "undefined", None, Opaque;
     /// IEEE 754 binary32.
-    F32 => "float32", Some(32);
+    F32 => "float32", Some(32), Float(23);
     /// IEEE 754 binary16.
-    F16 => "float16", Some(16);
+    F16 => "float16", Some(16), Float(10);
     /// Two's complement, 8 bits.
-    I8 => "int8", Some(8);
+    I8 => "int8", Some(8), Signed;
     /// Unsigned, 8 bits.
-    U8 => "uint8", Some(8);
+    U8 => "uint8", Some(8), Unsigned;
     /// Two's complement, 16 bits.
-    I16 => "int16", Some(16);
+    I16 => "int16", Some(16), Signed;
     /// Unsigned, 16 bits.
-    U16 => "uint16", Some(16);
+    U16 => "uint16", Some(16), Unsigned;
     /// Two's complement, 32 bits.
-    I32 => "int32", Some(32);
+    I32 => "int32", Some(32), Signed;
     /// Two's complement, 64 bits.
-    I64 => "int64", Some(64);
+    I64 => "int64", Some(64), Signed;
     /// Unsigned, 32 bits.
-    U32 => "uint32", Some(32);
+    U32 => "uint32", Some(32), Unsigned;
     /// Unsigned, 64 bits.
-    U64 => "uint64", Some(64);
+    U64 => "uint64", Some(64), Unsigned;
     /// One byte, zero or one.
-    Bool => "bool", Some(8);
+    Bool => "bool", Some(8), Truth;
     /// IEEE 754 binary64.
-    F64 => "float64", Some(64);
+    F64 => "float64", Some(64), Float(52);
     /// Text of any length.
-    String => "string", None;
+    String => "string", None, Text;
     /// Ascend: signed half of a dual-output operator.
-    DualSubI8 => "dual_sub_int8", Some(8);
+    DualSubI8 => "dual_sub_int8", Some(8), Signed;
     /// Ascend: unsigned half of a dual-output operator.
-    DualSubU8 => "dual_sub_uint8", Some(8);
+    DualSubU8 => "dual_sub_uint8", Some(8), Unsigned;
     /// Real and imaginary binary32.
-    C64 => "complex64", Some(64);
+    C64 => "complex64", Some(64), Complex(DType::F32);
     /// Real and imaginary binary64.
-    C128 => "complex128", Some(128);
+    C128 => "complex128", Some(128), Complex(DType::F64);
     /// Quantised `int8`.
-    QI8 => "qint8", Some(8);
+    QI8 => "qint8", Some(8), Signed;
     /// Quantised `int16`.
-    QI16 => "qint16", Some(16);
+    QI16 => "qint16", Some(16), Signed;
     /// Quantised `int32`.
-    QI32 => "qint32", Some(32);
+    QI32 => "qint32", Some(32), Signed;
     /// Quantised `uint8`.
-    QU8 => "quint8", Some(8);
+    QU8 => "quint8", Some(8), Unsigned;
     /// Quantised `uint16`.
-    QU16 => "quint16", Some(16);
+    QU16 => "quint16", Some(16), Unsigned;
     /// A handle to a resource on the device.
-    Resource => "resource", Some(64);
+    Resource => "resource", Some(64), Opaque;
     /// A reference to text.
-    StringRef => "string_ref", None;
+    StringRef => "string_ref", None, Opaque;
     /// Ascend: two outputs in one.
-    Dual => "dual", None;
+    Dual => "dual", None, Opaque;
     /// A value whose type is known only at run time.
-    Variant => "variant", None;
+    Variant => "variant", None, Opaque;
     /// The upper half of a binary32: 8 exponent bits, 7 mantissa bits.
-    BF16 => "bfloat16", Some(16);
+    BF16 => "bfloat16", Some(16), Float(7);
     /// Two's complement, 4 bits, two in a byte.
-    I4 => "int4", Some(4);
+    I4 => "int4", Some(4), Signed;
     /// One bit, eight in a byte.
-    U1 => "uint1", Some(1);
+    U1 => "uint1", Some(1), Unsigned;
     /// Two's complement, 2 bits, four in a byte.
-    I2 => "int2", Some(2);
+    I2 => "int2", Some(2), Signed;
     /// Unsigned, 2 bits, four in a byte.
-    U2 => "uint2", Some(2);
+    U2 => "uint2", Some(2), Unsigned;
     /// Real and imaginary binary16.
-    C32 => "complex32", Some(32);
+    C32 => "complex32", Some(32), Complex(DType::F16);
     /// Ascend's 8-bit float with a variable exponent width.
-    HiF8 => "hifloat8", Some(8);
+    HiF8 => "hifloat8", Some(8), Float(3);
     /// OCP 8-bit float, 5 exponent and 2 mantissa bits, with infinities.
-    F8E5M2 => "float8_e5m2", Some(8);
+    F8E5M2 => "float8_e5m2", Some(8), Float(2);
     /// OCP 8-bit float, 4 exponent and 3 mantissa bits, NaN but no infinities.
-    F8E4M3FN => "float8_e4m3fn", Some(8);
+    F8E4M3FN => "float8_e4m3fn", Some(8), Float(3);
     /// OCP 8-bit power-of-two scale.
-    F8E8M0 => "float8_e8m0", Some(8);
+    F8E8M0 => "float8_e8m0", Some(8), Float(0);
     /// OCP 6-bit float, 3 exponent and 2 mantissa bits.
-    F6E3M2 => "float6_e3m2", Some(6);
+    F6E3M2 => "float6_e3m2", Some(6), FiniteFloat(2);
     /// OCP 6-bit float, 2 exponent and 3 mantissa bits.
-    F6E2M3 => "float6_e2m3", Some(6);
+    F6E2M3 => "float6_e2m3", Some(6), FiniteFloat(3);
     /// OCP 4-bit float, 2 exponent bits and 1 mantissa bit.
-    F4E2M1 => "float4_e2m1", Some(4);
+    F4E2M1 => "float4_e2m1", Some(4), FiniteFloat(1);
     /// 4-bit float, 1 exponent bit and 2 mantissa bits.
-    F4E1M2 => "float4_e1m2", Some(4);
+    F4E1M2 => "float4_e1m2", Some(4), FiniteFloat(2);
     /// Ascend's 4-bit block float.
-    HiF4 => "hifloat4", Some(4);
+    HiF4 => "hifloat4", Some(4), FiniteFloat(2);
     /// Scale of an Ascend 4-bit block float.
-    HiF4Scale => "hifloat4_scale", None;
+    HiF4Scale => "hifloat4_scale", None, Opaque;
     /// Unsigned, 4 bits, two in a byte.
-    U4 => "uint4", Some(4);
+    U4 => "uint4", Some(4), Unsigned;
     /// 8-bit float, 4 exponent and 3 mantissa bits, one NaN, no infinities, no negative zero.
-    F8E4M3FNUZ => "float8_e4m3fnuz", Some(8);
+    F8E4M3FNUZ => "float8_e4m3fnuz", Some(8), Float(3);
     /// 8-bit float, 5 exponent and 2 mantissa bits, one NaN, no infinities, no negative zero.
-    F8E5M2FNUZ => "float8_e5m2fnuz", Some(8);
+    F8E5M2FNUZ => "float8_e5m2fnuz", Some(8), Float(2);
 }
 
 impl DType {
@@ -140,23 +166,66 @@ impl DType {
         }
     }
 
-    /// Whether elements can hold NaN or infinities.
+    /// Whether elements are real numbers that can be NaN or infinite.
     pub fn is_float(self) -> bool {
-        matches!(
-            self,
-            DType::F16
-                | DType::BF16
-                | DType::F32
-                | DType::F64
-                | DType::HiF8
-                | DType::F8E5M2
-                | DType::F8E4M3FN
-                | DType::F8E4M3FNUZ
-                | DType::F8E5M2FNUZ
-                | DType::F8E8M0
-        )
+        matches!(self.kind(), ElementKind::Float(_))
+    }
+
+    /// Digits of the mantissa after the first one; `None` unless elements are real floating-point
+    /// numbers.
+    pub fn n_digits(self) -> Option<u32> {
+        match self.kind() {
+            ElementKind::Float(n) | ElementKind::FiniteFloat(n) => Some(n),
+            ElementKind::Signed
+            | ElementKind::Unsigned
+            | ElementKind::Truth
+            | ElementKind::Complex(_)
+            | ElementKind::Text
+            | ElementKind::Opaque => None,
+        }
+    }
+
+    /// The dtype of the real numbers that elements consist of, and how many make one element: two of
+    /// half the width in a complex number, otherwise the element itself.
+    pub fn parts(self) -> (DType, usize) {
+        if let ElementKind::Complex(part) = self.kind() {
+            (part, 2)
+        } else {
+            (self, 1)
+        }
     }
 }
+
+macro_rules! numpy_types {
+    ($($variant:ident)*) => {
+        /// The dtypes that numpy has. Every other one decodes to one of these, or has no numbers.
+        #[allow(missing_docs, reason = "the variants are those of `DType`")]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum NumpyType {
+            $($variant,)*
+        }
+
+        impl DType {
+            /// The same dtype as one of numpy's, if numpy has it.
+            pub fn as_numpy(self) -> Option<NumpyType> {
+                // A dtype that is added here later is none of numpy's, whose set has been the same for
+                // decades: it decodes to one of these.
+                match self {
+                    $(DType::$variant => Some(NumpyType::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl From<NumpyType> for DType {
+            fn from(numpy: NumpyType) -> DType {
+                match numpy { $(NumpyType::$variant => DType::$variant,)* }
+            }
+        }
+    };
+}
+
+numpy_types! { Bool I8 U8 I16 U16 I32 U32 I64 U64 F16 F32 F64 C64 C128 }
 
 impl fmt::Display for DType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

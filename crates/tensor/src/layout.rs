@@ -13,7 +13,6 @@ macro_rules! layouts {
         /// The named arrangement of a tensor's axes.
         #[allow(missing_docs, reason = "the variants are the names of the enumeration")]
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        #[non_exhaustive]
         pub enum Layout {
             $($variant,)*
             #[default]

@@ -5,12 +5,14 @@
 //!
 //! | type | what it is |
 //! | --- | --- |
-//! | [`DType`] | the element type, with its width in bits |
+//! | [`DType`] | the element type, with its width in bits and what its elements stand for |
+//! | [`NumpyType`] | the element types that numpy has, to which the others decode |
 //! | [`Shape`] | the extents of the axes, with checked element and byte counts |
 //! | [`Layout`] | what the axes mean (`NCHW`, `ND`, `FRACTAL_NZ`, …) |
-//! | [`Tensor`] | dtype, shape, layout and shared bytes; cloning copies no data |
+//! | [`Tensor`] | dtype, shape, layout and shared elements; cloning copies no data |
+//! | [`TensorElements`] | where the elements are |
 //! | [`Identity`] | which of an engine's tensors one is |
-//! | [`TensorView`] | the same, borrowed |
+//! | [`TensorView`] | a tensor in the host's memory, borrowed |
 //! | [`convert::dtype::decode`] | the same values in a dtype that numpy can hold |
 //! | [`convert::dequantise::dequantise`] | the floats that quantised elements stand for |
 //! | [`convert::layout::Plan`] | the same elements in the order of another layout |
@@ -38,7 +40,7 @@ mod strided;
 mod tensor;
 pub mod text;
 
-pub use dtype::{DType, ParseDTypeError};
+pub use dtype::{DType, ElementKind, NumpyType, ParseDTypeError};
 pub use identity::Identity;
 pub use layout::{Layout, ParseLayoutError};
 pub use memo::{Memo, Observed};
@@ -50,4 +52,4 @@ pub use stats::{
     non_finite_places, sequential, stats, stats_strided, weighed_stats,
 };
 pub use strided::{StridedError, dense_copy};
-pub use tensor::{SharedBytes, Tensor, TensorError, TensorView};
+pub use tensor::{HostAccessError, SharedBytes, Tensor, TensorElements, TensorError, TensorView};

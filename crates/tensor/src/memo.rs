@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::stats::sequential::{SequentialStats, sequential_stats};
 use crate::{
-    DType, NonFinite, NonFinitePlaces, Stats, StatsError, Tensor, TensorView, WeighedStats,
-    non_finite, non_finite_places, weighed_stats,
+    DType, HostAccessError, NonFinite, NonFinitePlaces, Stats, StatsError, Tensor, TensorView,
+    WeighedStats, non_finite, non_finite_places, weighed_stats,
 };
 
 /// Numbers that were computed from a tensor, shared by its clones.
@@ -19,36 +19,44 @@ pub struct Memo {
     others: Mutex<Vec<Arc<dyn Any + Send + Sync>>>,
 }
 
-/// A tensor's elements together with what is remembered of them.
+/// A tensor's elements, if they are in the host's memory, together with what is remembered of them.
 ///
 /// Each method looks at the elements at most once, whichever clone of the tensor is asked; afterwards
 /// the tensor may lose its elements ([`Tensor::without_elements`]).
 #[derive(Clone, Copy)]
 pub struct Observed<'a> {
-    view: TensorView<'a>,
+    dtype: DType,
+    view: Result<TensorView<'a>, HostAccessError>,
     memo: &'a Memo,
 }
 
 impl<'a> Observed<'a> {
     /// Observes `view` and keeps results computed from it in `memo`, which belongs to nothing else.
     pub fn new(view: TensorView<'a>, memo: &'a Memo) -> Observed<'a> {
-        Observed { view, memo }
+        Observed {
+            dtype: view.dtype,
+            view: Ok(view),
+            memo,
+        }
     }
 
-    /// The elements; none if they were let go.
-    pub fn view(self) -> TensorView<'a> {
+    /// Returns the elements.
+    ///
+    /// # Errors
+    /// [`HostAccessError`] if they are not in the host's memory.
+    pub fn view(self) -> Result<TensorView<'a>, HostAccessError> {
         self.view
     }
 
     /// Type of the elements.
     pub fn dtype(self) -> DType {
-        self.view.dtype
+        self.dtype
     }
 
     /// [`stats`](crate::stats()) of the tensor.
     ///
     /// # Errors
-    /// As for [`stats`](crate::stats()).
+    /// As for [`Observed::weighed_stats`].
     pub fn stats(self) -> Result<&'a Stats, StatsError> {
         Ok(&self.weighed_stats()?.stats)
     }
@@ -56,48 +64,71 @@ impl<'a> Observed<'a> {
     /// [`weighed_stats`] of the tensor.
     ///
     /// # Errors
-    /// As for [`stats`](crate::stats()).
+    /// As for [`stats`](crate::stats()); [`StatsError::Elements`] if the elements were dropped before
+    /// anybody asked.
     pub fn weighed_stats(self) -> Result<&'a WeighedStats, StatsError> {
-        let computed = self.memo.stats.get_or_init(|| {
-            let computed = weighed_stats(self.view);
+        let computed = self.recall(&self.memo.stats, |view| {
+            let computed = weighed_stats(view);
             if let Ok(WeighedStats { stats, .. }) = &computed {
+                // The pass has counted them already, so nobody has to look for them again.
                 self.memo
                     .note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
             }
             computed
         });
-        computed.as_ref().map_err(Clone::clone)
+        computed?.as_ref().map_err(Clone::clone)
     }
 
     /// [`sequential_stats`] of the tensor.
     ///
     /// # Errors
-    /// As for [`sequential_stats`].
+    /// As for [`Observed::weighed_stats`].
     pub fn sequential_stats(self) -> Result<&'a SequentialStats, StatsError> {
-        let computed = self.memo.sequential.get_or_init(|| {
-            let computed = sequential_stats(self.view);
+        let computed = self.recall(&self.memo.sequential, |view| {
+            let computed = sequential_stats(view);
             if let Ok(stats) = &computed {
                 self.memo
                     .note(stats.n_nan, stats.n_pos_inf, stats.n_neg_inf);
             }
             computed
         });
-        computed.as_ref().map_err(Clone::clone)
+        computed?.as_ref().map_err(Clone::clone)
     }
 
-    /// [`non_finite`] of the tensor.
+    /// [`non_finite`] of the tensor; none if its elements were dropped before anybody asked.
     pub fn non_finite(self) -> NonFinite {
-        *self.memo.non_finite.get_or_init(|| non_finite(self.view))
+        let counts = self.recall(&self.memo.non_finite, non_finite);
+        counts.copied().unwrap_or_default()
     }
 
-    /// [`non_finite_places`] of the tensor; none if its elements were let go before anybody asked.
+    /// [`non_finite_places`] of the tensor; none if its elements were dropped before anybody asked.
     pub fn non_finite_places(self) -> NonFinitePlaces {
         let counts = self.non_finite();
-        let places = self.memo.places.get_or_init(|| match counts.any() {
-            true => non_finite_places(self.view, counts),
-            false => NonFinitePlaces::default(),
+        let places = self.recall(&self.memo.places, |view| {
+            if counts.any() {
+                non_finite_places(view, counts)
+            } else {
+                NonFinitePlaces::default()
+            }
         });
-        *places
+        places.copied().unwrap_or_default()
+    }
+
+    /// Returns what `place` of the memo holds; if it is empty, the elements fill it first.
+    ///
+    /// A dropped tensor leaves the place empty, because a clone may still have the elements.
+    fn recall<T>(
+        self,
+        place: &'a OnceLock<T>,
+        compute: impl FnOnce(TensorView<'a>) -> T,
+    ) -> Result<&'a T, HostAccessError> {
+        match place.get() {
+            Some(known) => Ok(known),
+            None => {
+                let view = self.view?;
+                Ok(place.get_or_init(|| compute(view)))
+            }
+        }
     }
 
     /// Anything else, one value for each type `T`. `compute` may ask for the numbers above, but not for
@@ -128,7 +159,11 @@ impl<'a> Observed<'a> {
 impl Tensor {
     /// The elements together with what is remembered of them.
     pub fn observed(&self) -> Observed<'_> {
-        Observed::new(self.view(), self.memo())
+        Observed {
+            dtype: self.dtype(),
+            view: self.host_view(),
+            memo: self.memo(),
+        }
     }
 
     /// [`Observed::stats`].
@@ -170,18 +205,20 @@ mod tests {
     fn numbers_outlive_the_elements() {
         let whole = tensor(&[1.0, f32::NAN, -3.0, f32::INFINITY]);
         let clone = whole.clone();
-        let expected = stats(whole.view()).unwrap();
+        let expected = stats(whole.host_view().unwrap()).unwrap();
         assert_eq!(whole.stats().unwrap().max, expected.max);
         assert_eq!(
-            *whole.observed().keep(|tensor| tensor.view().bytes.len()),
+            *whole
+                .observed()
+                .keep(|tensor| tensor.view().unwrap().bytes.len()),
             16
         );
         let reduced = clone.without_elements();
         assert!(!reduced.has_elements());
         assert_eq!(reduced.n_bytes(), 16);
-        assert_eq!(reduced.bytes(), []);
+        assert_eq!(reduced.host_bytes(), Err(HostAccessError));
         assert_eq!(reduced.stats().unwrap().n_nan, 1);
-        assert_eq!(reduced.non_finite(), non_finite(whole.view()));
+        assert_eq!(reduced.non_finite(), non_finite(whole.host_view().unwrap()));
         assert!(reduced.observed().has_kept::<usize>());
         assert!(!reduced.observed().has_kept::<u8>());
         assert_eq!(*reduced.observed().keep(|_| 0_usize), 16);
@@ -190,7 +227,7 @@ mod tests {
     #[test]
     fn both_statistics_count_what_is_not_finite() {
         let values = [f32::NAN, f32::INFINITY, f32::INFINITY, f32::NEG_INFINITY];
-        let expected = non_finite(tensor(&values).view());
+        let expected = non_finite(tensor(&values).host_view().unwrap());
         for look in [
             |tensor: &Tensor| drop(tensor.stats()),
             |tensor: &Tensor| drop(tensor.observed().sequential_stats()),

@@ -53,11 +53,6 @@ impl Shape {
         Shape(Vec::new())
     }
 
-    /// The shape of a list without elements.
-    pub fn empty() -> Shape {
-        Shape(vec![0])
-    }
-
     /// Number of elements; 1 for a scalar.
     pub fn n_elements(&self) -> usize {
         // `new` has checked that the product fits.

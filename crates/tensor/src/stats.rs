@@ -21,7 +21,7 @@ mod tests;
 
 use thiserror::Error;
 
-use crate::{DType, TensorView};
+use crate::{DType, HostAccessError, TensorView};
 
 pub use histogram::Histogram;
 pub use non_finite::{
@@ -104,6 +104,9 @@ pub enum StatsError {
     /// The elements have no order, such as text or complex numbers.
     #[error("elements of type `{0}` have no minimum, maximum or mean")]
     Dtype(DType),
+    /// The elements were dropped before anybody asked for their statistics.
+    #[error(transparent)]
+    Elements(#[from] HostAccessError),
 }
 
 /// Computes the statistics of `tensor`.

@@ -59,12 +59,13 @@ pub fn dense_copy(
 ) -> Result<Vec<u8>, StridedError> {
     let width = dtype.bytes().ok_or(StridedError::Packed(dtype))?;
     let walk = Walk::new(shape, strides, start, bytes.len() / width)?;
-    let too_large = |_| StridedError::Memory {
-        shape: shape.clone(),
-    };
     let n_bytes = shape.n_elements().saturating_mul(width);
     let mut dense = Vec::new();
-    dense.try_reserve_exact(n_bytes).map_err(too_large)?;
+    dense
+        .try_reserve_exact(n_bytes)
+        .map_err(|_| StridedError::Memory {
+            shape: shape.clone(),
+        })?;
     walk.runs(|run| run.copy(0, run.n, width, bytes, &mut dense));
     Ok(dense)
 }
@@ -134,19 +135,9 @@ impl Walk {
             let (shape, n_strides) = (shape.clone(), strides.len());
             return Err(StridedError::Strides { shape, n_strides });
         }
-        let is_inside = || {
-            let (mut low, mut high) = (start, start);
-            for (&dim, &stride) in shape.iter().zip(strides) {
-                let reach = (dim - 1).checked_mul(stride.unsigned_abs())?;
-                if stride < 0 {
-                    low = low.checked_sub(reach)?;
-                } else {
-                    high = high.checked_add(reach)?;
-                }
-            }
-            (high < n_elements).then_some(low)
-        };
-        if shape.n_elements() > 0 && is_inside().is_none() {
+        let is_outside = shape.n_elements() > 0
+            && last_position(shape, strides, start).is_none_or(|last| last >= n_elements);
+        if is_outside {
             return Err(StridedError::Outside {
                 shape: shape.clone(),
                 strides: strides.to_vec(),
@@ -193,6 +184,22 @@ impl Walk {
             }
         }
     }
+}
+
+/// The position of the element that is last in memory; `None` if some element lies before the first
+/// position, or further away than positions go. No extent is zero.
+fn last_position(shape: &Shape, strides: &[isize], start: usize) -> Option<usize> {
+    // Only the two ends have to be looked at: every other element lies between them.
+    let (mut low, mut high) = (start, start);
+    for (&dim, &stride) in shape.iter().zip(strides) {
+        let reach = (dim - 1).checked_mul(stride.unsigned_abs())?;
+        if stride < 0 {
+            low = low.checked_sub(reach)?;
+        } else {
+            high = high.checked_add(reach)?;
+        }
+    }
+    Some(high)
 }
 
 #[cfg(test)]

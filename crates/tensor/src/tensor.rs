@@ -1,7 +1,7 @@
 //! A tensor's description together with its bytes.
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use thiserror::Error;
 
@@ -15,19 +15,31 @@ use crate::{DType, Identity, Layout, Shape, ShapeError};
 /// atomic addition and copies no data.
 pub type SharedBytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-static NO_ELEMENTS: LazyLock<Shape> = LazyLock::new(Shape::empty);
+/// Where a tensor's elements are.
+#[derive(Clone)]
+pub enum TensorElements {
+    /// In the host's memory: dense, row-major and little-endian.
+    Host(SharedBytes),
+    /// Nowhere any more. Numbers that the tensor's [`Memo`] holds are still known.
+    Dropped,
+}
 
-/// A tensor whose bytes are shared. Elements are dense, row-major and little-endian.
+/// The host's memory does not hold the elements of a tensor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the elements of the tensor are not in the host's memory")]
+pub struct HostAccessError;
+
+/// A description and the place of the elements that it describes.
 ///
-/// Numbers that are computed from the elements are remembered, and clones share them.
+/// Clones share the elements, and they share the numbers that anybody computes from them.
 #[derive(Clone)]
 pub struct Tensor {
     dtype: DType,
     shape: Shape,
     layout: Layout,
+    /// Kept apart from the elements, because queues and counters ask for it after a drop.
     n_bytes: usize,
-    /// `None` once the elements were let go.
-    data: Option<SharedBytes>,
+    elements: TensorElements,
     identity: Option<Identity>,
     memo: Arc<Memo>,
 }
@@ -84,7 +96,7 @@ impl Tensor {
             shape,
             layout: Layout::Nd,
             n_bytes,
-            data: Some(data),
+            elements: TensorElements::Host(data),
             identity: None,
             memo: Arc::default(),
         })
@@ -113,25 +125,27 @@ impl Tensor {
         }
     }
 
-    /// The same tensor with its memory let go. What was computed from its elements is still there; what
-    /// was not is computed as if it had none.
+    /// The same tensor without its elements. Only the numbers in its memo remain.
     #[must_use]
     pub fn without_elements(self) -> Tensor {
-        Tensor { data: None, ..self }
+        Tensor {
+            elements: TensorElements::Dropped,
+            ..self
+        }
     }
 
-    /// A tensor of which only what `memo` remembers is left: numbers about `view`.
+    /// A tensor that looks like `view` and has no elements: only the numbers in `memo` are known.
     ///
     /// # Errors
     /// As for [`Tensor::new`].
-    pub fn of_numbers(view: TensorView<'_>, memo: Arc<Memo>) -> Result<Tensor, TensorError> {
+    pub fn from_memo(view: TensorView<'_>, memo: Arc<Memo>) -> Result<Tensor, TensorError> {
         view.check()?;
         Ok(Tensor {
             dtype: view.dtype,
             shape: view.shape.clone(),
             layout: view.layout,
             n_bytes: view.bytes.len(),
-            data: None,
+            elements: TensorElements::Dropped,
             identity: None,
             memo,
         })
@@ -170,32 +184,46 @@ impl Tensor {
         self.layout
     }
 
-    /// The elements; nothing if they were let go.
-    pub fn bytes(&self) -> &[u8] {
-        self.data.as_ref().map_or(&[], |data| (**data).as_ref())
-    }
-
-    /// Number of bytes of the elements, whether or not they are still there.
+    /// Number of bytes that the elements take, wherever they are.
     pub fn n_bytes(&self) -> usize {
         self.n_bytes
     }
 
-    /// Whether the elements are there.
-    pub fn has_elements(&self) -> bool {
-        self.data.is_some()
+    /// Where the elements are.
+    pub fn elements(&self) -> &TensorElements {
+        &self.elements
     }
 
-    /// A borrowed look at the same tensor; at one without elements if they were let go.
-    pub fn view(&self) -> TensorView<'_> {
-        TensorView {
-            dtype: self.dtype,
-            shape: match self.data {
-                Some(_) => &self.shape,
-                None => &NO_ELEMENTS,
-            },
-            layout: self.layout,
-            bytes: self.bytes(),
+    /// Whether the elements are anywhere.
+    pub fn has_elements(&self) -> bool {
+        match self.elements {
+            TensorElements::Host(_) => true,
+            TensorElements::Dropped => false,
         }
+    }
+
+    /// Returns the elements, if they are in the host's memory.
+    ///
+    /// # Errors
+    /// [`HostAccessError`] if they are not.
+    pub fn host_bytes(&self) -> Result<&[u8], HostAccessError> {
+        match &self.elements {
+            TensorElements::Host(bytes) => Ok((**bytes).as_ref()),
+            TensorElements::Dropped => Err(HostAccessError),
+        }
+    }
+
+    /// Borrows the tensor, if its elements are in the host's memory.
+    ///
+    /// # Errors
+    /// [`HostAccessError`] if they are not.
+    pub fn host_view(&self) -> Result<TensorView<'_>, HostAccessError> {
+        Ok(TensorView {
+            dtype: self.dtype,
+            shape: &self.shape,
+            layout: self.layout,
+            bytes: self.host_bytes()?,
+        })
     }
 }
 
@@ -221,6 +249,7 @@ fn check(dtype: DType, shape: &Shape, bytes: &[u8]) -> Result<(), TensorError> {
     }
     let found = bytes.len();
     let expected = match shape.n_bytes(dtype) {
+        // Opaque bytes may be as many as they like.
         Err(ShapeError::Unsized(_)) => return Ok(()),
         other => other?,
     };
@@ -255,6 +284,10 @@ mod tests {
     #[test]
     fn cloning_shares_the_bytes() {
         let tensor = Tensor::from_vec(DType::U8, Shape::scalar(), vec![7]).unwrap();
-        assert!(std::ptr::eq(tensor.bytes(), tensor.clone().bytes()));
+        let clone = tensor.clone();
+        assert!(std::ptr::eq(
+            tensor.host_bytes().unwrap(),
+            clone.host_bytes().unwrap()
+        ));
     }
 }

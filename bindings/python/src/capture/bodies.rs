@@ -1,58 +1,10 @@
-//! Graphs that operators hold: branches, and what loops run.
+//! Runs of the graphs that operators hold: of branches, and of the insides of loops.
 
 use std::sync::Arc;
 
 use opscope_store::record::Operator;
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
 
-use super::description::BodyDescription;
-use super::graph::Parts;
-use super::reason::Reason;
-
-/// A graph that an operator holds.
-pub(super) struct BodyPart {
-    /// Its own operators.
-    pub(super) operators: Vec<usize>,
-    parent: Option<usize>,
-    is_loop: bool,
-    n_dry_runs: u64,
-    /// Why its operators cannot be looked at, if so.
-    pub(super) reason: Option<Reason>,
-}
-
-impl Parts {
-    /// Says of operators which body they are in, and which ones they hold.
-    pub(super) fn add_bodies(&mut self, bodies: Vec<BodyDescription>) -> PyResult<()> {
-        for (number, body) in bodies.into_iter().enumerate() {
-            let unknown = || PyValueError::new_err(format!("body {number} is not of this graph"));
-            let outer = self.operators.get_mut(body.outer).ok_or_else(unknown)?;
-            if body.parent.is_some_and(|parent| parent >= number) {
-                return Err(unknown());
-            }
-            if body.reason.is_some() {
-                outer.hidden.push(number);
-            }
-            for &operator in &body.operators {
-                self.operators.get_mut(operator).ok_or_else(unknown)?.body = Some(number);
-            }
-            self.bodies.push(BodyPart {
-                operators: body.operators,
-                parent: body.parent,
-                is_loop: body.is_loop,
-                n_dry_runs: body.n_dry_runs,
-                reason: body.reason.map(Reason::Known),
-            });
-        }
-        Ok(())
-    }
-
-    /// Whether any operator of a body has a record.
-    pub(super) fn is_body_kept(&self, body: usize) -> bool {
-        let mut operators = self.bodies[body].operators.iter();
-        operators.any(|&operator| self.operators[operator].is_kept)
-    }
-}
+use super::parts::Parts;
 
 /// How often each body has run.
 pub(super) struct Calls(Vec<u64>);

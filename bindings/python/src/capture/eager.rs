@@ -3,13 +3,18 @@
 //! An [`Eager`] belongs to a session and begins steps. A [`step::Step`] is shown each operator twice:
 //! what it is called with, before it runs, and what it gave. Values are recognised by the memory that they
 //! are in ([`values`]), so that one that was looked at is not looked at again while it is unchanged.
+//!
+//! This file, `step` and `session` import each other: a session makes an [`Eager`], and the end of a step
+//! hands the step's description to the session's background worker.
 
 mod arguments;
 mod call;
 mod chooser;
 mod description;
+mod inner;
 mod kind;
 mod links;
+mod lock;
 mod look;
 mod names;
 mod noted;
@@ -17,7 +22,7 @@ mod step;
 mod values;
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use opscope_capture::GraphView;
 use opscope_store::record::ModelId;
@@ -26,13 +31,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use self::chooser::Chooser;
+use self::inner::Inner;
 use self::kind::Kinds;
-use self::links::Links;
-use self::names::Names;
+use self::lock::lock;
 use self::step::Step;
 use self::values::Values;
 use super::session::Session;
-use super::shared::{Shared, tidy};
+use super::shared::tidy;
 
 /// Name of the operators' directory, where they count as those of a model.
 const MODEL_NAME: &str = "eager";
@@ -42,23 +47,6 @@ const MODEL_NAME: &str = "eager";
 pub(super) struct Eager {
     session: Py<Session>,
     inner: Arc<Inner>,
-}
-
-/// State that outlives a step.
-///
-/// No lock is held while Python runs or while the interpreter is given up: another thread would wait for
-/// the lock with the interpreter in its hands.
-struct Inner {
-    shared: Arc<Shared>,
-    model: Arc<ModelId>,
-    chooser: Chooser,
-    kinds: Kinds,
-    /// `torch.Tensor`.
-    tensor: Py<PyType>,
-    values: Mutex<Values>,
-    links: Mutex<Links>,
-    /// Names that hold for all steps, where these share a directory.
-    names: Option<Arc<Mutex<Names>>>,
 }
 
 #[pymethods]
@@ -167,21 +155,6 @@ impl Eager {
             inner: Arc::new(inner),
         })
     }
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if self.shared.is_past() {
-            return;
-        }
-        // An interpreter that is ending needs no memory back.
-        let _ = Python::try_attach(|py| lock(&self.values).free(py));
-    }
-}
-
-/// Values behind these locks are replaced whole, so a panic cannot leave them half-changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {

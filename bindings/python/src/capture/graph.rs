@@ -1,20 +1,20 @@
 //! A graph that belongs to a session.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::{GraphView, Kept, KernelSelection, ModelSelection, Plan, Purpose, Tap};
+use opscope_capture::{GraphView, KernelSelection, ModelSelection, Plan, Purpose};
 use opscope_store::record::graph::TensorType;
 use opscope_store::record::{ModelId, Operator};
 use pyo3::prelude::*;
 
-use super::bodies::BodyPart;
-use super::description::{BodyDescription, OperatorDescription, Stability, ValueDescription};
+use super::description::{BodyDescription, OperatorDescription, ValueDescription};
 use super::element_type;
-use super::reason::Reason;
+use super::parts::{OperatorPart, Parts, ValuePart};
 use super::run::Run;
 use super::shared::{Shared, tidy};
+use super::taps::{Home, Taps};
 
 /// A graph that belongs to a session.
 #[pyclass(frozen, module = "opscope._native.capture")]
@@ -27,41 +27,6 @@ pub(super) struct Graph {
     is_marking: bool,
     tells_failures: bool,
     taps: Home,
-}
-
-/// The parts of a graph that do not change from step to step.
-pub(super) struct Parts {
-    pub(super) operators: Vec<OperatorPart>,
-    pub(super) values: Vec<ValuePart>,
-    pub(super) bodies: Vec<BodyPart>,
-    /// The graph's name.
-    pub(super) name: String,
-}
-
-pub(super) struct OperatorPart {
-    pub(super) operator: Arc<Operator>,
-    /// Values that its record is made of, by position.
-    pub(super) inputs: Vec<(usize, usize)>,
-    /// Values by number, for each result in turn.
-    pub(super) outputs: Vec<Option<usize>>,
-    /// All values that it reads, by number.
-    pub(super) reads: Vec<usize>,
-    /// Whether it has a record.
-    pub(super) is_kept: bool,
-    /// Values that nobody needs after it.
-    pub(super) last_uses: Vec<usize>,
-    /// The body that it is in, by number.
-    pub(super) body: Option<usize>,
-    /// Bodies of its own that cannot be looked at.
-    pub(super) hidden: Vec<usize>,
-}
-
-pub(super) struct ValuePart {
-    pub(super) name: String,
-    pub(super) stability: Stability,
-    /// Whether any record has it.
-    pub(super) is_wanted: bool,
-    pub(super) reason: Option<Reason>,
 }
 
 /// Facts about a graph beside its operators.
@@ -269,107 +234,5 @@ impl Graph {
         let position = executions.begin(index, &self.parts.name, step);
         let (shared, parts) = (self.shared.clone(), self.parts.clone());
         Some(Run::new(shared, parts, (tap, self.taps.clone()), position))
-    }
-}
-
-impl Parts {
-    fn add(
-        &mut self,
-        operator: Arc<Operator>,
-        described: &OperatorDescription,
-        kept: Option<&Kept>,
-    ) {
-        let mut part = OperatorPart {
-            operator,
-            inputs: Vec::new(),
-            outputs: described.outputs.clone(),
-            reads: described.inputs.clone(),
-            is_kept: kept.is_some(),
-            last_uses: Vec::new(),
-            body: None,
-            hidden: Vec::new(),
-        };
-        if let Some(kept) = kept {
-            let beside = [&kept.graph_inputs, &kept.parameters];
-            let beside = beside.into_iter().flatten().map(|input| input.position);
-            let mut positions: Vec<usize> = kept.inputs.iter().copied().chain(beside).collect();
-            positions.sort_unstable();
-            positions.dedup();
-            for position in positions {
-                let value = described.inputs[position];
-                self.values[value].is_wanted = true;
-                part.inputs.push((position, value));
-            }
-            for value in kept.outputs.iter().filter_map(|&i| described.outputs[i]) {
-                self.values[value].is_wanted = true;
-            }
-        }
-        self.operators.push(part);
-    }
-
-    /// Says of each wanted value after which operator nobody needs it any more.
-    fn find_last_uses(&mut self) {
-        let mut is_needed = vec![false; self.values.len()];
-        for part in self.operators.iter_mut().rev() {
-            let read = part.inputs.iter().map(|(_, value)| *value);
-            for value in read.chain(part.outputs.iter().flatten().copied()) {
-                if self.values[value].is_wanted && !is_needed[value] {
-                    is_needed[value] = true;
-                    part.last_uses.push(value);
-                }
-            }
-        }
-    }
-}
-
-impl ValuePart {
-    fn new(value: ValueDescription) -> ValuePart {
-        ValuePart {
-            name: value.name,
-            stability: value.stability,
-            is_wanted: false,
-            reason: value.reason.map(Reason::Known),
-        }
-    }
-}
-
-/// Where an execution takes a tap from and puts it back.
-pub(super) type Home = Arc<Taps>;
-
-/// A graph's taps: as many as there were executions at the same time.
-pub(super) struct Taps {
-    idle: Mutex<Idle>,
-}
-
-struct Idle {
-    /// The tap that further ones are made from.
-    first: Tap,
-    taps: Vec<Tap>,
-}
-
-impl Taps {
-    fn new(first: Tap) -> Taps {
-        let idle = Idle {
-            first,
-            taps: Vec::new(),
-        };
-        Taps {
-            idle: Mutex::new(idle),
-        }
-    }
-
-    fn take(&self) -> Tap {
-        let mut idle = self.lock();
-        idle.taps.pop().unwrap_or_else(|| idle.first.another())
-    }
-
-    /// Lets another execution have the tap.
-    pub(super) fn put_back(&self, tap: Tap) {
-        self.lock().taps.push(tap);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Idle> {
-        // Nothing panics while it is locked.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

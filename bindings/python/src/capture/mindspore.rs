@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_capture::{Plan, Purpose};
+use opscope_capture::Purpose;
 use opscope_config::dialect::mindspore::{self, MindSporeConfig};
 use opscope_config::{ConfigError, Environment, Issue, Severity};
-use opscope_dump::MindSporeOptions;
+use opscope_dump::DumpRequest;
 use opscope_store::atomic_file::Modes;
 use opscope_store::tree::mindspore::Target;
 use pyo3::exceptions::{PyNotImplementedError, PyValueError};
@@ -55,18 +55,13 @@ impl Place {
 /// # Errors
 /// `ValueError` with what is wrong in it; `NotImplementedError` if only an engine of this project can do
 /// what it asks for.
-pub(super) fn request(
-    text: &str,
-    place: Place,
-    time: &str,
-) -> PyResult<Option<(Plan, MindSporeOptions)>> {
-    let Some(dump) = load(text, place)?.dump else {
-        return Ok(None);
-    };
-    let plan = dump.plan();
-    let plan = plan.map_err(|error| PyValueError::new_err(one_line(error)))?;
-    let options = MindSporeOptions::new(dump, place.rank, Modes::default(), time.to_owned());
-    Ok(Some((plan, options)))
+pub(super) fn request(text: &str, place: Place, time: &str) -> PyResult<Option<DumpRequest>> {
+    let dump = load(text, place)?.dump;
+    let modes = Modes::default();
+    let request =
+        dump.map(|dump| DumpRequest::from_mindspore(dump, place.rank, modes, time.to_owned()));
+    let request = request.transpose();
+    request.map_err(|error| PyValueError::new_err(one_line(error)))
 }
 
 fn load(text: &str, place: Place) -> PyResult<MindSporeConfig> {

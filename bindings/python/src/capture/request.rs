@@ -3,106 +3,83 @@
 use std::path::PathBuf;
 
 use opscope_capture::{FailureDetail, Plan, Purpose, Sides, Steps};
-use opscope_config::dialect::acl::Content;
-use opscope_config::dialect::acl::{self, Mode};
+use opscope_config::dialect::acl::{self, Content, Mode};
 use opscope_config::{Environment, Issue, Severity, check_nesting};
+use opscope_dump::{DumpForm, DumpRequest};
 use opscope_store::file_format::stats_csv::Columns;
 use opscope_store::visible::visible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// A request to a session.
-pub(super) struct Request {
-    pub(super) plan: Plan,
-    pub(super) content: Content,
-    /// Whether all operators of a step share a table of statistics.
-    pub(super) has_step_tables: bool,
-    /// Directories above that of the time; the first that can be written to is taken.
-    pub(super) places: Vec<PathBuf>,
-    /// Whether an `acl.json` asks for operators that belong to no model.
-    pub(super) has_single_operators: bool,
+/// Makes the request that options ask for.
+///
+/// # Errors
+/// `ValueError` for a word that is none of those allowed.
+pub(super) fn request_of_options(
+    place: PathBuf,
+    purpose: &str,
+    data: &str,
+    mode: &str,
+    steps: Option<Vec<(u64, u64)>>,
+    has_graph_inputs: bool,
+) -> PyResult<DumpRequest> {
+    let ranges = |steps: Vec<(u64, u64)>| {
+        let ranges = steps.into_iter().map(|(first, last)| first..=last);
+        Steps::in_ranges(ranges.collect())
+    };
+    let plan = Plan {
+        purpose: of_name(purpose)?,
+        sides: sides(mode)?,
+        steps: steps.map_or_else(Steps::every, ranges),
+        has_graph_inputs,
+        ..Plan::everything()
+    };
+    let form = DumpForm::Acl {
+        places: vec![place],
+        content: content(data, plan.purpose)?,
+    };
+    Ok(DumpRequest {
+        has_single_operators: false,
+        ..DumpRequest::new(plan, form)
+    })
 }
 
-impl Request {
-    /// Makes the request that options ask for.
-    ///
-    /// # Errors
-    /// `ValueError` for a word that is none of those allowed.
-    pub(super) fn of_options(
-        place: PathBuf,
-        purpose: &str,
-        data: &str,
-        mode: &str,
-        steps: Option<Vec<(u64, u64)>>,
-        has_graph_inputs: bool,
-    ) -> PyResult<Request> {
-        let ranges = |steps: Vec<(u64, u64)>| {
-            let ranges = steps.into_iter().map(|(first, last)| first..=last);
-            Steps::in_ranges(ranges.collect())
-        };
-        Ok(Request {
-            plan: Plan {
-                purpose: of_name(purpose)?,
-                sides: sides(mode)?,
-                steps: steps.map_or_else(Steps::every, ranges),
-                has_graph_inputs,
-                ..Plan::everything()
-            },
-            content: content(data)?,
-            has_step_tables: data == "table",
-            places: vec![place],
-            has_single_operators: false,
-        })
+/// Makes the request of an `acl.json`; `None` if it asks for nothing.
+///
+/// # Errors
+/// `ValueError` with what is wrong in it.
+pub(super) fn request_of_acl_json(text: &str) -> PyResult<Option<DumpRequest>> {
+    check_nesting(text).map_err(|issue| PyValueError::new_err(tell(&issue)))?;
+    let environment = Environment::of_process()?;
+    let config = acl::load(text, &environment).map_err(|issues| {
+        let errors = issues.iter().filter(|i| i.severity == Severity::Error);
+        PyValueError::new_err(errors.map(tell).collect::<Vec<_>>().join("; "))
+    })?;
+    // Operators outside models alone are none of a graph's.
+    let dump = config
+        .dump
+        .filter(|dump| dump.mode != Mode::SingleOperators);
+    let Some(dump) = dump else {
+        return Ok(None);
+    };
+    if dump.places.is_empty() {
+        return Err(PyValueError::new_err("the acl.json names no place"));
     }
-
-    /// Makes the request of an `acl.json`; `None` if it asks for nothing.
-    ///
-    /// # Errors
-    /// `ValueError` with what is wrong in it.
-    pub(super) fn of_acl_json(text: &str) -> PyResult<Option<Request>> {
-        check_nesting(text).map_err(|issue| PyValueError::new_err(tell(&issue)))?;
-        let environment = Environment::of_process()?;
-        let config = acl::load(text, &environment).map_err(|issues| {
-            let errors = issues.iter().filter(|i| i.severity == Severity::Error);
-            PyValueError::new_err(errors.map(tell).collect::<Vec<_>>().join("; "))
-        })?;
-        // Operators outside models alone are none of a graph's.
-        let dump = config
-            .dump
-            .filter(|dump| dump.mode != Mode::SingleOperators);
-        let Some(dump) = dump else {
-            return Ok(None);
-        };
-        if dump.places.is_empty() {
-            return Err(PyValueError::new_err("the acl.json names no place"));
-        }
-        Ok(Some(Request {
-            plan: dump.plan,
-            content: dump.content,
-            has_step_tables: false,
-            places: dump.places,
-            has_single_operators: dump.has_single_operators,
-        }))
-    }
-
-    /// Whether files may never come: no directory is made for them before they do.
-    pub(super) fn is_lazy(&self) -> bool {
-        matches!(self.plan.purpose, Purpose::Overflow | Purpose::Failures(_))
-    }
+    Ok(Some(DumpRequest::from_acl(dump)))
 }
 
 /// Returns the purpose of an `acl.json`: `values`, `watch`, `overflow` or `exception_` with the
 /// detail; `None` if it asks for nothing. Raises what is wrong with it.
 #[pyfunction]
 pub(super) fn acl_json_purpose(text: &str) -> PyResult<Option<&'static str>> {
-    let request = Request::of_acl_json(text)?;
+    let request = request_of_acl_json(text)?;
     Ok(request.map(|request| name_of(request.plan.purpose)))
 }
 
 /// Whether an `acl.json` asks for a dump; raises what is wrong with it.
 #[pyfunction]
 pub(super) fn check_acl_json(text: &str) -> PyResult<bool> {
-    Request::of_acl_json(text).map(|request| request.is_some())
+    request_of_acl_json(text).map(|request| request.is_some())
 }
 
 pub(super) fn tell(issue: &Issue) -> String {
@@ -140,9 +117,11 @@ pub(super) fn name_of(purpose: Purpose) -> &'static str {
     found.map_or("values", |(name, _)| name)
 }
 
-fn content(data: &str) -> PyResult<Content> {
+fn content(data: &str, purpose: Purpose) -> PyResult<Content> {
     match data {
         "tensor" => Ok(Content::Tensors),
+        // Tables of steps are for sessions that write every record that they take.
+        "table" if purpose == Purpose::Values => Ok(Content::StepTable),
         "stats" | "table" => Ok(Content::Statistics(Columns::Plain)),
         _ => Err(PyValueError::new_err(format!(
             "data `{data}` is neither `tensor` nor `stats` nor `table`"

@@ -13,11 +13,12 @@ use pyo3::types::{PyList, PyTuple};
 use super::bodies::Calls;
 use super::description::Stability;
 use super::executions::State;
-use super::graph::{Home, Parts};
+use super::parts::Parts;
 use super::reason::Reason;
 use super::shared::{Shared, tidy};
 use super::shown::{Shown, Slots};
 use super::take::{Eye, Known, detached};
+use super::taps::Home;
 
 /// One execution of a graph, which is shown what operators produce. Nothing here raises: the model goes on
 /// whatever happens to its dump.
@@ -377,9 +378,10 @@ impl Run {
             }
         }
         // A full queue may let this thread wait.
-        let n_bytes = match self.shared.is_reducing {
-            true => n_bytes,
-            false => usize::MAX,
+        let n_bytes = if self.shared.is_reducing {
+            n_bytes
+        } else {
+            usize::MAX
         };
         detached(py, n_bytes, || Probe::submit(probe));
     }

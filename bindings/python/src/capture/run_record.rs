@@ -1,39 +1,22 @@
 //! The record of a dump, beside it.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use opscope_capture::{Plan, Summary};
-use opscope_dump::{add_summary, now, plan_in_short};
+use opscope_capture::Summary;
+use opscope_dump::{add_steps, now};
 use opscope_store::StoreError;
-use opscope_store::atomic_file::Modes;
 use opscope_store::file_format::run_json::{ModelFile, Program, RunRecord, RunState};
-use opscope_store::run_file::{RunFile, this_host};
+use opscope_store::run_file::RunFile;
 
-/// A record of a dump below `root` that begins now. `dialect` is whose form the dump has.
-pub(super) fn begin(
-    dialect: &str,
-    (place, root): (&Path, &Path),
-    plan: &Plan,
-    torch_version: &str,
-    n_writers: usize,
-) -> Arc<RunFile> {
-    let program = |name: &str, version: &str| Program {
-        name: name.to_owned(),
-        version: Some(version.to_owned()),
-    };
-    let record = RunRecord {
-        tool: program("opscope", env!("CARGO_PKG_VERSION")),
-        host: this_host(),
-        started: now(),
+/// What the record of a dump of PyTorch's operators says when it begins.
+pub(super) fn record(torch_version: &str, n_writers: usize) -> RunRecord {
+    RunRecord {
         command: "torch.compile".to_owned(),
-        dialect: dialect.to_owned(),
-        plan: plan_in_short(plan),
-        engine: program("torch", torch_version),
+        engine: Program {
+            name: "torch".to_owned(),
+            version: Some(torch_version.to_owned()),
+        },
         n_writers: n_writers as u64,
         ..RunRecord::default()
-    };
-    Arc::new(RunFile::new(place, root, Modes::default(), record))
+    }
 }
 
 /// Says by what means operators are shown.
@@ -57,9 +40,6 @@ pub(super) fn note_graph(run: &RunFile, name: &str) {
 /// # Errors
 /// As for [`RunFile::finish`].
 pub(super) fn end(run: &RunFile, summary: &Summary) -> Result<(), StoreError> {
-    run.update(|record| {
-        record.n_steps = summary.counters.n_steps;
-        add_summary(record, summary);
-    });
+    add_steps(run, summary.counters.n_steps, summary);
     run.finish(RunState::Finished, now())
 }

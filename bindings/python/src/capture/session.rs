@@ -4,10 +4,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use opscope_capture::{Plan, SessionOptions, Summary};
-use opscope_dump::MindSporeSink;
+use opscope_capture::{SessionOptions, Summary};
+use opscope_config::dialect::acl::Content;
+use opscope_dump::{DumpForm, DumpOptions, DumpRequest, OpenDump};
 use opscope_store::StoreError;
-use opscope_store::atomic_file::{Creator, Modes};
+use opscope_store::atomic_file::Creator;
+use opscope_store::file_format::run_json::RunRecord;
 use opscope_store::record::ModelId;
 use opscope_store::run_file::RunFile;
 use opscope_store::tree::own;
@@ -15,17 +17,16 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyType};
 
+use super::background_worker::BackgroundWorker;
 use super::description::{BodyDescription, OperatorDescription, ValueDescription};
 use super::eager::Eager;
 use super::executions::Executions;
 use super::graph::{Beside, Graph};
-use super::later::Later;
 use super::memory::Lender;
 use super::mindspore::{Place, request as mindspore_request};
 use super::names_asked::{AskedNames, Missing};
-use super::opened::Opened;
 use super::report;
-use super::request::{Request, name_of};
+use super::request::{name_of, request_of_acl_json, request_of_options};
 use super::run_record;
 use super::shared::{Shared, tidy};
 use super::watch::Watch;
@@ -46,9 +47,8 @@ pub(super) struct Session {
     run: Arc<RunFile>,
     creator: Arc<Creator>,
     /// Descriptions of steps that nobody waits for.
-    later: Later,
-    /// The sink, if it writes a tree of MindSpore's.
-    mindspore: Option<Arc<MindSporeSink>>,
+    background: BackgroundWorker,
+    dump: OpenDump,
     /// The device that graphs are said to run on.
     device: Option<u32>,
     /// Whether an `acl.json` asks for operators that belong to no model.
@@ -84,10 +84,10 @@ impl Session {
         n_writers: Option<usize>,
         forms: Option<Py<PyAny>>,
     ) -> PyResult<Session> {
-        let request = Request::of_options(dump_path, purpose, data, mode, steps, has_graph_inputs)?;
+        let request = request_of_options(dump_path, purpose, data, mode, steps, has_graph_inputs)?;
         let how = options(queue_bytes_max, n_writers);
         let torch = (plain_types.as_slice(), torch_version, forms);
-        Session::start(py, request, times, torch, how)
+        Session::start(py, request, Some(times), torch, how)
     }
 
     /// The same for what an `acl.json` asks for, in `{dump_path}/{below}/{time}` with its `dump_path`.
@@ -106,15 +106,15 @@ impl Session {
         n_writers: Option<usize>,
         forms: Option<Py<PyAny>>,
     ) -> PyResult<Session> {
-        let Some(mut request) = Request::of_acl_json(text)? else {
+        let Some(mut request) = request_of_acl_json(text)? else {
             return Err(PyValueError::new_err("the acl.json asks for no dump"));
         };
-        for place in &mut request.places {
-            place.push(&below);
+        if let DumpForm::Acl { places, .. } = &mut request.form {
+            places.iter_mut().for_each(|place| place.push(&below));
         }
         let how = options(queue_bytes_max, n_writers);
         let torch = (plain_types.as_slice(), torch_version, forms);
-        Session::start(py, request, times, torch, how)
+        Session::start(py, request, Some(times), torch, how)
     }
 
     /// The same for what a configuration of MindSpore asks for, in its `path`; `target` says whose tree.
@@ -139,13 +139,11 @@ impl Session {
         let Some(request) = mindspore_request(text, place, time)? else {
             return Err(PyValueError::new_err("the configuration asks for no dump"));
         };
-        let mut how = options(queue_bytes_max, n_writers);
-        how.n_writers = (how.n_writers).min(request.1.n_writers_max());
-        let lender = Lender::new(py, &plain_types)?;
-        py.detach(|| {
-            let (plan, opened) = Opened::mindspore(request, device, torch_version, how.n_writers)?;
-            Session::open((lender, forms), plan, opened, how)
-        })
+        let how = options(queue_bytes_max, n_writers);
+        let torch = (plain_types.as_slice(), torch_version, forms);
+        let mut session = Session::start(py, request, None, torch, how)?;
+        session.device = Some(device);
+        Ok(session)
     }
 
     /// Writes a description of a graph beside the dump.
@@ -292,7 +290,7 @@ impl Session {
             return Ok(None);
         };
         let (summary, ended) = py.detach(|| {
-            self.later.finish();
+            self.background.finish();
             let summary: Summary = session.finish();
             let ended = run_record::end(&self.run, &summary);
             (summary, ended.and(self.shared.executions.write()))
@@ -301,8 +299,12 @@ impl Session {
         if let Err(error) = ended {
             self.shared.note_fault(|| error.to_string());
         }
-        let refused = self.mindspore.as_ref().map(|sink| sink.refused());
-        report::summary(py, &summary, refused.unwrap_or_default(), &self.shared).map(Some)
+        // Reports name tensors without a place of MindSpore's trees only.
+        let refused = match self.dump.is_acl() {
+            true => Vec::new(),
+            false => self.dump.refused(),
+        };
+        report::summary(py, &summary, refused, &self.shared).map(Some)
     }
 }
 
@@ -330,7 +332,7 @@ impl Session {
     ) {
         let path = own::graph_file(&self.root, name);
         let (shared, creator) = (self.shared.clone(), self.creator.clone());
-        self.later.push(move || {
+        self.background.push(move || {
             let write = || write_description(&creator, &path, &text());
             match catch_unwind(AssertUnwindSafe(write)) {
                 Ok(Ok(())) => {}
@@ -340,43 +342,72 @@ impl Session {
         });
     }
 
+    /// Opens the dump of `request` under the first free one of `times`, and starts the writers.
     fn start(
         py: Python<'_>,
-        request: Request,
-        times: Vec<String>,
+        request: DumpRequest,
+        times: Option<Vec<String>>,
         (plain_types, torch_version, forms): (&[Bound<'_, PyType>], &str, Option<Py<PyAny>>),
         options: SessionOptions,
     ) -> PyResult<Session> {
         let lender = Lender::new(py, plain_types)?;
+        let options = SessionOptions {
+            n_writers: request.n_writers(options.n_writers),
+            ..options
+        };
         py.detach(|| {
-            let (plan, opened) = Opened::acl(request, times, torch_version, options.n_writers)?;
-            Session::open((lender, forms), plan, opened, options)
+            let dump_options = DumpOptions {
+                times,
+                ..DumpOptions::default()
+            };
+            let dump = request.open(&dump_options);
+            let dump = dump.map_err(|error| os_error::of_store(&error))?;
+            let record = run_record::record(torch_version, options.n_writers);
+            Session::open((lender, forms), request, dump, record, options)
         })
     }
 
     fn open(
         lender: (Lender, Option<Py<PyAny>>),
-        plan: Plan,
-        opened: Opened,
+        request: DumpRequest,
+        dump: OpenDump,
+        record: RunRecord,
         options: SessionOptions,
     ) -> PyResult<Session> {
-        let purpose = name_of(plan.purpose);
-        let asked = AskedNames::new(&plan);
-        let session = opscope_capture::Session::start(plan, opened.sink, options)
+        let Some(place) = dump.place() else {
+            return Err(PyValueError::new_err("the dump has no place"));
+        };
+        let run = place.run_file(&request.plan, record);
+        dump.set_run(&run);
+        if !dump.is_acl() {
+            run.begin().map_err(|error| os_error::of_store(&error))?;
+        }
+        let failure_dir = dump.failure_dir(&ModelId::default(), 0);
+        let failure_dir = failure_dir.filter(|_| dump.is_acl());
+        // Rows of samples and digests of MindSpore's need elements after the operator as well.
+        let is_reducing = matches!(
+            request.form,
+            DumpForm::Acl {
+                content: Content::Statistics(_) | Content::StepTable,
+                ..
+            }
+        );
+        let purpose = name_of(request.plan.purpose);
+        let asked = AskedNames::new(&request.plan);
+        let session = dump
+            .start_session(request.plan, options)
             .map_err(|error| os_error::of_chain(&error, "cannot start a writer", None))?;
-        let pool = session.pool();
-        let creator = || Creator::in_dump(&opened.place, Modes::default());
+        let creator = || Creator::in_dump(&place.dump_path, place.modes);
         let executions = match purpose {
-            "values" => Executions::new(own::executions_file(&opened.root), creator()),
+            "values" => Executions::new(own::executions_file(&place.root), creator()),
             // Where nothing is found there is no directory.
             _ => Executions::unwritten(),
         };
-        let sees = (opened.is_reducing, opened.mindspore.is_some());
         let shared = Shared::new(
             lender,
-            pool,
+            session.pool(),
             executions,
-            sees,
+            (is_reducing, !dump.is_acl()),
             options.queue_bytes_max,
             asked,
         );
@@ -384,14 +415,14 @@ impl Session {
             session: Mutex::new(Some(session)),
             shared: Arc::new(shared),
             creator: Arc::new(creator()),
-            later: Later::default(),
-            root: opened.root,
-            failure_dir: opened.failure_dir,
+            background: BackgroundWorker::default(),
+            failure_dir: failure_dir.unwrap_or_else(|| place.root.clone()),
+            root: place.root,
             purpose,
-            run: opened.run,
-            mindspore: opened.mindspore,
-            device: opened.device,
-            has_single_operators: opened.has_single_operators,
+            run,
+            dump,
+            device: None,
+            has_single_operators: request.has_single_operators,
         })
     }
 
@@ -406,9 +437,9 @@ impl Drop for Session {
         if self.shared.is_forked() {
             // Its writers are threads of another process, nobody can wait for them here.
             std::mem::forget(session);
-            self.later.forget();
+            self.background.forget();
         }
-        self.later.finish();
+        self.background.finish();
     }
 }
 

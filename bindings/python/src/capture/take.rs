@@ -105,9 +105,10 @@ impl Shared {
         };
         let mut shown = Vec::with_capacity(parts.len());
         for (name, part, is_own) in parts {
-            let stability = match is_own {
-                true => Stability::Held,
-                false => Stability::Operator,
+            let stability = if is_own {
+                Stability::Held
+            } else {
+                Stability::Operator
             };
             let (tensor, _) = self.take(stability, &part, &Eye { tap, known: &[] })?;
             shown.push((name, tensor));
@@ -220,12 +221,13 @@ fn numbers(py: Python<'_>, lent: &Lent<'_, '_>, tap: &Tap) -> Result<(Tensor, bo
     let is_row_major = lent.strides.is_none();
     let is_enough = detached(py, view.bytes.len(), || {
         let tensor = Observed::new(view, &memo);
-        match is_row_major {
-            true => tap.look_at(tensor),
-            false => tap.look_at_permuted(tensor),
+        if is_row_major {
+            tap.look_at(tensor)
+        } else {
+            tap.look_at_permuted(tensor)
         }
     });
-    let numbers = Tensor::of_numbers(view, memo).map_err(|_| Reason::Shape)?;
+    let numbers = Tensor::from_memo(view, memo).map_err(|_| Reason::Shape)?;
     Ok((numbers, is_enough))
 }
 
@@ -263,6 +265,6 @@ impl Known {
             layout: Layout::Nd,
             bytes: lent.bytes(),
         };
-        Tensor::of_numbers(view, self.memo.clone()).map_err(|_| Reason::Shape)
+        Tensor::from_memo(view, self.memo.clone()).map_err(|_| Reason::Shape)
     }
 }

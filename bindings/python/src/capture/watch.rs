@@ -289,14 +289,15 @@ impl Watch {
             let state = match value.tensor(py) {
                 Some(tensor) => {
                     let lent = self.shared.lender.look(tensor.bind(py));
-                    match lent.is_ok_and(|lent| value.is_still(&lent)) {
-                        true => Some(
+                    if lent.is_ok_and(|lent| value.is_still(&lent)) {
+                        Some(
                             self.state
                                 .bind(py)
                                 .call1((tensor,))?
                                 .extract::<StorageState>()?,
-                        ),
-                        false => None,
+                        )
+                    } else {
+                        None
                     }
                 }
                 None => None,

@@ -91,7 +91,11 @@ impl Watched {
         let now = Arc::new(copy(self.live.as_ref())?);
         let (before, after) = (self.dense(&self.copy)?, self.dense(&now)?);
         self.copy = now;
-        let Some(difference) = Difference::between(before.view(), after.view()) else {
+        let views = before
+            .host_view()
+            .and_then(|before| Ok((before, after.host_view()?)));
+        let (before_view, after_view) = views.map_err(|_| Reason::NoMemory)?;
+        let Some(difference) = Difference::between(before_view, after_view) else {
             return Ok(None);
         };
         let width = self.dtype.bytes().unwrap_or(1).max(1) as u64;

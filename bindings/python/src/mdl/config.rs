@@ -39,6 +39,7 @@ fn set_config_opt(
     attr: Number<i32>,
     attr_value: &Bound<'_, PyAny>,
 ) -> PyResult<i32> {
+    // The value decides, and not the option: a wrong pair is refused with the interface's code.
     let path = attr_value.extract::<FilePath>().ok();
     let option = match &path {
         Some(path) => ConfigValue::Path(path.as_path()),

@@ -25,6 +25,7 @@ fn note_model_dir(dir: &FilePath) -> Answer {
     if !dir.as_path().is_dir() {
         return Err(READ_MODEL_FAILURE);
     }
+    // Only a directory that was accepted counts as the one.
     if HAS_MODEL_DIR.swap(true, Ordering::Relaxed) {
         return Err(REPEAT_INITIALIZE);
     }

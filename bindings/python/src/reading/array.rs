@@ -1,6 +1,6 @@
 //! Elements as numpy takes them over.
 
-use opscope_analysis::catalogue;
+use opscope_analysis::elements;
 use opscope_store::file_format::npy;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -9,11 +9,11 @@ use pyo3::types::{PyDict, PyTuple};
 /// Memory that numpy makes an array of, and which lives as long as that.
 #[pyclass(frozen, module = "opscope._native.reading")]
 pub(super) struct Array {
-    array: catalogue::Array,
+    array: elements::Array,
 }
 
 impl Array {
-    pub(super) fn new(array: catalogue::Array) -> Array {
+    pub(super) fn new(array: elements::Array) -> Array {
         Array { array }
     }
 }

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
-use opscope_analysis::catalogue::{Item, ItemError};
 use opscope_analysis::compare::report::json::ReadError;
 use opscope_analysis::convert::ConvertError;
+use opscope_analysis::elements::ElementsError;
 use opscope_store::file_format::npy::TextArrayError;
 use opscope_store::{FormatError, StoreError};
 use opscope_tensor::convert::dtype::DecodeError;
@@ -78,16 +78,6 @@ impl Described {
         described.in_file(path)
     }
 
-    /// Why a tensor could not be read.
-    pub(super) fn of_item(error: &ItemError, item: &Item) -> Described {
-        let described = match error {
-            ItemError::Convert(error) => Described::from(error),
-            ItemError::NoElements => Described::new("no_elements", error),
-            ItemError::Stats(_) => Described::new("no_statistics", error),
-        };
-        described.in_file(item.path.clone())
-    }
-
     /// Adds the file, where the message does not name it yet.
     pub(super) fn in_file(self, path: PathBuf) -> Described {
         if self.path.is_some() {
@@ -139,25 +129,37 @@ impl From<&StoreError> for Described {
     }
 }
 
+impl From<&ElementsError> for Described {
+    fn from(error: &ElementsError) -> Described {
+        let code = match error {
+            ElementsError::Store(error) => return Described::from(error),
+            ElementsError::NoElements => "no_elements",
+            ElementsError::Stats(_) => "no_statistics",
+            ElementsError::UnknownDtype { .. } => "unknown_dtype",
+            ElementsError::Decode {
+                source: DecodeError::NoValue(_),
+                ..
+            }
+            | ElementsError::Text {
+                source: TextArrayError::TooLarge { .. },
+                ..
+            } => "no_value",
+            ElementsError::Text { .. }
+            | ElementsError::Decode { .. }
+            | ElementsError::Shape { .. } => "size",
+            ElementsError::Relayout { .. } => "layout",
+            ElementsError::NoSlot { .. } => "no_slot",
+        };
+        Described::new(code, error)
+    }
+}
+
 impl From<&ConvertError> for Described {
     fn from(error: &ConvertError) -> Described {
         let code = match error {
             ConvertError::Store(error) => return Described::from(error),
-            ConvertError::UnknownDtype { .. } => "unknown_dtype",
-            ConvertError::Decode {
-                source: DecodeError::NoValue(_),
-                ..
-            } => "no_value",
-            ConvertError::Text {
-                source: TextArrayError::TooLarge { .. },
-                ..
-            } => "no_value",
-            ConvertError::Text { .. }
-            | ConvertError::Decode { .. }
-            | ConvertError::Shape { .. } => "size",
-            ConvertError::Relayout { .. } => "layout",
+            ConvertError::Elements(error) => return Described::from(error),
             ConvertError::Record { .. } => "damaged",
-            ConvertError::NoSlot { .. } => "no_slot",
             ConvertError::Safetensors(_) => "safetensors",
             ConvertError::Exists(_) => "exists",
         };

@@ -1,37 +1,44 @@
 //! Describing a tensor as a dictionary, without its elements.
 
-use opscope_analysis::catalogue::Item;
+use opscope_store::reader::TensorRecord;
 use opscope_tensor::Stats;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-pub(super) fn describe<'py>(py: Python<'py>, item: &Item) -> PyResult<Bound<'py, PyDict>> {
+pub(super) fn describe<'py>(
+    py: Python<'py>,
+    record: &TensorRecord,
+) -> PyResult<Bound<'py, PyDict>> {
     let tuple =
         |dims: &Option<Vec<u64>>| dims.as_ref().map(|dims| PyTuple::new(py, dims)).transpose();
     let dict = PyDict::new(py);
-    dict.set_item("kind", item.kind.name())?;
-    dict.set_item("op_type", &item.op_type)?;
-    dict.set_item("name", &item.op_name)?;
-    dict.set_item("model", item.model.as_deref())?;
-    dict.set_item("model_id", item.model_id)?;
-    dict.set_item("rank", item.rank)?;
-    dict.set_item("step", item.step)?;
-    dict.set_item("run", item.run)?;
-    dict.set_item("task_id", item.task_id)?;
-    dict.set_item("stream_id", item.stream_id)?;
-    dict.set_item("timestamp", item.timestamp)?;
-    dict.set_item("side", item.slot.map(|(side, _)| side.name()))?;
-    dict.set_item("slot", item.slot.map(|(_, index)| index))?;
-    dict.set_item("dtype", item.dtype.as_deref())?;
-    dict.set_item("stored_dtype", item.stored_dtype.as_deref())?;
-    dict.set_item("layout", item.layout.as_deref())?;
-    dict.set_item("shape", tuple(&item.shape)?)?;
-    dict.set_item("original_shape", tuple(&item.original_shape)?)?;
-    dict.set_item("nbytes", item.n_bytes)?;
-    dict.set_item("path", item.path.as_os_str())?;
-    dict.set_item("has_elements", item.elements.is_some())?;
+    let execution = &record.execution;
+    let dtype = record.dtype.as_ref().map(ToString::to_string);
+    let stored_dtype = record.stored_dtype.as_ref().map(ToString::to_string);
+    let layout = record.layout.as_ref().map(ToString::to_string);
+    dict.set_item("kind", execution.kind.name())?;
+    dict.set_item("op_type", &execution.op_type)?;
+    dict.set_item("name", &execution.op_name)?;
+    dict.set_item("model", execution.model.as_deref())?;
+    dict.set_item("model_id", execution.model_id)?;
+    dict.set_item("rank", execution.rank)?;
+    dict.set_item("step", execution.model_step())?;
+    dict.set_item("run", execution.run)?;
+    dict.set_item("task_id", record.task_id)?;
+    dict.set_item("stream_id", record.stream_id)?;
+    dict.set_item("timestamp", record.timestamp)?;
+    dict.set_item("side", record.slot.map(|(side, _)| side.name()))?;
+    dict.set_item("slot", record.slot.map(|(_, index)| index))?;
+    dict.set_item("dtype", dtype)?;
+    dict.set_item("stored_dtype", stored_dtype)?;
+    dict.set_item("layout", layout)?;
+    dict.set_item("shape", tuple(&record.shape)?)?;
+    dict.set_item("original_shape", tuple(&record.original_shape)?)?;
+    dict.set_item("nbytes", record.n_bytes)?;
+    dict.set_item("path", record.path.as_os_str())?;
+    dict.set_item("has_elements", record.elements.is_some())?;
     let columns = PyDict::new(py);
-    for (column, value) in &item.statistics {
+    for (column, value) in &record.statistics {
         columns.set_item(column, value.as_deref())?;
     }
     dict.set_item("columns", columns)?;

@@ -2,14 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
+use opscope_engine::input::resolve_shape;
 use opscope_engine::{Dim, LoadedModel, Signature, ValueInfo};
 use opscope_store::record::Operator;
 use opscope_tensor::{DType, Shape, Tensor};
 
 use super::gears::ModelGears;
+use super::shapes::extents;
 use crate::Answer;
-use crate::data_type::{FORMAT_NCHW, FORMAT_ND};
-use crate::process::lock;
+use crate::data_type::{self, FORMAT_NCHW, FORMAT_ND};
+use crate::lock::lock;
 use crate::status::{INVALID_PARAM, STORAGE_OVER_LIMIT};
 
 /// The input that dynamic models have beside their own. It is found by name and not counted.
@@ -21,11 +23,12 @@ const NAME_BYTES_MAX: usize = 128;
 /// Extents of a value whose number of axes is not known.
 const UNKNOWN_RANK: i64 = -2;
 
-/// Name and extents, as in `aclmdlIODims`; -1 stands for an extent that is not known, a single -2 for
-/// an unknown number of axes.
+/// Name and extents, as in `aclmdlIODims`; -1 stands for an extent that is not known, a single -2
+/// for an unknown number of axes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dims {
-    /// The name, or a short one in place of a long one: see [`Process::real_name`](crate::Process::real_name).
+    /// The name, or a short one in place of a long one: see
+    /// [`Process::real_name`](crate::Process::real_name).
     pub name: String,
     /// The extents.
     pub dims: Vec<i64>,
@@ -33,44 +36,45 @@ pub struct Dims {
 
 /// Inputs, outputs and operators of a model.
 pub(crate) struct Description {
-    pub(super) inputs: Vec<Value>,
-    pub(super) outputs: Vec<Value>,
+    pub(crate) inputs: Vec<Value>,
+    pub(crate) outputs: Vec<Value>,
     /// The input with extents, if any extent is open.
     shape_input: Option<Value>,
-    pub(super) operators: Vec<Arc<Operator>>,
+    pub(crate) operators: Vec<Arc<Operator>>,
     /// The values of open extents, if the model is prepared for some only.
-    pub(super) gears: Option<ModelGears>,
+    pub(crate) gears: Option<ModelGears>,
     /// Extents of the results of the latest execution, or of the gear that was set since.
-    pub(super) latest_outputs: Mutex<Option<Vec<Vec<i64>>>>,
+    pub(crate) latest_outputs: Mutex<Option<Vec<Vec<i64>>>>,
 }
 
 /// An input or output.
-pub(super) struct Value {
-    pub(super) name: String,
-    pub(super) short_name: String,
-    pub(super) dtype: DType,
-    pub(super) dims: Vec<i64>,
+pub(crate) struct Value {
+    pub(crate) name: String,
+    pub(crate) short_name: String,
+    pub(crate) dtype: DType,
+    pub(crate) dims: Vec<i64>,
     /// Bytes in the gear in which it is largest, if there are gears.
     geared_bytes: Option<usize>,
 }
 
 /// A side of a model.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(crate) enum Which {
     Input,
     Output,
 }
 
 impl Value {
+    fn list(infos: &[ValueInfo], model_id: Option<u32>, side: &str) -> Vec<Value> {
+        let infos = infos.iter().enumerate();
+        infos
+            .map(|(i, info)| Value::new(info, model_id, side, i))
+            .collect()
+    }
+
     fn new(info: &ValueInfo, model_id: Option<u32>, side: &str, index: usize) -> Value {
-        let extent = |dim: &Dim| match dim {
-            Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
-            Dim::Named(_) | Dim::Unknown => -1,
-        };
-        let dims = info
-            .dims
-            .as_ref()
-            .map(|dims| dims.iter().map(extent).collect());
+        let dims = info.dims.as_ref();
+        let dims = dims.map(|dims| dims.iter().map(extent_of).collect());
         let name = info.name.clone();
         let short_name = if name.len() < NAME_BYTES_MAX {
             name.clone()
@@ -87,12 +91,12 @@ impl Value {
         }
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(crate) fn is_open(&self) -> bool {
         self.dims.iter().any(|&n| n < 0)
     }
 
     /// Bytes, of the largest gear if there are gears; 0 if they are not known.
-    pub(super) fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         if let Some(n_bytes) = self.geared_bytes {
             return n_bytes;
         }
@@ -101,7 +105,12 @@ impl Value {
         shape.map_or(0, |shape| shape.n_bytes(self.dtype).unwrap_or(0))
     }
 
-    pub(super) fn format(&self) -> i32 {
+    /// The number of `aclDataType`.
+    pub(crate) fn data_type(&self) -> i32 {
+        data_type::number(self.dtype)
+    }
+
+    pub(crate) fn format(&self) -> i32 {
         if self.dims.len() == 4 {
             FORMAT_NCHW
         } else {
@@ -109,7 +118,7 @@ impl Value {
         }
     }
 
-    pub(super) fn is_called(&self, name: &str) -> bool {
+    pub(crate) fn is_called(&self, name: &str) -> bool {
         self.name == name || self.short_name == name
     }
 }
@@ -122,14 +131,8 @@ impl Description {
         operators: Vec<Arc<Operator>>,
         gears: Option<ModelGears>,
     ) -> Description {
-        let values = |infos: &[ValueInfo], side: &str| -> Vec<Value> {
-            let infos = infos.iter().enumerate();
-            infos
-                .map(|(i, info)| Value::new(info, model_id, side, i))
-                .collect()
-        };
-        let mut inputs = values(&signature.inputs, "input");
-        let mut outputs = values(outputs, "output");
+        let mut inputs = Value::list(&signature.inputs, model_id, "input");
+        let mut outputs = Value::list(outputs, model_id, "output");
         if let Some(gears) = &gears {
             for (i, input) in inputs.iter_mut().enumerate() {
                 input.dims = gears.input_dims(i).to_vec();
@@ -143,6 +146,7 @@ impl Description {
                 output.geared_bytes = Some(n_bytes);
             }
         }
+        // Gears set the open extents alone; without them a program sets every extent.
         let n_axes: usize = match &gears {
             Some(gears) => gears.n_values(),
             None => inputs.iter().map(|value| value.dims.len()).sum(),
@@ -173,13 +177,14 @@ impl Description {
         self.inputs.len()
     }
 
-    /// How many inputs a program counts: a model with gears has one more, as the vendor's converter makes it.
-    pub(super) fn n_counted_inputs(&self) -> usize {
+    /// How many inputs a program counts: a model with gears has one more, as the vendor's converter
+    /// makes it.
+    pub(crate) fn n_counted_inputs(&self) -> usize {
         self.inputs.len() + usize::from(self.gears.is_some())
     }
 
     /// Notes the extents of the results in a gear.
-    pub(super) fn note_gear(&self, gear: usize) {
+    pub(crate) fn note_gear(&self, gear: usize) {
         if let Some(gears) = &self.gears {
             *lock(&self.latest_outputs) = Some(gears.output_dims(gear));
         }
@@ -192,16 +197,11 @@ impl Description {
 
     /// Notes the extents of an execution's results.
     pub(crate) fn note_outputs(&self, outputs: &[Tensor]) {
-        let dims = |tensor: &Tensor| {
-            let extents = tensor.shape().iter();
-            extents
-                .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
-                .collect()
-        };
-        *lock(&self.latest_outputs) = Some(outputs.iter().map(dims).collect());
+        let extents = outputs.iter().map(|tensor| extents(tensor.shape()));
+        *lock(&self.latest_outputs) = Some(extents.collect());
     }
 
-    pub(super) fn value(&self, which: Which, index: usize) -> Option<&Value> {
+    pub(crate) fn value(&self, which: Which, index: usize) -> Option<&Value> {
         match which {
             Which::Input if index == self.inputs.len() => self.shape_input.as_ref(),
             Which::Input => self.inputs.get(index),
@@ -209,7 +209,7 @@ impl Description {
         }
     }
 
-    pub(super) fn index(&self, which: Which, name: &str) -> Option<usize> {
+    pub(crate) fn index(&self, which: Which, name: &str) -> Option<usize> {
         let values = match which {
             Which::Input => &self.inputs,
             Which::Output => &self.outputs,
@@ -219,13 +219,20 @@ impl Description {
         found.or(is_shape_input.then_some(self.inputs.len()))
     }
 
-    pub(super) fn dims(&self, which: Which, index: usize) -> Answer<Dims> {
+    pub(crate) fn dims(&self, which: Which, index: usize) -> Answer<Dims> {
         let value = self.value(which, index).ok_or(INVALID_PARAM)?;
         dims_of(value, &value.dims)
     }
 }
 
-pub(super) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
+fn extent_of(dim: &Dim) -> i64 {
+    match dim {
+        Dim::Fixed(n) => i64::try_from(*n).unwrap_or(i64::MAX),
+        Dim::Named(_) | Dim::Unknown => -1,
+    }
+}
+
+pub(crate) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
     if dims.len() > N_DIMS_MAX {
         return Err(STORAGE_OVER_LIMIT);
     }
@@ -237,36 +244,43 @@ pub(super) fn dims_of(value: &Value, dims: &[i64]) -> Answer<Dims> {
 
 /// A model's outputs. Where the file does not say what they are and every input is fixed, the model
 /// is executed once, with zeroes, to see; if that fails they stay unknown.
-pub(super) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
+pub(crate) fn outputs(model: &mut dyn LoadedModel) -> Vec<ValueInfo> {
     let signature = model.signature();
     let outputs = signature.outputs.clone();
-    let is_open = |dims: &Option<Vec<Dim>>| {
-        let is_open = |dim: &Dim| !matches!(dim, Dim::Fixed(_));
-        dims.as_ref().is_none_or(|dims| dims.iter().any(is_open))
-    };
-    let is_known = |value: &ValueInfo| value.dtype != DType::Undefined && !is_open(&value.dims);
     if outputs.iter().all(is_known) {
         return outputs;
     }
-    let zeroes = |value: &ValueInfo| {
-        let shape = opscope_engine::input::resolve_shape(value, None).ok()?;
-        let n_bytes = shape.n_bytes(value.dtype).ok()?;
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(n_bytes).ok()?;
-        bytes.resize(n_bytes, 0);
-        Tensor::from_vec(value.dtype, shape, bytes).ok()
-    };
     let inputs: Option<Vec<Tensor>> = signature.inputs.iter().map(zeroes).collect();
     let Some(results) = inputs.and_then(|inputs| model.run(&inputs, None).ok()) else {
         return outputs;
     };
-    let seen = |(declared, result): (ValueInfo, &Tensor)| ValueInfo {
-        dtype: result.dtype(),
-        dims: Some(result.shape().iter().map(|&n| Dim::Fixed(n)).collect()),
-        ..declared
-    };
-    if results.len() == outputs.len() {
-        return outputs.into_iter().zip(&results).map(seen).collect();
+    if results.len() != outputs.len() {
+        return outputs;
     }
+    let outputs = outputs.into_iter().zip(&results);
     outputs
+        .map(|(declared, result)| ValueInfo {
+            dtype: result.dtype(),
+            dims: Some(result.shape().iter().map(|&n| Dim::Fixed(n)).collect()),
+            ..declared
+        })
+        .collect()
+}
+
+/// Whether dtype and extents of a value are known before the model runs.
+fn is_known(value: &ValueInfo) -> bool {
+    let dims = value.dims.as_ref();
+    let has_extents = dims.is_some_and(|dims| dims.iter().all(|n| matches!(n, Dim::Fixed(_))));
+    value.dtype != DType::Undefined && has_extents
+}
+
+/// A tensor of zeroes for an input; `None` if an extent is open or there is no memory.
+fn zeroes(value: &ValueInfo) -> Option<Tensor> {
+    let shape = resolve_shape(value, None).ok()?;
+    let n_bytes = shape.n_bytes(value.dtype).ok()?;
+    let mut bytes = Vec::new();
+    // A model may declare more than the machine has: that must not end the program.
+    bytes.try_reserve_exact(n_bytes).ok()?;
+    bytes.resize(n_bytes, 0);
+    Tensor::from_vec(value.dtype, shape, bytes).ok()
 }

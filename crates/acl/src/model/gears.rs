@@ -1,20 +1,13 @@
 //! The gears of a model: what its open extents may be, from a file beside it.
 
-use std::path::{Path, PathBuf};
-
 use opscope_engine::{Dim, Signature, ValueInfo};
-use opscope_store::file_format::gears_json::{self, FILE_BYTES_MAX, GearKind, Gears};
-use opscope_store::regular_file;
+use opscope_store::file_format::gears_json::{GearKind, Gears};
 use opscope_tensor::{DType, Shape};
 
+use super::shapes::extents;
+use crate::Status;
 use crate::data::Gear;
-use crate::status::{
-    GE_DYNAMIC_BATCH_SIZE_INVALID, GE_DYNAMIC_INPUT_LENGTH_INVALID, GE_EXEC_MODEL_DATA_SIZE_INVALID,
-};
-use crate::{Answer, Process, Status};
-
-/// The variable that names the gears of models that are loaded from memory.
-const VARIABLE: &str = "OPSCOPE_GEARS";
+use crate::status::{GE_DYNAMIC_BATCH_SIZE_INVALID, GE_DYNAMIC_INPUT_LENGTH_INVALID};
 
 /// The gears of a model, checked against it. Inputs stand in the model's order.
 pub(crate) struct ModelGears {
@@ -33,68 +26,23 @@ struct GearedOutput {
     n_bytes: usize,
 }
 
-impl Process {
-    /// The gears of a model: those beside its file, or those that the environment names for a model without a file.
-    pub(super) fn gears(
-        &self,
-        file: Option<&Path>,
-        signature: &Signature,
-    ) -> Answer<Option<ModelGears>> {
-        let path = match file {
-            Some(file) => gears_json::path_of(file),
-            None => match std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-                Some(path) => PathBuf::from(path),
-                None => return Ok(None),
-            },
-        };
-        let refused = |reason: &str| {
-            let placeholders = [&*path.to_string_lossy(), reason];
-            self.refuse(GE_EXEC_MODEL_DATA_SIZE_INVALID, "EH0004", &placeholders)
-        };
-        let bytes = match read(&path) {
-            Ok(bytes) => bytes,
-            // A model without gears is the rule; what the environment names has to be there.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && file.is_some() => {
-                return Ok(None);
-            }
-            Err(error) => return Err(refused(&error.to_string())),
-        };
-        let gears = gears_json::parse(&bytes).map_err(|error| {
-            let (offset, expected, found) = (error.offset, &error.expected, &error.found);
-            refused(&format!(
-                "at byte {offset}: expected {expected}, found {found}"
-            ))
-        })?;
-        let gears = ModelGears::new(gears, signature);
-        gears.map(Some).map_err(|reason| refused(&reason))
-    }
-}
-
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
-    regular_file::read(path, FILE_BYTES_MAX as u64)
-}
-
 impl ModelGears {
-    fn new(mut file: Gears, signature: &Signature) -> Result<ModelGears, String> {
-        let names = |infos: &[ValueInfo]| {
-            let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
-            names.join(", ")
-        };
+    pub(crate) fn new(mut file: Gears, signature: &Signature) -> Result<ModelGears, String> {
         if file.inputs.len() != signature.inputs.len() {
-            let (n, names) = (file.inputs.len(), names(&signature.inputs));
+            let (n, names) = (file.inputs.len(), joined_names(&signature.inputs));
             return Err(format!("it has {n} inputs, the model has {names}"));
         }
         let is_in_order =
             (file.inputs.iter().zip(&signature.inputs)).all(|(a, b)| a.name == b.name);
         if !is_in_order {
-            let names = names(&signature.inputs);
+            let names = joined_names(&signature.inputs);
             return Err(format!(
                 "its inputs are not those of the model, in order: {names}"
             ));
         }
         let is_same = (file.outputs.iter().zip(&signature.outputs)).all(|(a, b)| a.name == b.name);
         if !is_same || file.outputs.len() != signature.outputs.len() {
-            let names = names(&signature.outputs);
+            let names = joined_names(&signature.outputs);
             return Err(format!(
                 "its outputs are not those of the model, in order: {names}"
             ));
@@ -102,6 +50,7 @@ impl ModelGears {
         for (input, value) in file.inputs.iter().zip(&signature.inputs) {
             check_input(&input.dims, value)?;
         }
+        // It stays as long as the model is loaded.
         file.gears.shrink_to_fit();
         let mut inputs = Vec::new();
         for gear in &file.gears {
@@ -110,6 +59,7 @@ impl ModelGears {
                 let dims: Option<Vec<usize>> =
                     dims.into_iter().map(|n| usize::try_from(n).ok()).collect();
                 let shape = dims.and_then(|dims| Shape::new(dims).ok());
+                // Refused here, so that sizes of inputs can be told without a failure later.
                 let shape = shape.filter(|shape| shape.n_bytes(value.dtype).is_ok());
                 let values = &gear.values;
                 shapes.push(shape.ok_or_else(|| {
@@ -132,45 +82,45 @@ impl ModelGears {
     }
 
     /// How many numbers a gear has.
-    pub(super) fn n_values(&self) -> usize {
+    pub(crate) fn n_values(&self) -> usize {
         self.file.n_values()
     }
 
     /// The extents of an input as the model has them: -1 where gears set them.
-    pub(super) fn input_dims(&self, input: usize) -> &[i64] {
+    pub(crate) fn input_dims(&self, input: usize) -> &[i64] {
         self.file.inputs.get(input).map_or(&[], |input| &input.dims)
     }
 
     /// Bytes of an input in the gear in which it is largest.
-    pub(super) fn input_bytes(&self, input: usize, dtype: DType) -> usize {
-        let bytes = |shapes: &Vec<Shape>| shapes.get(input)?.n_bytes(dtype).ok();
-        self.inputs.iter().filter_map(bytes).max().unwrap_or(0)
+    pub(crate) fn input_bytes(&self, input: usize, dtype: DType) -> usize {
+        let sizes =
+            (self.inputs.iter()).filter_map(|shapes| shapes.get(input)?.n_bytes(dtype).ok());
+        sizes.max().unwrap_or(0)
     }
 
     /// The smallest and the largest extent of each axis of an input.
-    pub(super) fn input_range(&self, input: usize) -> Vec<(i64, i64)> {
+    pub(crate) fn input_range(&self, input: usize) -> Vec<(i64, i64)> {
         let n_axes = self.input_dims(input).len();
-        let range = |axis: usize| {
-            let extents = || {
-                let of_gears = self
-                    .inputs
-                    .iter()
-                    .filter_map(|shapes| shapes.get(input)?.dims().get(axis));
-                of_gears.map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
-            };
-            (extents().min().unwrap_or(1), extents().max().unwrap_or(-1))
-        };
-        (0..n_axes).map(range).collect()
+        let mut ranges = Vec::with_capacity(n_axes);
+        for axis in 0..n_axes {
+            let extents = (self.inputs.iter())
+                .filter_map(|shapes| shapes.get(input)?.dims().get(axis))
+                .map(|&n| i64::try_from(n).unwrap_or(i64::MAX));
+            // From 1 to no limit, if there is no gear.
+            let least = extents.clone().min().unwrap_or(1);
+            ranges.push((least, extents.max().unwrap_or(-1)));
+        }
+        ranges
     }
 
     /// Type, extents and bytes of an output in the gear in which it is largest.
-    pub(super) fn output(&self, output: usize) -> Option<(DType, &[i64], usize)> {
+    pub(crate) fn output(&self, output: usize) -> Option<(DType, &[i64], usize)> {
         let known = self.outputs.get(output)?;
         Some((known.dtype, &known.dims, known.n_bytes))
     }
 
     /// Extents of the outputs in a gear.
-    pub(super) fn output_dims(&self, gear: usize) -> Vec<Vec<i64>> {
+    pub(crate) fn output_dims(&self, gear: usize) -> Vec<Vec<i64>> {
         self.file
             .gears
             .get(gear)
@@ -178,7 +128,7 @@ impl ModelGears {
     }
 
     /// The batches that the model is prepared for; none if its gears are of another kind.
-    pub(super) fn batches(&self) -> Vec<u64> {
+    pub(crate) fn batches(&self) -> Vec<u64> {
         match self.file.kind {
             GearKind::Batch => self
                 .file
@@ -191,24 +141,20 @@ impl ModelGears {
     }
 
     /// Heights and widths, likewise.
-    pub(super) fn sizes(&self) -> Vec<[u64; 2]> {
-        let size = |values: &[u64]| match values {
-            [height, width] => Some([*height, *width]),
-            _ => None,
-        };
+    pub(crate) fn sizes(&self) -> Vec<[u64; 2]> {
         match self.file.kind {
             GearKind::Size => self
                 .file
                 .gears
                 .iter()
-                .filter_map(|gear| size(&gear.values))
+                .filter_map(|gear| gear.values.as_slice().try_into().ok())
                 .collect(),
             GearKind::Batch | GearKind::Dims => Vec::new(),
         }
     }
 
     /// Extents of all inputs, one after the other, likewise.
-    pub(super) fn dims(&self) -> Vec<Vec<i64>> {
+    pub(crate) fn dims(&self) -> Vec<Vec<i64>> {
         match self.file.kind {
             GearKind::Dims => self.inputs.iter().map(|shapes| joined(shapes)).collect(),
             GearKind::Batch | GearKind::Size => Vec::new(),
@@ -219,13 +165,11 @@ impl ModelGears {
     ///
     /// # Errors
     /// A status and the reason, if there is none such.
-    pub(super) fn find(&self, gear: &Gear) -> Result<usize, (Status, String)> {
-        let at = |is_it: &dyn Fn(usize) -> bool| (0..self.inputs.len()).find(|&i| is_it(i));
-        let values = |i: usize| &self.file.gears[i].values[..];
+    pub(crate) fn find(&self, gear: &Gear) -> Result<usize, (Status, String)> {
         let (found, set) = match (gear, self.file.kind) {
-            (Gear::Batch(n), GearKind::Batch) => (at(&|i| values(i) == [*n]), format!("batch {n}")),
+            (Gear::Batch(n), GearKind::Batch) => (self.position(&[*n]), format!("batch {n}")),
             (Gear::Size { height, width }, GearKind::Size) => (
-                at(&|i| values(i) == [*height, *width]),
+                self.position(&[*height, *width]),
                 format!("size {height}x{width}"),
             ),
             (Gear::Dims(dims), GearKind::Dims) => {
@@ -235,10 +179,9 @@ impl ModelGears {
                     let text = format!("the inputs have {n_axes} axes together, {found} were set");
                     return Err((GE_DYNAMIC_INPUT_LENGTH_INVALID, text));
                 }
-                (
-                    at(&|i| joined(&self.inputs[i]) == *dims),
-                    format!("extents {dims:?}"),
-                )
+                let mut gears = self.inputs.iter();
+                let found = gears.position(|shapes| joined(shapes) == *dims);
+                (found, format!("extents {dims:?}"))
             }
             (Gear::Batch(_), _) => (None, "a batch".to_owned()),
             (Gear::Size { .. }, _) => (None, "a size".to_owned()),
@@ -250,6 +193,13 @@ impl ModelGears {
         })
     }
 
+    fn position(&self, values: &[u64]) -> Option<usize> {
+        self.file
+            .gears
+            .iter()
+            .position(|gear| gear.values == values)
+    }
+
     /// The gears in words.
     fn list(&self) -> String {
         let kind = match self.file.kind {
@@ -257,54 +207,51 @@ impl ModelGears {
             GearKind::Size => "size",
             GearKind::Dims => "open extents",
         };
-        let gear = |values: &[u64]| {
-            let values: Vec<String> = values.iter().map(u64::to_string).collect();
-            values.join("x")
-        };
-        let gears: Vec<String> = self
-            .file
-            .gears
-            .iter()
-            .map(|one| gear(&one.values))
-            .collect();
+        let mut gears = Vec::with_capacity(self.file.gears.len());
+        for gear in &self.file.gears {
+            let values: Vec<String> = gear.values.iter().map(u64::to_string).collect();
+            gears.push(values.join("x"));
+        }
         format!("{kind} {}", gears.join(", "))
     }
 
-    /// The shapes of an execution's inputs: those of the gear that was set; without one those that tensor
-    /// descriptions say, which have to be a gear's; and those of the gear with the largest inputs if nothing is said.
+    /// The shapes of an execution's inputs: those of the gear that was set; without one those that
+    /// tensor descriptions say, which have to be a gear's; and those of the gear with the largest
+    /// inputs if nothing is said.
     ///
     /// # Errors
     /// Why there are none.
-    pub(super) fn shapes(
+    pub(crate) fn shapes(
         &self,
         set: Option<&Gear>,
         described: &[Option<Vec<i64>>],
     ) -> Result<Vec<Shape>, String> {
-        let fits = |shapes: &Vec<Shape>| {
-            let mut pairs = shapes.iter().zip(described);
-            pairs.all(|(shape, dims)| dims.as_ref().is_none_or(|dims| extents(shape) == *dims))
-        };
         if let Some(set) = set {
             let found = self.find(set).map_err(|(_, reason)| reason)?;
             return Ok(self.inputs[found].clone());
         }
-        let n_elements = |shapes: &Vec<Shape>| -> u128 {
-            shapes.iter().map(|shape| shape.n_elements() as u128).sum()
-        };
-        let fitting = self.inputs.iter().filter(|shapes| fits(shapes));
-        let found = fitting.max_by_key(|shapes| n_elements(shapes)).cloned();
-        found.ok_or_else(|| {
+        let fitting = self.inputs.iter().filter(|shapes| fit(shapes, described));
+        let largest = fitting.max_by_key(|shapes| n_elements(shapes)).cloned();
+        largest.ok_or_else(|| {
             let list = self.list();
             format!("the descriptions of the inputs are none of the model's gears: {list}")
         })
     }
 }
 
-fn extents(shape: &Shape) -> Vec<i64> {
-    let extents = shape.dims().iter();
-    extents
-        .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
-        .collect()
+fn joined_names(infos: &[ValueInfo]) -> String {
+    let names: Vec<&str> = infos.iter().map(|info| info.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// Whether shapes are those that tensor descriptions say, where there are such.
+fn fit(shapes: &[Shape], described: &[Option<Vec<i64>>]) -> bool {
+    let mut pairs = shapes.iter().zip(described);
+    pairs.all(|(shape, dims)| dims.as_ref().is_none_or(|dims| extents(shape) == *dims))
+}
+
+fn n_elements(shapes: &[Shape]) -> u128 {
+    shapes.iter().map(|shape| shape.n_elements() as u128).sum()
 }
 
 fn joined(shapes: &[Shape]) -> Vec<i64> {
@@ -337,22 +284,20 @@ fn largest_output(file: &Gears, output: usize) -> GearedOutput {
         .dtype
         .parse()
         .unwrap_or(DType::Undefined);
-    let n_bytes = |dims: &Vec<i64>| {
-        let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
-        let shape = dims.and_then(|dims| Shape::new(dims).ok())?;
-        shape.n_bytes(dtype).ok()
-    };
-    let all = || {
-        file.gears
-            .iter()
-            .filter_map(|gear| gear.outputs.get(output))
-    };
+    let gears = file.gears.iter();
+    let all = gears.filter_map(|gear| gear.outputs.get(output));
     // One that is not known in some gear has no largest size.
-    let sizes: Option<Vec<usize>> = all().map(n_bytes).collect();
-    let largest = all().max_by_key(|dims| n_bytes(dims));
+    let sizes: Option<Vec<usize>> = all.clone().map(|dims| n_bytes(dims, dtype)).collect();
+    let largest = all.max_by_key(|dims| n_bytes(dims, dtype));
     GearedOutput {
         dtype,
         dims: largest.cloned().unwrap_or_default(),
         n_bytes: sizes.and_then(|sizes| sizes.into_iter().max()).unwrap_or(0),
     }
+}
+
+/// Bytes of a tensor; `None` if an extent is not known or they do not fit memory.
+fn n_bytes(dims: &[i64], dtype: DType) -> Option<usize> {
+    let dims: Option<Vec<usize>> = dims.iter().map(|&n| usize::try_from(n).ok()).collect();
+    Shape::new(dims?).ok()?.n_bytes(dtype).ok()
 }

@@ -1,8 +1,8 @@
 //! The shapes of one execution's inputs.
 //!
-//! An input's shape is, in this order: what the program has said with a tensor description; what the
-//! file fixes; what the program has set for open extents; what another input has for an extent of the
-//! same name; and, if one extent is left, what the size of the buffer gives.
+//! An input's shape is, in this order: what the program has said with a tensor description; what
+//! the file fixes; what the program has set for open extents; what another input has for an extent
+//! of the same name; and, if one extent is left, what the size of the buffer gives.
 
 use std::collections::HashMap;
 
@@ -12,18 +12,18 @@ use opscope_tensor::Shape;
 use crate::data::Gear;
 
 /// The buffer and description that a program gives for an input.
-pub(super) struct Given {
+pub(crate) struct Given {
     /// Bytes of its buffer.
-    pub(super) n_bytes: usize,
+    pub(crate) n_bytes: usize,
     /// Its tensor description's extents.
-    pub(super) dims: Option<Vec<i64>>,
+    pub(crate) dims: Option<Vec<i64>>,
 }
 
 /// The shape of every input.
 ///
 /// # Errors
 /// Which input has none, and why.
-pub(super) fn resolve(
+pub(crate) fn resolve(
     inputs: &[ValueInfo],
     given: &[Given],
     gear: Option<&Gear>,
@@ -32,7 +32,7 @@ pub(super) fn resolve(
     let mut named: HashMap<&str, usize> = HashMap::new();
     let mut known: Vec<Vec<Option<usize>>> = Vec::new();
     for ((value, given), geared) in inputs.iter().zip(given).zip(geared) {
-        let extents = extents(value, given, geared)?;
+        let extents = known_extents(value, given, geared)?;
         for (dim, extent) in value.dims.iter().flatten().zip(&extents) {
             if let (Dim::Named(name), Some(extent)) = (dim, extent) {
                 named.entry(name).or_insert(*extent);
@@ -49,6 +49,7 @@ pub(super) fn resolve(
             }
         }
         let shape = complete(value, given.n_bytes, &extents)?;
+        // An extent that a buffer's size gave holds for the inputs that come after, too.
         for (dim, extent) in dims.iter().zip(shape.iter()) {
             if let Dim::Named(name) = dim {
                 named.entry(name).or_insert(*extent);
@@ -59,8 +60,16 @@ pub(super) fn resolve(
     Ok(shapes)
 }
 
+/// The extents of a shape, as the interface counts them.
+pub(crate) fn extents(shape: &Shape) -> Vec<i64> {
+    let extents = shape.iter();
+    extents
+        .map(|&n| i64::try_from(n).unwrap_or(i64::MAX))
+        .collect()
+}
+
 /// Returns the extents of an input that are known before other inputs and its buffer are looked at.
-fn extents(
+fn known_extents(
     value: &ValueInfo,
     given: &Given,
     geared: Vec<Option<usize>>,
@@ -82,20 +91,21 @@ fn extents(
     let dims = value.dims.as_ref().ok_or_else(|| {
         format!("input `{name}` may have any shape: give it a tensor description")
     })?;
-    let extent = |(dim, geared): (&Dim, Option<usize>)| match dim {
-        Dim::Fixed(n) => Some(*n),
-        Dim::Named(_) | Dim::Unknown => geared,
-    };
-    Ok(dims.iter().zip(geared).map(extent).collect())
+    let dims = dims.iter().zip(geared);
+    Ok(dims
+        .map(|(dim, geared)| match dim {
+            Dim::Fixed(n) => Some(*n),
+            Dim::Named(_) | Dim::Unknown => geared,
+        })
+        .collect())
 }
 
-/// Returns the extents that a gear gives to every axis of every input; `None` for axes that it leaves open.
+/// Returns the extents that a gear gives to every axis of every input; `None` for axes that it
+/// leaves open.
 fn gear_extents(
     inputs: &[ValueInfo],
     gear: Option<&Gear>,
 ) -> Result<Vec<Vec<Option<usize>>>, String> {
-    let n_axes = |value: &ValueInfo| value.dims.as_ref().map_or(0, Vec::len);
-    let number = |n: u64| usize::try_from(n).ok();
     let mut extents: Vec<Vec<Option<usize>>> = inputs
         .iter()
         .map(|value| vec![None; n_axes(value)])
@@ -104,12 +114,13 @@ fn gear_extents(
         None => {}
         Some(Gear::Batch(n)) => {
             for first in extents.iter_mut().filter_map(|axes| axes.first_mut()) {
-                *first = number(*n);
+                *first = usize::try_from(*n).ok();
             }
         }
         Some(Gear::Size { height, width }) => {
             for axes in extents.iter_mut().filter(|axes| axes.len() == 4) {
-                (axes[2], axes[3]) = (number(*height), number(*width));
+                axes[2] = usize::try_from(*height).ok();
+                axes[3] = usize::try_from(*width).ok();
             }
         }
         Some(Gear::Dims(dims)) => {
@@ -140,6 +151,10 @@ fn gear_extents(
     Ok(extents)
 }
 
+fn n_axes(value: &ValueInfo) -> usize {
+    value.dims.as_ref().map_or(0, Vec::len)
+}
+
 /// Finds the one extent that is left, if one is, from the number of bytes.
 fn complete(value: &ValueInfo, n_bytes: usize, extents: &[Option<usize>]) -> Result<Shape, String> {
     let name = &value.name;
@@ -161,6 +176,7 @@ fn complete(value: &ValueInfo, n_bytes: usize, extents: &[Option<usize>]) -> Res
             "input `{name}` has the shape {shape}: set its open extents"
         ));
     }
+    // With 1 for the open extent the shape is one slice along it.
     let slice_bytes = with(1)?.n_bytes(value.dtype).map_err(too_large)?;
     if slice_bytes == 0 || n_bytes == 0 || !n_bytes.is_multiple_of(slice_bytes) {
         return Err(format!(

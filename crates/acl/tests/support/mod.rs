@@ -103,7 +103,10 @@ fn adding() -> FakeModel {
         &["x0", "x1"],
         &["y0"],
         |x| {
-            let (a, b) = (floats(x[0].bytes()), floats(x[1].bytes()));
+            let (a, b) = (
+                floats(x[0].host_bytes().unwrap()),
+                floats(x[1].host_bytes().unwrap()),
+            );
             let sum: Vec<f32> = a.iter().zip(&b).map(|(a, b)| a + b).collect();
             Ok(vec![tensor(x[0].shape().clone(), &sum)])
         },
@@ -111,7 +114,7 @@ fn adding() -> FakeModel {
 }
 
 fn map(x: &Tensor, f: impl Fn(f32) -> f32) -> Tensor {
-    let values: Vec<f32> = floats(x.bytes()).into_iter().map(f).collect();
+    let values: Vec<f32> = floats(x.host_bytes().unwrap()).into_iter().map(f).collect();
     tensor(x.shape().clone(), &values)
 }
 

@@ -12,7 +12,7 @@ use super::result::{
 };
 use super::side::{LoadError, Run, Side, Slot};
 use super::statistics;
-use crate::describe::chain;
+use crate::error_chain::chain;
 use crate::job;
 
 /// How slots are measured.
@@ -212,7 +212,7 @@ fn skip_of(sides: Sides<'_>, pair: SlotPair, fault: Fault) -> Skip {
                 ("golden", pair.golden, golden)
             };
             let reason = match error {
-                LoadError::Item(_) | LoadError::Damaged(_) => "damaged",
+                LoadError::Elements(_) | LoadError::Damaged(_) => "damaged",
                 LoadError::NoElements => "no_evidence",
             };
             skip(sides, side, place, slot, (reason, chain(&error)))

@@ -14,7 +14,7 @@ use super::result::{
     number,
 };
 use super::verdict::{Thresholds, judge};
-use crate::describe::chain;
+use crate::error_chain::chain;
 
 pub use choice::{Choice, ChoiceError, choose};
 
@@ -98,6 +98,14 @@ impl Blame {
     }
 }
 
+/// Returns the difference of all elements, or the reason why there is none.
+fn whole_difference(target: &Tensor, golden: &Tensor) -> Result<Difference, String> {
+    let target = target.host_view().map_err(|error| chain(&error))?;
+    let golden = golden.host_view().map_err(|error| chain(&error))?;
+    let found = difference::difference(target, golden, difference::Options::default());
+    found.map_err(|error| chain(&error))
+}
+
 /// Compares two tensors; levels are given by [`Replayed::judge`].
 pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
     let mut result = SlotResult {
@@ -120,10 +128,10 @@ pub fn compare(slot: &str, target: &Tensor, golden: &Tensor) -> SlotResult {
         });
         return result;
     }
-    match difference::difference(target.view(), golden.view(), difference::Options::default()) {
+    match whole_difference(target, golden) {
         Ok(found) => with_numbers(result, &found),
-        Err(error) => SlotResult {
-            evidence: chain(&error),
+        Err(evidence) => SlotResult {
+            evidence,
             level: Level::Skip,
             ..result
         },

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
 use opscope_store::dump::{PassReason, PassedOver};
+use opscope_store::reader::{DumpTerm, RecordKind, TensorRecord};
 use opscope_store::record;
 use opscope_store::record::graph::Graph;
 use opscope_tensor::{DType, Layout};
 
-use crate::catalogue::{self, Item, ItemKind};
-use crate::describe::chain;
+use crate::error_chain::chain;
+use crate::read_dump;
 
 pub use graphs::{Graphs, positions};
 pub use load::{LoadError, Loaded};
@@ -57,7 +58,7 @@ pub struct Run {
     /// Rank, model and step.
     pub place: RunPlace,
     /// The kind of run.
-    pub kind: ItemKind,
+    pub kind: RecordKind,
     /// The operator's type; empty where nothing says it.
     pub op_type: String,
     /// The operator's name, before characters were replaced where the dump has it.
@@ -105,7 +106,7 @@ pub struct Slot {
     pub statistics: Vec<(String, Option<String>)>,
     /// Why it cannot be read, if so.
     pub problem: Option<String>,
-    item: Item,
+    record: TensorRecord,
 }
 
 impl Slot {
@@ -127,7 +128,7 @@ impl Slot {
             has_elements: false,
             statistics: Vec::new(),
             problem: None,
-            item: Item::default(),
+            record: TensorRecord::default(),
         }
     }
 
@@ -164,14 +165,14 @@ impl Side {
     /// # Errors
     /// [`StoreError`] if there is nothing at `path`; what else cannot be read is noted.
     pub fn open(path: &Path, n_threads: usize) -> Result<Side, StoreError> {
-        let catalogue = catalogue::open(path, n_threads)?;
+        let index = read_dump(path, n_threads)?;
         let mut side = Side {
             root: path.to_owned(),
-            passed_over: catalogue.passed_over,
+            passed_over: index.passed_over,
             ..Side::default()
         };
         let mut problems: HashMap<PathBuf, String> = HashMap::new();
-        for error in &catalogue.errors {
+        for error in &index.errors {
             match error {
                 StoreError::Io { path, .. } | StoreError::Corrupt { path, .. } => {
                     problems.insert(path.clone(), chain(error));
@@ -179,17 +180,17 @@ impl Side {
             }
         }
         let mut of_key: HashMap<Key, usize> = HashMap::new();
-        for item in catalogue.items {
-            if item.kind == ItemKind::OverflowRecord {
+        for record in index.tensors {
+            if record.execution.kind == RecordKind::OverflowRecord {
                 // A damaged one is told of as such.
-                if !problems.contains_key(&item.path) {
-                    let (path, reason) = (item.path, PassReason::OverflowRecord);
+                if !problems.contains_key(&record.path) {
+                    let (path, reason) = (record.path, PassReason::OverflowRecord);
                     side.passed_over.push(PassedOver { path, reason });
                 }
                 continue;
             }
-            let problem = problems.remove(&item.path);
-            side.add(item, problem, &mut of_key);
+            let problem = problems.remove(&record.path);
+            side.add(record, problem, &mut of_key);
         }
         side.problems = problems.into_values().collect();
         side.problems.sort();
@@ -199,51 +200,57 @@ impl Side {
             run.slots.sort_by_key(|slot| (slot.side, slot.index));
             keep_first(&mut run.original_names);
         }
-        side.described = Graphs::of(&mut side, &catalogue.graphs);
+        side.described = Graphs::of(&mut side, &index.graphs);
         side.name_originals();
         side.name_values();
-        let graphs = catalogue.graphs.into_iter();
+        let graphs = index.graphs.into_iter();
         side.graphs = graphs.map(|graph| (graph.rank, graph.graph)).collect();
         Ok(side)
     }
 
-    fn add(&mut self, item: Item, problem: Option<String>, of_key: &mut HashMap<Key, usize>) {
+    fn add(
+        &mut self,
+        record: TensorRecord,
+        problem: Option<String>,
+        of_key: &mut HashMap<Key, usize>,
+    ) {
+        let execution = record.execution.clone();
         let place = RunPlace {
-            rank: item.rank,
-            model: item.model.clone(),
-            model_id: item.model_id,
-            step: item.step,
+            rank: execution.rank,
+            model: execution.model.clone(),
+            model_id: execution.model_id,
+            step: execution.model_step(),
         };
         // A file of the runtime is one execution; arrays of one execution are files of their own.
-        let file = item
+        let file = record
             .elements
             .as_ref()
-            .filter(|place| place.tensor.is_some() && item.task_id.is_some())
-            .and_then(|_| item.timestamp.is_some().then(|| item.path.clone()))
+            .filter(|place| place.tensor.is_some() && record.task_id.is_some())
+            .and_then(|_| record.timestamp.is_some().then(|| record.path.clone()))
             .filter(|path| path.extension().is_none_or(|e| e != "npy" && e != "zst"));
         let key = (
             place.clone(),
-            item.op_type.clone(),
-            item.op_name.clone(),
-            item.task_id,
-            item.run,
+            execution.op_type.clone(),
+            execution.op_name.clone(),
+            record.task_id,
+            execution.run,
             file,
         );
         let run = *of_key.entry(key).or_insert_with(|| {
             self.runs.push(Run {
                 place,
-                kind: item.kind,
-                op_type: item.op_type.clone(),
-                op_name: item.op_name.clone(),
-                task_id: item.task_id,
-                repeat: item.run,
-                timestamp_us: item.timestamp,
+                kind: execution.kind,
+                op_type: execution.op_type.clone(),
+                op_name: execution.op_name.clone(),
+                task_id: record.task_id,
+                repeat: execution.run,
+                timestamp_us: record.timestamp,
                 slots: Vec::new(),
                 original_names: Vec::new(),
             });
             self.runs.len() - 1
         });
-        let slot = Slot::of(item, problem);
+        let slot = Slot::of(record, problem);
         let run = &mut self.runs[run];
         if let Some((name, _)) = &slot.original {
             run.original_names.push(name.clone());
@@ -296,26 +303,27 @@ impl Side {
 }
 
 impl Slot {
-    fn of(item: Item, problem: Option<String>) -> Slot {
-        let (side, index) = item.slot.unwrap_or((record::Side::Output, 0));
-        let name = item.dtype.clone().unwrap_or_default();
-        let has_tensor = |place: &catalogue::ElementsPlace| place.tensor.is_some();
+    fn of(record: TensorRecord, problem: Option<String>) -> Slot {
+        let (side, index) = record.slot.unwrap_or((record::Side::Output, 0));
+        let dtype = record.dtype.as_ref();
+        let places = record.elements.as_ref();
+        let original_shape = record.original_shape.clone();
         Slot {
             side,
             index,
-            dtype: name.parse().ok(),
-            dtype_name: name,
-            layout: item.layout.as_deref().and_then(layout_of),
-            shape: item.shape.clone(),
-            original_shape: item.original_shape.clone().filter(|dims| !dims.is_empty()),
-            original: item.original.clone(),
+            dtype: dtype.and_then(DumpTerm::value),
+            dtype_name: dtype.map(ToString::to_string).unwrap_or_default(),
+            layout: record.layout.as_ref().and_then(DumpTerm::value),
+            shape: record.shape.clone(),
+            original_shape: original_shape.filter(|dims| !dims.is_empty()),
+            original: record.original.clone(),
             made_value: None,
-            n_bytes: item.n_bytes.unwrap_or(0),
-            path: item.path.clone(),
-            has_elements: item.elements.as_ref().is_some_and(has_tensor),
-            statistics: item.statistics.clone(),
+            n_bytes: record.n_bytes.unwrap_or(0),
+            path: record.path.clone(),
+            has_elements: places.is_some_and(|place| place.tensor.is_some()),
+            statistics: record.statistics.clone(),
             problem,
-            item,
+            record,
         }
     }
 }
@@ -325,13 +333,5 @@ fn keep_first(names: &mut Vec<String>) {
     if names.len() > 1 {
         let mut seen = HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
-    }
-}
-
-/// A layout by its name; MindSpore's `DefaultFormat` says nothing of the axes.
-fn layout_of(name: &str) -> Option<Layout> {
-    match name {
-        "DefaultFormat" => Some(Layout::Nd),
-        name => name.parse().ok(),
     }
 }

@@ -1,8 +1,6 @@
 //! Names of converted files.
 
 use opscope_store::file_format::mapping_csv;
-use opscope_store::record::Side;
-use opscope_store::tree::acl::DumpFileName;
 
 use super::Source;
 use crate::names::fitting;
@@ -47,46 +45,8 @@ impl OutputName {
     }
 }
 
-/// The parts of the name of a converted tensor.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ResultName {
-    /// The name of the dump file.
-    pub(crate) file: DumpFileName,
-    /// Side and position.
-    pub(crate) slot: (Side, u32),
-}
-
-impl ResultName {
-    /// Splits `{file}.{side}.{index}`, with the extents behind it that a change of the layout adds.
-    pub(crate) fn parse(stem: &str) -> Option<ResultName> {
-        let without_extents = || {
-            let (stem, extents) = stem.rsplit_once('.')?;
-            let mut dims = extents.split('x');
-            dims.all(is_number).then_some(stem)
-        };
-        ResultName::of(stem).or_else(|| ResultName::of(without_extents()?))
-    }
-
-    fn of(stem: &str) -> Option<ResultName> {
-        let (rest, index) = stem.rsplit_once('.')?;
-        let (file, side) = rest.rsplit_once('.')?;
-        let side = [Side::Input, Side::Output]
-            .into_iter()
-            .find(|known| known.name() == side)?;
-        let index = Some(index).filter(|index| is_number(index))?.parse().ok()?;
-        Some(ResultName {
-            file: DumpFileName::parse(file)?,
-            slot: (side, index),
-        })
-    }
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
-}
-
 /// Line breaks would add lines of their own to `mapping.csv`, and a `/` would name another directory.
-fn without_controls(text: &str) -> String {
+pub(super) fn without_controls(text: &str) -> String {
     let is_bad = |c: char| c.is_control() || c == '/';
     text.chars()
         .map(|c| if is_bad(c) { '_' } else { c })
@@ -111,32 +71,6 @@ mod tests {
         let found = OutputName::of(&"x".repeat(250), None, ".output.12", ".npy");
         assert_eq!(found.name.len(), 36);
         assert!(found.full_name.unwrap().ends_with("x.output.12.npy"));
-    }
-
-    #[test]
-    fn names_of_results_are_read() {
-        let slot = |stem| ResultName::parse(stem).map(|name| (name.file.to_string(), name.slot));
-        let file = "Add.a.1.0.5".to_owned();
-        assert_eq!(
-            slot("Add.a.1.0.5.input.3"),
-            Some((file.clone(), (Side::Input, 3)))
-        );
-        let relaid = "Add.a.1.0.5.output.12.1x3x2";
-        assert_eq!(slot(relaid), Some((file.clone(), (Side::Output, 12))));
-        assert_eq!(
-            slot("Add.a.1.0.5.output.0.7"),
-            Some((file, (Side::Output, 0)))
-        );
-        for stem in [
-            "",
-            "a",
-            "Add.a.1.0.5",
-            "a.input.0",
-            "Add.a.1.0.5.input.+1",
-            "Add.a.1.0.5.side.0",
-        ] {
-            assert_eq!(slot(stem), None, "{stem}");
-        }
     }
 
     #[test]

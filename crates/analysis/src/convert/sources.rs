@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
-use opscope_store::dump::mindspore::{self, FileRole};
 use opscope_store::dump::{self, PassReason, PassedOver};
-use opscope_store::file_format::{npy_zst, op_debug};
+use opscope_store::file_format::npy_zst;
+use opscope_store::reader::reader_of;
 use opscope_store::tree::mindspore::TensorFileName;
 
 /// One file to convert, and where its results go.
@@ -57,8 +57,8 @@ pub struct FoundSources {
 }
 
 /// Lists what to convert: a file as it is, a directory with everything below it, keeping its
-/// structure. In directories, `.npy` and `.npy.zst` files and records in JSON are passed over, since they are results
-/// already, unless MindSpore dumped the arrays; so are statistics, graphs and lists.
+/// structure. Files that the reader of the dump takes for results of converting are passed over; so are statistics,
+/// graphs and lists.
 pub fn sources(path: &Path) -> FoundSources {
     if !path.is_dir() {
         let mut found = FoundSources::default();
@@ -84,14 +84,14 @@ pub fn sources(path: &Path) -> FoundSources {
         };
         source.with_tensor_name()
     };
-    let is_mindspore = listing.entries.iter().any(mindspore::is_mindspore);
+    let reader = reader_of(&listing);
     let mut found = FoundSources {
         passed_over: listing.passed_over,
         errors: listing.errors,
         ..FoundSources::default()
     };
     for entry in listing.entries {
-        match reason_to_pass(&entry, is_mindspore) {
+        match reader.reason_to_pass(&entry) {
             None => found.sources.push(source(entry)),
             Some(reason) => found.pass(entry, reason),
         }
@@ -106,23 +106,6 @@ impl FoundSources {
     fn pass(&mut self, entry: dump::Entry, reason: PassReason) {
         let path = entry.path;
         self.passed_over.push(PassedOver { path, reason });
-    }
-}
-
-/// Why a file holds nothing to convert, by its name.
-fn reason_to_pass(entry: &dump::Entry, is_mindspore: bool) -> Option<PassReason> {
-    if op_debug::is_json_record_name(&entry.real_name) {
-        return Some(PassReason::Converted);
-    }
-    if !is_mindspore {
-        let is_array = npy_zst::split_name(&file_name(&entry.path)).is_some();
-        return is_array.then_some(PassReason::Converted);
-    }
-    match FileRole::of_entry(entry) {
-        FileRole::Statistics => Some(PassReason::Statistics),
-        FileRole::Graph => Some(PassReason::Graph),
-        FileRole::PassedOver(reason) => Some(reason),
-        FileRole::Tensors(_) => None,
     }
 }
 

@@ -3,25 +3,21 @@
 mod tensors;
 mod texts;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use opscope_store::atomic_file::{Creator, write_all_vectored};
-use opscope_store::file_format::dump_data::{DumpTensor, PayloadKind};
 use opscope_store::file_format::mapping_csv;
 use opscope_store::file_format::op_debug::OverflowRecord;
+use opscope_store::reader::{ExtraKind, OpenedTensor, TensorFile};
 use opscope_store::record::Side;
 
-use super::elements::Elements;
-use super::names::OutputName;
+use super::names::{OutputName, without_controls};
 use super::{ConvertError, Options, OutputKind, Pick, Source};
-use crate::describe::slot_name;
-use crate::tensor_file::TensorFile;
-
-/// The kind of on-chip buffer that has a name.
-const L1_BUFFER: u32 = 0;
+use crate::elements::{Elements, ElementsError};
 
 /// Writes results; shared by all threads.
 pub(super) struct Writer<'a> {
@@ -45,6 +41,16 @@ struct Opened<'a> {
     source: &'a Source,
     file: TensorFile,
     dir: PathBuf,
+    repeated_names: HashSet<usize>,
+}
+
+/// Positions of the tensors of an archive whose names are those of earlier ones once they are parts
+/// of file names.
+fn repeated_names(file: &TensorFile) -> HashSet<usize> {
+    let mut seen = HashSet::new();
+    let named = file.tensors().filter(|tensor| tensor.stored.name.is_some());
+    let repeated = named.filter(|tensor| !seen.insert(without_controls(&tensor.stored.label())));
+    repeated.map(|tensor| tensor.stored.index).collect()
 }
 
 impl<'a> Writer<'a> {
@@ -62,6 +68,7 @@ impl<'a> Writer<'a> {
         let opened = match opened {
             Ok(file) => Opened {
                 source,
+                repeated_names: repeated_names(&file),
                 file,
                 dir: self.options.out.join(&source.subdir),
             },
@@ -85,9 +92,10 @@ impl<'a> Writer<'a> {
 
     fn convert_tensors(&self, opened: &Opened<'_>, converted: &mut Converted) {
         let tensors = self.picked(&opened.file, converted);
-        for tensor in &tensors {
+        for tensor in tensors {
             let elements = self.elements(tensor);
-            match elements.and_then(|elements| self.write_tensor(opened, tensor, elements)) {
+            let written = elements.map_err(ConvertError::from);
+            match written.and_then(|elements| self.write_tensor(opened, tensor, elements)) {
                 Ok(n_bytes) => {
                     converted.n_arrays += 1;
                     converted.n_bytes += n_bytes;
@@ -98,33 +106,30 @@ impl<'a> Writer<'a> {
     }
 
     /// The tensors to convert. One that is asked for and absent is an error.
-    fn picked<'f>(&self, file: &'f TensorFile, converted: &mut Converted) -> Vec<DumpTensor<'f>> {
+    fn picked<'f>(&self, file: &'f TensorFile, converted: &mut Converted) -> Vec<OpenedTensor<'f>> {
         let Some(Pick { side, index }) = self.options.pick else {
             return file.tensors().collect();
         };
-        let kind = match side {
-            Side::Input => PayloadKind::Input,
-            Side::Output => PayloadKind::Output,
-        };
-        let n = file.tensors().filter(|tensor| tensor.kind == kind).count();
-        let is_picked = |t: &DumpTensor<'_>| (t.kind, t.index) == (kind, index);
-        let tensors: Vec<_> = file.tensors().filter(is_picked).collect();
-        if tensors.is_empty() {
-            let slot = format!("{}.{index}", side.name());
-            converted.errors.push(ConvertError::NoSlot { slot, n });
+        let picked = file.tensor(side, index);
+        if picked.is_none() {
+            let error = ElementsError::NoSlot {
+                slot: format!("{}.{index}", side.name()),
+                n: file.n_tensors(side),
+            };
+            converted.errors.push(error.into());
         }
-        tensors
+        picked.into_iter().collect()
     }
 
     /// The elements of a tensor, in the wanted layout.
-    fn elements<'f>(&self, tensor: &DumpTensor<'f>) -> Result<Elements<'f>, ConvertError> {
-        let elements = Elements::of(tensor)?;
+    fn elements<'f>(&self, tensor: OpenedTensor<'f>) -> Result<Elements<'f>, ElementsError> {
+        let elements = Elements::from_tensor(tensor)?;
         match &self.options.relayout {
             None => Ok(elements),
             Some(relayout) => {
-                let result = relayout.apply(elements, tensor.entry);
-                result.map_err(|source| ConvertError::Relayout {
-                    slot: slot_name(tensor),
+                let result = relayout.apply(elements, tensor.stored);
+                result.map_err(|source| ElementsError::Relayout {
+                    slot: tensor.stored.label(),
                     source,
                 })
             }
@@ -134,10 +139,12 @@ impl<'a> Writer<'a> {
     /// Overflow records become JSON, whatever kind of file was asked for.
     fn convert_records(&self, opened: &Opened<'_>, converted: &mut Converted) {
         let tensors = self.picked(&opened.file, converted);
-        let outputs = tensors.iter().filter(|t| t.kind == PayloadKind::Output);
+        let outputs = tensors
+            .into_iter()
+            .filter(|t| t.stored.side == Side::Output);
         for tensor in outputs {
-            let slot = slot_name(tensor);
-            let offset = opened.file.output_offset(tensor.index);
+            let slot = tensor.stored.label();
+            let offset = opened.file.start_of(tensor);
             let record = OverflowRecord::decode(tensor.bytes);
             let result = record
                 .map_err(|source| ConvertError::Record {
@@ -161,16 +168,11 @@ impl<'a> Writer<'a> {
 
     /// Buffers and workspaces, as they are.
     fn convert_rest(&self, opened: &Opened<'_>, converted: &mut Converted) {
-        for (piece, bytes) in opened.file.rest() {
+        for (piece, bytes) in opened.file.extras() {
             let kind = match piece.kind {
-                PayloadKind::Space => "space",
-                _ => {
-                    let entry = opened.file.header().buffers.get(piece.index);
-                    match entry.map_or(L1_BUFFER, |entry| entry.buffer_type) {
-                        L1_BUFFER => "l1buffer",
-                        _ => "buffer",
-                    }
-                }
+                ExtraKind::L1Buffer => "l1buffer",
+                ExtraKind::Buffer => "buffer",
+                ExtraKind::Space => "space",
             };
             let tail = format!(".{kind}.{}", piece.index);
             let name = OutputName::new(opened.source, &tail, ".bin");

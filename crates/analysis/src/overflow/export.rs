@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use opscope_store::StoreError;
 use opscope_store::atomic_file::Creator;
+use opscope_store::reader::TensorFile;
 
 use super::{Overflow, summary};
-use crate::convert::{self, Options, Report, Source, decode_tensor};
-use crate::describe::{chain, slot_name};
-use crate::tensor_file::TensorFile;
+use crate::convert::{self, Options, Report, Source};
+use crate::elements::decode_tensor;
+use crate::error_chain::chain;
 
 /// The files that were written.
 #[derive(Debug)]
@@ -76,7 +77,7 @@ fn block(overflow: &Overflow, number: usize) -> String {
     let mut opened = files.iter().filter_map(|(_, file)| file.as_ref().ok());
     if let (Some(operator), Some(file)) = (&overflow.operator, opened.next()) {
         let named = file.array_name().map(|name| name.op_name);
-        let op_name = named.as_deref().unwrap_or(&file.header().op_name);
+        let op_name = named.as_deref().unwrap_or(&file.facts().op_name);
         text.push_str(&summary::operator_line(&operator.op_type, op_name));
     }
     let parts: Vec<_> = overflow.findings.iter().map(|f| f.to_part()).collect();
@@ -92,10 +93,10 @@ fn block(overflow: &Overflow, number: usize) -> String {
 
 fn tensors(file_name: &str, file: &TensorFile) -> String {
     let lines = file.tensors().map(|tensor| {
-        let name = format!("{file_name}.{}", slot_name(&tensor));
-        let layout = tensor.entry.layout();
+        let name = format!("{file_name}.{}", tensor.stored.label());
+        let layout = tensor.stored.layout.value();
         let layout = layout.map_or_else(|| "unknown".to_owned(), |layout| layout.to_string());
-        match decode_tensor(&tensor) {
+        match decode_tensor(tensor) {
             Ok(decoded) => {
                 let dims = decoded.shape.dims();
                 summary::tensor_lines(&name, &layout, dims, decoded.dtype, &decoded.bytes)

@@ -1,7 +1,7 @@
 //! Maximum, minimum and mean, rounded as numpy rounds them.
 
 use half::f16;
-use opscope_tensor::DType;
+use opscope_tensor::{DType, NumpyType};
 
 use super::scalar::{complex, real};
 
@@ -18,32 +18,32 @@ pub(crate) fn measure(dtype: DType, bytes: &[u8]) -> Option<[String; 3]> {
     if bytes.is_empty() {
         return None;
     }
-    Some(match dtype {
-        DType::F16 => {
+    Some(match dtype.as_numpy()? {
+        NumpyType::F16 => {
             let (halves, value) = (elements(bytes), |b| f16::from_le_bytes(b).to_f32());
             let [max, min] = extremes(halves, value).map(|value| real(f16::from_f32(value)));
             let mean = mean_f32(chunked_sum(halves, value), halves.len());
             [max, min, real(f16::from_f32(mean))]
         }
-        DType::F32 => {
+        NumpyType::F32 => {
             let (singles, value) = (elements(bytes), f32::from_le_bytes);
             let mean = mean_f32(pairwise_sum(singles, value), singles.len());
             let [max, min] = extremes(singles, value).map(real);
             [max, min, real(mean)]
         }
-        DType::F64 => {
+        NumpyType::F64 => {
             let (doubles, value) = (elements(bytes), f64::from_le_bytes);
             let mean = pairwise_sum(doubles, value) / doubles.len() as f64;
             let [max, min] = extremes(doubles, value).map(real);
             [max, min, real(mean)]
         }
-        DType::Bool => {
+        NumpyType::Bool => {
             let n_true = bytes.iter().filter(|&&b| b != 0).count();
             let name = |is_true: bool| if is_true { "True" } else { "False" }.to_owned();
             let mean = real(n_true as f64 / bytes.len() as f64);
             [name(n_true > 0), name(n_true == bytes.len()), mean]
         }
-        DType::C64 => {
+        NumpyType::C64 => {
             let pairs: &[[u8; 8]] = elements(bytes);
             let value = |b: [u8; 8]| parts(b, f32::from_le_bytes);
             let [max, min] = complex_extremes(pairs, value).map(|[re, im]| complex(re, im));
@@ -51,22 +51,21 @@ pub(crate) fn measure(dtype: DType, bytes: &[u8]) -> Option<[String; 3]> {
             let [re, im] = complex_mean(sum, pairs.len()).map(|part| part as f32);
             [max, min, complex(re, im)]
         }
-        DType::C128 => {
+        NumpyType::C128 => {
             let pairs: &[[u8; 16]] = elements(bytes);
             let value = |b: [u8; 16]| parts(b, f64::from_le_bytes);
             let [max, min] = complex_extremes(pairs, value).map(|[re, im]| complex(re, im));
             let [re, im] = complex_mean(complex_sum(pairs, value), pairs.len());
             [max, min, complex(re, im)]
         }
-        DType::I8 => integers(elements(bytes), i8::from_le_bytes),
-        DType::U8 => integers(elements(bytes), u8::from_le_bytes),
-        DType::I16 => integers(elements(bytes), i16::from_le_bytes),
-        DType::U16 => integers(elements(bytes), u16::from_le_bytes),
-        DType::I32 => integers(elements(bytes), i32::from_le_bytes),
-        DType::U32 => integers(elements(bytes), u32::from_le_bytes),
-        DType::I64 => integers(elements(bytes), i64::from_le_bytes),
-        DType::U64 => integers(elements(bytes), u64::from_le_bytes),
-        _ => return None,
+        NumpyType::I8 => integers(elements(bytes), i8::from_le_bytes),
+        NumpyType::U8 => integers(elements(bytes), u8::from_le_bytes),
+        NumpyType::I16 => integers(elements(bytes), i16::from_le_bytes),
+        NumpyType::U16 => integers(elements(bytes), u16::from_le_bytes),
+        NumpyType::I32 => integers(elements(bytes), i32::from_le_bytes),
+        NumpyType::U32 => integers(elements(bytes), u32::from_le_bytes),
+        NumpyType::I64 => integers(elements(bytes), i64::from_le_bytes),
+        NumpyType::U64 => integers(elements(bytes), u64::from_le_bytes),
     })
 }
 

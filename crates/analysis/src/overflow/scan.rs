@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use opscope_store::dump::{self, Entry, PassedOver};
-use opscope_store::file_format::dump_data::{self, PayloadKind};
+use opscope_store::file_format::dump_data;
 use opscope_store::file_format::op_debug::{self, OverflowRecord};
 use opscope_store::file_format::stats_csv;
+use opscope_store::reader::{DumpTerm, TensorFile};
 use opscope_store::record::Side;
 use opscope_store::tree::acl::DumpFileName;
 use opscope_store::tree::mindspore::TensorFileName;
@@ -16,7 +17,6 @@ use thiserror::Error;
 
 use super::{Finding, findings, order};
 use crate::job;
-use crate::tensor_file::TensorFile;
 
 /// All records of a directory.
 #[derive(Debug, Default)]
@@ -159,9 +159,9 @@ fn look_into(entry: &Entry, is_named: bool) -> Result<Option<Vec<OverflowRecord>
         Err(source) => return look_for_json_or_table(entry, source),
     };
     let is_record = file.tensors().all(|tensor| {
-        tensor.kind == PayloadKind::Output
-            && tensor.entry.dtype() == Some(DType::U8)
-            && (op_debug::has_magic(tensor.bytes) || is_record_op(&file.header().op_name))
+        tensor.stored.side == Side::Output
+            && tensor.stored.dtype == DumpTerm::Known(DType::U8)
+            && (op_debug::has_magic(tensor.bytes) || is_record_op(&file.facts().op_name))
     });
     if !is_record || file.tensors().next().is_none() {
         return Ok(None);
@@ -213,15 +213,15 @@ pub(crate) fn records(
     path: &Path,
     file: &TensorFile,
 ) -> Result<Vec<(usize, OverflowRecord)>, StoreError> {
-    let outputs = file.tensors().filter(|t| t.kind == PayloadKind::Output);
+    let outputs = file.tensors().filter(|t| t.stored.side == Side::Output);
     let records = outputs.map(|tensor| {
         let record = OverflowRecord::decode(tensor.bytes);
         let record = record.map_err(|error| StoreError::Corrupt {
             format: op_debug::FORMAT_NAME,
             path: path.to_owned(),
-            source: error.shifted(file.output_offset(tensor.index)),
+            source: error.shifted(file.start_of(tensor)),
         });
-        Ok((tensor.index, record?))
+        Ok((tensor.stored.index, record?))
     });
     records.collect()
 }

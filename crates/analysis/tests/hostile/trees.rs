@@ -10,7 +10,9 @@ use opscope_analysis::compare::run::{self, Judging, Request};
 use opscope_analysis::compare::side::Side;
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_analysis::compare::{Selection, attribution};
-use opscope_analysis::overview;
+use opscope_analysis::overview::Overview;
+use opscope_analysis::read_whole;
+use opscope_store::dump;
 use opscope_store::file_format::dump_data::{
     DumpHeader, OriginalOp, TensorEntry, dtype_code, with_length,
 };
@@ -103,7 +105,7 @@ pub(crate) fn compare_pair(choices: &mut Choices<'_>, root: &Path) {
     write_tree(choices, &golden, form);
     let request = request(choices, target, golden);
     for path in [&request.target, &request.golden] {
-        let _ = overview::directory(path, 1);
+        let _ = Overview::new(path, &read_whole(dump::list(path), 1));
     }
     let _ = run::mapping(&request);
     let Ok(mut comparison) = run::run(&request) else {

@@ -60,8 +60,11 @@ pub(crate) fn judge(record: &Record, is_beside: bool) -> Local {
     };
     let operator = &record.operator;
     let nan = |(_, _, tensor): &(Side, usize, &Tensor)| tensor.non_finite().n_nan > 0;
+    // NaN goes before infinities: nobody wants it, while an infinity may be a mask.
     if let Some((side, index, _)) = record.slots().find(nan) {
         let source = match side {
+            // Weights and inputs of the model come from outside, whatever the record says of an
+            // operator.
             _ if is_beside => NanSource::Input,
             Side::Input if record.outputs.is_empty() && !operator.outputs.is_empty() => {
                 NanSource::Unseen
@@ -96,6 +99,7 @@ fn judge_infinities(record: &Record, first: Slot, is_beside: bool) -> Local {
         };
     };
     let output = (Side::Output, *index);
+    // An attention that is given a boolean mask turns it into -Inf itself and may show the scores.
     if makes_up(operator) || (is_attention(operator) && is_negative) {
         return Local::MadeUp(output);
     }

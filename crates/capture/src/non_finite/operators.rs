@@ -2,7 +2,7 @@
 
 use opscope_store::record::Operator;
 
-use crate::overflow::{Kind, attributes_may_be_non_finite, kind};
+use opscope_overflow::{ArithmeticKind, arithmetic_kind, attributes_may_be_non_finite};
 
 /// Operators of PyTorch that move, choose or make up values, by the middle of their type.
 const TORCH_MOVING: &[&str] = &[
@@ -157,6 +157,7 @@ pub(super) fn base(op_type: &str) -> String {
         (Some(name), None) => name,
         (None, None) => "",
     };
+    // PyTorch's `add_` computes as `add` does and writes the result in place.
     let name = name.strip_suffix('_').unwrap_or(name);
     name.to_ascii_lowercase()
 }
@@ -164,8 +165,9 @@ pub(super) fn base(op_type: &str) -> String {
 /// Whether no value that the operator gives is the result of arithmetic, so that an infinity in it was
 /// there before or was asked for.
 pub(super) fn makes_up(operator: &Operator) -> bool {
+    // Without inputs there is nothing that arithmetic could have been done on.
     operator.inputs.iter().all(String::is_empty)
-        || kind(operator) == Kind::Moves
+        || arithmetic_kind(operator) == ArithmeticKind::Moves
         || (is_of_torch(operator) && TORCH_MOVING.contains(&base(&operator.op_type).as_str()))
         || attributes_may_be_non_finite(operator)
 }

@@ -8,7 +8,7 @@ use opscope_store::record::{Operator, Record, Side};
 use super::local::{NanSource, OnlyNegative, has_all_inputs};
 use super::operators::{is_asking, is_softmax};
 use super::{Findings, FirstNonFinite, Judged, Local, NonFiniteOrigin, lock, told};
-use crate::queue::Order;
+use crate::record_order::RecordOrder;
 
 /// How many operators of a step are looked at together; the rest are judged by themselves.
 const N_NOTES_MAX: usize = 1 << 18;
@@ -28,7 +28,7 @@ struct State {
 }
 
 struct Note {
-    order: Order,
+    order: RecordOrder,
     operator: Arc<Operator>,
     local: Local,
     told: FirstNonFinite,
@@ -40,6 +40,8 @@ struct Note {
 
 impl Drop for StepNotes {
     fn drop(&mut self) {
+        // In a fork another thread may have held the locks of the findings, and nobody reads them
+        // there.
         if self.findings.home.is_elsewhere() {
             return;
         }
@@ -56,7 +58,9 @@ impl StepNotes {
     }
 
     /// Adds what a record says.
-    pub(crate) fn add(&self, order: Order, record: &Record, local: Local) {
+    pub(crate) fn add(&self, order: RecordOrder, record: &Record, local: Local) {
+        // Without inputs nobody can say whether an infinity was read or computed, so what the
+        // operator gave is remembered: a later one may read it.
         let is_blind = !has_all_inputs(record);
         let is_end = is_blind && is_softmax(&record.operator, None);
         if local == Local::Finite && !is_blind {
@@ -68,6 +72,7 @@ impl StepNotes {
             let names = names.filter_map(|(i, _)| record.operator.outputs.get(*i));
             state.given.extend(names.cloned());
         }
+        // A finite softmax is noted too: it may be where the -Inf of a mask ends.
         if (local == Local::Finite && !is_end) || state.notes.len() >= N_NOTES_MAX {
             return;
         }
@@ -80,13 +85,14 @@ impl StepNotes {
         if notes.is_empty() {
             return;
         }
+        // Writers add notes in whatever order they finish; the verdicts must not depend on it.
         notes.sort_by_key(|note| note.order);
         self.findings.merge(Step::new(&notes, &given).judged());
     }
 }
 
 impl Note {
-    fn new(order: Order, record: &Record, local: Local) -> Note {
+    fn new(order: RecordOrder, record: &Record, local: Local) -> Note {
         let is_bad = |tensor: &opscope_tensor::Tensor| tensor.non_finite().any();
         let shown = |position: usize| record.inputs.iter().find(|(i, _)| *i == position);
         let reads = (0..record.operator.inputs.len())
@@ -196,6 +202,7 @@ impl<'a> Step<'a> {
                 }
                 Verdict::Reached | Verdict::None => continue,
             };
+            // Notes are in the order of execution, so the first of a kind is the earliest.
             place.get_or_insert_with(|| (note.order, note.told.clone()));
         }
         judged
@@ -204,6 +211,7 @@ impl<'a> Step<'a> {
     fn verdict(&self, i: usize, note: &Note, before: &[Verdict]) -> Verdict {
         match note.local {
             Local::Finite => Verdict::None,
+            // Nobody masks with NaN.
             Local::Nan(..) => Verdict::Guilty,
             Local::MadeUp(_) | Local::PassedOn(_) => self.inherited(note, before),
             Local::Computed(_, is_negative) => self.unless_masking(i, is_negative, Verdict::Guilty),
@@ -238,6 +246,8 @@ impl<'a> Step<'a> {
         {
             return self.inherited(note, before);
         }
+        // An operator that dumps outputs only: if everything it read was given by operators that
+        // had nothing, it must have computed the infinity.
         let is_known =
             side == Side::Output && note.read_names().all(|name| self.given.contains(name));
         let verdict = match is_known {
@@ -265,12 +275,17 @@ impl<'a> Step<'a> {
             let names = self.notes[i].given_names();
             let readers = names.flat_map(|name| self.readers.get(name).into_iter().flatten());
             let mut has_reader = false;
+            // A name may be given again later, as in a loop; a reader before the giver read an
+            // older value.
             for &reader in readers.filter(|&&reader| reader > i) {
                 has_reader = true;
                 let operator = &self.notes[reader].operator;
                 if is_softmax(operator, Some(&self.notes[i].operator)) {
                     has_end = true;
+                // A comparison or a maximum looks at the mask and takes nothing of it along.
                 } else if !is_asking(operator) {
+                    // A reader that gives only finite values has used the -Inf for something else
+                    // than masking.
                     let goes_on = !self.notes[reader].gives.is_empty();
                     let is_nan = matches!(self.notes[reader].local, Local::Nan(..));
                     if !goes_on || is_nan {
@@ -281,6 +296,7 @@ impl<'a> Step<'a> {
                     }
                 }
             }
+            // Nobody who reads it has anything that is not finite, or it is a result of the model.
             if !has_reader {
                 return false;
             }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use opscope_tensor::convert::dtype::decode;
-use opscope_tensor::{DType, Shape, TensorView};
+use opscope_tensor::{DType, NumpyType, Shape, TensorView};
 
 /// Most ranges that are listed.
 const N_RANGES_MAX: usize = 16;
@@ -38,6 +38,8 @@ impl Difference {
         let mut ranges = Ranges::default();
         let blocks = before.bytes.chunks(BLOCK * width);
         for (n, (old, new)) in blocks.zip(after.bytes.chunks(BLOCK * width)).enumerate() {
+            // Whole blocks first: most of them are equal, and the comparison of slices is the
+            // fastest there is.
             if old == new {
                 continue;
             }
@@ -51,6 +53,7 @@ impl Difference {
         let at = first as usize..(first as usize + width).min(before.bytes.len());
         Some(Difference {
             first_element: match before.dtype.bits() {
+                // Packed elements share bytes, so the first of those in the byte is named.
                 Some(bits) if bits > 0 => first * 8 / u64::from(bits),
                 _ => first,
             },
@@ -79,6 +82,7 @@ impl Ranges {
         self.first.get_or_insert(start);
         self.n_bytes += n_bytes;
         if self.last_end == Some(start) {
+            // Beyond the listed ranges a neighbour belongs to one that is only counted.
             if self.n as usize == self.listed.len()
                 && let Some(last) = self.listed.last_mut()
             {
@@ -103,20 +107,20 @@ fn element_text(dtype: DType, bytes: &[u8]) -> String {
         let one = Shape::new([1]).ok()?;
         let decoded = decode(dtype, &one, bytes).ok()?;
         let b: &[u8] = &decoded.bytes;
-        Some(match decoded.dtype {
-            DType::Bool => (*b.first()? != 0).to_string(),
-            DType::I8 => i8::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::U8 => u8::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::I16 => i16::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::U16 => u16::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::I32 => i32::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::U32 => u32::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::I64 => i64::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::U64 => u64::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::F16 => half::f16::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::F32 => f32::from_le_bytes(b.try_into().ok()?).to_string(),
-            DType::F64 => f64::from_le_bytes(b.try_into().ok()?).to_string(),
-            _ => return None,
+        Some(match decoded.dtype.as_numpy()? {
+            NumpyType::Bool => (*b.first()? != 0).to_string(),
+            NumpyType::I8 => i8::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::U8 => u8::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::I16 => i16::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::U16 => u16::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::I32 => i32::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::U32 => u32::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::I64 => i64::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::U64 => u64::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::F16 => half::f16::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::F32 => f32::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::F64 => f64::from_le_bytes(b.try_into().ok()?).to_string(),
+            NumpyType::C64 | NumpyType::C128 => return None,
         })
     };
     number().unwrap_or_else(|| {

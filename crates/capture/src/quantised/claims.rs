@@ -10,17 +10,13 @@ use super::{FloatView, Showing};
 pub(crate) struct Claims(Mutex<HashMap<u32, u32>>);
 
 impl Claims {
-    /// Forgets what was shown in the step before.
-    pub(crate) fn clear(&self) {
-        self.lock().clear();
-    }
-
     /// Whether an operator that is about to run shows the floats.
     pub(crate) fn take(&self, view: &FloatView) -> bool {
         let task_id = view.operator.task_id;
         match view.showing {
             Showing::Always => true,
             Showing::ByFirstReader => *self.lock().entry(view.value).or_insert(task_id) == task_id,
+            // Nothing in the model produces the value, so every reader sees the same one.
             Showing::Once => self.lock().insert(view.value, task_id).is_none(),
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use opscope_store::record::{ModelId, Operator, Record};
 use opscope_tensor::convert::dequantise::{Quantisation, check, dequantise};
-use opscope_tensor::{DType, Layout, Tensor};
+use opscope_tensor::{DType, HostAccessError, Layout, Tensor};
 
 use super::{FloatView, Place};
 
@@ -66,7 +66,7 @@ impl Parts {
             n_bytes_beside: 0,
         };
         let (dtype, shape) = (work.elements.dtype(), work.elements.shape());
-        check(dtype, shape, &work.quantisation()).ok()?;
+        check(dtype, shape, &work.quantisation().ok()?).ok()?;
         let n_bytes = shape.n_bytes(DType::F32).ok()? as u64;
         let tensors = [
             Some(&work.elements),
@@ -79,7 +79,7 @@ impl Parts {
             if view.inputs.contains(&i) {
                 inputs.push((i, tensor.clone()));
             } else {
-                n_bytes_absent += tensor.bytes().len() as u64;
+                n_bytes_absent += tensor.n_bytes() as u64;
             }
         }
         (work.n_bytes, work.n_bytes_beside) = (n_bytes, n_bytes.saturating_add(n_bytes_absent));
@@ -112,18 +112,21 @@ impl Dequantising {
     /// The floats; `None` if there is no memory for them.
     pub(crate) fn run(&self) -> Option<Tensor> {
         let shape = self.elements.shape().clone();
-        let compute = || dequantise(self.elements.view(), &self.quantisation());
+        let (elements, quantisation) = (self.elements.host_view().ok()?, self.quantisation().ok()?);
+        let compute = || dequantise(elements, &quantisation);
+        // Scales and zero points come from the model; whatever they are, a writer must live on.
         let bytes = catch_unwind(AssertUnwindSafe(compute)).ok()?.ok()?;
         Tensor::from_vec(DType::F32, shape, bytes).ok()
     }
 
-    fn quantisation(&self) -> Quantisation<'_> {
-        Quantisation {
-            scale: self.scale.view(),
-            zero_point: self.zero_point.as_ref().map(Tensor::view),
+    fn quantisation(&self) -> Result<Quantisation<'_>, HostAccessError> {
+        let zero_point = self.zero_point.as_ref().map(Tensor::host_view);
+        Ok(Quantisation {
+            scale: self.scale.host_view()?,
+            zero_point: zero_point.transpose()?,
             axis: self.axis,
             block_size: self.block_size,
-        }
+        })
     }
 }
 
@@ -131,6 +134,8 @@ impl Dequantising {
 fn product(mut factors: Vec<Tensor>) -> Option<Tensor> {
     let first = factors.pop()?;
     factors.into_iter().try_fold(first, |product, factor| {
+        // Integer products have two scales, of which one is a single number and the other may be
+        // one for each channel.
         let (one, many) = match product.shape().n_elements() {
             1 => (product, factor),
             _ => (factor, product),
@@ -138,13 +143,11 @@ fn product(mut factors: Vec<Tensor>) -> Option<Tensor> {
         if one.dtype() != DType::F32 || many.dtype() != DType::F32 || one.n_bytes() != 4 {
             return None;
         }
-        let numbers = |tensor: &Tensor| -> Vec<f32> {
-            let bytes = tensor.bytes().as_chunks::<4>().0;
-            bytes.iter().map(|b| f32::from_le_bytes(*b)).collect()
-        };
-        let one = numbers(&one).first().copied()?;
-        let bytes = numbers(&many).into_iter();
-        let bytes = bytes.flat_map(|n| (n * one).to_le_bytes()).collect();
+        let one = f32::from_le_bytes(one.host_bytes().ok()?.try_into().ok()?);
+        let numbers = many.host_bytes().ok()?.as_chunks().0.iter();
+        let bytes = numbers
+            .flat_map(|number| (f32::from_le_bytes(*number) * one).to_le_bytes())
+            .collect();
         Tensor::from_vec(DType::F32, many.shape().clone(), bytes).ok()
     })
 }

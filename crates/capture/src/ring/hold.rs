@@ -7,10 +7,10 @@ use opscope_store::record::Operator;
 
 use super::steps::Serial;
 use super::{Ring, TriggerCause, TriggerKind};
-use crate::queue::Order;
+use crate::record_order::RecordOrder;
 
 /// Says that more may come of a step: its tap is in it, an operator of it runs, or a record of it waits
-/// to be written. The step is decided on when the last one is gone.
+/// to be written. Tap and operators share one hold. The step is decided on when the last one is gone.
 pub(crate) struct Hold {
     ring: Arc<Ring>,
     model_idx: usize,
@@ -29,24 +29,15 @@ impl Hold {
         }
     }
 
-    /// Another hold for an operator that runs.
-    pub(crate) fn for_operator(&self) -> Hold {
-        self.another(false)
-    }
-
     /// Another hold for a record on its way to the sink.
     pub(crate) fn for_record(&self) -> Hold {
-        self.another(true)
-    }
-
-    fn another(&self, is_record: bool) -> Hold {
         let mut state = self.ring.lock();
-        state.models[self.model_idx].hold(self.serial, is_record);
+        state.models[self.model_idx].hold_for_record(self.serial);
         Hold {
             ring: self.ring.clone(),
             model_idx: self.model_idx,
             serial: self.serial,
-            is_record,
+            is_record: true,
         }
     }
 
@@ -56,7 +47,7 @@ impl Hold {
 
     /// Keeps the step and those before it that are in the ring. Of several causes of a kind in one step,
     /// the first in the order of execution is told.
-    pub(crate) fn fire(&self, order: Order, operator: &Arc<Operator>, cause: TriggerCause) {
+    pub(crate) fn fire(&self, order: RecordOrder, operator: &Arc<Operator>, cause: TriggerCause) {
         let place = (self.model_idx, self.serial);
         self.ring.fire(place, order, operator, cause);
     }
@@ -71,6 +62,7 @@ impl Drop for Hold {
         let is_free = state.models[self.model_idx].release(self.serial, self.is_record);
         drop(state);
         if is_free {
+            // Only a flag: whoever drops a hold may be the engine, and removing files takes time.
             self.ring.is_due.store(true, Ordering::Relaxed);
         }
         if self.is_record {

@@ -2,16 +2,15 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use opscope_store::record::{ModelId, Operator, Side};
 use opscope_tensor::NonFinite;
 
 use super::TriggerKind;
-use super::steps::Serial;
+use super::steps::{KeptSteps, Serial};
 use crate::SinkError;
-use crate::queue::Order;
+use crate::record_order::RecordOrder;
 
 /// Most triggers that are told.
 const N_TRIGGERS_MAX: usize = 1000;
@@ -32,15 +31,6 @@ pub struct RingReport {
     pub n_files_left: u64,
     /// The first file or directory that could not be removed.
     pub first_error: Option<SinkError>,
-}
-
-/// Steps of a model that are on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeptSteps {
-    /// The model.
-    pub model: Arc<ModelId>,
-    /// The steps, in the order in which they ran.
-    pub steps: Vec<RangeInclusive<u64>>,
 }
 
 /// Something that kept steps for good.
@@ -91,7 +81,7 @@ impl TriggerCause {
 /// Notes for the report, taken while the session runs.
 #[derive(Default)]
 pub(super) struct Log {
-    triggers: BTreeMap<(Serial, TriggerKind), (Order, Triggered)>,
+    triggers: BTreeMap<(Serial, TriggerKind), (RecordOrder, Triggered)>,
     n_triggers: u64,
     /// Triggers of steps after those that are told, so that each counts once.
     untold: BTreeSet<(Serial, TriggerKind)>,
@@ -102,7 +92,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Notes a trigger unless an earlier operator pulled the same in the same step.
-    pub(super) fn trigger(&mut self, serial: Serial, order: Order, triggered: Triggered) {
+    pub(super) fn trigger(&mut self, serial: Serial, order: RecordOrder, triggered: Triggered) {
         let key = (serial, triggered.cause.kind());
         if self.untold.contains(&key) {
             return;

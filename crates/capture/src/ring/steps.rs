@@ -6,7 +6,14 @@ use std::sync::Arc;
 
 use opscope_store::record::ModelId;
 
-use super::KeptSteps;
+/// Steps of a model that are on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptSteps {
+    /// The model.
+    pub model: Arc<ModelId>,
+    /// The steps, in the order in which they ran.
+    pub steps: Vec<RangeInclusive<u64>>,
+}
 
 /// Counts the steps of a session in the order in which they began.
 pub(super) type Serial = u64;
@@ -21,7 +28,7 @@ pub(super) struct Model {
 struct Step {
     serial: Serial,
     number: u64,
-    /// Its tap and operators that run.
+    /// Taps that are in it, each with the operators that run.
     n_open: usize,
     /// Records that are not written yet.
     n_records: usize,
@@ -89,9 +96,9 @@ impl Model {
         found.map(|step| step.serial)
     }
 
-    pub(super) fn hold(&mut self, serial: Serial, is_record: bool) {
+    pub(super) fn hold_for_record(&mut self, serial: Serial) {
         if let Some(step) = self.find(serial) {
-            *step.count(is_record) += 1;
+            step.n_records += 1;
         }
     }
 
@@ -140,6 +147,7 @@ impl Model {
         if is_kept {
             self.note_kept(step.number);
         }
+        // The directory belongs to the later step of the same number, which decides on it.
         if is_kept || !step.is_superseded {
             left.push((step.number, is_kept));
         }
@@ -168,6 +176,8 @@ impl Model {
 
     fn note_kept(&mut self, number: u64) {
         match self.kept.last_mut() {
+            // Steps are told as ranges: a run without an end must not make the report grow without
+            // one.
             Some(last) if last.end().checked_add(1) == Some(number) => {
                 *last = *last.start()..=number;
             }
@@ -218,7 +228,7 @@ mod tests {
             };
             for step in 0..n_steps {
                 assert_eq!(model.begin(step, step), step);
-                model.hold(step, true);
+                model.hold_for_record(step);
                 assert!(!model.release(step, false));
                 if !is_late {
                     fire(&mut model, step);

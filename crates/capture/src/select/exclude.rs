@@ -47,6 +47,7 @@ impl<'a> Exclusions<'a> {
             named: named.map(String::as_str).collect(),
             names: Vec::new(),
         };
+        // Overflows and failures are judged by all tensors of an operator.
         let has_slots = matches!(plan.purpose, Purpose::Values | Purpose::Watch);
         for exclusion in plan.excluded.iter().filter(|e| concerns(e, model)) {
             let excluded = match &exclusion.operators {
@@ -76,6 +77,7 @@ impl<'a> Exclusions<'a> {
         graph_inputs: &[String],
         unmatched: &mut Vec<String>,
     ) {
+        // A graph input that has a record of its own may be excluded by its name as well.
         let names = operators.iter().map(|operator| &operator.op_name);
         let known: HashSet<&str> = names.chain(graph_inputs).map(String::as_str).collect();
         let missing = self.names.iter().filter(|name| !known.contains(*name));

@@ -36,6 +36,8 @@ impl<'a> Chosen<'a> {
         match self.selection {
             None => {}
             Some(KernelSelection::Rules(rules)) => {
+                // Every operator is asked even if it is selected already, so that each rule that
+                // matches counts as used.
                 for (operator, is_selected) in operators.iter().zip(is_selected) {
                     *is_selected |= self.note(rule_for_operator(rules, operator));
                 }
@@ -109,6 +111,7 @@ impl<'a> Chosen<'a> {
 /// Returns whether the last mark about the operator, or about a scope it is in, is on; `None`
 /// without one.
 fn last_mark(marks: &[(String, bool)], name: &str) -> Option<bool> {
+    // A part of a scope can be switched off again after the whole was switched on.
     let mut latest_first = marks.iter().rev();
     let last = latest_first.find(|(target, _)| concerns(target, name));
     last.map(|(_, is_on)| *is_on)

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use opscope_store::record::Operator;
 use opscope_store::tree::mindspore::{CONSTANT, PARAMETER};
 
+use super::graph_view::GraphView;
 use super::kernels::Chosen;
-use super::{GraphInput, GraphView};
+use super::selected::GraphInput;
 use crate::{Plan, Purpose};
 
 /// The records of parameters by the names of their values: of the type `Parameter` and under the
@@ -33,6 +34,7 @@ pub(super) fn of<'a>(
     let read =
         operators().flat_map(|operator| operator.inputs.iter().map(move |name| (operator, name)));
     for (operator, name) in read {
+        // A loop's variables change with every iteration: they are neither weights nor inputs.
         if graph.is_carried(operator.task_id, name) {
             continue;
         }
@@ -45,6 +47,7 @@ pub(super) fn of<'a>(
         let (op_type, op_name, full_name) = if is_constant {
             let number = format!("data-{n_constants}");
             n_constants += 1;
+            // MindSpore gives constants such names, and rules for its names have to find them.
             let full_name = format!("Default/{number}");
             (CONSTANT, number, full_name)
         } else {

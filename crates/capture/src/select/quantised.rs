@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use opscope_store::record::{AttributeType, Operator, Side};
 
-use super::{GraphView, Kept};
+use super::graph_view::GraphView;
+use super::selected::Kept;
 use crate::quantised::{FloatView, Place, Quantised, QuantisedKind, Showing};
 use crate::select::exclude::Exclusions;
 use crate::{Plan, Purpose};
@@ -38,6 +39,8 @@ pub(super) fn bring(plan: &Plan, graph: GraphView<'_>, is_selected: &mut [bool])
         .collect();
     let neighbours = Neighbours::new(graph, &quantising);
     let chosen = is_selected.iter().enumerate();
+    // A list of those that were chosen before: what is brought along must not bring more along in
+    // turn.
     let chosen: Vec<usize> = chosen.filter(|(_, is)| **is).map(|(i, _)| i).collect();
     for start in chosen {
         for near in neighbours.around(start) {
@@ -110,6 +113,8 @@ impl<'a> Neighbours<'a> {
             for near in step(i) {
                 let operator = &self.operators[near];
                 let is_quantising = self.quantising.contains(&operator.task_id);
+                // Exporters put a reshape or a transpose between an operator and what quantises for
+                // it.
                 let hands_on = is_quantising || VIEWS.contains(&operator.op_type.as_str());
                 if !hands_on || !seen.insert(near) {
                     continue;

@@ -21,7 +21,7 @@ fn view<'a>(shape: &'a Shape, bytes: &'a [u8]) -> TensorView<'a> {
 fn contents(record: &Record) -> Vec<Vec<u8>> {
     let slots = record.slots();
     slots
-        .map(|(_, _, tensor)| tensor.bytes().to_vec())
+        .map(|(_, _, tensor)| tensor.host_bytes().unwrap().to_vec())
         .collect()
 }
 
@@ -93,8 +93,8 @@ fn a_tensor_with_several_places_is_copied_once() {
         .iter()
         .flat_map(|record| record.slots())
         .map(|(_, _, tensor)| {
-            assert_eq!(tensor.bytes(), [1, 2, 3, 4]);
-            tensor.bytes().as_ptr()
+            assert_eq!(tensor.host_bytes().unwrap(), [1, 2, 3, 4]);
+            tensor.host_bytes().unwrap().as_ptr()
         })
         .collect();
     // The operator's own, the graph input's and the parameter's.

@@ -85,7 +85,7 @@ impl Unique {
         let mut to = Vec::new();
         for tensor in self.tensors() {
             to.clear();
-            to.extend_from_slice(tensor.bytes());
+            to.extend_from_slice(tensor.host_bytes().unwrap());
             std::hint::black_box(&to);
         }
     }
@@ -96,7 +96,7 @@ impl Unique {
         let time = timed(|| {
             let mut file = File::create(dir.path().join("plain")).unwrap();
             for tensor in self.tensors() {
-                file.write_all(tensor.bytes()).unwrap();
+                file.write_all(tensor.host_bytes().unwrap()).unwrap();
             }
         });
         (time, dir)

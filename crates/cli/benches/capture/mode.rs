@@ -178,7 +178,7 @@ fn check_stats(sink: &StatsSink, records: &[Record]) {
     for (row, (side, index, tensor)) in rows.iter().zip(tensors) {
         assert_eq!((row.side, row.index), (side, index));
         // NaN differs from itself, so compare the text.
-        let direct = stats(tensor.view()).ok();
+        let direct = stats(tensor.host_view().unwrap()).ok();
         assert_eq!(format!("{:?}", row.stats), format!("{direct:?}"));
     }
 }

@@ -116,7 +116,7 @@ impl Subject {
             let tensor = &expected[&(row.operator.task_id, row.side, row.index)];
             assert_eq!(
                 row.stats,
-                stats(tensor.view()).ok(),
+                stats(tensor.host_view().unwrap()).ok(),
                 "{}",
                 row.operator.op_name
             );
@@ -154,7 +154,7 @@ fn id() -> Arc<ModelId> {
 }
 
 fn check(expected: &[Tensor], found: &[Tensor]) {
-    let is_same = |(a, b): (&Tensor, &Tensor)| a.bytes() == b.bytes();
+    let is_same = |(a, b): (&Tensor, &Tensor)| a.host_bytes().unwrap() == b.host_bytes().unwrap();
     assert_eq!(expected.len(), found.len());
     assert!(expected.iter().zip(found).all(is_same));
 }

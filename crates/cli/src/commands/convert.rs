@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use opscope_analysis::convert::{self, OutputKind, Pick, Relayout};
+use opscope_analysis::convert::{self, OutputKind, Pick};
 use opscope_analysis::default_jobs;
+use opscope_analysis::elements::Relayout;
 use opscope_store::dump::PassedOver;
 use opscope_store::file_format::zstd;
 use opscope_store::record::Side;

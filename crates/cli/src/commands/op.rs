@@ -5,17 +5,19 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use opscope_capture::Purpose;
+use opscope_dump::{DumpRequest, model_file};
 use opscope_engine::single_operator::{OperatorError, SingleOperator, read_json};
 use opscope_engine::{GraphKind, LoadedModel, ModelSource};
 use opscope_store::record::ModelId;
 use serde_json::{Value, json};
 
-use super::dump::{
-    self, InputSource, Outcome, Recording, Request, RunArguments, Sinks, Subject, model_file,
-};
+use super::dump::control::RemoteControl;
+use super::dump::run_model::{self, DumpReport, LoadedRun, dump_model};
+use super::dump::{RunArguments, record, report};
 use crate::console::tell;
 use crate::engine::EngineInUse;
 use crate::exit::{Failure, UNREADABLE, USAGE};
+use crate::inputs::InputSource;
 
 /// Run single operators, described in JSON, and dump what they read and write
 ///
@@ -35,14 +37,14 @@ pub(crate) struct Arguments {
 
 /// One operator, ready to run.
 struct Prepared {
-    subject: Subject,
+    run: LoadedRun,
     inputs: InputSource,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let request = Request::new(&arguments.run)?.for_single_operators();
+    let request = arguments.run.request()?.for_single_operators();
     warn_if_nothing(&request);
-    let steering = dump::Steering::start(&arguments.run, &request, true)?;
+    let remote = RemoteControl::start(&arguments.run, &request, true)?;
     let text = opscope_config::read_text(&arguments.description)?;
     let path = arguments.description.display();
     let wrong = |error: OperatorError| {
@@ -55,60 +57,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     };
     let operators = read_json(&text).map_err(wrong)?;
     let engine = arguments.run.engine()?;
-    let purpose = request.purpose();
+    let purpose = request.plan.purpose;
     // Everything is loaded and checked before anything is created.
     let prepared = operators
         .iter()
         .map(|operator| prepare(operator, &arguments.run, &engine, purpose, &wrong))
         .collect::<Result<Vec<_>, _>>()?;
-    let sinks = request.open(&arguments.run)?;
-    let subjects = prepared.iter().map(|one| &one.subject);
-    let models = subjects.map(|s| model_file(&s.title, None, s.model.signature()));
-    let recording = Recording::begin(
-        ("op", &engine),
-        &arguments.run,
-        &request,
-        &sinks,
-        models.collect(),
-    )?;
+    let dump = arguments.run.open(&request)?;
+    let runs = prepared.iter().map(|one| &one.run);
+    let models = runs.map(|run| model_file(&run.title, None, &run.model.signature().graph_name));
+    let models = models.collect();
+    let recorder = record::begin(("op", &engine), &arguments.run, &request, &dump, models)?;
     let mut ends: Vec<End> = Vec::new();
-    for one in prepared {
-        let end = run_one(one, &arguments.run, &request, &sinks, &steering)?;
-        recording.add(&end.0);
+    for Prepared { mut run, inputs } in prepared {
+        let end = dump_model(&arguments.run, &request, &dump, &mut run, &inputs, &remote)?;
+        recorder.add(end.0.n_steps, &end.0.summary);
         let has_failed = end.1.is_err();
         ends.push(end);
         if has_failed {
             break;
         }
     }
-    let recorded = match ends.last() {
-        Some((_, result)) => recording.finish(&sinks, result),
-        None => recording.finish(&sinks, &Ok(())),
-    };
-    report(&ends, arguments.run.json)?;
+    let last = ends.last().map_or(&Ok(()), |(_, result)| result);
+    let recorded = record::finish(recorder, &dump, last);
+    print_reports(&ends, arguments.run.json)?;
     ends.into_iter()
-        .try_for_each(|(outcome, result)| dump::finish(outcome, result))?;
+        .try_for_each(|(report, result)| run_model::finish(report, result))?;
     recorded
 }
 
-type End = (Outcome, Result<(), Failure>);
-
-fn run_one(
-    mut one: Prepared,
-    arguments: &RunArguments,
-    request: &Request,
-    sinks: &Sinks,
-    steering: &dump::Steering<'_>,
-) -> Result<End, Failure> {
-    dump::run_one(
-        arguments,
-        request,
-        sinks,
-        &mut one.subject,
-        &one.inputs,
-        steering,
-    )
-}
+type End = (DumpReport, Result<(), Failure>);
 
 fn prepare(
     operator: &SingleOperator,
@@ -133,38 +111,38 @@ fn prepare(
         // The executed graph is no longer the one operator.
         GraphKind::Executed => model,
     };
-    let inputs = InputSource::new(arguments, model.signature())?;
+    let inputs = arguments.input_source(model.signature())?;
     inputs.step(0)?;
     let id = ModelId {
         device: arguments.device,
         ..ModelId::default()
     };
     let title = format!("{} `{}`", operator.op_type, operator.op_name);
-    let subject = Subject {
+    let run = LoadedRun {
         engine,
         model,
         id,
         title,
         output_files: None,
     };
-    Ok(Prepared { subject, inputs })
+    Ok(Prepared { run, inputs })
 }
 
-fn report(ends: &[End], is_json: bool) -> Result<(), Failure> {
+fn print_reports(ends: &[End], is_json: bool) -> Result<(), Failure> {
     if !is_json {
         return ends
             .iter()
-            .try_for_each(|(outcome, _)| dump::print(outcome));
+            .try_for_each(|(report, _)| report::print(report));
     }
     if let [(only, _)] = ends {
-        return dump::print_outcome_json(only);
+        return report::print_report_json(only);
     }
-    let operators = ends.iter().map(|(outcome, _)| outcome.to_json());
+    let operators = ends.iter().map(|(report, _)| report.to_json());
     let operators: Vec<Value> = operators.collect::<Result<_, _>>()?;
-    dump::print_json(&json!({ "operators": operators }))
+    report::print_json(&json!({ "operators": operators }))
 }
 
-fn warn_if_nothing(request: &Request) {
+fn warn_if_nothing(request: &DumpRequest) {
     if request.is_nothing() {
         tell!("opscope: warning: the configuration selects no operators outside models");
     }

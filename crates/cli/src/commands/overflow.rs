@@ -101,7 +101,7 @@ fn content(operator: &OperatorDump) -> OperatorContent {
         match describe::file(&file.path) {
             Ok(file) => {
                 let named = file.array_name.map(|name| name.op_name);
-                content.op_name = named.unwrap_or(file.op_name);
+                content.op_name = named.unwrap_or(file.facts.op_name);
                 content.tensors.extend(file.tensors);
                 content.is_readable = true;
             }

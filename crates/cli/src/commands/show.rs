@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use opscope_analysis::describe::{self, FileDescription, RecordDescription, TensorDescription};
-use opscope_analysis::mindspore::overview as mindspore_overview;
-use opscope_analysis::overview::{self, Overview};
-use opscope_analysis::{Element, FileKind, default_jobs};
+use opscope_analysis::overview::{OperatorOverview, Overview};
+use opscope_analysis::{Element, default_jobs, read_whole};
 use opscope_store::dump::PassedOver;
+use opscope_store::reader::{FileKind, MINDSPORE_FORM, read_tables, reader_of};
 use opscope_store::{StoreError, dump, run_file};
 use serde_json::Value;
 
@@ -52,40 +52,36 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let runs = found.runs;
     let mut listing = dump::list(&arguments.path);
     listing.errors.extend(found.errors);
-    let mut listing = match mindspore_overview(listing, default_jobs(), arguments.json) {
-        Ok(overview) => return mindspore::show(&arguments.path, &overview, &runs, arguments.json),
-        Err(listing) => listing,
-    };
-    let (tables, errors) = opscope_analysis::statistics::of_listing(&mut listing);
-    let mut overview = overview::overview(&arguments.path, listing, default_jobs());
-    overview.errors.extend(errors);
+    // Its executions have so many tensors with names of their own that each of them is shown.
+    if reader_of(&listing).form() == MINDSPORE_FORM {
+        return mindspore::show(&arguments.path, listing, &runs, arguments.json);
+    }
+    let index = read_whole(listing, default_jobs());
+    let overview = Overview::new(&arguments.path, &index);
+    let tables = &index.tables;
     if arguments.json {
-        let mut result = overview_json(&arguments.path, &overview);
+        let mut result = overview_json(&arguments.path, &overview, &index);
         if !tables.is_empty() {
-            result["statistics"] = statistics::to_json(&tables);
+            result["statistics"] = statistics::to_json(tables);
         }
         result["runs"] = runs::to_json(&runs);
         print_json(&result)?;
     } else {
         if !tables.is_empty() {
-            statistics::print(&tables)?;
+            statistics::print(tables)?;
         }
-        if overview.n_files > 0 || !overview.errors.is_empty() || tables.is_empty() {
+        if overview.n_files > 0 || !index.errors.is_empty() || tables.is_empty() {
             if !tables.is_empty() {
                 writeln!(console::out())?;
             }
+            print_errors(&index.errors);
             print_overview(&overview)?;
         }
-        passed_over::print(&mut console::out(), &overview.passed_over)?;
+        passed_over::print(&mut console::out(), &index.passed_over)?;
         runs::print(&mut console::out(), &runs)?;
     }
     let n_shown = overview.n_files + (tables.len() + runs.len()) as u64;
-    let Overview {
-        errors,
-        passed_over,
-        ..
-    } = &overview;
-    verdict(&arguments.path, n_shown, errors, passed_over)
+    verdict(&arguments.path, n_shown, &index.errors, &index.passed_over)
 }
 
 fn show_file(arguments: &Arguments) -> Result<(), Failure> {
@@ -97,10 +93,7 @@ fn show_file(arguments: &Arguments) -> Result<(), Failure> {
         return Err(error.into());
     }
     let is_step_table = !listing.step_tables.is_empty();
-    let (tables, errors) = opscope_analysis::statistics::of_listing(&mut listing);
-    if let Some(error) = errors.into_iter().next() {
-        return Err(error.into());
-    }
+    let tables = read_tables(listing)?;
     if let ([table], false) = (&tables[..], is_step_table) {
         return statistics::show(&arguments.path, &table.table, arguments.json);
     }
@@ -150,15 +143,16 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Fail
     if file.kind != FileKind::DumpData {
         line!(out, "format    {}", file.kind.name())?;
     }
-    if !file.op_name.is_empty() || file.kind == FileKind::DumpData {
-        line!(out, "operator  {}", file.op_name)?;
+    let facts = &file.facts;
+    if !facts.op_name.is_empty() || file.kind == FileKind::DumpData {
+        line!(out, "operator  {}", facts.op_name)?;
     }
     if let Some(name) = &file.array_name {
         mindspore::print_name(out, name)?;
     }
     if file.kind == FileKind::DumpData {
-        let time = time(file.dump_time);
-        line!(out, "made      {time} (version {})", file.version)?;
+        let time = time(facts.dump_time);
+        line!(out, "made      {time} (version {})", facts.version)?;
     }
     let n_bytes = file.n_decompressed.unwrap_or(file.n_bytes);
     line!(
@@ -171,11 +165,11 @@ fn print_header(out: &mut impl Write, file: &FileDescription) -> Result<(), Fail
         format::bytes(file.n_start),
         format::bytes(n_bytes.saturating_sub(file.n_start))
     )?;
-    for (name, value) in &file.attrs {
+    for (name, value) in &facts.attributes {
         line!(out, "attribute {name} = {value}")?;
     }
-    if !file.dfx_message.is_empty() {
-        line!(out, "message   {}", file.dfx_message)?;
+    if !facts.message.is_empty() {
+        line!(out, "message   {}", facts.message)?;
     }
     for (name, sizes) in [("buffer", &file.buffer_sizes), ("space", &file.space_sizes)] {
         for (i, size) in sizes.iter().enumerate() {
@@ -262,10 +256,10 @@ fn tensor_row(tensor: &TensorDescription) -> Vec<String> {
     };
     vec![
         tensor.slot.clone(),
-        tensor.dtype.clone(),
-        tensor.layout.clone(),
-        format::shape(&tensor.shape),
-        format::bytes(tensor.n_bytes),
+        tensor.stored.dtype.to_string(),
+        tensor.stored.layout.to_string(),
+        format::shape(tensor.dims()),
+        format::bytes(tensor.stored.n_bytes),
         stat(|s| s.min),
         stat(|s| s.max),
         stat(|s| s.mean),
@@ -283,7 +277,6 @@ fn print_errors(errors: &[StoreError]) {
 }
 
 fn print_overview(overview: &Overview) -> Result<(), Failure> {
-    print_errors(&overview.errors);
     if overview.n_files == 0 {
         return Ok(());
     }
@@ -291,7 +284,7 @@ fn print_overview(overview: &Overview) -> Result<(), Failure> {
         "task", "type", "operator", "files", "inputs", "outputs", "bytes", "",
     ];
     let right = ["task", "files", "inputs", "outputs", "bytes"];
-    let row = |operator: &overview::OperatorOverview| {
+    let row = |operator: &OperatorOverview| {
         vec![
             operator
                 .task_id

@@ -27,7 +27,7 @@ use opscope_store::tree::acl::{
     AclTree, FailureFile, Place, TRACE_SUFFIX, UNKNOWN_ID, hash_file_name, hash_name, stream_id,
     task_id,
 };
-use opscope_tensor::Observed;
+use opscope_tensor::{HostAccessError, Observed};
 
 use self::outlet::Outlet;
 use super::ledger::{Ledger, Origin, StepKey};
@@ -50,8 +50,6 @@ pub struct AclSink {
     content: Content,
     /// Which operators are written whole under [`Content::Both`].
     tensors: TensorRules,
-    /// Whether all operators of a step share a table of statistics.
-    has_step_tables: bool,
     /// Results of rows that were appended together, by the time stamps of their records.
     appended: Mutex<HashMap<u64, Written>>,
     outlet: Outlet,
@@ -146,7 +144,6 @@ impl AclSink {
             tree,
             content: Content::Tensors,
             tensors: TensorRules::default(),
-            has_step_tables: false,
             appended: Mutex::default(),
             outlet,
             ledger: Ledger::default(),
@@ -195,7 +192,7 @@ impl AclSink {
             return Ok(refused);
         }
         let prelude = dump_data::prelude(record);
-        let parts = parts(&prelude, record);
+        let parts = parts(&prelude, record)?;
         let places = |attempt| {
             let timestamp_us = record.timestamp_us.saturating_add(attempt);
             self.tree.place(record, timestamp_us)
@@ -205,19 +202,7 @@ impl AclSink {
         Ok(refused + Written { whole, ..written })
     }
 
-    /// Whether a row needs no more of the tensor than what is in its memo then.
-    fn reduce_to_row(&self, tensor: Observed<'_>, columns: &Columns) -> bool {
-        if self.has_step_tables {
-            stats_csv::step_table::reduce(tensor);
-            return true;
-        }
-        stats_csv::reduce(tensor, columns)
-    }
-
     fn write_statistics(&self, record: &Record, columns: &Columns) -> Result<Written, SinkError> {
-        if self.has_step_tables {
-            return self.write_row(record);
-        }
         let text = stats_csv::encode(record, columns);
         let places = |attempt| {
             let timestamp_us = record.timestamp_us.saturating_add(attempt);
@@ -294,11 +279,12 @@ impl Sink for AclSink {
             Content::Statistics(columns) => self.write_statistics(record, columns),
             Content::Both(columns) => {
                 let written = self.write_statistics(record, columns)?;
-                match self.tensors.choose_any(record) {
-                    true => Ok(written + self.write_tensors(record)?),
-                    false => Ok(written),
+                if self.tensors.choose_any(record) {
+                    return Ok(written + self.write_tensors(record)?);
                 }
+                Ok(written)
             }
+            Content::StepTable => self.write_row(record),
         }
     }
 
@@ -334,7 +320,7 @@ impl Sink for AclSink {
             self.tree.failure_place(record, file, &time)
         };
         let short = |place: &Place| hash_file_name(&place.file_name);
-        let (written, taken) = self.put(record, &parts(&prelude, record), short, places)?;
+        let (written, taken) = self.put(record, &parts(&prelude, record)?, short, places)?;
         let whole = Whole::all(record);
         let written = refused + Written { whole, ..written };
         let Some(trace) = &failure.trace else {
@@ -366,15 +352,12 @@ impl Sink for AclSink {
     }
 
     fn summarizer(&self) -> Option<&dyn TensorSummarizer> {
-        match self.content {
-            Content::Tensors => None,
-            Content::Statistics(_) | Content::Both(_) => Some(self),
-        }
+        (self.content != Content::Tensors).then_some(self)
     }
 
     fn batch_preparer(&self) -> Option<&dyn BatchPreparer> {
-        let is_of_rows = matches!(self.content, Content::Statistics(_));
-        (self.has_step_tables || is_of_rows).then_some(self)
+        let is_of_rows = matches!(self.content, Content::Statistics(_) | Content::StepTable);
+        is_of_rows.then_some(self)
     }
 
     fn step_remover(&self) -> Option<&dyn StepRemover> {
@@ -390,46 +373,48 @@ impl TensorSummarizer for AclSink {
     fn summarize(&self, tensor: Observed<'_>) -> bool {
         match &self.content {
             Content::Tensors => false,
-            Content::Statistics(columns) => self.reduce_to_row(tensor, columns),
+            Content::Statistics(columns) => stats_csv::reduce(tensor, columns),
             Content::Both(columns) => {
-                self.reduce_to_row(tensor, columns);
+                stats_csv::reduce(tensor, columns);
                 // Another tensor of the operator may be chosen, and then this one is written as well.
                 self.tensors.rule_out(tensor);
                 false
+            }
+            Content::StepTable => {
+                stats_csv::step_table::reduce(tensor);
+                true
             }
         }
     }
 
     fn summarize_permuted(&self, tensor: Observed<'_>) -> bool {
-        let Content::Statistics(columns) = &self.content else {
-            return false;
-        };
-        if self.has_step_tables {
-            // Sums run through the elements as they lie in memory.
-            stats_csv::step_table::reduce(tensor);
-            return true;
+        match &self.content {
+            Content::Tensors | Content::Both(_) => false,
+            Content::Statistics(columns) => stats_csv::reduce_permuted(tensor, columns),
+            // Sums of these tables run through the elements as they lie in memory.
+            Content::StepTable => self.summarize(tensor),
         }
-        stats_csv::reduce_permuted(tensor, columns)
     }
 }
 
 impl BatchPreparer for AclSink {
     fn batch_size(&self) -> usize {
-        if self.has_step_tables {
-            step_table::N_AT_ONCE
-        } else {
-            N_REDUCED_AT_ONCE
+        match self.content {
+            Content::StepTable => step_table::N_AT_ONCE,
+            _ => N_REDUCED_AT_ONCE,
         }
     }
 
     fn prepare_batch(&self, records: &[&Record]) {
-        if self.has_step_tables {
-            self.append_together(records);
-        } else if let Content::Statistics(columns) = &self.content {
-            let tensors = records.iter().flat_map(|record| record.slots());
-            let whole = tensors.filter(|(_, _, tensor)| tensor.has_elements());
-            let whole: Vec<_> = whole.map(|(_, _, tensor)| tensor.observed()).collect();
-            stats_csv::reduce_together(&whole, columns);
+        match &self.content {
+            Content::Tensors | Content::Both(_) => {}
+            Content::Statistics(columns) => {
+                let tensors = records.iter().flat_map(|record| record.slots());
+                let whole = tensors.filter(|(_, _, tensor)| tensor.has_elements());
+                let whole: Vec<_> = whole.map(|(_, _, tensor)| tensor.observed()).collect();
+                stats_csv::reduce_together(&whole, columns);
+            }
+            Content::StepTable => self.append_together(records),
         }
     }
 }
@@ -453,9 +438,13 @@ impl StepRemover for AclSink {
     }
 }
 
-fn parts<'a>(prelude: &'a [u8], record: &'a Record) -> Vec<&'a [u8]> {
-    let tensors = record.slots().map(|(_, _, tensor)| tensor.bytes());
-    std::iter::once(prelude).chain(tensors).collect()
+/// Returns the parts of a dump file: what comes before the elements, then those of each tensor.
+pub(super) fn parts<'a>(
+    prelude: &'a [u8],
+    record: &'a Record,
+) -> Result<Vec<&'a [u8]>, HostAccessError> {
+    let tensors = record.slots().map(|(_, _, tensor)| tensor.host_bytes());
+    std::iter::once(Ok(prelude)).chain(tensors).collect()
 }
 
 /// Values behind these locks stay whole whatever panics.

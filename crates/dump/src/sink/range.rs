@@ -1,5 +1,6 @@
 //! A sink that asks what each tensor would lose in narrower dtypes.
 
+mod report;
 mod stored;
 
 use std::collections::HashSet;
@@ -11,6 +12,8 @@ use opscope_store::record::{ModelId, Operator, Record, Side};
 use opscope_tensor::{DType, RangeLoss, Shape, range_loss};
 
 use super::spool::{N_IN_MEMORY_MAX, SpooledRows, Spooling, StoredRows};
+
+pub use report::{RangeReport, RangeTotal};
 
 /// One tensor in one narrower dtype.
 #[derive(Clone, Debug)]
@@ -118,9 +121,21 @@ impl RangeSink {
         RangeRows(rows.finish())
     }
 
+    /// [`RangeSink::take_rows`] with totals for each dtype.
+    ///
+    /// # Errors
+    /// [`SinkError`] if a file that holds some of the rows cannot be read.
+    pub fn take_report(&self) -> Result<RangeReport, SinkError> {
+        RangeReport::new(&self.targets, self.take_rows())
+    }
+
     fn look_at(&self, record: &Record) -> Result<(), SinkError> {
         let mut rows = Vec::new();
         for (side, index, tensor) in record.slots() {
+            // Without elements there is nothing to lose.
+            let Ok(view) = tensor.host_view() else {
+                continue;
+            };
             let of_target = |(target_idx, &target): (usize, &DType)| {
                 Some(RangeRow {
                     step: record.step,
@@ -130,7 +145,7 @@ impl RangeSink {
                     dtype: tensor.dtype(),
                     shape: tensor.shape().clone(),
                     target,
-                    loss: range_loss(tensor.view(), target)?,
+                    loss: range_loss(view, target)?,
                     target_idx,
                 })
             };

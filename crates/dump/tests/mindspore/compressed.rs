@@ -28,13 +28,13 @@ type Array = (String, Option<u64>, Side, u32, Vec<u8>);
 fn arrays(dir: &Path) -> Vec<Array> {
     let dump = MindSporeDump::open(dir).unwrap();
     assert!(dump.errors.is_empty());
-    let array = |file: &opscope_store::dump::mindspore::TensorFile| {
+    let array = |file: &opscope_store::dump::mindspore::MindSporeFile| {
         let FileName::Array(name) = &file.name else {
             panic!("{} is no array", file.real_name);
         };
         let tensor = npy_zst::read_file(&file.path).unwrap();
         let (op_name, iteration) = (name.op_name.clone(), file.place.iteration);
-        let content = tensor.bytes().to_vec();
+        let content = tensor.host_bytes().unwrap().to_vec();
         (op_name, iteration, name.side, name.slot, content)
     };
     let mut arrays: Vec<_> = dump.files.iter().map(array).collect();

@@ -409,7 +409,7 @@ fn a_parameter_that_was_overwritten_has_its_last_value() {
         if name.contains("conv_weight") || name.contains("nobody") || name.contains("input.1") {
             let tensor = npy::read_file(&path).unwrap();
             let kind = name.split('.').next().unwrap_or_default().to_owned();
-            values.push((kind, tensor.bytes().to_vec()));
+            values.push((kind, tensor.host_bytes().unwrap().to_vec()));
         }
     }
     values.sort();

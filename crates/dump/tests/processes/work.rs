@@ -207,7 +207,7 @@ fn first_bytes(form: Form, path: &Path) -> Vec<u8> {
             let tensor = file.tensors().next().unwrap();
             tensor.bytes.to_vec()
         }
-        Form::MindSpore => npy::read_file(path).unwrap().bytes().to_vec(),
+        Form::MindSpore => npy::read_file(path).unwrap().host_bytes().unwrap().to_vec(),
     };
     assert!(bytes[20..].iter().all(|byte| *byte == 7));
     bytes[..20].to_vec()

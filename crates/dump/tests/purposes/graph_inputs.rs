@@ -62,7 +62,7 @@ fn each_reader_has_a_file_with_its_own_task() {
     );
     let tensor = file.tensors().next().unwrap();
     assert_eq!(tensor.entry.layout(), Some(Layout::Nchw));
-    assert_eq!(tensor.bytes, floats(&[1.0, 2.0]).bytes());
+    assert_eq!(tensor.bytes, floats(&[1.0, 2.0]).host_bytes().unwrap());
     let c = summary.counters;
     // Eight tensors of the operators, and one more for each reader that is kept.
     assert_eq!((c.n_offered, c.n_selected, c.n_written), (8 + 2, 4, 4));

@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use opscope_capture::overflow::{Overflow, OverflowDetector};
 use opscope_capture::sink::MemorySink;
-use opscope_capture::{FirstOverflow, Plan, Purpose, Sides, Sink, Summary};
+use opscope_capture::{
+    FirstOverflow, Plan, Purpose, Session, SessionOptions, Sides, Sink, Summary,
+};
 use opscope_store::file_format::dump_data::DumpFile;
 use opscope_store::file_format::op_debug::{OverflowRecord, TaskInfo};
+use opscope_store::record::Record;
 
-use super::double::{execute, files, floats, lazy_sink, operator, with_session};
+use super::double::{execute, files, floats, lazy_sink, model, operator, with_session};
 
 fn plan() -> Plan {
     Plan {
@@ -116,4 +120,36 @@ fn the_first_one_is_found_whatever_the_order_of_writing() {
     assert_eq!(summary.counters.n_operators_overflowed, 39);
     assert_eq!(summary.first_overflow.unwrap().op_name, "op21");
     assert_eq!(sink.take().len(), 39);
+}
+
+/// Takes every `Identity` for an overflow.
+struct IdentityDetector;
+
+impl OverflowDetector for IdentityDetector {
+    fn detect(&self, record: &Record) -> Option<Overflow> {
+        (record.operator.op_type == "Identity").then(|| Overflow {
+            status: 0x80,
+            places: Vec::new(),
+        })
+    }
+}
+
+#[test]
+fn a_session_asks_the_detector_that_it_is_given() {
+    let operators =
+        ["Add", "Identity"].map(|op_type| operator(0, op_type, op_type, &["x"], &["y"]));
+    let sink = Arc::new(MemorySink::default());
+    let (options, detector) = (SessionOptions::default(), Arc::new(IdentityDetector));
+    let session = Session::start_with_detector(plan(), sink.clone(), options, detector).unwrap();
+    for operator in &operators {
+        let (mut tap, _) = session.attach(&model(), std::slice::from_ref(operator), &[]);
+        tap.begin_step(0);
+        execute(&tap, operator, &[floats(&[1.0])], &[floats(&[f32::NAN])]);
+    }
+    let first_overflow = session.finish().first_overflow.unwrap();
+    assert_eq!(
+        (first_overflow.op_name.as_str(), first_overflow.status),
+        ("Identity", 0x80)
+    );
+    assert_eq!(sink.take().len(), 1);
 }

@@ -214,6 +214,6 @@ pub(super) fn lines(records: &[Record]) -> Vec<String> {
 
 pub(super) fn numbers(tensor: &Tensor) -> Vec<f32> {
     assert_eq!(tensor.dtype(), DType::F32);
-    let bytes = tensor.bytes().as_chunks::<4>().0;
+    let bytes = tensor.host_bytes().unwrap().as_chunks::<4>().0;
     bytes.iter().map(|b| f32::from_le_bytes(*b)).collect()
 }

@@ -52,7 +52,7 @@ fn floats_lie_beside_integers_that_nothing_dequantises() {
     assert_eq!(record.operator.inputs, ["w_quantized", "ws", "wz"]);
     assert_eq!(record.operator.outputs, ["w_DequantizeLinear_Output"]);
     assert_eq!(record.operator.attributes, [("axis".into(), "0".into())]);
-    assert_eq!(record.inputs[0].1.bytes(), [1, 2, 3, 0xff]);
+    assert_eq!(record.inputs[0].1.host_bytes().unwrap(), [1, 2, 3, 0xff]);
     // The scale of what is added to products is the product of their scales.
     let (floats, record) = view("b");
     assert_eq!(floats, [100.0, -14.0]);
@@ -342,10 +342,14 @@ fn statistics_are_those_of_the_floats() {
                     }
                     let mut probe = tap.open(operator).unwrap();
                     for (i, name) in operator.inputs.iter().enumerate() {
-                        probe.input_borrowed(i, value(name).view()).unwrap();
+                        probe
+                            .input_borrowed(i, value(name).host_view().unwrap())
+                            .unwrap();
                     }
                     for (i, name) in operator.outputs.iter().enumerate() {
-                        probe.output_borrowed(i, value(name).view()).unwrap();
+                        probe
+                            .output_borrowed(i, value(name).host_view().unwrap())
+                            .unwrap();
                     }
                     probe.submit();
                 }

@@ -81,7 +81,10 @@ fn the_same_bytes_and_names_and_nothing_on_disk() {
         let i = i as f32;
         assert_eq!(
             tensors,
-            [floats(&[i]).bytes(), floats(&[i, i + 1.0]).bytes()]
+            [
+                floats(&[i]).host_bytes().unwrap(),
+                floats(&[i, i + 1.0]).host_bytes().unwrap()
+            ]
         );
     }
     let c = summary.counters;

@@ -19,8 +19,8 @@ use super::schema::{
     DimValue, Dimension, GraphProto, ModelProto, NodeProto, TensorProto, TensorShapeProto,
     TensorTypeProto, TypeProto, TypeValue, ValueInfoProto,
 };
+use crate::onnx_dtype::code;
 use crate::operator_source::{Given, OperatorSource, SourceOperator};
-use crate::single_operator::code;
 use crate::{EngineError, InputError, LoadOptions, ModelSource, SharedEngine};
 
 /// The operators of a model, or of the description of one.
@@ -310,10 +310,11 @@ fn add_value(
         .iter()
         .map(|&n| i64::try_from(n).unwrap_or(i64::MAX));
     if is_constant {
-        let (string_data, raw_data) = match text::iter(tensor.view()) {
+        let view = tensor.host_view().map_err(|error| error.to_string())?;
+        let (string_data, raw_data) = match text::iter(view) {
             Ok(texts) => (texts.map(Bytes::copy_from_slice).collect(), None),
             // Everything but text.
-            Err(_) => (Vec::new(), Some(tensor.bytes().to_vec().into())),
+            Err(_) => (Vec::new(), Some(view.bytes.to_vec().into())),
         };
         graph.initializer.push(TensorProto {
             name: name.to_owned(),

@@ -15,10 +15,9 @@ use super::attribute;
 #[cfg(feature = "onnxruntime")]
 use super::schema::{DataLocation, TensorProto};
 use super::schema::{
-    DataType, DimValue, ElementTypeProto, GraphProto, ModelProto, NodeProto, TypeValue,
-    ValueInfoProto,
+    DimValue, ElementTypeProto, GraphProto, ModelProto, NodeProto, TypeValue, ValueInfoProto,
 };
-use crate::{Dim, EngineError, Signature, ValueInfo};
+use crate::{Dim, EngineError, Signature, ValueInfo, onnx_dtype};
 
 /// Deepest nesting of control-flow bodies.
 const BODY_DEPTH_MAX: usize = 32;
@@ -405,36 +404,8 @@ fn kind(value: &TypeValue) -> String {
 }
 
 /// The dtype of this number in ONNX.
-pub(super) fn dtype(code: i32) -> Option<DType> {
-    Some(match DataType::try_from(code).ok()? {
-        DataType::Float => DType::F32,
-        DataType::Uint8 => DType::U8,
-        DataType::Int8 => DType::I8,
-        DataType::Uint16 => DType::U16,
-        DataType::Int16 => DType::I16,
-        DataType::Int32 => DType::I32,
-        DataType::Int64 => DType::I64,
-        DataType::String => DType::String,
-        DataType::Bool => DType::Bool,
-        DataType::Float16 => DType::F16,
-        DataType::Double => DType::F64,
-        DataType::Uint32 => DType::U32,
-        DataType::Uint64 => DType::U64,
-        DataType::Bfloat16 => DType::BF16,
-        DataType::Complex64 => DType::C64,
-        DataType::Complex128 => DType::C128,
-        DataType::Float8e4m3fn => DType::F8E4M3FN,
-        DataType::Float8e5m2 => DType::F8E5M2,
-        DataType::Float8e4m3fnuz => DType::F8E4M3FNUZ,
-        DataType::Float8e5m2fnuz => DType::F8E5M2FNUZ,
-        DataType::Float8e8m0 => DType::F8E8M0,
-        DataType::Float4e2m1 => DType::F4E2M1,
-        DataType::Float6e2m3 => DType::F6E2M3,
-        DataType::Float6e3m2 => DType::F6E3M2,
-        DataType::Int4 => DType::I4,
-        DataType::Uint4 => DType::U4,
-        DataType::Int2 => DType::I2,
-        DataType::Uint2 => DType::U2,
-        _ => return None,
-    })
+pub(super) fn dtype(number: i32) -> Option<DType> {
+    let number = u64::try_from(number).ok()?;
+    let mut dtypes = DType::ALL.iter().copied();
+    dtypes.find(|&dtype| onnx_dtype::code(dtype) == Some(number))
 }

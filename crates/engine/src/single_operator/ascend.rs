@@ -5,10 +5,11 @@
 
 mod window;
 
+use opscope_store::file_format::ascend_codes::dtype_from_graph_engine;
 use opscope_tensor::{DType, Layout};
 
-use super::onnx::code;
 use super::operator::{Attribute, OperatorError, SingleOperator};
+use crate::onnx_dtype::code;
 
 /// Types that differ in name only.
 const RENAMED: &[(&str, &str)] = &[
@@ -37,25 +38,6 @@ const RENAMED_ATTRIBUTE: &[(&str, &str, &str, &str)] = &[
     ("ReduceMaxD", "ReduceMax", "axes", "axes"),
     ("ReduceMinD", "ReduceMin", "axes", "axes"),
     ("ReduceProdD", "ReduceProd", "axes", "axes"),
-];
-
-/// The numbers that Ascend's `dst_type` uses, as AscendCL documents them.
-const ASCEND_DTYPES: &[(i64, DType)] = &[
-    (0, DType::F32),
-    (1, DType::F16),
-    (2, DType::I8),
-    (3, DType::I32),
-    (4, DType::U8),
-    (6, DType::I16),
-    (7, DType::U16),
-    (8, DType::U32),
-    (9, DType::I64),
-    (10, DType::U64),
-    (11, DType::F64),
-    (12, DType::Bool),
-    (16, DType::C64),
-    (17, DType::C128),
-    (27, DType::BF16),
 ];
 
 /// Returns ONNX's name of the type.
@@ -101,15 +83,18 @@ fn keep_dims(onnx: &mut SingleOperator) {
     }
 }
 
+/// The dtype behind a number of `dst_type`, of those that AscendCL documents for casts.
+fn dst_type(number: i64) -> Option<DType> {
+    dtype_from_graph_engine(i32::try_from(number).ok()?)
+        .filter(|dtype| dtype.as_numpy().is_some() || *dtype == DType::BF16)
+}
+
 fn cast(onnx: &mut SingleOperator) -> Result<(), OperatorError> {
     let Some(value) = onnx.take("dst_type") else {
         return Ok(());
     };
     let dtype = match &value {
-        Attribute::Int(number) => ASCEND_DTYPES
-            .iter()
-            .find(|(n, _)| n == number)
-            .map(|(_, d)| *d),
+        Attribute::Int(number) => dst_type(*number),
         Attribute::Text(name) => super::json::dtype(name),
         _ => None,
     };

@@ -87,7 +87,7 @@ impl Change {
             Change::TrailingAxes(n) => {
                 let mut dims = tensor.shape().dims().to_vec();
                 dims.extend(std::iter::repeat_n(1, *n));
-                rebuilt(tensor, dims, tensor.bytes().to_vec())
+                rebuilt(tensor, dims, host_bytes(tensor)?.to_vec())
             }
             Change::Elements(order) => picked(tensor, order),
         }
@@ -120,7 +120,7 @@ fn turned(tensor: &Tensor, from: Layout, to: Layout) -> Result<Tensor, String> {
     let n_bytes = n_bytes.ok_or_else(|| format!("{} has no whole bytes", tensor.dtype()))?;
     let conversion = Conversion::new(from, shape, to, n_bytes);
     let plan = Plan::new(&conversion).map_err(|error| error.to_string())?;
-    let bytes = plan.run_to_vec(tensor.bytes());
+    let bytes = plan.run_to_vec(host_bytes(tensor)?);
     let bytes = bytes.map_err(|error| error.to_string())?;
     rebuilt(tensor, plan.out_shape().dims().to_vec(), bytes)
 }
@@ -140,14 +140,19 @@ fn picked(tensor: &Tensor, order: &[usize]) -> Result<Tensor, String> {
     }
     let width = tensor.dtype().bytes();
     let width = width.ok_or_else(|| format!("{} has no whole bytes", tensor.dtype()))?;
-    let mut bytes = Vec::with_capacity(tensor.bytes().len());
+    let elements = host_bytes(tensor)?;
+    let mut bytes = Vec::with_capacity(elements.len());
     // Pads and regions have starts and ends for each axis, one list after the other.
-    for half in tensor.bytes().chunks_exact(n * width) {
+    for half in elements.chunks_exact(n * width) {
         for &i in order {
             bytes.extend_from_slice(&half[i * width..(i + 1) * width]);
         }
     }
     rebuilt(tensor, dims, bytes)
+}
+
+fn host_bytes(tensor: &Tensor) -> Result<&[u8], String> {
+    tensor.host_bytes().map_err(|error| error.to_string())
 }
 
 fn rebuilt(tensor: &Tensor, dims: Vec<usize>, bytes: Vec<u8>) -> Result<Tensor, String> {
@@ -189,7 +194,10 @@ mod tests {
             assert_eq!(change.dims_to_engine(&fixed(dims)), fixed(expected));
             assert_eq!(change.dims_from_engine(&fixed(expected)), fixed(dims));
             let back = change.to_described(&turned).unwrap();
-            assert_eq!((back.shape().dims(), back.bytes()), (*dims, &values[..]));
+            assert_eq!(
+                (back.shape().dims(), back.host_bytes().unwrap()),
+                (*dims, &values[..])
+            );
         }
     }
 
@@ -199,10 +207,13 @@ mod tests {
         assert_eq!(order, [0, 3, 1, 2]);
         let change = Change::Elements(order);
         let of = |values: &[u8]| change.to_engine(&bytes(&[values.len()], values));
-        assert_eq!(of(&[1, 2, 3, 4]).unwrap().bytes(), [1, 4, 2, 3]);
+        assert_eq!(
+            of(&[1, 2, 3, 4]).unwrap().host_bytes().unwrap(),
+            [1, 4, 2, 3]
+        );
         let both = of(&[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
-        assert_eq!(both.bytes(), [1, 4, 2, 3, 5, 8, 6, 7]);
-        assert!(of(&[]).unwrap().bytes().is_empty());
+        assert_eq!(both.host_bytes().unwrap(), [1, 4, 2, 3, 5, 8, 6, 7]);
+        assert!(of(&[]).unwrap().host_bytes().unwrap().is_empty());
         assert!(of(&[1, 2, 3]).is_err());
     }
 }

@@ -3,10 +3,11 @@
 //! Field numbers are those of `onnx.proto3`.
 
 use opscope_store::file_format::protobuf::Writer;
-use opscope_tensor::{DType, Tensor, text};
+use opscope_tensor::{HostAccessError, TensorView, text};
 
 use super::operator::{Attribute, Operand, OperatorError, SingleOperator};
 use crate::Dim;
+use crate::onnx_dtype::code;
 
 /// Version of the file format that carries every operator set that engines know.
 const IR_VERSION: u64 = 8;
@@ -24,20 +25,32 @@ pub(super) fn encode(operator: &SingleOperator) -> Result<Vec<u8>, OperatorError
     if operator.outputs.iter().flatten().next().is_none() {
         return Err(operator.inexpressible("it has no outputs"));
     }
+    let inputs = operator.inputs.iter().flatten();
+    let inputs = inputs
+        .map(|input| match &input.constant {
+            Some(constant) => Ok((input, Some(constant.host_view()?))),
+            None => Ok((input, None)),
+        })
+        .collect::<Result<Vec<_>, HostAccessError>>()
+        .map_err(|error| operator.inexpressible(error.to_string()))?;
     let mut model = Writer::default();
     model.varint(1, IR_VERSION);
     model.string(2, PRODUCER);
-    model.message(7, |graph| write_graph(graph, operator));
+    model.message(7, |graph| write_graph(graph, operator, &inputs));
     // Without a domain this is the set of ONNX's own operators.
     model.message(8, |opset| opset.varint(2, operator.opset.unsigned_abs()));
     Ok(model.into_bytes())
 }
 
-fn write_graph(graph: &mut Writer, operator: &SingleOperator) {
+fn write_graph(
+    graph: &mut Writer,
+    operator: &SingleOperator,
+    inputs: &[(&Operand, Option<TensorView<'_>>)],
+) {
     graph.message(1, |node| write_node(node, operator));
     graph.string(2, &operator.op_type);
-    for input in operator.inputs.iter().flatten() {
-        match &input.constant {
+    for (input, constant) in inputs {
+        match *constant {
             Some(tensor) => graph.message(5, |out| write_tensor(out, &input.name, tensor)),
             None => graph.message(11, |out| write_value(out, input)),
         }
@@ -116,49 +129,14 @@ fn write_value(out: &mut Writer, operand: &Operand) {
     });
 }
 
-fn write_tensor(out: &mut Writer, name: &str, tensor: &Tensor) {
-    let dims: Vec<u64> = tensor.shape().dims().iter().map(|&n| n as u64).collect();
+fn write_tensor(out: &mut Writer, name: &str, tensor: TensorView<'_>) {
+    let dims: Vec<u64> = tensor.shape.dims().iter().map(|&n| n as u64).collect();
     out.packed_u64(1, &dims);
-    out.varint(2, code(tensor.dtype()).unwrap_or(0));
+    out.varint(2, code(tensor.dtype).unwrap_or(0));
     out.string(8, name);
-    match text::iter(tensor.view()) {
+    match text::iter(tensor) {
         Ok(texts) => texts.for_each(|text| out.bytes(6, text)),
         // Everything but text.
-        Err(_) => out.bytes(9, tensor.bytes()),
+        Err(_) => out.bytes(9, tensor.bytes),
     }
-}
-
-/// ONNX's number for a dtype.
-pub(crate) fn code(dtype: DType) -> Option<u64> {
-    Some(match dtype {
-        DType::F32 => 1,
-        DType::U8 => 2,
-        DType::I8 => 3,
-        DType::U16 => 4,
-        DType::I16 => 5,
-        DType::I32 => 6,
-        DType::I64 => 7,
-        DType::String => 8,
-        DType::Bool => 9,
-        DType::F16 => 10,
-        DType::F64 => 11,
-        DType::U32 => 12,
-        DType::U64 => 13,
-        DType::C64 => 14,
-        DType::C128 => 15,
-        DType::BF16 => 16,
-        DType::F8E4M3FN => 17,
-        DType::F8E4M3FNUZ => 18,
-        DType::F8E5M2 => 19,
-        DType::F8E5M2FNUZ => 20,
-        DType::U4 => 21,
-        DType::I4 => 22,
-        DType::F4E2M1 => 23,
-        DType::F8E8M0 => 24,
-        DType::U2 => 25,
-        DType::I2 => 26,
-        DType::F6E2M3 => 27,
-        DType::F6E3M2 => 28,
-        _ => return None,
-    })
 }

@@ -1,6 +1,6 @@
 //! Copying a strided array to dense memory.
 
-use super::Geometry;
+use super::geometry::Geometry;
 
 /// Edge of the square blocks in which two axes are exchanged: small enough that the lines read and
 /// written stay in the first-level cache.

@@ -1,16 +1,23 @@
 //! Extents and strides.
 
-use super::Order;
+/// Order in which elements are saved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// The last axis varies fastest.
+    C,
+    /// The first axis varies fastest.
+    Fortran,
+}
 
 /// Extents of the axes, and how many elements lie between neighbours along each.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) struct Geometry {
+pub(crate) struct Geometry {
     dims: Vec<usize>,
     strides: Vec<usize>,
 }
 
 /// The number of elements, if it fits the address space.
-pub(in super::super) fn count(dims: &[usize]) -> Option<usize> {
+pub(crate) fn count(dims: &[usize]) -> Option<usize> {
     if dims.contains(&0) {
         return Some(0);
     }
@@ -22,7 +29,7 @@ pub(in super::super) fn count(dims: &[usize]) -> Option<usize> {
 impl Geometry {
     /// Dense, the last axis varying fastest. A product that does not fit saturates; arrays are made
     /// only after their element count was checked.
-    pub(in super::super) fn contiguous(dims: &[usize]) -> Geometry {
+    pub(crate) fn contiguous(dims: &[usize]) -> Geometry {
         let mut strides = vec![1_usize; dims.len()];
         for axis in (1..dims.len()).rev() {
             strides[axis - 1] = strides[axis].saturating_mul(dims[axis].max(1));
@@ -33,7 +40,7 @@ impl Geometry {
         }
     }
 
-    pub(in super::super) fn dims(&self) -> &[usize] {
+    pub(crate) fn dims(&self) -> &[usize] {
         &self.dims
     }
 
@@ -46,7 +53,7 @@ impl Geometry {
     }
 
     #[must_use]
-    pub(in super::super) fn transpose(&self, axes: &[usize]) -> Geometry {
+    pub(crate) fn transpose(&self, axes: &[usize]) -> Geometry {
         Geometry {
             dims: axes.iter().map(|&axis| self.dims[axis]).collect(),
             strides: axes.iter().map(|&axis| self.strides[axis]).collect(),
@@ -61,7 +68,7 @@ impl Geometry {
     }
 
     #[must_use]
-    pub(in super::super) fn cut(&self, ends: &[usize]) -> Geometry {
+    pub(crate) fn cut(&self, ends: &[usize]) -> Geometry {
         let cut = |(&dim, &end): (&usize, &usize)| dim.min(end);
         Geometry {
             dims: self.dims.iter().zip(ends).map(cut).collect(),
@@ -71,7 +78,7 @@ impl Geometry {
 
     /// The same elements seen with other extents, or `None` if no strides do that. The number of
     /// elements must be the same.
-    pub(in super::super) fn try_reshape(&self, dims: &[usize]) -> Option<Geometry> {
+    pub(crate) fn try_reshape(&self, dims: &[usize]) -> Option<Geometry> {
         if self.n_elements() == 0 {
             return Some(Geometry::contiguous(dims));
         }
@@ -121,7 +128,7 @@ impl Geometry {
     }
 
     /// numpy saves in Fortran order what lies so and not in C order.
-    pub(in super::super) fn saved_order(&self) -> Order {
+    pub(crate) fn saved_order(&self) -> Order {
         if self.is_fortran_contiguous() && !self.is_c_contiguous() {
             Order::Fortran
         } else {

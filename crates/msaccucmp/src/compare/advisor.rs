@@ -1,7 +1,7 @@
 //! Advice on a result as a whole.
 
-use super::super::log;
 use super::stop::Stop;
+use crate::log;
 
 /// The file with the advice.
 pub(super) const FILE_NAME: &str = "advisor_summary.txt";

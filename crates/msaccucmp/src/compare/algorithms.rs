@@ -4,13 +4,13 @@ mod scripts;
 
 use std::collections::HashMap;
 
-use super::super::failure::Code;
-use super::super::log;
-use super::super::options::AlgorithmChoice;
-use super::NAN;
+use super::metrics::NAN;
 use super::metrics::{About, Metric, Pair};
 use super::stop::Stop;
 use super::values::{Sides, Values};
+use crate::failure::Code;
+use crate::log;
+use crate::options::AlgorithmChoice;
 use scripts::{Script, Scripts};
 
 /// The metrics of the shorter command.

@@ -3,15 +3,15 @@
 use opscope_store::file_format::dump_data::{layout_code, layout_from_code};
 use opscope_tensor::Layout;
 
-use super::super::array::{Array, count};
-use super::super::custom::{Call, Custom};
-use super::super::failure::Code;
-use super::super::formats;
-use super::super::layout::{self, Converted, Request};
-use super::super::log;
-use super::super::slice::{self, Cut};
 use super::dump::Tensor;
 use super::stop::Stop;
+use crate::array::{Array, count};
+use crate::custom::{Call, Custom};
+use crate::failure::Code;
+use crate::formats;
+use crate::layout::{self, Converted, Request};
+use crate::log;
+use crate::slice::{self, Cut};
 
 /// Groups are handed to converters from this number on.
 const GROUPS_MIN: i32 = 2;

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::super::failure::Code;
-use super::super::log;
-use super::super::options::CompareOptions;
-use super::super::paths::{self, Kind};
 use super::file_name::is_number;
-use super::network::{self, Job};
+use super::inputs::Job;
+use super::network;
 use super::rule::{graph_names, load_value};
 use super::stop::Stop;
+use crate::failure::Code;
+use crate::log;
+use crate::options::CompareOptions;
+use crate::paths::{self, Kind};
 
 /// The layout below the directory that is given.
 const LAYOUT: &str = "dump_path/time/device_id/model_name/model_id/dump_step/dump_file";

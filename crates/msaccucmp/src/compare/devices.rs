@@ -2,20 +2,20 @@
 
 use opscope_store::record::Side;
 
-use super::super::failure::Code;
-use super::super::log;
-use super::NAN;
 use super::align::shape_text;
 use super::dump::{Dump, Tensor};
 use super::dump_dir::{DumpDir, load_files};
 use super::file_name::{TaskMode, op_type};
 use super::metrics::About;
+use super::metrics::NAN;
 use super::outcome::Outcome;
 use super::overflow;
 use super::restore::restore;
 use super::row::{Form, Subject, TensorResult};
 use super::stop::Stop;
 use super::values::Values;
+use crate::failure::Code;
+use crate::log;
 
 /// An operator of either device.
 pub(super) struct DeviceOp {
@@ -204,7 +204,7 @@ impl Devices<'_> {
     ) -> Result<Vec<TensorResult>, Stop> {
         let pairs = mine.dump.side(side).iter().zip(golden.dump.side(side));
         let results = pairs.enumerate().map(|(i, (my_tensor, golden_tensor))| {
-            super::super::formats::from_code(my_tensor.format)?;
+            crate::formats::from_code(my_tensor.format)?;
             self.compare_tensors(key, (mine, my_tensor), (golden, golden_tensor), side, i)
         });
         results.collect()

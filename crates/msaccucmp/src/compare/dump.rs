@@ -12,13 +12,14 @@ use opscope_store::record::Side;
 use opscope_tensor::{DType, Layout};
 use serde_json::Value;
 
-use super::super::array::{Array, count};
-use super::super::dtype;
-use super::super::failure::Code;
-use super::super::log;
-use super::super::numpy::{self, LoadFailure};
-use super::super::source::{self, Source, SourceTensor, packed};
+use super::metrics::NAN;
 use super::stop::Stop;
+use crate::array::{Array, count};
+use crate::dtype;
+use crate::failure::Code;
+use crate::log;
+use crate::numpy::{self, LoadFailure};
+use crate::source::{self, Source, SourceTensor, packed};
 
 /// The contents of a file.
 #[derive(Clone)]
@@ -102,7 +103,7 @@ impl Dump {
             let tensors = source.side(side).map(|tensor| {
                 let content = Content::File(Arc::clone(&source), side, tensor.index);
                 let address = match tensor.entry.address {
-                    0 if is_nano => super::NAN.to_owned(),
+                    0 if is_nano => NAN.to_owned(),
                     address => address.to_string(),
                 };
                 Tensor::new(tensor.entry, tensor.bytes.len(), address, is_ffts, content)
@@ -175,9 +176,10 @@ fn array_dump(path: &Path) -> Result<Dump, Stop> {
         shape: Some(dims),
         ..TensorEntry::default()
     };
-    let bytes = packed(&array);
+    let view = array.host_view();
+    let bytes = packed(view.map_err(|error| Stop::Fatal(error.to_string()))?);
     let content = Content::Bytes(Box::new(entry.clone()), bytes);
-    let tensor = Tensor::new(&entry, 0, super::NAN.to_owned(), false, content);
+    let tensor = Tensor::new(&entry, 0, NAN.to_owned(), false, content);
     if let Content::Bytes(entry, bytes) = &tensor.content {
         dtype::check(&source_tensor(entry, bytes))?;
     }
@@ -255,7 +257,7 @@ impl Tensor {
             Some(DType::Undefined) => "int8",
             Some(DType::Resource) => "int64",
             Some(dtype) => dtype.name(),
-            None => super::NAN,
+            None => NAN,
         }
     }
 

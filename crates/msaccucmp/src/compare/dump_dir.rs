@@ -9,13 +9,13 @@ use opscope_store::dump::read_mapping;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::tree::run::RUN_DIR;
 
-use super::super::failure::Code;
-use super::super::log;
-use super::super::paths::{self, Kind as PathKind};
 use super::dump::Dump;
 use super::ffts;
 use super::file_name::{self, Kind, SortBy, TaskMode, is_number};
 use super::stop::Stop;
+use crate::failure::Code;
+use crate::log;
+use crate::paths::{self, Kind as PathKind};
 
 const FAILED_LIST: &str = "convert_failed_file_list.txt";
 /// Parts of names of operators that quantise, and of those that undo it.

@@ -3,12 +3,12 @@
 use opscope_tensor::DType;
 use serde_json::Value;
 
-use super::super::array::{Order, count, width};
-use super::super::failure::Code;
-use super::super::log;
 use super::dump::{Content, Dump, Tensor};
 use super::file_name::without_slice;
 use super::stop::Stop;
+use crate::array::{Order, count, width};
+use crate::failure::Code;
+use crate::log;
 
 /// Field of a file name by which slices that cannot be put together are sorted.
 const TIME_FIELD: usize = 4;

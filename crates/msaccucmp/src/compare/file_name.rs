@@ -83,7 +83,7 @@ pub(super) fn op_type(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or(path);
     match offline_name(&name.replace('*', "0")) {
         Some(_) => name.split('.').next().unwrap_or_default(),
-        None => super::NAN,
+        None => super::metrics::NAN,
     }
 }
 

@@ -5,18 +5,18 @@ use std::path::Path;
 use opscope_store::file_format::npy;
 use opscope_store::regular_file;
 
-use super::super::array::Array;
-use super::super::failure::Code;
-use super::super::log;
-use super::super::numpy::{self, LoadFailure};
-use super::super::output::Output;
-use super::super::paths::{self, Kind};
 use super::algorithms::{Algorithms, Results};
 use super::dump::is_scalar;
 use super::metrics::About;
 use super::stop::Stop;
 use super::table;
 use super::values::Values;
+use crate::array::Array;
+use crate::failure::Code;
+use crate::log;
+use crate::numpy::{self, LoadFailure};
+use crate::output::Output;
+use crate::paths::{self, Kind};
 
 /// Numbers of a text file that are read as a table.
 const TEXT_SUFFIX: &str = ".txt";
@@ -133,7 +133,9 @@ fn read(path: &Path) -> Result<FileArray, Stop> {
         );
         return Err(invalid(message));
     }
-    let flat = Array::flat(array.dtype(), array.bytes().into());
+    let bytes = array.host_bytes();
+    let bytes = bytes.map_err(|error| Stop::Fatal(error.to_string()))?;
+    let flat = Array::flat(array.dtype(), bytes.into());
     Ok(FileArray {
         values: Ok(Values::of(&flat)),
         dims,

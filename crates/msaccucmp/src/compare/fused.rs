@@ -4,21 +4,21 @@ use std::collections::HashMap;
 
 use opscope_store::record::Side;
 
-use super::super::failure::Code;
-use super::super::{formats, log};
-use super::NAN;
 use super::align::{Aligned, Alignment, Golden};
 use super::dump::{Dump, Tensor, is_scalar};
 use super::dump_dir::DEQUANT_MARKS;
 use super::file_name::Kind;
 use super::inputs::Network;
 use super::metrics::About;
+use super::metrics::NAN;
 use super::outcome::Producer;
 use super::overflow;
 use super::row::{Form, TensorResult};
 use super::rule::{Op, Origin, Rule};
 use super::stop::Stop;
 use super::values::Values;
+use crate::failure::Code;
+use crate::{formats, log};
 
 const QUANT_TYPE: &str = "AscendQuant";
 const DEQUANT_TYPE: &str = "AscendDequant";

@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use super::super::failure::Code;
-use super::super::log;
 use super::file_name::TaskMode;
 use super::fused::Fused;
 use super::outcome::{Outcome, Producer};
 use super::row::{Rows, Subject, TensorResult};
 use super::rule::Relation;
 use super::stop::Stop;
+use crate::failure::Code;
+use crate::log;
 
 /// The comparison of one group.
 struct Group<'a> {

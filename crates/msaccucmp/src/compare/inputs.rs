@@ -2,14 +2,26 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::custom::{Custom, has_converters};
-use super::super::failure::Code;
-use super::super::paths::{self, Kind as PathKind};
 use super::dump_dir::{DumpDir, Naming};
 use super::file_name::Kind;
-use super::network::Job;
 use super::rule::{Rule, merge_close, merge_quant};
 use super::stop::Stop;
+use crate::custom::{Custom, has_converters};
+use crate::failure::Code;
+use crate::options::CompareOptions;
+use crate::paths::{self, Kind as PathKind};
+
+/// One comparison, where batches differ from what was given.
+pub(super) struct Job<'a> {
+    pub(super) options: &'a CompareOptions,
+    pub(super) my_path: &'a str,
+    pub(super) fusion_rule: &'a str,
+    /// The beginning of the result's name.
+    pub(super) name_start: String,
+    /// Whether advice was asked for and is not turned off by another option.
+    pub(super) is_advised: bool,
+    pub(super) finds_overflow: bool,
+}
 
 /// Both sides, and what is to be done with them.
 pub(super) struct Network {

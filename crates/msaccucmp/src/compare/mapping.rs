@@ -2,15 +2,15 @@
 
 use opscope_store::record::Side;
 
-use super::super::log;
-use super::super::output::Output;
-use super::NAN;
 use super::dump::Dump;
 use super::file_name::Kind;
 use super::fused::{Fused, compared_sides};
+use super::metrics::NAN;
 use super::rule::Relation;
 use super::stop::Stop;
 use super::table;
+use crate::log;
+use crate::output::Output;
 use opscope_analysis::job;
 
 const HEADER: [&str; 7] = [

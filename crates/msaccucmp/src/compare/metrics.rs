@@ -20,6 +20,9 @@ const NO_MAXIMUM: &str = "zero-size array to reduction operation maximum which h
 const NO_BOOL_SUBTRACT: &str = "numpy boolean subtract, the `-` operator, is not supported, use \
     the bitwise_xor, the `^` operator, or the logical_xor function instead.";
 
+/// The text that stands where there is no value.
+pub(super) const NAN: &str = "NaN";
+
 /// One metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metric {
@@ -246,7 +249,7 @@ impl Zero {
         };
         let reason =
             format!("Cannot compare by Cosine Similarity. All the data is zero in {file}.");
-        (super::NAN.to_owned(), reason)
+        (NAN.to_owned(), reason)
     }
 }
 

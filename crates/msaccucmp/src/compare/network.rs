@@ -1,18 +1,12 @@
 //! Comparing two directories of dumps.
 
-use super::super::arguments::integer;
-use super::super::failure::Code;
-use super::super::log;
-use super::super::options::CompareOptions;
-use super::super::output::Output;
-use super::super::paths::{self};
 use super::advisor;
 use super::algorithms::Algorithms;
-use super::detail::{self, Detail};
+use super::detail::{self, TensorChoice};
 use super::devices::{Devices, operators};
 use super::dump_dir::has_arrays;
 use super::fused::Fused;
-use super::inputs::{Network, RulePaths};
+use super::inputs::{Job, Network, RulePaths};
 use super::mapping;
 use super::outcome::{self, Outcome};
 use super::range::Choice;
@@ -20,29 +14,24 @@ use super::row::Form;
 use super::rule::Rule;
 use super::stop::Stop;
 use super::table;
+use crate::arguments::integer;
+use crate::failure::Code;
+use crate::log;
+use crate::output::Output;
+use crate::paths::{self};
 use opscope_analysis::job;
 
 /// A table before its rows are known.
 const NO_ROWS: [&[String]; 0] = [];
-
-/// One comparison, where batches differ from what was given.
-pub(super) struct Job<'a> {
-    pub(super) options: &'a CompareOptions,
-    pub(super) my_path: &'a str,
-    pub(super) fusion_rule: &'a str,
-    /// The beginning of the result's name.
-    pub(super) name_start: String,
-    /// Whether advice was asked for and is not turned off by another option.
-    pub(super) is_advised: bool,
-    pub(super) finds_overflow: bool,
-}
 
 /// Runs a comparison. `None` if all went well.
 pub(super) fn run(job: &Job<'_>) -> Result<Option<Code>, Stop> {
     let options = job.options;
     let paths = RulePaths::new(job.fusion_rule, &options.quant_rule, &options.close_rule);
     let op_name = options.op_name.as_deref().filter(|name| !name.is_empty());
-    let detail = op_name.map(|name| Detail::new(name, options)).transpose()?;
+    let detail = op_name
+        .map(|name| TensorChoice::new(name, options))
+        .transpose()?;
     let algorithms = Algorithms::choose(
         &options.algorithms,
         &options.custom_dir,

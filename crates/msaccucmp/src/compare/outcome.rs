@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::super::failure::Code;
-use super::super::log;
 use super::row::Rows;
 use super::stop::Stop;
+use crate::failure::Code;
+use crate::log;
 
 /// The outcome of one group.
 #[derive(Debug, Default)]

@@ -4,10 +4,10 @@ use half::f16;
 use opscope_store::file_format::dump_data::dtype_from_code;
 use opscope_tensor::DType;
 
-use super::super::array::Order;
-use super::NAN;
 use super::dump::Tensor;
+use super::metrics::NAN;
 use super::stop::Stop;
+use crate::array::Order;
 
 /// `YES` if a `float16` element is as large as that type goes, or infinite; NaN anywhere makes it
 /// `NO`, as in the reference. Nothing is said of other types.

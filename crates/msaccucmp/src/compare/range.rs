@@ -1,11 +1,11 @@
 //! Which operators `-r` and `-s` pick.
 
-use super::super::arguments::integer;
-use super::super::failure::Code;
-use super::super::log;
 use super::file_name::is_number;
 use super::rule::Rule;
 use super::stop::Stop;
+use crate::arguments::integer;
+use crate::failure::Code;
+use crate::log;
 
 /// The operators of a model to compare.
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 use opscope_store::file_format::dump_data::layout_code;
 use opscope_tensor::Layout;
 
-use super::super::array::Array;
-use super::super::formats;
-use super::super::layout::Converted;
-use super::super::slice::{self, Cut};
 use super::align::{Alignment, IMAGE_AXES, is, reshape};
 use super::dump::Tensor;
 use super::stop::Stop;
+use crate::array::Array;
+use crate::formats;
+use crate::layout::Converted;
+use crate::slice::{self, Cut};
 
 /// A tensor of a device as it was before the device's layout. What cannot be converted stays as it
 /// is, as in the reference.

@@ -1,7 +1,7 @@
 //! Rows of the result.
 
-use super::NAN;
 use super::algorithms::Algorithms;
+use super::metrics::NAN;
 
 /// Column of the tensor's name where the golden side has no addresses. Slices are looked up by it.
 const TENSOR_COLUMN: usize = 7;

@@ -5,14 +5,13 @@ mod json;
 mod merge;
 
 use std::collections::HashMap;
-use std::path::Path;
 
 use uuid::Uuid;
 
-use super::super::failure::Code;
-use super::super::log;
 use super::file_name::is_number;
 use super::stop::Stop;
+use crate::failure::Code;
+use crate::log;
 
 pub(super) use json::{graph_names, load_value};
 pub(super) use merge::{merge_close, merge_quant};
@@ -90,22 +89,6 @@ pub(super) enum Relation {
 }
 
 impl Rule {
-    /// Reads a file.
-    pub(super) fn open(path: &Path) -> Result<Rule, Stop> {
-        let mut rule = Rule::default();
-        json::load(&mut rule, path)?;
-        filter::mark(&mut rule);
-        Ok(rule)
-    }
-
-    /// Reads rules from the text of a file.
-    pub(super) fn parse(text: &str) -> Result<Rule, Stop> {
-        let mut rule = Rule::default();
-        json::read(&mut rule, text, Path::new("rule.json"))?;
-        filter::mark(&mut rule);
-        Ok(rule)
-    }
-
     /// Says which group a name belongs to, by the number of an L1 group, else by the originals.
     pub(super) fn name_group(
         &mut self,

@@ -1,6 +1,6 @@
 //! Why something could not be compared, and how far that reaches.
 
-use super::super::failure::{Code, Failure};
+use crate::failure::{Code, Failure};
 
 /// A failure, by what the reference does about it.
 #[derive(Clone, Debug, PartialEq, Eq)]

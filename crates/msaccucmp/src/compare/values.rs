@@ -1,10 +1,10 @@
 //! Elements as metrics take them.
 
 use half::f16;
-use opscope_tensor::DType;
+use opscope_tensor::{DType, NumpyType};
 
-use super::super::array::{Array, Order};
 use super::metrics::Pair;
+use crate::array::{Array, Order};
 
 /// The elements of one side.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,25 +79,29 @@ fn floats(dtype: DType, bytes: &[u8]) -> Vec<f32> {
     fn each<const N: usize>(bytes: &[u8], value: impl Fn([u8; N]) -> f32) -> Vec<f32> {
         bytes.as_chunks::<N>().0.iter().map(|&b| value(b)).collect()
     }
+    let Some(dtype) = dtype.as_numpy() else {
+        // Decoding gives the dtypes of numpy only.
+        return Vec::new();
+    };
     match dtype {
-        DType::F32 => each(bytes, f32::from_le_bytes),
-        DType::F64 => each(bytes, |b| f64::from_le_bytes(b) as f32),
-        DType::F16 => each(bytes, |b| f16::from_le_bytes(b).to_f32()),
-        DType::I8 => each(bytes, |b| i8::from_le_bytes(b).into()),
-        DType::U8 => each(bytes, |b: [u8; 1]| b[0].into()),
-        DType::I16 => each(bytes, |b| i16::from_le_bytes(b).into()),
-        DType::U16 => each(bytes, |b| u16::from_le_bytes(b).into()),
-        DType::I32 => each(bytes, |b| i32::from_le_bytes(b) as f32),
-        DType::U32 => each(bytes, |b| u32::from_le_bytes(b) as f32),
-        DType::I64 => each(bytes, |b| i64::from_le_bytes(b) as f32),
-        DType::U64 => each(bytes, |b| u64::from_le_bytes(b) as f32),
-        DType::C64 => each(bytes, |[a, b, c, d, ..]: [u8; 8]| {
+        NumpyType::F32 => each(bytes, f32::from_le_bytes),
+        NumpyType::F64 => each(bytes, |b| f64::from_le_bytes(b) as f32),
+        NumpyType::F16 => each(bytes, |b| f16::from_le_bytes(b).to_f32()),
+        NumpyType::I8 => each(bytes, |b| i8::from_le_bytes(b).into()),
+        NumpyType::U8 => each(bytes, |b: [u8; 1]| b[0].into()),
+        NumpyType::I16 => each(bytes, |b| i16::from_le_bytes(b).into()),
+        NumpyType::U16 => each(bytes, |b| u16::from_le_bytes(b).into()),
+        NumpyType::I32 => each(bytes, |b| i32::from_le_bytes(b) as f32),
+        NumpyType::U32 => each(bytes, |b| u32::from_le_bytes(b) as f32),
+        NumpyType::I64 => each(bytes, |b| i64::from_le_bytes(b) as f32),
+        NumpyType::U64 => each(bytes, |b| u64::from_le_bytes(b) as f32),
+        NumpyType::C64 => each(bytes, |[a, b, c, d, ..]: [u8; 8]| {
             f32::from_le_bytes([a, b, c, d])
         }),
-        DType::C128 => each(bytes, |[a, b, c, d, e, f, g, h, ..]: [u8; 16]| {
+        NumpyType::C128 => each(bytes, |[a, b, c, d, e, f, g, h, ..]: [u8; 16]| {
             f64::from_le_bytes([a, b, c, d, e, f, g, h]) as f32
         }),
         // Decoding gives numpy's dtypes only.
-        _ => Vec::new(),
+        NumpyType::Bool => Vec::new(),
     }
 }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use super::super::failure::Failure;
-use super::super::log;
-use super::{Context, convert_file};
+use super::file_converter::FileConverter;
+use crate::failure::Failure;
+use crate::log;
 use opscope_analysis::job;
 
 /// A file larger than this share of the memory is converted alone, after the others.
@@ -19,7 +19,11 @@ const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 /// Converts all files and returns the failure that the reference would report: that of the last
 /// large file, else that of the first other file. Exceptions count only if nothing else failed, so
 /// that the status does not depend on the order in which the file system lists the files.
-pub(super) fn run(context: &Context, paths: &[PathBuf], n_entries: usize) -> Result<(), Failure> {
+pub(super) fn run(
+    converter: &FileConverter,
+    paths: &[PathBuf],
+    n_entries: usize,
+) -> Result<(), Failure> {
     let n_workers = job::default_jobs();
     let limit = memory_bytes() / n_workers as u64 / MEMORY_SHARE;
     let is_large = |path: &Path| path.metadata().is_ok_and(|m| m.len() > limit);
@@ -27,7 +31,7 @@ pub(super) fn run(context: &Context, paths: &[PathBuf], n_entries: usize) -> Res
         paths.iter().partition(|path| is_large(path));
     let progress = Progress::new(n_entries);
     let convert = |path: &Path| {
-        let failure = convert_one_of_many(context, path);
+        let failure = convert_one_of_many(converter, path);
         progress.advance();
         failure
     };
@@ -43,7 +47,7 @@ pub(super) fn run(context: &Context, paths: &[PathBuf], n_entries: usize) -> Res
     if coded.is_some() {
         log::info(&format!(
             "The list of files that failed to be converted has been written to {}.",
-            log::quoted(&context.output.failed_list())
+            log::quoted(&converter.output.failed_list())
         ));
     }
     match coded.or((!failures.is_empty()).then_some(0)) {
@@ -53,12 +57,12 @@ pub(super) fn run(context: &Context, paths: &[PathBuf], n_entries: usize) -> Res
 }
 
 /// Converts a file and takes down its name if that fails.
-fn convert_one_of_many(context: &Context, path: &Path) -> Option<Failure> {
-    let failed = convert_file(context, path).err()?;
+fn convert_one_of_many(converter: &FileConverter, path: &Path) -> Option<Failure> {
+    let failed = converter.convert(path).err()?;
     let failure = failed.failure.logged();
     // The reference loses the names of files that end with an exception.
     if !matches!(failure, Failure::Unexpected(_)) {
-        context.output.note_failed(path, &failed.tensors);
+        converter.output.note_failed(path, &failed.tensors);
     }
     Some(failure)
 }

@@ -5,11 +5,11 @@ use opscope_store::file_format::op_debug::{
 };
 use opscope_store::record::Side;
 
-use super::super::array::Order;
-use super::super::failure::{Code, Failure};
-use super::super::output::Output;
-use super::super::source::{Source, SourceTensor};
-use super::super::{dtype, log};
+use crate::array::Order;
+use crate::failure::{Code, Failure};
+use crate::output::Output;
+use crate::source::{Source, SourceTensor};
+use crate::{dtype, log};
 
 /// Writes each output of the file as a record, whatever kind of file was asked for.
 pub(super) fn convert(output: &Output, source: &Source) -> Result<(), Failure> {

@@ -2,13 +2,13 @@
 
 use opscope_store::record::Side;
 
-use super::super::array::Array;
-use super::super::dtype::{self, Decoded};
-use super::super::failure::Failure;
-use super::super::options::OutputKind;
-use super::super::output::Output;
-use super::super::source::{Source, SourceTensor};
-use super::super::{formats, log};
+use crate::array::Array;
+use crate::dtype::{self, Decoded};
+use crate::failure::Failure;
+use crate::options::OutputKind;
+use crate::output::Output;
+use crate::source::{Source, SourceTensor};
+use crate::{formats, log};
 use opscope_analysis::names;
 
 /// Names of buffers by the header's `buffer_type`; the reference knows the first one.

@@ -3,17 +3,17 @@
 use opscope_store::record::Side;
 use opscope_tensor::{DType, Layout};
 
-use super::super::array::Array;
-use super::super::custom::{Call, Custom};
-use super::super::dtype::{self, Decoded};
-use super::super::failure::{Code, Failure};
-use super::super::layout::{self, Converted, Request};
-use super::super::options::OutputKind;
-use super::super::output::Output;
-use super::super::slice::{self, Cut};
-use super::super::source::{Source, SourceTensor};
-use super::super::{formats, log};
-use super::{FileFailure, plain};
+use super::plain;
+use crate::array::Array;
+use crate::custom::{Call, Custom};
+use crate::dtype::{self, Decoded};
+use crate::failure::{Code, Failure};
+use crate::layout::{self, Converted, Request};
+use crate::options::OutputKind;
+use crate::output::Output;
+use crate::slice::{self, Cut};
+use crate::source::{Source, SourceTensor};
+use crate::{formats, log};
 use opscope_analysis::names;
 
 /// Groups are handed to converters from this number on.
@@ -32,6 +32,22 @@ pub(super) struct Relayout {
 pub(super) struct Pick {
     pub(super) side: Side,
     pub(super) index: usize,
+}
+
+/// Why a file, or some of its tensors, could not be converted.
+pub(super) struct FileFailure {
+    pub(super) failure: Failure,
+    /// The tensors, if it is not the whole file.
+    pub(super) tensors: Vec<String>,
+}
+
+impl From<Failure> for FileFailure {
+    fn from(failure: Failure) -> FileFailure {
+        FileFailure {
+            failure,
+            tensors: Vec::new(),
+        }
+    }
 }
 
 /// A converted tensor and the layout that its name carries.

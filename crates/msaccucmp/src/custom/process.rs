@@ -8,17 +8,25 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use opscope_store::file_format::npy::{self, NpyHeader};
 use serde_json::{Value, json};
 
-use super::super::array::{Array, Order, width};
-use super::Call;
+use crate::array::{Array, Order, width};
 
 const INTERPRETER: &str = "python3";
 const DRIVER: &str = include_str!("driver.py");
 /// Longest answer line; errors can hold a trace.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
+/// The arguments that a converter is called with.
+pub(crate) struct Call<'a, 'b> {
+    pub(crate) array: &'b Array<'a>,
+    pub(crate) dims: &'b [usize],
+    pub(crate) wanted: &'b [usize],
+    /// The number of groups, if the tensor has several.
+    pub(crate) groups: Option<i32>,
+}
+
 /// The result of loading a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Loaded {
+pub(crate) enum Loaded {
     /// The function, and how many arguments it takes.
     Function(usize),
     /// No such function.
@@ -28,7 +36,7 @@ pub(in super::super) enum Loaded {
 }
 
 /// A running interpreter. It ends with the value.
-pub(in super::super) struct Process {
+pub(crate) struct Process {
     child: Child,
     requests: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -37,7 +45,7 @@ pub(in super::super) struct Process {
 
 impl Process {
     /// Starts an interpreter.
-    pub(in super::super) fn start() -> Result<Process, String> {
+    pub(crate) fn start() -> Result<Process, String> {
         let no_interpreter = |error: io::Error| format!("Cannot run {INTERPRETER}: {error}");
         let mut child = Command::new(INTERPRETER)
             .args(["-c", DRIVER])
@@ -57,7 +65,7 @@ impl Process {
     }
 
     /// Whether the interpreter can be asked again.
-    pub(in super::super) fn is_usable(&self) -> bool {
+    pub(crate) fn is_usable(&self) -> bool {
         !self.is_broken
     }
 
@@ -71,7 +79,7 @@ impl Process {
     }
 
     /// Loads a script that may import what is in `search_dir`, and looks for a function.
-    pub(in super::super) fn load(
+    pub(crate) fn load(
         &mut self,
         script: &Path,
         function: &str,
@@ -92,7 +100,7 @@ impl Process {
     }
 
     /// Runs a metric on the bytes of two arrays, one after the other: its result and its message.
-    pub(in super::super) fn compare(
+    pub(crate) fn compare(
         &mut self,
         request: &Value,
         bytes: &[u8],
@@ -171,7 +179,8 @@ fn array_of(mut file: Vec<u8>) -> Result<Array<'static>, String> {
     }
     if header.is_big_endian {
         let tensor = npy::from_bytes(file).map_err(|error| error.to_string())?;
-        let bytes = Cow::Owned(tensor.bytes().to_vec());
+        let bytes = tensor.host_bytes().map_err(|error| error.to_string())?;
+        let bytes = Cow::Owned(bytes.to_vec());
         return Array::flat(tensor.dtype(), bytes).reshape(tensor.shape());
     }
     file.drain(..n_header);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use opscope_tensor::convert::layout::{Conversion, Plan};
 use opscope_tensor::{Layout, Shape};
 
-use super::super::array::{Array, Geometry, Order, count, width};
+use crate::array::{Array, Geometry, Order, count, width};
 
 /// A conversion as a chain of views, with what a kernel needs to make it in one step.
 pub(super) struct Chain<'a> {
@@ -23,7 +23,7 @@ pub(super) struct Chain<'a> {
 }
 
 /// The result of a conversion, possibly not worked out yet, so that a cut costs nothing.
-pub(in super::super) struct Converted<'a> {
+pub(crate) struct Converted<'a> {
     dims: Vec<usize>,
     body: Body<'a>,
 }
@@ -80,16 +80,12 @@ impl Chain<'_> {
 
 impl<'a> Converted<'a> {
     /// The extents.
-    pub(in super::super) fn dims(&self) -> &[usize] {
+    pub(crate) fn dims(&self) -> &[usize] {
         &self.dims
     }
 
     /// Takes the leading part along each axis, after the tensor is seen with extents `dims`.
-    pub(in super::super) fn cut(
-        self,
-        dims: &[usize],
-        ends: &[usize],
-    ) -> Result<Converted<'a>, String> {
+    pub(crate) fn cut(self, dims: &[usize], ends: &[usize]) -> Result<Converted<'a>, String> {
         let is_same_rank = self.dims == dims;
         match self.body {
             Body::Deferred(deferred) if is_same_rank => Ok(Converted {
@@ -101,7 +97,7 @@ impl<'a> Converted<'a> {
     }
 
     /// Works the result out.
-    pub(in super::super) fn into_array(self) -> Result<Array<'a>, String> {
+    pub(crate) fn into_array(self) -> Result<Array<'a>, String> {
         match self.body {
             Body::Array(array) => Ok(array),
             Body::Deferred(deferred) => deferred.resolve(&self.dims),

@@ -2,18 +2,16 @@
 
 use opscope_tensor::Layout;
 
-use super::super::array::count;
-use super::super::failure::{Code, Failure};
-use super::{Chain, Converted, Request, numpy_cut, refuse_groups, times};
+use super::chain::{Chain, Converted};
+use super::request::{Request, numpy_cut, refuse_groups, times};
+use crate::array::count;
+use crate::failure::{Code, Failure};
 
 /// More padding than this is taken for a mistake.
 const PADDING_MAX: usize = 15;
 
 /// Checks the wanted shape before a `FRACTAL_NZ` tensor of extents `dims` is converted.
-pub(in super::super) fn check_wanted_shape(
-    dims: &[usize],
-    wanted: &[usize],
-) -> Result<(), Failure> {
+pub(crate) fn check_wanted_shape(dims: &[usize], wanted: &[usize]) -> Result<(), Failure> {
     let refuse = |message: String| Err(Failure::new(Code::InvalidParameter, message));
     if wanted.is_empty() {
         return refuse(

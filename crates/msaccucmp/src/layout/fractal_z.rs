@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use opscope_tensor::Layout;
 
-use super::super::array::{Array, Order, count, width};
-use super::{Chain, Converted, GROUPS_MIN, Request, leading, numpy_cut, refuse_groups, times};
+use super::chain::{Chain, Converted};
+use super::request::{GROUPS_MIN, Request, leading, numpy_cut, refuse_groups, times};
+use crate::array::{Array, Order, count, width};
 
 /// Block edge that the reference uses for every dtype on the way to `FRACTAL_Z`.
 const BLOCK: usize = 16;

@@ -2,8 +2,8 @@ use std::borrow::Cow;
 
 use opscope_tensor::DType;
 
-use super::super::array::{Order, count};
 use super::*;
+use crate::array::{Array, Order, count};
 
 fn flat(n: usize) -> Array<'static> {
     let bytes: Vec<u8> = (0..n as u32).flat_map(u32::to_le_bytes).collect();

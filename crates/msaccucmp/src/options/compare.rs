@@ -1,44 +1,43 @@
 //! Options of `compare` and `file_compare`.
 
-use super::super::arguments::{OptionSpec, ValueKind, integer};
-use super::{exclusive, option, required};
+use crate::arguments::{OptionSpec, ValueKind, exclusive, integer, option, required};
 
 /// Options of `compare`, as given.
 #[derive(Debug)]
-pub(in super::super) struct CompareOptions {
-    pub(in super::super) my_path: String,
-    pub(in super::super) golden_path: String,
-    pub(in super::super) fusion_rule: String,
-    pub(in super::super) quant_rule: String,
-    pub(in super::super) close_rule: String,
-    pub(in super::super) out_dir: String,
-    pub(in super::super) custom_dir: String,
-    pub(in super::super) algorithm_options: String,
-    pub(in super::super) algorithms: AlgorithmChoice,
-    pub(in super::super) is_mapping: bool,
-    pub(in super::super) finds_overflow: bool,
-    pub(in super::super) range: Option<String>,
-    pub(in super::super) select: Option<String>,
-    pub(in super::super) has_post_process: bool,
-    pub(in super::super) n_elements_max: i64,
-    pub(in super::super) is_advised: bool,
-    pub(in super::super) is_version_1: bool,
-    pub(in super::super) op_name: Option<String>,
-    pub(in super::super) output_index: Option<String>,
-    pub(in super::super) input_index: Option<String>,
-    pub(in super::super) ignores_details: bool,
-    pub(in super::super) n_top: i64,
-    pub(in super::super) n_lines_max: Option<i64>,
-    pub(in super::super) keeps_slices: bool,
+pub(crate) struct CompareOptions {
+    pub(crate) my_path: String,
+    pub(crate) golden_path: String,
+    pub(crate) fusion_rule: String,
+    pub(crate) quant_rule: String,
+    pub(crate) close_rule: String,
+    pub(crate) out_dir: String,
+    pub(crate) custom_dir: String,
+    pub(crate) algorithm_options: String,
+    pub(crate) algorithms: AlgorithmChoice,
+    pub(crate) is_mapping: bool,
+    pub(crate) finds_overflow: bool,
+    pub(crate) range: Option<String>,
+    pub(crate) select: Option<String>,
+    pub(crate) has_post_process: bool,
+    pub(crate) n_elements_max: i64,
+    pub(crate) is_advised: bool,
+    pub(crate) is_version_1: bool,
+    pub(crate) op_name: Option<String>,
+    pub(crate) output_index: Option<String>,
+    pub(crate) input_index: Option<String>,
+    pub(crate) ignores_details: bool,
+    pub(crate) n_top: i64,
+    pub(crate) n_lines_max: Option<i64>,
+    pub(crate) keeps_slices: bool,
     /// Whether `-r` or `-s` is among the words in full; that is what adds a column.
-    pub(in super::super) has_sequence_word: bool,
+    pub(crate) has_sequence_word: bool,
     /// The words that need `-op` and are there in full.
-    pub(in super::super) detail_words: Vec<&'static str>,
+    pub(crate) detail_words: Vec<&'static str>,
 }
 
 /// The value of `-alg`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in super::super) enum AlgorithmChoice {
+pub(crate) enum AlgorithmChoice {
     /// Names and numbers with commas between them, or `all`.
     Text(String),
     /// Numbers, one word each.
@@ -47,10 +46,10 @@ pub(in super::super) enum AlgorithmChoice {
 
 /// Options of `file_compare`.
 #[derive(Debug)]
-pub(in super::super) struct FileCompareOptions {
-    pub(in super::super) my_path: String,
-    pub(in super::super) golden_path: String,
-    pub(in super::super) out_dir: String,
+pub(crate) struct FileCompareOptions {
+    pub(crate) my_path: String,
+    pub(crate) golden_path: String,
+    pub(crate) out_dir: String,
 }
 
 const ALGORITHM_NUMBERS: &[i64] = &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9];

@@ -8,8 +8,8 @@ use opscope_store::dump::read_mapping;
 use opscope_store::file_format::op_debug;
 use opscope_store::tree::acl::DumpFileName;
 
-use super::super::failure::Failure;
-use super::Record;
+use super::record::Record;
+use crate::failure::Failure;
 use opscope_analysis::overflow::{is_same_part, order};
 
 /// Deepest nesting of directories that the reference looks into.

@@ -5,7 +5,7 @@ use std::path::Path;
 use opscope_store::regular_file;
 use serde_json::Value;
 
-use super::super::failure::{Code, Failure};
+use crate::failure::{Code, Failure};
 use opscope_analysis::overflow::summary::Part;
 
 /// Largest file that is read.

@@ -29,7 +29,7 @@ pub use beside::open_named;
 #[derive(Debug, Default)]
 pub struct MindSporeDump {
     /// Files with tensors.
-    pub files: Vec<TensorFile>,
+    pub files: Vec<MindSporeFile>,
     /// Executions of operators, and parameters and constants; by rank, step and iteration, in
     /// execution order as far as that is known.
     pub records: Vec<OperatorRun>,
@@ -53,7 +53,7 @@ pub struct MindSporeDump {
 
 /// A file with tensors.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TensorFile {
+pub struct MindSporeFile {
     /// Where it is.
     pub path: PathBuf,
     /// Its name, the real one where `mapping.csv` gives it.
@@ -206,14 +206,8 @@ pub struct Slot {
 }
 
 impl MindSporeDump {
-    /// Takes a listing as MindSpore's, or gives it back if nothing in it is.
-    ///
-    /// # Errors
-    /// The listing itself.
-    pub fn from_listing(listing: Listing) -> Result<MindSporeDump, Listing> {
-        if !listing.entries.iter().any(is_mindspore) {
-            return Err(listing);
-        }
+    /// Takes a listing as MindSpore's.
+    pub fn from_listing(listing: Listing) -> MindSporeDump {
         let mut dump = MindSporeDump {
             errors: listing.errors,
             runtime_tables: listing.tables,
@@ -227,12 +221,14 @@ impl MindSporeDump {
         dump.name_nets();
         dump.drop_second_graphs();
         dump.records = records::records(&dump);
-        Ok(dump)
+        dump
     }
 
     /// Lists and reads the dump below `dir`; none if there is nothing of MindSpore's.
     pub fn open(dir: &Path) -> Option<MindSporeDump> {
-        MindSporeDump::from_listing(super::list(dir)).ok()
+        let listing = super::list(dir);
+        let is_mindspore = listing.entries.iter().any(is_mindspore);
+        is_mindspore.then(|| MindSporeDump::from_listing(listing))
     }
 
     /// Puts the real names of networks in the place of those that stand for them.
@@ -269,7 +265,7 @@ impl MindSporeDump {
     }
 
     fn add_file(&mut self, entry: Entry, name: FileName) {
-        self.files.push(TensorFile {
+        self.files.push(MindSporeFile {
             place: place_of(&entry.path),
             path: entry.path,
             real_name: entry.real_name,

@@ -3,13 +3,12 @@
 //! `docs/formats/dump_data.md` draws the bytes. Field numbers, enumerations and the order of the
 //! payload follow the public `DumpData` message and its readers.
 
-mod codes;
 mod exception_file;
 mod file;
 mod header;
 mod op_debug_file;
 
-pub use codes::{dtype_code, dtype_from_code, layout_code, layout_from_code};
+pub use super::ascend_codes::{dtype_code, dtype_from_code, layout_code, layout_from_code};
 pub use exception_file::exception_prelude;
 pub use file::{
     DumpFile, DumpTensor, LENGTH_BYTES, PayloadKind, Piece, VERSION, prelude, with_length,

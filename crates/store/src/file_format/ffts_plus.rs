@@ -4,11 +4,16 @@
 //! writes a dump file of its own. The value of the header's first attribute is a JSON object that
 //! says which part; `docs/formats/ffts_plus.md` describes it.
 
+mod slices;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::FormatError;
 use crate::record::Side;
+
+pub(crate) use slices::apply_own_slices;
+pub use slices::{SliceError, apply_slices, thread_in_name};
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "FFTS+ attribute";

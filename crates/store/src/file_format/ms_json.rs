@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::op_debug::{BlockRecord, TaskInfo};
+use super::op_debug::BlockRecord;
 
 /// Stands for no operator at all in a list of operators, which may not be empty there.
 pub const NO_OPERATOR: &str = "NoSetDumpTarget";
@@ -32,41 +32,9 @@ pub fn kernel_args(arguments: &[(String, String)]) -> String {
 
 /// An overflow record: compact, sorted by key, addresses as hexadecimal text.
 pub fn overflow(record: &BlockRecord) -> String {
-    let core = &record.ai_core;
-    let task = &core.task;
-    let ai_core = json!({
-        "block_idx": core.block_idx,
-        "kernel_code": hex(core.kernel_code),
-        "model_id": task.model_id,
-        "para_base": hex(task.para_base),
-        "pc_start": hex(task.pc_start),
-        "status": core.status,
-        "stream_id": task.stream_id,
-        "task_id": task.task_id,
-        "task_type": task.task_type,
-    });
-    json!({
-        "AI Core": ai_core,
-        "DHA Atomic Add": atomic_add(&record.dha, record.dha_status),
-        "L2 Atomic Add": atomic_add(&record.l2, record.l2_status),
-    })
-    .to_string()
-}
-
-fn atomic_add(task: &TaskInfo, status: u64) -> Value {
-    json!({
-        "model_id": task.model_id,
-        "para_base": hex(task.para_base),
-        "pc_start": hex(task.pc_start),
-        "status": status,
-        "stream_id": task.stream_id,
-        "task_id": task.task_id,
-        "task_type": task.task_type,
-    })
-}
-
-fn hex(value: u64) -> String {
-    format!("{value:#x}")
+    let mut object = record.to_json();
+    object.sort_all_objects();
+    object.to_string()
 }
 
 /// Selection for the runtime below a whole graph: the things that it is told to dump.

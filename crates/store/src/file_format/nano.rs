@@ -8,8 +8,10 @@ mod encode;
 
 use opscope_tensor::DType;
 
-use super::dump_data::{TensorEntry, dtype_code};
+use super::ascend_codes::{dtype_code, dtype_from_graph_engine};
+use super::dump_data::{DumpFile, DumpHeader, PayloadKind, Piece, TensorEntry};
 use crate::FormatError;
+use crate::file_bytes::FileBytes;
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "nano dump";
@@ -100,6 +102,34 @@ impl NanoHeader {
     }
 }
 
+impl NanoHeader {
+    /// The file in terms of `DumpData`. `bytes` are the whole file, whose size was
+    /// [checked](NanoHeader::check_size), and `n_header` the length of its header.
+    pub fn to_dump_file(&self, n_header: usize, bytes: FileBytes) -> DumpFile {
+        let mut start = LENGTH_BYTES.saturating_add(n_header);
+        let mut pieces = Vec::new();
+        for (kind, tensors) in [
+            (PayloadKind::Input, &self.inputs),
+            (PayloadKind::Output, &self.outputs),
+        ] {
+            for (index, tensor) in tensors.iter().enumerate() {
+                let size = usize::try_from(tensor.size).unwrap_or(usize::MAX);
+                let end = start.saturating_add(size);
+                let range = start..end;
+                pieces.push(Piece { kind, index, range });
+                start = end;
+            }
+        }
+        let header = DumpHeader {
+            version: self.version.to_string(),
+            inputs: self.inputs.iter().map(NanoTensor::to_entry).collect(),
+            outputs: self.outputs.iter().map(NanoTensor::to_entry).collect(),
+            ..DumpHeader::default()
+        };
+        DumpFile::from_parts(bytes, header, pieces, n_header as u64)
+    }
+}
+
 impl NanoTensor {
     /// The dtype, if it is known.
     pub fn dtype(&self) -> Option<DType> {
@@ -122,33 +152,11 @@ impl NanoTensor {
     }
 }
 
-/// The dtypes of the graph engine that nano dumps can hold.
-const DTYPES: &[(i32, DType)] = &[
-    (0, DType::F32),
-    (1, DType::F16),
-    (2, DType::I8),
-    (3, DType::I32),
-    (4, DType::U8),
-    (6, DType::I16),
-    (7, DType::U16),
-    (8, DType::U32),
-    (9, DType::I64),
-    (10, DType::U64),
-    (11, DType::F64),
-    (12, DType::Bool),
-    (16, DType::C64),
-    (17, DType::C128),
-    (23, DType::Resource),
-    (27, DType::BF16),
-    (30, DType::U1),
-];
-
 /// The dtype that the graph engine's number means, if a nano dump can hold it.
 pub fn dtype_from_code(code: i32) -> Option<DType> {
-    DTYPES
-        .iter()
-        .find(|(known, _)| *known == code)
-        .map(|(_, dtype)| *dtype)
+    use DType::{BF16, Resource, U1};
+    dtype_from_graph_engine(code)
+        .filter(|dtype| dtype.as_numpy().is_some() || [Resource, BF16, U1].contains(dtype))
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod texts;
 
 use std::path::Path;
 
-use opscope_tensor::{DType, Shape, Tensor};
+use opscope_tensor::{DType, NumpyType, Shape, Tensor};
 
 pub use header::{NpyHeader, encode_header};
 pub use items::Items;
@@ -33,27 +33,31 @@ pub const FORMAT_NAME: &str = "npy";
 /// Longest header that is read; numpy's own default limit is 10,000.
 pub const HEADER_BYTES_MAX: usize = 1 << 20;
 
+/// Whether a file's first bytes are those of an array file.
+pub fn has_magic(bytes: &[u8]) -> bool {
+    bytes.starts_with(header::MAGIC)
+}
+
 /// The dtype's code in an npy header, or `None` where numpy has no such type.
 ///
 /// `bfloat16` and the narrower types have none: convert them first. That of text depends on the
 /// longest one: see [`text_array`].
 pub fn descr(dtype: DType) -> Option<&'static str> {
-    Some(match dtype {
-        DType::Bool => "|b1",
-        DType::I8 => "|i1",
-        DType::U8 => "|u1",
-        DType::I16 => "<i2",
-        DType::U16 => "<u2",
-        DType::I32 => "<i4",
-        DType::U32 => "<u4",
-        DType::I64 => "<i8",
-        DType::U64 => "<u8",
-        DType::F16 => "<f2",
-        DType::F32 => "<f4",
-        DType::F64 => "<f8",
-        DType::C64 => "<c8",
-        DType::C128 => "<c16",
-        _ => return None,
+    Some(match dtype.as_numpy()? {
+        NumpyType::Bool => "|b1",
+        NumpyType::I8 => "|i1",
+        NumpyType::U8 => "|u1",
+        NumpyType::I16 => "<i2",
+        NumpyType::U16 => "<u2",
+        NumpyType::I32 => "<i4",
+        NumpyType::U32 => "<u4",
+        NumpyType::I64 => "<i8",
+        NumpyType::U64 => "<u8",
+        NumpyType::F16 => "<f2",
+        NumpyType::F32 => "<f4",
+        NumpyType::F64 => "<f8",
+        NumpyType::C64 => "<c8",
+        NumpyType::C128 => "<c16",
     })
 }
 

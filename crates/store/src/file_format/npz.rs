@@ -18,6 +18,8 @@ use crate::{FormatError, StoreError, regular_file};
 
 /// The name used in error messages.
 pub const FORMAT_NAME: &str = "npz";
+/// How names of archives end.
+pub const SUFFIX: &str = ".npz";
 /// Most arrays of an archive.
 pub const N_MEMBERS_MAX: usize = 1 << 16;
 /// Most bytes that one packed byte can stand for.

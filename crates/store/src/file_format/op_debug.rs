@@ -7,9 +7,11 @@ mod accelerator;
 mod blocks;
 mod data;
 mod json;
+mod members;
 mod status;
+mod words;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 pub use accelerator::{ACC_TYPE_OFFSET, AccType, AcceleratorRecord};
 pub use blocks::{AiCore, BlockRecord, TaskInfo};
@@ -97,10 +99,6 @@ pub fn is_json_record_name(file_name: &str) -> bool {
 /// Whether the bytes begin as a record of the second layout does.
 pub fn has_magic(bytes: &[u8]) -> bool {
     bytes.first_chunk() == Some(&MAGIC.to_le_bytes())
-}
-
-fn hex(value: u64) -> Value {
-    json!(format!("{value:#x}"))
 }
 
 /// The little-endian number at byte `at`.

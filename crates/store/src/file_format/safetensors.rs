@@ -1,14 +1,24 @@
 //! safetensors: several named tensors in one file.
 //!
-//! Written only. `docs/formats/safetensors.md` draws the bytes. Source: the public description of
+//! `docs/formats/safetensors.md` draws the bytes. Source: the public description of
 //! the format (`huggingface/safetensors`, README) and its dtype names.
+
+mod read;
 
 use opscope_tensor::{DType, Shape, ShapeError};
 use serde_json::{Map, Value, json};
 use thiserror::Error;
 
+pub use read::{FoundTensor, decode};
+
 /// The name used in messages.
 pub const FORMAT_NAME: &str = "safetensors";
+/// How names of such files end.
+pub const SUFFIX: &str = ".safetensors";
+/// Longest header that is read; the format's own limit.
+pub const HEADER_BYTES_MAX: usize = 100_000_000;
+/// Bytes of the length that precedes the header.
+const LENGTH_BYTES: usize = 8;
 /// The key under which free text is kept.
 const METADATA_KEY: &str = "__metadata__";
 /// Headers are padded with blanks to a multiple of this, so that the data can be mapped.
@@ -61,25 +71,30 @@ pub enum SafetensorsError {
 /// Packed types are left out, although newer versions name some: their readers disagree on the order
 /// within a byte.
 pub fn dtype_name(dtype: DType) -> Option<&'static str> {
+    use DType::*;
     Some(match dtype {
-        DType::Bool => "BOOL",
-        DType::U8 => "U8",
-        DType::I8 => "I8",
-        DType::U16 => "U16",
-        DType::I16 => "I16",
-        DType::U32 => "U32",
-        DType::I32 => "I32",
-        DType::U64 => "U64",
-        DType::I64 => "I64",
-        DType::F16 => "F16",
-        DType::BF16 => "BF16",
-        DType::F32 => "F32",
-        DType::F64 => "F64",
-        DType::C64 => "C64",
-        DType::F8E5M2 => "F8_E5M2",
-        DType::F8E4M3FN => "F8_E4M3",
-        DType::F8E8M0 => "F8_E8M0",
-        _ => return None,
+        Bool => "BOOL",
+        U8 => "U8",
+        I8 => "I8",
+        U16 => "U16",
+        I16 => "I16",
+        U32 => "U32",
+        I32 => "I32",
+        U64 => "U64",
+        I64 => "I64",
+        F16 => "F16",
+        BF16 => "BF16",
+        F32 => "F32",
+        F64 => "F64",
+        C64 => "C64",
+        F8E5M2 => "F8_E5M2",
+        F8E4M3FN => "F8_E4M3",
+        F8E8M0 => "F8_E8M0",
+        Undefined | String | DualSubI8 | DualSubU8 | C128 | QI8 | QI16 | QI32 | QU8 | QU16
+        | Resource | StringRef | Dual | Variant | I4 | U1 | I2 | U2 | C32 | HiF8 | F6E3M2
+        | F6E2M3 | F4E2M1 | F4E1M2 | HiF4 | HiF4Scale | U4 | F8E4M3FNUZ | F8E5M2FNUZ => {
+            return None;
+        }
     })
 }
 
@@ -134,7 +149,7 @@ pub fn encode<'a>(
     }
     let mut text = Value::Object(header).to_string().into_bytes();
     text.resize(text.len().next_multiple_of(ALIGN), b' ');
-    let length = (text.len() as u64).to_le_bytes();
+    let length: [u8; LENGTH_BYTES] = (text.len() as u64).to_le_bytes();
     Ok(([&length[..], &text].concat(), parts))
 }
 

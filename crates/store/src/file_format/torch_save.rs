@@ -54,23 +54,27 @@ pub fn write(
 }
 
 fn storage(dtype: DType) -> Option<Storage> {
+    use DType::*;
     Some(match dtype {
-        DType::F16 => Storage::Typed("HalfStorage"),
-        DType::F32 => Storage::Typed("FloatStorage"),
-        DType::F64 => Storage::Typed("DoubleStorage"),
-        DType::BF16 => Storage::Typed("BFloat16Storage"),
-        DType::U8 => Storage::Typed("ByteStorage"),
-        DType::I8 => Storage::Typed("CharStorage"),
-        DType::I16 => Storage::Typed("ShortStorage"),
-        DType::I32 => Storage::Typed("IntStorage"),
-        DType::I64 => Storage::Typed("LongStorage"),
-        DType::Bool => Storage::Typed("BoolStorage"),
-        DType::C64 => Storage::Typed("ComplexFloatStorage"),
-        DType::C128 => Storage::Typed("ComplexDoubleStorage"),
-        DType::U16 => Storage::Untyped("uint16"),
-        DType::U32 => Storage::Untyped("uint32"),
-        DType::U64 => Storage::Untyped("uint64"),
-        _ => return None,
+        F16 => Storage::Typed("HalfStorage"),
+        F32 => Storage::Typed("FloatStorage"),
+        F64 => Storage::Typed("DoubleStorage"),
+        BF16 => Storage::Typed("BFloat16Storage"),
+        U8 => Storage::Typed("ByteStorage"),
+        I8 => Storage::Typed("CharStorage"),
+        I16 => Storage::Typed("ShortStorage"),
+        I32 => Storage::Typed("IntStorage"),
+        I64 => Storage::Typed("LongStorage"),
+        Bool => Storage::Typed("BoolStorage"),
+        C64 => Storage::Typed("ComplexFloatStorage"),
+        C128 => Storage::Typed("ComplexDoubleStorage"),
+        U16 => Storage::Untyped("uint16"),
+        U32 => Storage::Untyped("uint32"),
+        U64 => Storage::Untyped("uint64"),
+        Undefined | String | DualSubI8 | DualSubU8 | QI8 | QI16 | QI32 | QU8 | QU16 | Resource
+        | StringRef | Dual | Variant | I4 | U1 | I2 | U2 | C32 | HiF8 | F8E5M2 | F8E4M3FN
+        | F8E8M0 | F6E3M2 | F6E2M3 | F4E2M1 | F4E1M2 | HiF4 | HiF4Scale | U4 | F8E4M3FNUZ
+        | F8E5M2FNUZ => return None,
     })
 }
 

@@ -17,6 +17,7 @@ mod extra_info;
 mod file_name;
 mod long_name;
 mod origin;
+mod result_name;
 
 use std::path::{Path, PathBuf};
 
@@ -25,6 +26,7 @@ pub use file_name::{DumpFileName, SubTask};
 pub(super) use long_name::shorten_component;
 pub use long_name::{FILE_NAME_BYTES_MAX, hash_file_name, hash_name};
 pub use origin::Origin;
+pub use result_name::ResultName;
 
 use crate::record::{ModelId, Record};
 

@@ -22,6 +22,7 @@ pub use file_name::{LAYOUT_NAMES, TensorFileName};
 pub use long_name::{Digits, FILE_NAME_BYTES_MAX, SHORT_NAME_END};
 pub use place::Place;
 
+use super::number;
 use crate::file_format::ms_dtype;
 use opscope_tensor::DType;
 
@@ -309,12 +310,6 @@ fn directory_name(name: &str) -> String {
         "" => "_".to_owned(),
         _ => super::acl::shorten_component(cleaned),
     }
-}
-
-/// Digits and nothing else, without a sign.
-fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
-    let is_digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    if is_digits { text.parse().ok() } else { None }
 }
 
 #[cfg(test)]

@@ -106,27 +106,30 @@ pub fn decode<'a>(
         });
     }
     let n_bytes = shape.n_bytes(target)?;
+    use DType::*;
     let bytes = match dtype {
-        DType::BF16 => widen::<2, 4>(bytes, |[low, high]| [0, 0, low, high]),
-        DType::C32 => widen::<2, 4>(bytes, |half| {
+        BF16 => widen::<2, 4>(bytes, |[low, high]| [0, 0, low, high]),
+        C32 => widen::<2, 4>(bytes, |half| {
             f16::from_le_bytes(half).to_f32().to_le_bytes()
         }),
-        DType::F6E3M2 => table::expand_six_bits(bytes, &table::E3M2, n_bytes),
-        DType::F6E2M3 => table::expand_six_bits(bytes, &table::E2M3, n_bytes),
-        DType::F8E5M2 => table::expand(bytes, &table::E5M2, n_bytes),
-        DType::F8E4M3FN => table::expand(bytes, &table::E4M3FN, n_bytes),
-        DType::F8E4M3FNUZ => table::expand(bytes, &table::E4M3FNUZ, n_bytes),
-        DType::F8E5M2FNUZ => table::expand(bytes, &table::E5M2FNUZ, n_bytes),
-        DType::HiF8 => table::expand(bytes, &table::HIF8, n_bytes),
-        DType::F8E8M0 => table::expand(bytes, &table::E8M0, n_bytes),
-        DType::F4E2M1 => table::expand(bytes, &table::E2M1, n_bytes),
-        DType::F4E1M2 | DType::HiF4 => table::expand(bytes, &table::E1M2, n_bytes),
-        DType::I4 => table::expand(bytes, &table::I4, n_bytes),
-        DType::U4 => table::expand(bytes, &table::U4, n_bytes),
-        DType::I2 => table::expand(bytes, &table::I2, n_bytes),
-        DType::U2 => table::expand(bytes, &table::U2, n_bytes),
-        DType::U1 => table::expand(bytes, &table::U1, n_bytes),
-        _ => {
+        F6E3M2 => table::expand_six_bits(bytes, &table::E3M2, n_bytes),
+        F6E2M3 => table::expand_six_bits(bytes, &table::E2M3, n_bytes),
+        F8E5M2 => table::expand(bytes, &table::E5M2, n_bytes),
+        F8E4M3FN => table::expand(bytes, &table::E4M3FN, n_bytes),
+        F8E4M3FNUZ => table::expand(bytes, &table::E4M3FNUZ, n_bytes),
+        F8E5M2FNUZ => table::expand(bytes, &table::E5M2FNUZ, n_bytes),
+        HiF8 => table::expand(bytes, &table::HIF8, n_bytes),
+        F8E8M0 => table::expand(bytes, &table::E8M0, n_bytes),
+        F4E2M1 => table::expand(bytes, &table::E2M1, n_bytes),
+        F4E1M2 | HiF4 => table::expand(bytes, &table::E1M2, n_bytes),
+        I4 => table::expand(bytes, &table::I4, n_bytes),
+        U4 => table::expand(bytes, &table::U4, n_bytes),
+        I2 => table::expand(bytes, &table::I2, n_bytes),
+        U2 => table::expand(bytes, &table::U2, n_bytes),
+        U1 => table::expand(bytes, &table::U1, n_bytes),
+        Undefined | F32 | F16 | I8 | U8 | I16 | U16 | I32 | I64 | U32 | U64 | Bool | F64
+        | String | DualSubI8 | DualSubU8 | C64 | C128 | QI8 | QI16 | QI32 | QU8 | QU16
+        | Resource | StringRef | Dual | Variant | HiF4Scale => {
             return Ok(Decoded {
                 dtype: target,
                 shape: shape.clone(),

@@ -149,7 +149,34 @@ fn family(layout: Layout) -> Family {
         | FractalZ3dTranspose | FractalZC04 => Family::Conv,
         FractalNz | FractalZz => Family::Matrix,
         FractalZnRnn | FractalZnLstm | NdRnnBias => Family::Rnn,
-        _ => Family::Unknown,
+        Nc1c0hwPad
+        | Nhwc1c0
+        | FsrNchw
+        | FractalDeconv
+        | FractalDeconvTranspose
+        | FractalDeconvSpStrideTrans
+        | FractalDeconvSpStride8Trans
+        | Nc1khkwhwc0
+        | BnWeight
+        | FilterHwck
+        | HashtableLookupLookups
+        | HashtableLookupKeys
+        | HashtableLookupValue
+        | HashtableLookupOutput
+        | HashtableLookupHits
+        | Md
+        | Cn
+        | Nc
+        | FractalZG
+        | Reserved
+        | All
+        | Null
+        | Yuv
+        | YuvA
+        | Ncl
+        | FractalZWino
+        | C1hwc0
+        | Max => Family::Unknown,
     }
 }
 

@@ -16,24 +16,9 @@ impl Avx2 {
     /// The machine, if the CPU has it.
     #[inline]
     pub(crate) fn detect() -> Option<Avx2> {
-        let has_all = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("f16c")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt");
+        let has_all = has_features!("avx2", "fma", "f16c", "bmi1", "bmi2", "lzcnt", "popcnt");
         has_all.then_some(Avx2(()))
     }
-}
-
-/// Calls intrinsics of this machine.
-macro_rules! on_machine {
-    ($($body:tt)*) => {{
-        // SAFETY: `self` proves that the CPU has the instructions, and pointers come from
-        // references to arrays of the size that is read or written.
-        unsafe { $($body)* }
-    }};
 }
 
 impl Machine for Avx2 {
@@ -42,17 +27,11 @@ impl Machine for Avx2 {
     type Longs = [__m256i; 4];
     type Halves = [__m256i; 2];
 
+    array_methods!();
+
     #[inline(always)]
     fn reals(self) -> Self::Reals {
         on_machine!([_mm256_setzero_pd(); 4])
-    }
-    #[inline(always)]
-    fn array(self, a: Self::Reals) -> [f64; LANES] {
-        on_machine!(std::mem::transmute::<Self::Reals, [f64; LANES]>(a))
-    }
-    #[inline(always)]
-    fn reals_from_array(self, a: &[f64; LANES]) -> Self::Reals {
-        on_machine!(std::mem::transmute::<[f64; LANES], Self::Reals>(*a))
     }
     #[inline(always)]
     fn splat(self, value: f64) -> Self::Reals {
@@ -60,66 +39,31 @@ impl Machine for Avx2 {
     }
     #[inline(always)]
     fn add(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        on_machine!([
-            _mm256_add_pd(a[0], b[0]),
-            _mm256_add_pd(a[1], b[1]),
-            _mm256_add_pd(a[2], b[2]),
-            _mm256_add_pd(a[3], b[3])
-        ])
+        registers!(4, I => _mm256_add_pd(a[I], b[I]))
     }
     #[inline(always)]
     fn subtract(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        on_machine!([
-            _mm256_sub_pd(a[0], b[0]),
-            _mm256_sub_pd(a[1], b[1]),
-            _mm256_sub_pd(a[2], b[2]),
-            _mm256_sub_pd(a[3], b[3])
-        ])
+        registers!(4, I => _mm256_sub_pd(a[I], b[I]))
     }
     #[inline(always)]
     fn multiply(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        on_machine!([
-            _mm256_mul_pd(a[0], b[0]),
-            _mm256_mul_pd(a[1], b[1]),
-            _mm256_mul_pd(a[2], b[2]),
-            _mm256_mul_pd(a[3], b[3])
-        ])
+        registers!(4, I => _mm256_mul_pd(a[I], b[I]))
     }
     #[inline(always)]
     fn min_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        on_machine!([
-            _mm256_min_pd(a[0], b[0]),
-            _mm256_min_pd(a[1], b[1]),
-            _mm256_min_pd(a[2], b[2]),
-            _mm256_min_pd(a[3], b[3])
-        ])
+        registers!(4, I => _mm256_min_pd(a[I], b[I]))
     }
     #[inline(always)]
     fn max_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        on_machine!([
-            _mm256_max_pd(a[0], b[0]),
-            _mm256_max_pd(a[1], b[1]),
-            _mm256_max_pd(a[2], b[2]),
-            _mm256_max_pd(a[3], b[3])
-        ])
+        registers!(4, I => _mm256_max_pd(a[I], b[I]))
     }
     #[inline(always)]
     fn magnitude(self, a: Self::Reals) -> Self::Reals {
-        on_machine!([
-            _mm256_and_pd(a[0], _mm256_castsi256_pd(_mm256_set1_epi64x(i64::MAX))),
-            _mm256_and_pd(a[1], _mm256_castsi256_pd(_mm256_set1_epi64x(i64::MAX))),
-            _mm256_and_pd(a[2], _mm256_castsi256_pd(_mm256_set1_epi64x(i64::MAX))),
-            _mm256_and_pd(a[3], _mm256_castsi256_pd(_mm256_set1_epi64x(i64::MAX)))
-        ])
+        registers!(4, I => _mm256_and_pd(a[I], _mm256_castsi256_pd(_mm256_set1_epi64x(i64::MAX))))
     }
     #[inline(always)]
     fn add_exact_square(self, sum: Self::Reals, a: Self::Reals) -> Self::Reals {
-        on_machine!([
-            _mm256_fmadd_pd(a[0], a[0], sum[0]),
-            _mm256_fmadd_pd(a[1], a[1], sum[1]),
-            _mm256_fmadd_pd(a[2], a[2], sum[2]),
-            _mm256_fmadd_pd(a[3], a[3], sum[3])
-        ])
+        registers!(4, I => _mm256_fmadd_pd(a[I], a[I], sum[I]))
     }
 
     #[inline(always)]
@@ -127,93 +71,56 @@ impl Machine for Avx2 {
         on_machine!([_mm256_set1_epi32(value); 2])
     }
     #[inline(always)]
-    fn words_from_array(self, a: &[i32; LANES]) -> Self::Words {
-        on_machine!(std::mem::transmute::<[i32; LANES], Self::Words>(*a))
-    }
-    #[inline(always)]
-    fn word_array(self, a: Self::Words) -> [i32; LANES] {
-        on_machine!(std::mem::transmute::<Self::Words, [i32; LANES]>(a))
-    }
-    #[inline(always)]
     fn load_words(self, bytes: &[u8; 64]) -> Self::Words {
-        on_machine!([
-            _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(0)),
-            _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(1))
-        ])
+        registers!(2, I => _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))
     }
     #[inline(always)]
     fn load_upper_halves(self, bytes: &[u8; 32]) -> Self::Words {
-        on_machine!([
-            _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(
-                bytes.as_ptr().cast::<__m128i>().add(0)
-            ))),
-            _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(
-                bytes.as_ptr().cast::<__m128i>().add(1)
-            )))
-        ])
+        registers!(2, I => _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I)))))
     }
     #[inline(always)]
     fn load_float16(self, bytes: &[u8; 32]) -> Self::Words {
-        on_machine!([
-            _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128(
-                bytes.as_ptr().cast::<__m128i>().add(0)
-            ))),
-            _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128(
-                bytes.as_ptr().cast::<__m128i>().add(1)
-            )))
-        ])
+        registers!(2, I => _mm256_castps_si256(_mm256_cvtph_ps(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I)))))
     }
     #[inline(always)]
     fn min_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm256_min_epi32(a[0], b[0]), _mm256_min_epi32(a[1], b[1])])
+        registers!(2, I => _mm256_min_epi32(a[I], b[I]))
     }
     #[inline(always)]
     fn max_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm256_max_epi32(a[0], b[0]), _mm256_max_epi32(a[1], b[1])])
+        registers!(2, I => _mm256_max_epi32(a[I], b[I]))
     }
     #[inline(always)]
     fn and_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm256_and_si256(a[0], b[0]), _mm256_and_si256(a[1], b[1])])
+        registers!(2, I => _mm256_and_si256(a[I], b[I]))
     }
     #[inline(always)]
     fn subtract_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm256_sub_epi32(a[0], b[0]), _mm256_sub_epi32(a[1], b[1])])
+        registers!(2, I => _mm256_sub_epi32(a[I], b[I]))
     }
     #[inline(always)]
     fn or_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm256_or_si256(a[0], b[0]), _mm256_or_si256(a[1], b[1])])
+        registers!(2, I => _mm256_or_si256(a[I], b[I]))
     }
     #[inline(always)]
     fn xor_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm256_xor_si256(a[0], b[0]), _mm256_xor_si256(a[1], b[1])])
+        registers!(2, I => _mm256_xor_si256(a[I], b[I]))
     }
     #[inline(always)]
     fn add_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm256_add_epi32(a[0], b[0]), _mm256_add_epi32(a[1], b[1])])
+        registers!(2, I => _mm256_add_epi32(a[I], b[I]))
     }
     #[inline(always)]
     fn rotate_words(self, a: Self::Words, n: i32) -> Self::Words {
-        on_machine!([
-            _mm256_or_si256(
-                _mm256_sllv_epi32(a[0], _mm256_set1_epi32(n)),
-                _mm256_srlv_epi32(a[0], _mm256_set1_epi32(32 - n))
-            ),
-            _mm256_or_si256(
-                _mm256_sllv_epi32(a[1], _mm256_set1_epi32(n)),
-                _mm256_srlv_epi32(a[1], _mm256_set1_epi32(32 - n))
-            )
-        ])
+        registers!(2, I => _mm256_or_si256(_mm256_sllv_epi32(a[I], _mm256_set1_epi32(n)), _mm256_srlv_epi32(a[I], _mm256_set1_epi32(32 - n))))
     }
     #[inline(always)]
     fn sign_words(self, a: Self::Words) -> Self::Words {
-        on_machine!([_mm256_srai_epi32::<31>(a[0]), _mm256_srai_epi32::<31>(a[1])])
+        registers!(2, I => _mm256_srai_epi32::<31>(a[I]))
     }
     #[inline(always)]
     fn key_words(self, a: Self::Words, sign: Self::Words) -> Self::Words {
-        on_machine!([
-            _mm256_xor_si256(a[0], _mm256_and_si256(sign[0], _mm256_set1_epi32(i32::MAX))),
-            _mm256_xor_si256(a[1], _mm256_and_si256(sign[1], _mm256_set1_epi32(i32::MAX)))
-        ])
+        registers!(2, I => _mm256_xor_si256(a[I], _mm256_and_si256(sign[I], _mm256_set1_epi32(i32::MAX))))
     }
     #[inline(always)]
     fn widen_floats(self, [a, b]: Self::Words) -> Self::Reals {
@@ -239,92 +146,36 @@ impl Machine for Avx2 {
         on_machine!([_mm256_set1_epi64x(value); 4])
     }
     #[inline(always)]
-    fn long_array(self, a: Self::Longs) -> [i64; LANES] {
-        on_machine!(std::mem::transmute::<Self::Longs, [i64; LANES]>(a))
-    }
-    #[inline(always)]
     fn load_longs(self, bytes: &[u8; 128]) -> Self::Longs {
-        on_machine!([
-            _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(0)),
-            _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(1)),
-            _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(2)),
-            _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(3))
-        ])
+        registers!(4, I => _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))
     }
     #[inline(always)]
     fn min_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        on_machine!([
-            _mm256_blendv_epi8(a[0], b[0], _mm256_cmpgt_epi64(a[0], b[0])),
-            _mm256_blendv_epi8(a[1], b[1], _mm256_cmpgt_epi64(a[1], b[1])),
-            _mm256_blendv_epi8(a[2], b[2], _mm256_cmpgt_epi64(a[2], b[2])),
-            _mm256_blendv_epi8(a[3], b[3], _mm256_cmpgt_epi64(a[3], b[3]))
-        ])
+        registers!(4, I => _mm256_blendv_epi8(a[I], b[I], _mm256_cmpgt_epi64(a[I], b[I])))
     }
     #[inline(always)]
     fn max_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        on_machine!([
-            _mm256_blendv_epi8(b[0], a[0], _mm256_cmpgt_epi64(a[0], b[0])),
-            _mm256_blendv_epi8(b[1], a[1], _mm256_cmpgt_epi64(a[1], b[1])),
-            _mm256_blendv_epi8(b[2], a[2], _mm256_cmpgt_epi64(a[2], b[2])),
-            _mm256_blendv_epi8(b[3], a[3], _mm256_cmpgt_epi64(a[3], b[3]))
-        ])
+        registers!(4, I => _mm256_blendv_epi8(b[I], a[I], _mm256_cmpgt_epi64(a[I], b[I])))
     }
     #[inline(always)]
     fn and_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        on_machine!([
-            _mm256_and_si256(a[0], b[0]),
-            _mm256_and_si256(a[1], b[1]),
-            _mm256_and_si256(a[2], b[2]),
-            _mm256_and_si256(a[3], b[3])
-        ])
+        registers!(4, I => _mm256_and_si256(a[I], b[I]))
     }
     #[inline(always)]
     fn subtract_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        on_machine!([
-            _mm256_sub_epi64(a[0], b[0]),
-            _mm256_sub_epi64(a[1], b[1]),
-            _mm256_sub_epi64(a[2], b[2]),
-            _mm256_sub_epi64(a[3], b[3])
-        ])
+        registers!(4, I => _mm256_sub_epi64(a[I], b[I]))
     }
     #[inline(always)]
     fn sign_longs(self, a: Self::Longs) -> Self::Longs {
-        on_machine!([
-            _mm256_cmpgt_epi64(_mm256_setzero_si256(), a[0]),
-            _mm256_cmpgt_epi64(_mm256_setzero_si256(), a[1]),
-            _mm256_cmpgt_epi64(_mm256_setzero_si256(), a[2]),
-            _mm256_cmpgt_epi64(_mm256_setzero_si256(), a[3])
-        ])
+        registers!(4, I => _mm256_cmpgt_epi64(_mm256_setzero_si256(), a[I]))
     }
     #[inline(always)]
     fn key_longs(self, a: Self::Longs, sign: Self::Longs) -> Self::Longs {
-        on_machine!([
-            _mm256_xor_si256(
-                a[0],
-                _mm256_and_si256(sign[0], _mm256_set1_epi64x(i64::MAX))
-            ),
-            _mm256_xor_si256(
-                a[1],
-                _mm256_and_si256(sign[1], _mm256_set1_epi64x(i64::MAX))
-            ),
-            _mm256_xor_si256(
-                a[2],
-                _mm256_and_si256(sign[2], _mm256_set1_epi64x(i64::MAX))
-            ),
-            _mm256_xor_si256(
-                a[3],
-                _mm256_and_si256(sign[3], _mm256_set1_epi64x(i64::MAX))
-            )
-        ])
+        registers!(4, I => _mm256_xor_si256(a[I], _mm256_and_si256(sign[I], _mm256_set1_epi64x(i64::MAX))))
     }
     #[inline(always)]
     fn reals_of(self, a: Self::Longs) -> Self::Reals {
-        on_machine!([
-            _mm256_castsi256_pd(a[0]),
-            _mm256_castsi256_pd(a[1]),
-            _mm256_castsi256_pd(a[2]),
-            _mm256_castsi256_pd(a[3])
-        ])
+        registers!(4, I => _mm256_castsi256_pd(a[I]))
     }
 
     #[inline(always)]
@@ -332,53 +183,40 @@ impl Machine for Avx2 {
         on_machine!([_mm256_set1_epi16(value); 2])
     }
     #[inline(always)]
-    fn half_array(self, a: Self::Halves) -> [i16; 2 * LANES] {
-        on_machine!(std::mem::transmute::<Self::Halves, [i16; 2 * LANES]>(a))
-    }
-    #[inline(always)]
     fn load_halves(self, bytes: &[u8; 64]) -> Self::Halves {
-        on_machine!([
-            _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(0)),
-            _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(1))
-        ])
+        registers!(2, I => _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))
     }
     #[inline(always)]
     fn load_signed_bytes(self, bytes: &[u8; 32]) -> Self::Halves {
-        on_machine!([
-            _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(0))),
-            _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(1)))
-        ])
+        registers!(2, I => _mm256_cvtepi8_epi16(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I))))
     }
     #[inline(always)]
     fn load_unsigned_bytes(self, bytes: &[u8; 32]) -> Self::Halves {
-        on_machine!([
-            _mm256_cvtepu8_epi16(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(0))),
-            _mm256_cvtepu8_epi16(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(1)))
-        ])
+        registers!(2, I => _mm256_cvtepu8_epi16(_mm_loadu_si128(bytes.as_ptr().cast::<__m128i>().add(I))))
     }
     #[inline(always)]
     fn and_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        on_machine!([_mm256_and_si256(a[0], b[0]), _mm256_and_si256(a[1], b[1])])
+        registers!(2, I => _mm256_and_si256(a[I], b[I]))
     }
     #[inline(always)]
     fn xor_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        on_machine!([_mm256_xor_si256(a[0], b[0]), _mm256_xor_si256(a[1], b[1])])
+        registers!(2, I => _mm256_xor_si256(a[I], b[I]))
     }
     #[inline(always)]
     fn min_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        on_machine!([_mm256_min_epi16(a[0], b[0]), _mm256_min_epi16(a[1], b[1])])
+        registers!(2, I => _mm256_min_epi16(a[I], b[I]))
     }
     #[inline(always)]
     fn max_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        on_machine!([_mm256_max_epi16(a[0], b[0]), _mm256_max_epi16(a[1], b[1])])
+        registers!(2, I => _mm256_max_epi16(a[I], b[I]))
     }
     #[inline(always)]
     fn dot_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Words {
-        on_machine!([_mm256_madd_epi16(a[0], b[0]), _mm256_madd_epi16(a[1], b[1])])
+        registers!(2, I => _mm256_madd_epi16(a[I], b[I]))
     }
     #[inline(always)]
     fn upper_halves(self, a: Self::Words) -> Self::Words {
-        on_machine!([_mm256_srli_epi32::<16>(a[0]), _mm256_srli_epi32::<16>(a[1])])
+        registers!(2, I => _mm256_srli_epi32::<16>(a[I]))
     }
     #[inline(always)]
     fn count_equal_halves(self, a: Self::Halves, value: i16) -> u32 {

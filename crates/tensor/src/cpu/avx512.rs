@@ -17,28 +17,12 @@ impl Avx512 {
     /// The machine, if the CPU has it.
     #[inline]
     pub(crate) fn detect() -> Option<Avx512> {
-        let has_all = is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl")
-            && is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("f16c")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("lzcnt")
-            && is_x86_feature_detected!("popcnt");
+        let has_all = has_features!(
+            "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx2", "fma", "f16c", "bmi1", "bmi2",
+            "lzcnt", "popcnt"
+        );
         has_all.then_some(Avx512(()))
     }
-}
-
-/// Calls intrinsics of this machine.
-macro_rules! on_machine {
-    ($($body:tt)*) => {{
-        // SAFETY: `self` proves that the CPU has the instructions, and pointers come from
-        // references to arrays of the size that is read or written.
-        unsafe { $($body)* }
-    }};
 }
 
 impl Machine for Avx512 {
@@ -47,17 +31,11 @@ impl Machine for Avx512 {
     type Longs = [__m512i; 2];
     type Halves = [__m512i; 1];
 
+    array_methods!();
+
     #[inline(always)]
     fn reals(self) -> Self::Reals {
         on_machine!([_mm512_setzero_pd(); 2])
-    }
-    #[inline(always)]
-    fn array(self, a: Self::Reals) -> [f64; LANES] {
-        on_machine!(std::mem::transmute::<Self::Reals, [f64; LANES]>(a))
-    }
-    #[inline(always)]
-    fn reals_from_array(self, a: &[f64; LANES]) -> Self::Reals {
-        on_machine!(std::mem::transmute::<[f64; LANES], Self::Reals>(*a))
     }
     #[inline(always)]
     fn splat(self, value: f64) -> Self::Reals {
@@ -65,34 +43,31 @@ impl Machine for Avx512 {
     }
     #[inline(always)]
     fn add(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        on_machine!([_mm512_add_pd(a[0], b[0]), _mm512_add_pd(a[1], b[1])])
+        registers!(2, I => _mm512_add_pd(a[I], b[I]))
     }
     #[inline(always)]
     fn subtract(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        on_machine!([_mm512_sub_pd(a[0], b[0]), _mm512_sub_pd(a[1], b[1])])
+        registers!(2, I => _mm512_sub_pd(a[I], b[I]))
     }
     #[inline(always)]
     fn multiply(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        on_machine!([_mm512_mul_pd(a[0], b[0]), _mm512_mul_pd(a[1], b[1])])
+        registers!(2, I => _mm512_mul_pd(a[I], b[I]))
     }
     #[inline(always)]
     fn min_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        on_machine!([_mm512_min_pd(a[0], b[0]), _mm512_min_pd(a[1], b[1])])
+        registers!(2, I => _mm512_min_pd(a[I], b[I]))
     }
     #[inline(always)]
     fn max_reals(self, a: Self::Reals, b: Self::Reals) -> Self::Reals {
-        on_machine!([_mm512_max_pd(a[0], b[0]), _mm512_max_pd(a[1], b[1])])
+        registers!(2, I => _mm512_max_pd(a[I], b[I]))
     }
     #[inline(always)]
     fn magnitude(self, a: Self::Reals) -> Self::Reals {
-        on_machine!([_mm512_abs_pd(a[0]), _mm512_abs_pd(a[1])])
+        registers!(2, I => _mm512_abs_pd(a[I]))
     }
     #[inline(always)]
     fn add_exact_square(self, sum: Self::Reals, a: Self::Reals) -> Self::Reals {
-        on_machine!([
-            _mm512_fmadd_pd(a[0], a[0], sum[0]),
-            _mm512_fmadd_pd(a[1], a[1], sum[1])
-        ])
+        registers!(2, I => _mm512_fmadd_pd(a[I], a[I], sum[I]))
     }
 
     #[inline(always)]
@@ -100,56 +75,44 @@ impl Machine for Avx512 {
         on_machine!([_mm512_set1_epi32(value); 1])
     }
     #[inline(always)]
-    fn words_from_array(self, a: &[i32; LANES]) -> Self::Words {
-        on_machine!(std::mem::transmute::<[i32; LANES], Self::Words>(*a))
-    }
-    #[inline(always)]
-    fn word_array(self, a: Self::Words) -> [i32; LANES] {
-        on_machine!(std::mem::transmute::<Self::Words, [i32; LANES]>(a))
-    }
-    #[inline(always)]
     fn load_words(self, bytes: &[u8; 64]) -> Self::Words {
-        on_machine!([_mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(0))])
+        registers!(1, I => _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(I)))
     }
     #[inline(always)]
     fn load_upper_halves(self, bytes: &[u8; 32]) -> Self::Words {
-        on_machine!([_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(
-            _mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(0))
-        ))])
+        registers!(1, I => _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))))
     }
     #[inline(always)]
     fn load_float16(self, bytes: &[u8; 32]) -> Self::Words {
-        on_machine!([_mm512_castps_si512(_mm512_cvtph_ps(_mm256_loadu_si256(
-            bytes.as_ptr().cast::<__m256i>().add(0)
-        )))])
+        registers!(1, I => _mm512_castps_si512(_mm512_cvtph_ps(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I)))))
     }
     #[inline(always)]
     fn min_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm512_min_epi32(a[0], b[0])])
+        registers!(1, I => _mm512_min_epi32(a[I], b[I]))
     }
     #[inline(always)]
     fn max_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm512_max_epi32(a[0], b[0])])
+        registers!(1, I => _mm512_max_epi32(a[I], b[I]))
     }
     #[inline(always)]
     fn and_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm512_and_si512(a[0], b[0])])
+        registers!(1, I => _mm512_and_si512(a[I], b[I]))
     }
     #[inline(always)]
     fn subtract_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm512_sub_epi32(a[0], b[0])])
+        registers!(1, I => _mm512_sub_epi32(a[I], b[I]))
     }
     #[inline(always)]
     fn or_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm512_or_si512(a[0], b[0])])
+        registers!(1, I => _mm512_or_si512(a[I], b[I]))
     }
     #[inline(always)]
     fn xor_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm512_xor_si512(a[0], b[0])])
+        registers!(1, I => _mm512_xor_si512(a[I], b[I]))
     }
     #[inline(always)]
     fn add_words(self, a: Self::Words, b: Self::Words) -> Self::Words {
-        on_machine!([_mm512_add_epi32(a[0], b[0])])
+        registers!(1, I => _mm512_add_epi32(a[I], b[I]))
     }
     #[inline(always)]
     fn settle_words(self, a: Self::Words) -> Self::Words {
@@ -157,19 +120,15 @@ impl Machine for Avx512 {
     }
     #[inline(always)]
     fn rotate_words(self, a: Self::Words, n: i32) -> Self::Words {
-        on_machine!([_mm512_rolv_epi32(a[0], _mm512_set1_epi32(n))])
+        registers!(1, I => _mm512_rolv_epi32(a[I], _mm512_set1_epi32(n)))
     }
     #[inline(always)]
     fn sign_words(self, a: Self::Words) -> Self::Words {
-        on_machine!([_mm512_srai_epi32::<31>(a[0])])
+        registers!(1, I => _mm512_srai_epi32::<31>(a[I]))
     }
     #[inline(always)]
     fn key_words(self, a: Self::Words, sign: Self::Words) -> Self::Words {
-        on_machine!([_mm512_ternarylogic_epi32::<0x78>(
-            a[0],
-            sign[0],
-            _mm512_set1_epi32(i32::MAX)
-        )])
+        registers!(1, I => _mm512_ternarylogic_epi32::<0x78>(a[I], sign[I], _mm512_set1_epi32(i32::MAX)))
     }
     #[inline(always)]
     fn widen_floats(self, [a]: Self::Words) -> Self::Reals {
@@ -191,46 +150,36 @@ impl Machine for Avx512 {
         on_machine!([_mm512_set1_epi64(value); 2])
     }
     #[inline(always)]
-    fn long_array(self, a: Self::Longs) -> [i64; LANES] {
-        on_machine!(std::mem::transmute::<Self::Longs, [i64; LANES]>(a))
-    }
-    #[inline(always)]
     fn load_longs(self, bytes: &[u8; 128]) -> Self::Longs {
-        on_machine!([
-            _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(0)),
-            _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(1))
-        ])
+        registers!(2, I => _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(I)))
     }
     #[inline(always)]
     fn min_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        on_machine!([_mm512_min_epi64(a[0], b[0]), _mm512_min_epi64(a[1], b[1])])
+        registers!(2, I => _mm512_min_epi64(a[I], b[I]))
     }
     #[inline(always)]
     fn max_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        on_machine!([_mm512_max_epi64(a[0], b[0]), _mm512_max_epi64(a[1], b[1])])
+        registers!(2, I => _mm512_max_epi64(a[I], b[I]))
     }
     #[inline(always)]
     fn and_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        on_machine!([_mm512_and_si512(a[0], b[0]), _mm512_and_si512(a[1], b[1])])
+        registers!(2, I => _mm512_and_si512(a[I], b[I]))
     }
     #[inline(always)]
     fn subtract_longs(self, a: Self::Longs, b: Self::Longs) -> Self::Longs {
-        on_machine!([_mm512_sub_epi64(a[0], b[0]), _mm512_sub_epi64(a[1], b[1])])
+        registers!(2, I => _mm512_sub_epi64(a[I], b[I]))
     }
     #[inline(always)]
     fn sign_longs(self, a: Self::Longs) -> Self::Longs {
-        on_machine!([_mm512_srai_epi64::<63>(a[0]), _mm512_srai_epi64::<63>(a[1])])
+        registers!(2, I => _mm512_srai_epi64::<63>(a[I]))
     }
     #[inline(always)]
     fn key_longs(self, a: Self::Longs, sign: Self::Longs) -> Self::Longs {
-        on_machine!([
-            _mm512_ternarylogic_epi64::<0x78>(a[0], sign[0], _mm512_set1_epi64(i64::MAX)),
-            _mm512_ternarylogic_epi64::<0x78>(a[1], sign[1], _mm512_set1_epi64(i64::MAX))
-        ])
+        registers!(2, I => _mm512_ternarylogic_epi64::<0x78>(a[I], sign[I], _mm512_set1_epi64(i64::MAX)))
     }
     #[inline(always)]
     fn reals_of(self, a: Self::Longs) -> Self::Reals {
-        on_machine!([_mm512_castsi512_pd(a[0]), _mm512_castsi512_pd(a[1])])
+        registers!(2, I => _mm512_castsi512_pd(a[I]))
     }
 
     #[inline(always)]
@@ -238,48 +187,40 @@ impl Machine for Avx512 {
         on_machine!([_mm512_set1_epi16(value); 1])
     }
     #[inline(always)]
-    fn half_array(self, a: Self::Halves) -> [i16; 2 * LANES] {
-        on_machine!(std::mem::transmute::<Self::Halves, [i16; 2 * LANES]>(a))
-    }
-    #[inline(always)]
     fn load_halves(self, bytes: &[u8; 64]) -> Self::Halves {
-        on_machine!([_mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(0))])
+        registers!(1, I => _mm512_loadu_si512(bytes.as_ptr().cast::<__m512i>().add(I)))
     }
     #[inline(always)]
     fn load_signed_bytes(self, bytes: &[u8; 32]) -> Self::Halves {
-        on_machine!([_mm512_cvtepi8_epi16(_mm256_loadu_si256(
-            bytes.as_ptr().cast::<__m256i>().add(0)
-        ))])
+        registers!(1, I => _mm512_cvtepi8_epi16(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I))))
     }
     #[inline(always)]
     fn load_unsigned_bytes(self, bytes: &[u8; 32]) -> Self::Halves {
-        on_machine!([_mm512_cvtepu8_epi16(_mm256_loadu_si256(
-            bytes.as_ptr().cast::<__m256i>().add(0)
-        ))])
+        registers!(1, I => _mm512_cvtepu8_epi16(_mm256_loadu_si256(bytes.as_ptr().cast::<__m256i>().add(I))))
     }
     #[inline(always)]
     fn and_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        on_machine!([_mm512_and_si512(a[0], b[0])])
+        registers!(1, I => _mm512_and_si512(a[I], b[I]))
     }
     #[inline(always)]
     fn xor_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        on_machine!([_mm512_xor_si512(a[0], b[0])])
+        registers!(1, I => _mm512_xor_si512(a[I], b[I]))
     }
     #[inline(always)]
     fn min_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        on_machine!([_mm512_min_epi16(a[0], b[0])])
+        registers!(1, I => _mm512_min_epi16(a[I], b[I]))
     }
     #[inline(always)]
     fn max_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Halves {
-        on_machine!([_mm512_max_epi16(a[0], b[0])])
+        registers!(1, I => _mm512_max_epi16(a[I], b[I]))
     }
     #[inline(always)]
     fn dot_halves(self, a: Self::Halves, b: Self::Halves) -> Self::Words {
-        on_machine!([_mm512_madd_epi16(a[0], b[0])])
+        registers!(1, I => _mm512_madd_epi16(a[I], b[I]))
     }
     #[inline(always)]
     fn upper_halves(self, a: Self::Words) -> Self::Words {
-        on_machine!([_mm512_srli_epi32::<16>(a[0])])
+        registers!(1, I => _mm512_srli_epi32::<16>(a[I]))
     }
     #[inline(always)]
     fn count_equal_halves(self, a: Self::Halves, value: i16) -> u32 {

@@ -36,6 +36,7 @@ impl Norm {
                 factor: 1.0,
             };
         }
+        // Halves, because the difference of the ends may overflow.
         let largest = (max / 2.0 - min / 2.0).max(f64::MIN_POSITIVE);
         let exponent = ((largest.to_bits() >> 52) as i32 - 1023).clamp(-1000, 1000);
         let scale = power_of_two(-exponent);
@@ -49,6 +50,7 @@ impl Norm {
     #[inline(always)]
     fn apply(self, value: f64) -> f64 {
         let norm = (value * self.scale - self.shift) * self.factor;
+        // One instruction; `f64::max` has a rule for NaN, which cannot be here.
         if norm > SMALLEST { norm } else { SMALLEST }
     }
 }
@@ -85,6 +87,8 @@ impl Task for Divergence<'_> {
             }
         }
         let [p, q, terms] = totals.map(|total| total.value());
+        // The sums of both sides are divided out afterwards, which saves a pass. Rounding may take
+        // a divergence of zero a little below zero.
         (terms.over(p).to_f64() + log_ratio(q.to_f64(), p.to_f64())).max(0.0)
     }
 }

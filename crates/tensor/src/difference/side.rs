@@ -71,6 +71,7 @@ impl SideBlock {
     pub(super) fn of<M: Machine>(m: M, values: &[f64]) -> SideBlock {
         let mut block = sums(m, values, 0);
         let scale = scale_of(block.min.abs().max(block.max.abs()));
+        // Seldom: squares at the ends of the exponents would overflow or vanish.
         if scale != 0 && !values.is_empty() {
             block = sums(m, values, scale);
         }
@@ -79,6 +80,7 @@ impl SideBlock {
             0.0
         } else {
             let quick = block.squares - block.sum * mean;
+            // At most four bits cancel, which the sums have to spare.
             if block.scale == 0 && quick >= block.squares / 16.0 {
                 quick
             } else {
@@ -98,6 +100,7 @@ impl SideBlock {
 fn sums<M: Machine>(m: M, values: &[f64], scale: i32) -> SideBlock {
     let factor = m.splat(power_of_two(scale));
     let (groups, rest) = values.as_chunks::<LANES>();
+    // An element, not infinity: idle lanes then need no rule of their own.
     let first = m.splat(values.first().copied().unwrap_or(0.0));
     let (mut sum, mut squares) = (m.reals(), m.reals());
     let (mut min, mut max) = (first, first);

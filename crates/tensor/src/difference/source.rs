@@ -3,7 +3,7 @@
 use super::DifferenceError;
 use crate::convert::dtype::{DecodeError, decode, numpy_dtype};
 use crate::cpu::{LANES, Machine};
-use crate::{DType, Shape, TensorView};
+use crate::{DType, ElementKind, Shape, TensorView};
 
 /// Elements that are looked at together: four buffers of doubles stay in the nearest caches.
 ///
@@ -50,12 +50,7 @@ impl<'a> Source<'a> {
             }
             .into());
         }
-        let (dtype, n_parts) = match dtype {
-            DType::C128 => (DType::F64, 2),
-            DType::C64 => (DType::F32, 2),
-            DType::C32 => (DType::F16, 2),
-            _ => (dtype, 1),
-        };
+        let (dtype, n_parts) = dtype.parts();
         Ok(Source {
             dtype,
             bits: bits as usize / n_parts,
@@ -74,9 +69,11 @@ impl<'a> Source<'a> {
     }
 
     fn is_integer(&self) -> bool {
-        use DType::*;
-        let integers = [I8, U8, I16, U16, I32, U32, I64, U64, Bool];
-        numpy_dtype(self.dtype).is_some_and(|dtype| integers.contains(&dtype))
+        let kind = numpy_dtype(self.dtype).map(DType::kind);
+        matches!(
+            kind,
+            Some(ElementKind::Signed | ElementKind::Unsigned | ElementKind::Truth)
+        )
     }
 
     /// Whether elements have more digits than doubles.

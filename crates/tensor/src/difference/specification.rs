@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use super::{Difference, DifferenceError, N_BINS, Options, Summary, Worst};
 use crate::convert::dtype::{Decoded, decode};
-use crate::{DType, TensorView};
+use crate::{DType, NumpyType, TensorView};
 
 /// The smallest share of a distribution, so that its logarithm exists.
 const KL_MIN: f64 = f32::EPSILON as f64;
@@ -83,17 +83,17 @@ fn integers(tensor: TensorView<'_>) -> Option<Vec<i128>> {
             Some(elements.map(element).collect())
         }};
     }
-    match dtype {
-        DType::I8 => read!(i8),
-        DType::I16 => read!(i16),
-        DType::I32 => read!(i32),
-        DType::I64 => read!(i64),
-        DType::U8 => read!(u8),
-        DType::U16 => read!(u16),
-        DType::U32 => read!(u32),
-        DType::U64 => read!(u64),
-        DType::Bool => Some(bytes.iter().map(|&byte| i128::from(byte != 0)).collect()),
-        _ => None,
+    match dtype.as_numpy()? {
+        NumpyType::I8 => read!(i8),
+        NumpyType::I16 => read!(i16),
+        NumpyType::I32 => read!(i32),
+        NumpyType::I64 => read!(i64),
+        NumpyType::U8 => read!(u8),
+        NumpyType::U16 => read!(u16),
+        NumpyType::U32 => read!(u32),
+        NumpyType::U64 => read!(u64),
+        NumpyType::Bool => Some(bytes.iter().map(|&byte| i128::from(byte != 0)).collect()),
+        NumpyType::F16 | NumpyType::F32 | NumpyType::F64 | NumpyType::C64 | NumpyType::C128 => None,
     }
 }
 

@@ -81,6 +81,7 @@ impl Task for Sweep<'_> {
             for (source, out) in self.sources.iter().zip([&mut *a, &mut *b]) {
                 if !is_same {
                     source.fill(m, start, out);
+                    // Comparing bytes costs far less than decoding them a second time.
                     is_same = target.dtype() == golden.dtype() && bytes[0] == bytes[1];
                 }
             }
@@ -105,10 +106,10 @@ impl Task for Sweep<'_> {
 /// How many elements are finite on both sides.
 #[inline(always)]
 fn n_finite(a: &[f64], b: &[f64]) -> usize {
-    let is_finite = |(a, b): (&f64, &f64)| (a.abs() < f64::INFINITY) & (b.abs() < f64::INFINITY);
+    // `&`, not `&&`: without a branch the loop becomes vector code.
     a.iter()
         .zip(b)
-        .map(|pair| u64::from(is_finite(pair)))
+        .map(|(a, b)| u64::from((a.abs() < f64::INFINITY) & (b.abs() < f64::INFINITY)))
         .sum::<u64>() as usize
 }
 
@@ -128,8 +129,10 @@ impl Found {
         let mut first = 0;
         let mut n_finite = n_finite(values, values);
         if n_finite < n {
-            let is_finite = |value: &f64| value.is_finite();
-            first = values.iter().position(is_finite).unwrap_or(0);
+            first = values
+                .iter()
+                .position(|value| value.is_finite())
+                .unwrap_or(0);
             let mut counts = Side::EMPTY;
             n_finite = keep_finite(values, &mut counts);
             for side in &mut self.sides {
@@ -165,11 +168,10 @@ impl Found {
         for (side, values) in self.sides.iter_mut().zip([&*a, &*b]) {
             side.n_zero += n_zero(values);
         }
-        let is_flipped = |a: f64, b: f64| ((a < 0.0) & (b > 0.0)) | ((a > 0.0) & (b < 0.0));
         let flips = a
             .iter()
             .zip(&*b)
-            .map(|(&a, &b)| u64::from(is_flipped(a, b)));
+            .map(|(&a, &b)| u64::from(((a < 0.0) & (b > 0.0)) | ((a > 0.0) & (b < 0.0))));
         self.n_sign_flips += flips.sum::<u64>();
         let are_all_finite = n_finite(a, b) == n;
         let mut n_pairs = n;
@@ -194,6 +196,7 @@ impl Found {
             self.sides[1].add(&sides[1]);
         }
         if let Some(ulps) = &mut self.ulps {
+            // Bits of the same dtype are subtracted as integers, without going through doubles.
             let are_alike = sources[0].dtype() == sources[1].dtype();
             let has_short_way = are_all_finite && are_alike;
             if !(has_short_way && ulps.add_bytes(sources[0].dtype(), bytes)) {

@@ -8,6 +8,7 @@ use half::{bf16, f16};
 use super::source::BLOCK;
 use super::wide::power_of_two;
 use crate::DType;
+use crate::convert::dtype::numpy_dtype;
 
 /// Distances below have a bucket each; above, each sixteenth of a power of two has.
 const N_EXACT: usize = 256;
@@ -17,20 +18,20 @@ const N_TABLES: usize = 4;
 
 /// The float dtype with fewer digits of two, if both are floats.
 pub(super) fn coarser(a: DType, b: DType) -> Option<DType> {
-    use DType::*;
-    let digits = |dtype: DType| {
-        Some(match dtype {
-            F64 | C128 => (52, F64),
-            F32 | C64 => (23, F32),
-            // Dtypes of 8 bits and fewer are counted in the steps of one that has all their values.
-            F16 | C32 | HiF8 | F8E5M2 | F8E4M3FN | F8E4M3FNUZ | F8E5M2FNUZ | F6E3M2 | F6E2M3
-            | F4E2M1 | F4E1M2 | HiF4 => (10, F16),
-            BF16 | F8E8M0 => (7, BF16),
-            _ => return None,
-        })
-    };
-    let (a, b) = (digits(a)?, digits(b)?);
-    Some(if a.0 <= b.0 { a.1 } else { b.1 })
+    let (a, b) = (steps(a)?, steps(b)?);
+    Some(if a.n_digits() <= b.n_digits() { a } else { b })
+}
+
+/// The dtype in whose steps elements of a float dtype are counted: one of `float64`, `float32`,
+/// `float16` and `bfloat16`.
+fn steps(dtype: DType) -> Option<DType> {
+    let (part, _) = dtype.parts();
+    part.n_digits()?;
+    match numpy_dtype(part)? {
+        // Values of 8 bits that need the exponents of float32 are all values of bfloat16 too.
+        DType::F32 if part != DType::F32 => Some(DType::BF16),
+        wide => Some(wide),
+    }
 }
 
 /// A float dtype narrower than a double.

@@ -76,6 +76,7 @@ impl Wide {
     /// The root of a number that is not negative.
     pub(super) fn sqrt(self) -> Wide {
         let odd = self.exponent & 1;
+        // The exponent has to be even to be halved.
         let number = self.number * f64::from(1 + odd);
         Wide::new(number.sqrt(), (self.exponent - odd) / 2)
     }
@@ -95,6 +96,7 @@ impl Wide {
         let exponent = self.exponent.max(other.exponent);
         let align = |wide: Wide| {
             let below = exponent - wide.exponent;
+            // Below the last digit of the other by far, and the power could not be represented.
             if below > 900 {
                 0.0
             } else {
@@ -103,6 +105,7 @@ impl Wide {
         };
         let (a, b) = (align(self), align(other));
         let sum = a + b;
+        // Knuth's two-sum: exactly what the addition rounds away, whichever number is larger.
         let part = sum - a;
         let lost = (a - (sum - part)) + (b - part);
         (Wide::new(sum, exponent), Wide::new(lost, exponent))
@@ -126,6 +129,7 @@ impl Total {
     pub(super) fn add(&mut self, term: Wide) {
         let (sum, lost) = self.sum.plus(term);
         self.sum = sum;
+        // Summed apart, because added to the sum it would be lost again.
         self.lost = self.lost.plus(lost).0;
     }
 

@@ -93,6 +93,7 @@ fn take_all<'a>(
     waiting.sort_by_key(|stream| stream.ahead.len());
     let mut active: Vec<Stream<'a>> = Vec::with_capacity(n_active);
     loop {
+        // An input that ends makes room for the next, so that no lane waits for the longest.
         let n_staying = waiting.len().saturating_sub(n_active - active.len());
         active.extend(waiting.drain(n_staying..));
         let Some(n_blocks) = active.iter().map(|stream| stream.ahead.len()).min() else {
@@ -102,6 +103,8 @@ fn take_all<'a>(
             [ref a] => advance_few([a], states, n_blocks),
             [ref a, ref b] => advance_few([a, b], states, n_blocks),
             [ref a, ref b, ref c] => advance_few([a, b, c], states, n_blocks),
+            // Two groups hide the latency of each other's steps, but half of them idle is slower
+            // than one.
             ref many if many.len() <= LANES => advance_many::<1>(many, states, n_blocks),
             ref many => advance_many::<2>(many, states, n_blocks),
         }

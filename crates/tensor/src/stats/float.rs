@@ -168,80 +168,58 @@ impl Float for F32 {
     }
 }
 
-impl Float for F16 {
-    type Bits = u16;
-    const WIDTH: usize = 2;
-    const SMALLEST_NORMAL: u16 = 0x0400;
-    const LARGEST: u16 = 0x7bff;
-    const INFINITY: u16 = 0x7c00;
+/// Floats of 16 bits: the bits of the smallest normal number, of the largest finite one and of
+/// infinity, and the function that gives the bits of the same number in `float32`.
+macro_rules! half_floats {
+    ($($float:ident: $smallest_normal:literal, $largest:literal, $infinity:literal, $to_float32:expr;)*) => {$(
+        impl Float for $float {
+            type Bits = u16;
+            const WIDTH: usize = 2;
+            const SMALLEST_NORMAL: u16 = $smallest_normal;
+            const LARGEST: u16 = $largest;
+            const INFINITY: u16 = $infinity;
 
-    #[inline(always)]
-    fn value(bits: u16) -> f64 {
-        f32::from_bits(crate::cpu::float16_to_float32(bits)).into()
-    }
-    #[inline(always)]
-    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
-        m.widen_floats(load_words::<M, Self>(m, bytes))
-    }
-    const GROUP_BYTES: usize = 64;
-    #[inline(always)]
-    fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3] {
-        let bits = m.load_halves(array(group));
-        let magnitude = m.and_halves(bits, m.halves(i16::MAX));
-        [
-            m.count_equal_halves(magnitude, 0),
-            m.count_equal_halves(bits, i16::MIN),
-            m.count_below_halves(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
-        ]
-    }
-    #[inline(always)]
-    fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32 {
-        let bits = m.load_halves(array(group));
-        let magnitude = m.and_halves(bits, m.halves(i16::MAX));
-        m.count_equal_halves(magnitude, Self::LARGEST.cast_signed())
-    }
-    #[inline(always)]
-    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey {
-        survey_words::<M, Self>(m, bytes)
-    }
+            #[inline(always)]
+            fn value(bits: u16) -> f64 {
+                f32::from_bits($to_float32(bits)).into()
+            }
+            #[inline(always)]
+            fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
+                m.widen_floats(load_words::<M, Self>(m, bytes))
+            }
+            const GROUP_BYTES: usize = 64;
+            #[inline(always)]
+            fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3] {
+                let bits = m.load_halves(array(group));
+                let magnitude = m.and_halves(bits, m.halves(i16::MAX));
+                [
+                    m.count_equal_halves(magnitude, 0),
+                    m.count_equal_halves(bits, i16::MIN),
+                    m.count_below_halves(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
+                ]
+            }
+            #[inline(always)]
+            fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32 {
+                let bits = m.load_halves(array(group));
+                let magnitude = m.and_halves(bits, m.halves(i16::MAX));
+                m.count_equal_halves(magnitude, Self::LARGEST.cast_signed())
+            }
+            #[inline(always)]
+            fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey {
+                survey_words::<M, Self>(m, bytes)
+            }
+        }
+    )*};
+}
+half_floats! {
+    F16: 0x0400, 0x7bff, 0x7c00, crate::cpu::float16_to_float32;
+    BF16: 0x0080, 0x7f7f, 0x7f80, bfloat16_to_float32;
 }
 
-impl Float for BF16 {
-    type Bits = u16;
-    const WIDTH: usize = 2;
-    const SMALLEST_NORMAL: u16 = 0x0080;
-    const LARGEST: u16 = 0x7f7f;
-    const INFINITY: u16 = 0x7f80;
-
-    #[inline(always)]
-    fn value(bits: u16) -> f64 {
-        f32::from_bits(u32::from(bits) << 16).into()
-    }
-    #[inline(always)]
-    fn reals<M: Machine>(m: M, bytes: &[u8]) -> M::Reals {
-        m.widen_floats(load_words::<M, Self>(m, bytes))
-    }
-    const GROUP_BYTES: usize = 64;
-    #[inline(always)]
-    fn count_small<M: Machine>(m: M, group: &[u8]) -> [u32; 3] {
-        let bits = m.load_halves(array(group));
-        let magnitude = m.and_halves(bits, m.halves(i16::MAX));
-        [
-            m.count_equal_halves(magnitude, 0),
-            m.count_equal_halves(bits, i16::MIN),
-            m.count_below_halves(magnitude, Self::SMALLEST_NORMAL.cast_signed()),
-        ]
-    }
-    #[inline(always)]
-    fn count_largest<M: Machine>(m: M, group: &[u8]) -> u32 {
-        let bits = m.load_halves(array(group));
-        let magnitude = m.and_halves(bits, m.halves(i16::MAX));
-        m.count_equal_halves(magnitude, Self::LARGEST.cast_signed())
-    }
-    #[inline(always)]
-    fn survey<M: Machine>(m: M, bytes: &[u8]) -> Survey {
-        survey_words::<M, Self>(m, bytes)
-    }
+/// The upper half of a `float32` is a `bfloat16`.
+#[inline(always)]
+fn bfloat16_to_float32(bits: u16) -> u32 {
+    u32::from(bits) << 16
 }
 
 impl Float for F64 {
@@ -337,6 +315,8 @@ pub(super) fn block<M: Machine, F: Float>(m: M, bytes: &[u8]) -> Block {
             },
         );
     }
+    // The pass has no branches for NaN and infinities, because hardly any block has one. The few
+    // that do are copied without them and looked at again.
     let mut clean = [0; BLOCK_BYTES];
     let clean = &mut clean[..bytes.len()];
     let block = set_apart::<F>(bytes, clean);
@@ -353,6 +333,7 @@ fn finish<M: Machine, F: Float>(m: M, bytes: &[u8], survey: &Survey, mut block: 
     block.sum_of_squares = survey.sum_of_squares;
     count::<M, F>(m, bytes, survey, &mut block);
     block.n_negative = survey.n_sign - block.n_neg_zero;
+    // Squares of narrower floats neither overflow nor vanish in `f64`.
     if F::WIDTH == 8 {
         block.scale = Scale::of(block.min, block.max);
         if block.scale != Scale::None {
@@ -360,6 +341,8 @@ fn finish<M: Machine, F: Float>(m: M, bytes: &[u8], survey: &Survey, mut block: 
             block.sum_of_squares = sum_of_squares::<M, F>(m, bytes, 0.0, factor);
         }
     }
+    // Subtracting sums is only trusted where few digits cancel; otherwise a second pass sums the
+    // distances from the mean.
     block.deviation = deviation_from_sums(&block)
         .unwrap_or_else(|| sum_of_squares::<M, F>(m, bytes, block.sum / block.n as f64, 1.0));
     block
@@ -407,6 +390,7 @@ fn count<M: Machine, F: Float>(m: M, bytes: &[u8], survey: &Survey, block: &mut 
     let tail = groups.remainder();
     last[..tail.len()].copy_from_slice(tail);
     let groups = groups.chain(std::iter::once(&*last));
+    // Most blocks have neither zeros nor subnormal numbers, and the minimum of magnitudes tells.
     if survey.smallest_magnitude < F::value(F::SMALLEST_NORMAL) {
         let (mut n_zero, mut n_neg_zero, mut n_small) = (0, 0, 0);
         for group in groups.clone() {
@@ -443,6 +427,7 @@ fn set_apart<F: Float>(bytes: &[u8], clean: &mut [u8]) -> Block {
 /// The extremes of the finite elements, from those that zeros have been added to.
 #[inline(always)]
 fn extremes_without_zeros<F: Float>(bytes: &[u8], survey: &Survey) -> (f64, f64) {
+    // Zeros that stand in for other elements are extremes only if all elements have one sign.
     if survey.min < 0.0 && survey.max > 0.0 {
         return (survey.min, survey.max);
     }
@@ -450,6 +435,7 @@ fn extremes_without_zeros<F: Float>(bytes: &[u8], survey: &Survey) -> (f64, f64)
     for bits in bytes.chunks_exact(F::WIDTH).map(F::Bits::read) {
         if bits.magnitude() < F::INFINITY {
             let value = F::value(bits);
+            // `total_cmp`, because `<` takes -0 and +0 for equal.
             min = if value.total_cmp(&min).is_lt() {
                 value
             } else {
@@ -481,6 +467,7 @@ fn sum_of_squares<M: Machine, F: Float>(m: M, bytes: &[u8], shift: f64, factor: 
     let mut lanes = m.array(lanes);
     for (lane, element) in lanes.iter_mut().zip(tail.chunks_exact(F::WIDTH)) {
         let value = (F::value(F::Bits::read(element)) - shift) * factor;
+        // The same lane as in a whole group, or the order of summation would depend on the length.
         *lane += value * value;
     }
     fold(lanes)

@@ -70,6 +70,7 @@ fn survey_long<M: Machine, I: Integer>(m: M, bytes: &[u8]) -> Block {
     let first = I::read(bytes);
     let elements = bytes.chunks_exact(I::WIDTH).map(I::read);
     let (min, max) = elements.fold((first, first), lowest_and_highest);
+    // Counting takes a pass for each value, which the extremes make unnecessary most of the time.
     let has = |value: I::Value| min <= value && value <= max;
     let [sum, sum_of_magnitudes, sum_of_squares] = sums_in_lanes::<M, I>(m, bytes);
     let mut block = Block {
@@ -111,6 +112,7 @@ fn survey_short<M: Machine, I: Integer>(m: M, bytes: &[u8], short: &Short) -> Bl
     let mut sums = [m.words(0); 4];
     let (mut min, mut max) = (m.halves(i16::MAX), m.halves(i16::MIN));
     let (mut n_zero, mut n_negative, mut n_saturated) = (0, 0, 0);
+    // Zero less the offset, wherever that wraps to.
     let zero = short.offset.wrapping_neg();
     let (groups, last, n_behind) = groups::<I>(bytes);
     let last = &last[..2 * LANES * I::WIDTH];
@@ -132,6 +134,8 @@ fn survey_short<M: Machine, I: Integer>(m: M, bytes: &[u8], short: &Short) -> Bl
     }
     let lowest = m.half_array(min).into_iter().fold(i16::MAX, Ord::min);
     let highest = m.half_array(max).into_iter().fold(i16::MIN, Ord::max);
+    // The last group is filled up with copies of one element, and their share is taken out below:
+    // cheaper than a second kind of loop for the rest.
     let filling = m.half_array(I::short(m, last))[2 * LANES - 1];
     let sums = sums.map(|sum| m.word_array(sum).into_iter().map(i64::from).sum());
     let [sum, sum_of_magnitudes, sum_of_squares] = short.sums(
@@ -198,11 +202,14 @@ impl Short {
         let positive = positive - n_behind * filling.max(0);
         let squares = (high << 16) + low - n_behind * filling * filling;
         let offset = self.offset();
+        // Signed integers: the magnitudes are twice the positive ones less the sum. Unsigned ones
+        // are their own magnitudes.
         let magnitudes = if offset == 0 {
             2 * positive - sum
         } else {
             sum + n * offset
         };
+        // (y + offset)², with the sums of y and y² known exactly.
         let squares = squares + 2 * offset * sum + n * offset * offset;
         [(sum + n * offset) as f64, magnitudes as f64, squares as f64]
     }

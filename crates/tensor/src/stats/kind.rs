@@ -114,21 +114,26 @@ pub(super) use by_kind;
 impl Kind {
     /// The kind of a dtype, if its elements have an order.
     pub(super) fn of(dtype: DType) -> Option<Kind> {
+        use DType::*;
         Some(match dtype {
-            DType::F16 => Kind::F16,
-            DType::BF16 => Kind::BF16,
-            DType::F32 => Kind::F32,
-            DType::F64 => Kind::F64,
-            DType::Bool => Kind::Bool,
-            DType::I8 | DType::QI8 | DType::DualSubI8 => Kind::I8,
-            DType::U8 | DType::QU8 | DType::DualSubU8 => Kind::U8,
-            DType::I16 | DType::QI16 => Kind::I16,
-            DType::U16 | DType::QU16 => Kind::U16,
-            DType::I32 | DType::QI32 => Kind::I32,
-            DType::U32 => Kind::U32,
-            DType::I64 => Kind::I64,
-            DType::U64 => Kind::U64,
-            other => Kind::Codes(code_values(other)?),
+            F16 => Kind::F16,
+            BF16 => Kind::BF16,
+            F32 => Kind::F32,
+            F64 => Kind::F64,
+            Bool => Kind::Bool,
+            I8 | QI8 | DualSubI8 => Kind::I8,
+            U8 | QU8 | DualSubU8 => Kind::U8,
+            I16 | QI16 => Kind::I16,
+            U16 | QU16 => Kind::U16,
+            I32 | QI32 => Kind::I32,
+            U32 => Kind::U32,
+            I64 => Kind::I64,
+            U64 => Kind::U64,
+            Undefined | String | C64 | C128 | Resource | StringRef | Dual | Variant | I4 | U1
+            | I2 | U2 | C32 | HiF8 | F8E5M2 | F8E4M3FN | F8E8M0 | F6E3M2 | F6E2M3 | F4E2M1
+            | F4E1M2 | HiF4 | HiF4Scale | U4 | F8E4M3FNUZ | F8E5M2FNUZ => {
+                Kind::Codes(code_values(dtype)?)
+            }
         })
     }
 
@@ -146,6 +151,7 @@ impl Kind {
         n_elements: usize,
         push: &mut impl FnMut(&Block),
     ) {
+        // [`BLOCK`] is a multiple of eight, so that packed elements end at a whole byte.
         let n_block_bytes = BLOCK / 8 * self.bits();
         let blocks = bytes.chunks(n_block_bytes);
         by_kind!(self,

@@ -32,10 +32,10 @@ impl NonFinite {
 /// counts once for each of its two parts.
 pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
     let bytes = tensor.bytes;
-    match tensor.dtype {
-        DType::F32 | DType::C64 => cpu::run(Count::<F32>::of(bytes)),
-        DType::F64 | DType::C128 => cpu::run(Count::<F64>::of(bytes)),
-        DType::F16 | DType::C32 => cpu::run(Count::<F16>::of(bytes)),
+    match tensor.dtype.parts().0 {
+        DType::F32 => cpu::run(Count::<F32>::of(bytes)),
+        DType::F64 => cpu::run(Count::<F64>::of(bytes)),
+        DType::F16 => cpu::run(Count::<F16>::of(bytes)),
         DType::BF16 => cpu::run(Count::<BF16>::of(bytes)),
         dtype if dtype.is_float() => {
             let n_elements = tensor.shape.n_elements();
@@ -52,14 +52,12 @@ pub fn non_finite(tensor: TensorView<'_>) -> NonFinite {
 /// Of a complex element either part counts.
 pub fn first_non_finite(tensor: TensorView<'_>) -> Option<usize> {
     let bytes = tensor.bytes;
-    match tensor.dtype {
+    let (part, n_parts) = tensor.dtype.parts();
+    let first = match part {
         DType::F32 => cpu::run(First(Count::<F32>::of(bytes))),
         DType::F64 => cpu::run(First(Count::<F64>::of(bytes))),
         DType::F16 => cpu::run(First(Count::<F16>::of(bytes))),
         DType::BF16 => cpu::run(First(Count::<BF16>::of(bytes))),
-        DType::C64 => cpu::run(First(Count::<F32>::of(bytes))).map(|part| part / 2),
-        DType::C128 => cpu::run(First(Count::<F64>::of(bytes))).map(|part| part / 2),
-        DType::C32 => cpu::run(First(Count::<F16>::of(bytes))).map(|part| part / 2),
         dtype if dtype.is_float() => {
             let values = code_values(dtype)?;
             let bytes = bytes.iter().take(tensor.shape.n_elements());
@@ -68,7 +66,8 @@ pub fn first_non_finite(tensor: TensorView<'_>) -> Option<usize> {
                 .position(|value| !value.is_finite())
         }
         _ => None,
-    }
+    };
+    first.map(|part| part / n_parts)
 }
 
 /// Whether any element of `tensor` is NaN or infinite. Stops at the first one.
@@ -89,18 +88,15 @@ pub struct NonFinitePlaces {
 ///
 /// A complex element has either if one of its parts has. Stops as soon as everything is found.
 pub fn non_finite_places(tensor: TensorView<'_>, counts: NonFinite) -> NonFinitePlaces {
-    let n_parts = match tensor.dtype {
-        DType::C32 | DType::C64 | DType::C128 => 2,
-        _ => 1,
-    };
+    let (part, n_parts) = tensor.dtype.parts();
     let Some(first) = first_non_finite(tensor) else {
         return NonFinitePlaces::default();
     };
     let from = first * n_parts;
-    let mut places = match tensor.dtype {
-        DType::F32 | DType::C64 => places_of::<F32>(tensor.bytes, from, counts),
-        DType::F64 | DType::C128 => places_of::<F64>(tensor.bytes, from, counts),
-        DType::F16 | DType::C32 => places_of::<F16>(tensor.bytes, from, counts),
+    let mut places = match part {
+        DType::F32 => places_of::<F32>(tensor.bytes, from, counts),
+        DType::F64 => places_of::<F64>(tensor.bytes, from, counts),
+        DType::F16 => places_of::<F16>(tensor.bytes, from, counts),
         DType::BF16 => places_of::<BF16>(tensor.bytes, from, counts),
         dtype => match code_values(dtype) {
             Some(values) => {
@@ -188,8 +184,10 @@ impl<F> Count<'_, F> {
 fn is_any<F: Float>(block: &[u8]) -> bool {
     let zero = F::Bits::ZERO;
     let elements = block.chunks_exact(F::WIDTH).map(F::Bits::read);
-    let is_there = |bits: F::Bits| F::Bits::count(bits.magnitude() >= F::INFINITY);
-    elements.fold(zero, |n, bits| n.add(is_there(bits))) > zero
+    // A sum of comparisons and no early end, so that the compiler makes vector code of it.
+    elements.fold(zero, |n, bits| {
+        n.add(F::Bits::count(bits.magnitude() >= F::INFINITY))
+    }) > zero
 }
 
 impl<F: Float> Task for Count<'_, F> {

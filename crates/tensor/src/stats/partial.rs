@@ -114,6 +114,7 @@ impl Partial {
         counts.n_negative += next.n_negative;
         counts.n_subnormal += next.n_subnormal;
         counts.n_saturated += next.n_saturated;
+        // `total_cmp`, because -0 is smaller than +0 here.
         if next.min.total_cmp(&counts.min).is_lt() {
             counts.min = next.min;
         }
@@ -130,6 +131,7 @@ impl Partial {
             return self.deviation + deviation;
         }
         let (n, n_next) = (n as f64, n_next as f64);
+        // The pairwise update by Chan, Golub and LeVeque: no subtraction of large sums.
         let distance = sum.value() / n_next - self.sum.value() / n;
         self.deviation + deviation + distance * distance * (n * (n_next / (n + n_next)))
     }
@@ -155,6 +157,7 @@ impl Partial {
         let c = &self.counts;
         let n_inf = c.n_pos_inf + c.n_neg_inf;
         let n_numbers = c.n - c.n_nan;
+        // Infinities were left out of the sums; IEEE arithmetic would have given this.
         let sum = match (c.n_pos_inf > 0, c.n_neg_inf > 0) {
             (true, true) => f64::NAN,
             (true, false) => f64::INFINITY,
@@ -262,6 +265,7 @@ pub fn chunks(
         .checked_mul(8)
         .map_or(usize::MAX, |n_bits| n_bits / bits);
     let n_elements = n_elements.min(n_there);
+    // A multiple of eight elements, so that chunks of packed elements begin at whole bytes.
     let n_chunk_bytes = CHUNK_ELEMENTS / 8 * bits;
     let n_chunks = n_elements.div_ceil(CHUNK_ELEMENTS);
     Ok(bytes

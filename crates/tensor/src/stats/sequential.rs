@@ -84,11 +84,10 @@ pub fn sequential_sha1(tensor: TensorView<'_>) -> [u8; 20] {
     if bytes.len() <= CHUNK * width {
         return digest::sha1(&bytes);
     }
-    let hex = |chunk: &[u8]| digest::hex(&digest::sha1(chunk));
     digest::sha1(
         bytes
             .chunks(CHUNK * width)
-            .map(hex)
+            .map(|chunk| digest::hex(&digest::sha1(chunk)))
             .collect::<String>()
             .as_bytes(),
     )
@@ -396,6 +395,8 @@ fn side_by_side<M: Machine, E: Elements>(m: M, bytes: &[u8], total: &mut Total) 
     let (mut sum, mut squares) = (m.reals(), m.reals());
     for tile_at in (0..CHUNK * E::WIDTH).step_by(TILE * E::WIDTH) {
         let tile_end = tile_at + TILE * E::WIDTH;
+        // Every chunk is summed in order in a lane of its own, so that sixteen sums that each have
+        // to wait for their last addition run at once.
         for (chunk, lane) in chunks().zip(&mut lanes) {
             let block = E::block(m, &chunk[tile_at..tile_end]);
             total.count(&block);
@@ -407,6 +408,7 @@ fn side_by_side<M: Machine, E: Elements>(m: M, bytes: &[u8], total: &mut Total) 
             for (row, chunk) in square.iter_mut().zip(chunks()) {
                 *row = E::reals(m, &chunk[at..at + LANES * E::WIDTH]);
             }
+            // Rows are chunks; after turning, a register has the next element of each chunk.
             for value in m.transpose(&square) {
                 sum = m.add(sum, value);
                 squares = m.add(squares, m.multiply(value, value));

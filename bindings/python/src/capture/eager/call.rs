@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use super::kind::Kind;
 use super::links::Link;
-use super::lock;
+use super::lock::lock;
 
 /// One call of an operator, between its beginning and its end.
 #[pyclass(frozen, module = "opscope._native.capture")]

@@ -8,7 +8,7 @@ use opscope_store::record::{ModelId, Operator};
 use pyo3::exceptions::PyNotImplementedError;
 use pyo3::prelude::*;
 
-use super::lock;
+use super::lock::lock;
 
 /// How many inputs an operator has, and which of its outputs are tensors.
 type Form = (usize, Vec<bool>);
@@ -107,13 +107,15 @@ impl Chooser {
                 .enumerate()
                 .filter(|(_, is_there)| **is_there);
             Arc::new(Kept {
-                inputs: match self.wants_inputs() {
-                    true => (0..*n).collect(),
-                    false => Vec::new(),
+                inputs: if self.wants_inputs() {
+                    (0..*n).collect()
+                } else {
+                    Vec::new()
                 },
-                outputs: match self.wants_outputs() {
-                    true => present.map(|(i, _)| i).collect(),
-                    false => Vec::new(),
+                outputs: if self.wants_outputs() {
+                    present.map(|(i, _)| i).collect()
+                } else {
+                    Vec::new()
                 },
                 role: Role::None,
                 ..Kept::default()

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use pyo3::prelude::*;
 
-use super::lock;
+use super::lock::lock;
 use crate::capture::reason::Reason;
 
 /// An operator of torch's.

@@ -26,9 +26,10 @@ impl Links {
         let here = thread::current().id();
         let entry = self.0.entry(seq_nr).or_insert((here, None));
         // Each thread counts for itself: a number that two of them use means neither.
-        *entry = match entry.0 == here {
-            true => (here, Some(link)),
-            false => (entry.0, None),
+        *entry = if entry.0 == here {
+            (here, Some(link))
+        } else {
+            (entry.0, None)
         };
         if self.0.len() > N_LINKS_MAX {
             self.0.pop_first();

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use opscope_capture::Tap;
-use opscope_tensor::{DType, Layout, SharedBytes, Tensor, TensorView, dense_copy};
+use opscope_tensor::{DType, ElementKind, Layout, SharedBytes, Tensor, TensorView, dense_copy};
 use pyo3::intern;
 use pyo3::prelude::*;
 
+use super::inner::Inner;
+use super::lock::lock;
 use super::values::{Content, Found, Pin, Place};
-use super::{Inner, lock};
 use crate::capture::memory::Lent;
 use crate::capture::reason::Reason;
 use crate::capture::take::detached;
@@ -101,9 +102,10 @@ impl Inner {
                 bytes,
             };
             let tensor = detached(py, bytes.len(), || tap.take(view)).map_err(|_| Reason::Copy)?;
-            let content = match tensor.has_elements() {
-                true => Content::None,
-                false => Content::Numbers(tensor.clone()),
+            let content = if tensor.has_elements() {
+                Content::None
+            } else {
+                Content::Numbers(tensor.clone())
             };
             return Ok((tensor, content));
         }
@@ -156,7 +158,7 @@ impl Inner {
                     layout: Layout::Nd,
                     bytes: lent.bytes(),
                 };
-                Tensor::of_numbers(view, tensor.memo().clone()).ok()
+                Tensor::from_memo(view, tensor.memo().clone()).ok()
             }
         }
     }
@@ -185,9 +187,10 @@ fn find(subject: &Bound<'_, PyAny>, place: Place) -> PyResult<Found> {
     let is_counted = !subject
         .call_method0(intern!(py, "is_inference"))?
         .is_truthy()?;
-    let version = match is_counted {
-        true => Some(subject.getattr(intern!(py, "_version"))?.extract()?),
-        false => None,
+    let version = if is_counted {
+        Some(subject.getattr(intern!(py, "_version"))?.extract()?)
+    } else {
+        None
     };
     Ok(Found {
         storage: storage.getattr(intern!(py, "_cdata"))?.extract()?,
@@ -204,7 +207,7 @@ fn find(subject: &Bound<'_, PyAny>, place: Place) -> PyResult<Found> {
 /// Whether elements stand for something else than what is in memory.
 fn is_lazy(tensor: &Bound<'_, PyAny>, dtype: DType) -> PyResult<bool> {
     let py = tensor.py();
-    let is_complex = matches!(dtype, DType::C32 | DType::C64 | DType::C128);
+    let is_complex = matches!(dtype.kind(), ElementKind::Complex(_));
     if tensor.call_method0(intern!(py, "is_neg"))?.is_truthy()? {
         return Ok(true);
     }

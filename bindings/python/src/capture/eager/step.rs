@@ -13,11 +13,14 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::arguments::{Arguments, flatten};
 use super::call::{Begun, Call, Input, Origin};
+use super::description;
+use super::inner::Inner;
+use super::links::Link;
+use super::lock::lock;
 use super::look::Looked;
 use super::names::Names;
 use super::noted::{Noted, Output, described};
 use super::values::{Content, Name, Pin};
-use super::{Inner, description, links::Link, lock};
 use crate::capture::reason::Reason;
 use crate::capture::session::Session;
 use crate::capture::shared::tidy;
@@ -437,9 +440,10 @@ impl Step {
                 });
                 continue;
             };
-            let name = match is_list {
-                true => format!("{}.{i}", begun.op_name).into(),
-                false => begun.op_name.clone(),
+            let name = if is_list {
+                format!("{}.{i}", begun.op_name).into()
+            } else {
+                begun.op_name.clone()
             };
             self.add_output(&mut outputs, begun, part, name)?;
         }

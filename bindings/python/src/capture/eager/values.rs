@@ -149,9 +149,10 @@ impl Values {
                 return (name, Content::None);
             }
             let name = known.name(step, found.object);
-            let content = match is_trusted {
-                true => known.content.clone(),
-                false => known.content.unseen(),
+            let content = if is_trusted {
+                known.content.clone()
+            } else {
+                known.content.unseen()
             };
             return (storage.name(name, step, found), content);
         }

@@ -5,8 +5,8 @@ mod table;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::catalogue::ItemKind;
 use crate::compare::side::Run;
+use opscope_store::reader::RecordKind;
 use table::SYNONYMS;
 
 /// The type of an operator, in words that all frameworks share.
@@ -92,7 +92,7 @@ pub(super) struct Types {
 impl Types {
     /// The type of a run; by its name if the dump has no types and the name is one, as in `Relu_5`.
     pub(super) fn of(&mut self, run: &Run) -> OpType {
-        if run.kind != ItemKind::Operator {
+        if run.kind != RecordKind::Operator {
             return OpType::new(run.kind.name(), false);
         }
         if !run.op_type.is_empty() {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use super::super::side::{Run, Side};
 use super::super::verdict::is_match;
-use crate::catalogue::ItemKind;
+use opscope_store::reader::RecordKind;
 
 /// Most names that an error lists.
 const N_LISTED_MAX: usize = 20;
@@ -60,7 +60,7 @@ pub enum ChoiceError {
 /// [`ChoiceError`] if there are none, or several operators where one is meant.
 pub fn choose(side: &Side, choice: &Choice) -> Result<Vec<usize>, ChoiceError> {
     let is_there = |run: &Run| {
-        run.kind == ItemKind::Operator
+        run.kind == RecordKind::Operator
             && choice.step.is_none_or(|step| run.place.step == Some(step))
             && choice.rank.is_none_or(|rank| run.place.rank == Some(rank))
     };

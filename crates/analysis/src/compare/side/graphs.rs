@@ -19,7 +19,7 @@ use opscope_store::tree::own::graphs_dir;
 
 use super::super::matching::SlotRef;
 use super::{Run, Side};
-use crate::describe::chain;
+use crate::error_chain::chain;
 
 /// How many directories above a file may hold the descriptions: a dump's own are at most five deep.
 const N_LEVELS_MAX: usize = 8;
@@ -304,17 +304,17 @@ mod tests {
 
     use super::super::Slot;
     use super::*;
-    use crate::catalogue::Item;
+    use opscope_store::reader::TensorRecord;
 
     #[test]
     fn absent_inputs_are_counted_or_not() {
         let check = |indices: &[u32], is_present: &[u8], expected: &[usize]| {
             let slot = |index: &u32| {
-                let item = Item {
+                let record = TensorRecord {
                     slot: Some((SlotSide::Input, *index)),
-                    ..Item::default()
+                    ..TensorRecord::default()
                 };
-                Slot::of(item, None)
+                Slot::of(record, None)
             };
             let run = Run {
                 slots: indices.iter().map(slot).collect(),

@@ -4,8 +4,7 @@ use opscope_tensor::{DType, Layout, Shape, TensorView};
 use thiserror::Error;
 
 use super::Slot;
-use crate::catalogue::{Array, ItemError};
-use crate::convert::Relayout;
+use crate::elements::{Array, ElementsError, Relayout};
 
 /// The elements of a slot as they are stored, most often in a memory map of the file.
 pub struct Loaded {
@@ -24,7 +23,7 @@ pub enum LoadError {
     Damaged(String),
     /// The elements cannot be read.
     #[error(transparent)]
-    Item(#[from] ItemError),
+    Elements(#[from] ElementsError),
 }
 
 impl Loaded {
@@ -66,7 +65,7 @@ impl Slot {
             shape: None,
         });
         Ok(Loaded {
-            array: self.item.stored(relayout.as_ref())?,
+            array: Array::stored(&self.record, relayout.as_ref())?,
             layout: layout.or(self.layout).unwrap_or(Layout::Nd),
         })
     }

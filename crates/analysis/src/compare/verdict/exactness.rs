@@ -14,7 +14,7 @@ use super::is_output_slot;
 /// The dtype that the limits of a slot go by: the coarser of both where both are floats, the float where one
 /// is, else the target's. None if neither is known.
 pub fn dtype_of(slot: &SlotResult) -> Option<DType> {
-    let known = |name: &str| name.parse::<DType>().ok().map(plain);
+    let known = |name: &str| name.parse::<DType>().ok().map(|dtype| dtype.parts().0);
     match (known(&slot.target.dtype), known(&slot.golden.dtype)) {
         (Some(a), Some(b)) if is_float(a) && is_float(b) => Some(coarser(a, b)),
         (Some(a), Some(b)) if is_float(b) && !is_float(a) => Some(b),
@@ -72,16 +72,6 @@ fn has_no_difference(slot: &SlotResult) -> bool {
     }
 }
 
-/// Complex numbers are as exact as their parts.
-fn plain(dtype: DType) -> DType {
-    match dtype {
-        DType::C32 => DType::F16,
-        DType::C64 => DType::F32,
-        DType::C128 => DType::F64,
-        dtype => dtype,
-    }
-}
-
 /// Whether thresholds of floats apply.
 pub(super) fn is_float(dtype: DType) -> bool {
     n_digits(dtype).is_some()
@@ -91,19 +81,9 @@ fn coarser(a: DType, b: DType) -> DType {
     if n_digits(b) < n_digits(a) { b } else { a }
 }
 
-/// Bits of the mantissa after the leading one.
+/// Digits after the first one. Complex numbers are as exact as their parts.
 fn n_digits(dtype: DType) -> Option<u32> {
-    Some(match plain(dtype) {
-        DType::F64 => 52,
-        DType::F32 => 23,
-        DType::F16 => 10,
-        DType::BF16 => 7,
-        DType::F8E4M3FN | DType::F8E4M3FNUZ | DType::HiF8 | DType::F6E2M3 => 3,
-        DType::F8E5M2 | DType::F8E5M2FNUZ | DType::F6E3M2 | DType::F4E1M2 | DType::HiF4 => 2,
-        DType::F4E2M1 => 1,
-        DType::F8E8M0 => 0,
-        _ => return None,
-    })
+    dtype.parts().0.n_digits()
 }
 
 /// Half the distance of 1 to the next number: what one rounding adds at most.

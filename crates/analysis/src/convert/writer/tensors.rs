@@ -3,17 +3,17 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use opscope_store::file_format::dump_data::DumpTensor;
 use opscope_store::file_format::npy::encode_header;
 use opscope_store::file_format::safetensors::{self, NamedTensor};
 use opscope_store::file_format::{npy_zst, torch_save, zstd};
+use opscope_store::reader::{DumpTerm, OpenedTensor};
 use opscope_tensor::{DType, Shape};
 
-use super::super::elements::Elements;
 use super::super::names::OutputName;
 use super::super::{ConvertError, OutputKind, text};
 use super::{Converted, Opened, Writer, texts};
 use crate::Element;
+use crate::elements::{Elements, ElementsError};
 use crate::names;
 
 /// From this size on copying from file to file is faster than one write with the header.
@@ -26,7 +26,7 @@ impl Writer<'_> {
     pub(super) fn write_tensor(
         &self,
         opened: &Opened<'_>,
-        tensor: &DumpTensor<'_>,
+        tensor: OpenedTensor<'_>,
         elements: Elements<'_>,
     ) -> Result<u64, ConvertError> {
         let slot = opened.file.slot_of(tensor);
@@ -41,7 +41,12 @@ impl Writer<'_> {
             decoded(elements, &slot)?
         };
         let (dims, bytes) = (elements.shape.dims(), &*elements.bytes);
-        let name = self.tensor_name(opened, &slot, &layout, &elements);
+        let in_name = if opened.repeated_names.contains(&tensor.stored.index) {
+            format!("{slot}.{}", tensor.stored.index)
+        } else {
+            slot.clone()
+        };
+        let name = self.tensor_name(opened, &in_name, &layout, &elements);
         let dir = &opened.dir;
         if opened.source.names_its_tensor
             && is_same_file(&dir.join(&name.name), &opened.source.path)
@@ -150,7 +155,7 @@ impl Writer<'_> {
                 format!("{slot}{extents}.{}.{layout}", elements.dtype)
             }
             OutputKind::MsNpy => {
-                let op_name = &opened.file.header().op_name;
+                let op_name = &opened.file.facts().op_name;
                 let file_name = names::mindspore(&opened.source.file_name, op_name);
                 let real_name = opened.source.real_name.as_deref();
                 let real_name = real_name.map(|name| names::mindspore(name, op_name));
@@ -171,21 +176,20 @@ impl Writer<'_> {
     pub(super) fn convert_together(&self, opened: &Opened<'_>, converted: &mut Converted) {
         let tensors = self.picked(&opened.file, converted);
         let mut kept = Vec::new();
-        let mut metadata = vec![("op_name".to_owned(), opened.file.header().op_name.clone())];
-        for tensor in &tensors {
+        let mut metadata = vec![("op_name".to_owned(), opened.file.facts().op_name.clone())];
+        for tensor in tensors {
             let slot = opened.file.slot_of(tensor);
             let elements = self.elements(tensor);
             match elements.and_then(|elements| storable(elements, &slot)) {
                 Ok(elements) => {
                     metadata.push((format!("{slot}.layout"), elements.layout_name()));
-                    let dtype = tensor
-                        .entry
-                        .dtype()
-                        .filter(|&dtype| dtype != elements.dtype);
-                    metadata.extend(dtype.map(|d| (format!("{slot}.dtype"), d.to_string())));
+                    let dtype = &tensor.stored.dtype;
+                    if *dtype != DumpTerm::Known(elements.dtype) {
+                        metadata.push((format!("{slot}.dtype"), dtype.to_string()));
+                    }
                     kept.push((slot, elements));
                 }
-                Err(error) => converted.errors.push(error),
+                Err(error) => converted.errors.push(error.into()),
             }
         }
         if kept.is_empty() && !converted.errors.is_empty() {
@@ -227,18 +231,18 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
     matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
-fn decoded<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ConvertError> {
-    elements.decode().map_err(|source| ConvertError::Decode {
+fn decoded<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ElementsError> {
+    elements.decode().map_err(|source| ElementsError::Decode {
         slot: slot.to_owned(),
         source,
     })
 }
 
 /// The elements as they are, if dtype, shape and bytes fit together.
-fn checked<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ConvertError> {
+fn checked<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ElementsError> {
     elements
         .check_size()
-        .map_err(|source| ConvertError::Decode {
+        .map_err(|source| ElementsError::Decode {
             slot: slot.to_owned(),
             source,
         })
@@ -246,7 +250,7 @@ fn checked<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, Conve
 
 /// The elements in a dtype that safetensors has: their own, else numpy's. `complex128` becomes pairs
 /// of `float64` along a last axis.
-fn storable<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ConvertError> {
+fn storable<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, ElementsError> {
     if safetensors::dtype_name(elements.dtype).is_some() {
         return checked(elements, slot);
     }
@@ -256,7 +260,7 @@ fn storable<'a>(elements: Elements<'a>, slot: &str) -> Result<Elements<'a>, Conv
     }
     let mut dims = elements.shape.dims().to_vec();
     dims.push(2);
-    let shape = Shape::new(dims).map_err(|source| ConvertError::Shape {
+    let shape = Shape::new(dims).map_err(|source| ElementsError::Shape {
         slot: slot.to_owned(),
         source,
     })?;

@@ -6,11 +6,11 @@ use opscope_store::file_format::npy::text_array;
 use opscope_store::file_format::zstd;
 use opscope_tensor::{Layout, TensorView, text};
 
-use super::super::elements::Elements;
 use super::super::names::OutputName;
 use super::super::{ConvertError, OutputKind};
 use super::{Opened, Writer};
 use crate::element;
+use crate::elements::{Elements, ElementsError};
 
 /// Whether a kind of file can hold text.
 pub(super) fn can_hold(kind: OutputKind) -> bool {
@@ -30,7 +30,7 @@ impl Writer<'_> {
         slot: &str,
         elements: &Elements<'_>,
     ) -> Result<u64, ConvertError> {
-        let failed = |source| ConvertError::Text {
+        let failed = |source| ElementsError::Text {
             slot: slot.to_owned(),
             source,
         };

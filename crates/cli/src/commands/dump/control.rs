@@ -11,10 +11,11 @@ use std::time::Duration;
 use anyhow::anyhow;
 use opscope_capture::{Control, Plan, Tap};
 use opscope_config::{Control as ControlFile, ControlConfig, FileStamp};
+use opscope_dump::DumpRequest;
 use signal_hook::consts::SIGUSR1;
 
 use super::RunArguments;
-use super::request::{Request, Source, refused};
+use super::request::{Source, refused};
 use crate::exit::{Failure, PARTIAL, USAGE, chain};
 use crate::progress;
 
@@ -35,9 +36,9 @@ pub(crate) struct ControlArguments {
 }
 
 /// Follows signals and the control file, over all models that a command runs.
-pub(crate) struct Steering<'a> {
+pub(crate) struct RemoteControl<'a> {
     arguments: &'a RunArguments,
-    request: &'a Request,
+    request: &'a DumpRequest,
     /// Whether operators run without a model.
     is_single: bool,
     /// A byte for each signal.
@@ -62,19 +63,19 @@ struct Wish {
     plan: Option<Plan>,
 }
 
-impl<'a> Steering<'a> {
+impl<'a> RemoteControl<'a> {
     /// Takes over SIGUSR1, so that it ends the process no longer, and reads the control file if there
     /// is one already.
     pub(crate) fn start(
         arguments: &'a RunArguments,
-        request: &'a Request,
+        request: &'a DumpRequest,
         is_single: bool,
-    ) -> Result<Steering<'a>, Failure> {
+    ) -> Result<RemoteControl<'a>, Failure> {
         let (signals, waker) = listen(arguments.control.control.is_some()).map_err(|error| {
             let error = anyhow!(error).context("cannot listen to signals");
             Failure::new(PARTIAL, error)
         })?;
-        let steering = Steering {
+        let remote = RemoteControl {
             arguments,
             request,
             is_single,
@@ -88,12 +89,12 @@ impl<'a> Steering<'a> {
         };
         if let Some(path) = &arguments.control.control {
             let stamp = FileStamp::of(path);
-            let wish = stamp.map_or_else(|| Ok(Wish::default()), |_| steering.read(path))?;
-            let mut state = steering.state();
+            let wish = stamp.map_or_else(|| Ok(Wish::default()), |_| remote.read(path))?;
+            let mut state = remote.state();
             state.stamp = stamp;
             state.take(wish);
         }
-        Ok(steering)
+        Ok(remote)
     }
 
     /// Gives a session, before models are attached to it, what was asked for so far.
@@ -220,11 +221,12 @@ impl<'a> Steering<'a> {
 
     /// Returns the plan of another configuration, which must write in the form and place of the running dump.
     fn plan(&self, source: &Source<'_>) -> Result<Plan, Failure> {
-        let mut request = Request::from_source(source, self.arguments)?;
+        let mut request = self.arguments.request_of(source)?;
         if self.is_single {
             request = request.for_single_operators();
         }
-        self.request.plan_to_continue_with(request)
+        let plan = self.request.plan_to_continue_with(request);
+        plan.map_err(|message| Failure::message(USAGE, message))
     }
 
     /// Nothing is left half-done behind this lock.
@@ -266,15 +268,15 @@ fn listen(has_file: bool) -> io::Result<(UnixStream, UnixStream)> {
 }
 
 /// State of the dump as told last, so that each change is told once and with its step.
-pub(super) struct Told {
+pub(super) struct ControlNotices {
     is_enabled: bool,
     plan: Arc<Plan>,
 }
 
-impl Told {
+impl ControlNotices {
     /// Nothing was told of a tap that was attached just now.
-    pub(super) fn new(tap: &Tap) -> Told {
-        Told {
+    pub(super) fn new(tap: &Tap) -> ControlNotices {
+        ControlNotices {
             is_enabled: true,
             plan: tap.plan().clone(),
         }

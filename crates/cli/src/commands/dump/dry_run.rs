@@ -1,177 +1,231 @@
-//! A run that writes nothing and tells how much it would write.
+//! What is said of a dry run.
 
-mod report;
+use std::io::Write;
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use opscope_dump::{Amount, DryRunForecast};
+use serde_json::{Value, json};
 
-use opscope_capture::Sink;
-use opscope_dump::{Volume, VolumeSink};
-use opscope_store::atomic_file::{Creator, Pretended};
-use opscope_store::{Space, space};
-
-use super::RunArguments;
-use crate::console::tell;
-use crate::exit::chain;
+use super::run_model::DumpReport;
+use crate::console::{self, line, tell};
+use crate::exit::{Failure, chain};
 use crate::format;
 
-/// Stand-ins that take the place of writing.
-pub(super) struct DryRun {
-    creator: Arc<Creator>,
-    pub(super) sink: Arc<VolumeSink>,
-    place: PathBuf,
-    /// Totals that were told already, of operators that ran before.
-    told: Mutex<Pretended>,
-}
+/// How many of the largest operators are told.
+const N_LARGEST: usize = 10;
+/// How many stretches of steps that differ are told one by one.
+const N_STRETCHES_SHOWN: usize = 20;
 
-/// Forecast of what a run would write.
-pub(crate) struct Forecast {
-    volume: Volume,
-    total: Pretended,
-    place: PathBuf,
-    has_random_inputs: bool,
-    space: Option<Space>,
-    /// Bytes in whole blocks, of everything that would be written up to here, and files.
-    needed: (u64, u64),
-}
-
-impl RunArguments {
-    /// Whether inputs are made up because none are given.
-    fn has_made_up_inputs(&self) -> bool {
-        let is_given = !self.input.is_empty() || self.inputs.is_some() || self.seed.is_some();
-        self.volume.dry_run && !is_given
+/// Warns of what makes a forecast doubtful, and if there is no room.
+pub(super) fn warn(forecast: &DryRunForecast, has_random_inputs: bool) {
+    if let Err(error) = &forecast.space {
+        tell!("opscope: warning: {}", chain(error));
     }
-
-    /// The seed of random inputs, if there are to be any.
-    pub(super) fn seed(&self) -> Option<u64> {
-        self.seed.or(self.has_made_up_inputs().then_some(0))
+    if has_random_inputs {
+        tell!("opscope: warning: no inputs are given: they are random, as with `--seed 0`");
     }
-}
-
-impl DryRun {
-    /// Counts what `next`, which goes by way of `creator`, would write to `place`.
-    pub(super) fn new(creator: Arc<Creator>, next: Arc<dyn Sink>, place: PathBuf) -> DryRun {
-        DryRun {
-            creator,
-            sink: Arc::new(VolumeSink::new(next)),
-            place,
-            told: Mutex::default(),
-        }
-    }
-
-    /// Returns the forecast of what would have been written since the last time.
-    pub(super) fn take(&self, arguments: &RunArguments, has_inputs: bool) -> Forecast {
-        let has_random_inputs = has_inputs && arguments.has_made_up_inputs();
-        let space = match space(&self.place) {
-            Ok(space) => Some(space),
-            Err(error) => {
-                warn(&chain(&error));
-                None
-            }
-        };
-        let block_bytes = space.map_or(1, |space| space.block_bytes);
-        let so_far = self.creator.pretended(block_bytes).unwrap_or_default();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let earlier = std::mem::replace(&mut *told, so_far);
-        let forecast = Forecast {
-            volume: self.sink.take(),
-            total: since(so_far, earlier),
-            place: self.place.clone(),
-            has_random_inputs,
-            space,
-            needed: (
-                so_far.n_bytes_in_blocks + so_far.n_dirs * block_bytes,
-                so_far.n_files + so_far.n_dirs,
-            ),
-        };
-        forecast.warn();
-        forecast
-    }
-}
-
-fn since(now: Pretended, earlier: Pretended) -> Pretended {
-    Pretended {
-        n_dirs: now.n_dirs.saturating_sub(earlier.n_dirs),
-        n_files: now.n_files.saturating_sub(earlier.n_files),
-        n_linked: now.n_linked.saturating_sub(earlier.n_linked),
-        n_bytes_linked: now.n_bytes_linked.saturating_sub(earlier.n_bytes_linked),
-        n_bytes: now.n_bytes.saturating_sub(earlier.n_bytes),
-        n_bytes_in_blocks: now
-            .n_bytes_in_blocks
-            .saturating_sub(earlier.n_bytes_in_blocks),
-    }
-}
-
-impl Forecast {
-    fn warn(&self) {
-        if self.has_random_inputs {
-            warn("no inputs are given: they are random, as with `--seed 0`");
-        }
-        if self.fits() == Some(false) {
-            let (bytes, files) = self.needed;
-            warn(&format!(
-                "there is no room for the dump: it needs {} and {}, {}",
-                format::bytes(bytes),
-                format::count(files, "file"),
-                self.free()
-            ));
-        }
-    }
-
-    /// Whether there is room; `None` if the operating system does not tell.
-    fn fits(&self) -> Option<bool> {
-        let space = self.space?;
-        let (bytes, files) = self.needed;
-        let has_names = space.n_files_free.is_none_or(|free| files <= free);
-        Some(bytes <= space.n_bytes_free && has_names)
-    }
-
-    fn free(&self) -> String {
-        let Some(space) = self.space else {
-            return "nobody knows how much is free".to_owned();
-        };
-        let bytes = format::bytes(space.n_bytes_free);
-        match space.n_files_free {
-            Some(files) => format!("{bytes} and {} are free", format::count(files, "file")),
-            None => format!("{bytes} are free"),
-        }
-    }
-}
-
-fn warn(message: &str) {
-    tell!("opscope: warning: {message}");
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(needed: (u64, u64), n_files_free: Option<u64>, expected: bool) {
-        let space = Space {
-            n_bytes_free: 1000,
-            n_files_free,
-            block_bytes: 10,
-        };
-        let forecast = Forecast {
-            volume: Volume::default(),
-            total: Pretended::default(),
-            place: PathBuf::new(),
-            has_random_inputs: false,
-            space: Some(space),
-            needed,
-        };
-        assert_eq!(
-            forecast.fits(),
-            Some(expected),
-            "{needed:?} {n_files_free:?}"
+    if forecast.fits() == Some(false) {
+        tell!(
+            "opscope: warning: there is no room for the dump: it needs {} and {}, {}",
+            format::bytes(forecast.n_bytes_needed),
+            format::count(forecast.n_files_needed, "file"),
+            free(forecast)
         );
     }
+}
 
-    #[test]
-    fn room_is_for_bytes_and_for_names() {
-        check((1000, 5), Some(5), true);
-        check((1001, 5), Some(5), false);
-        check((1000, 6), Some(5), false);
-        check((1000, 6), None, true);
+fn free(forecast: &DryRunForecast) -> String {
+    let Ok(space) = &forecast.space else {
+        return "nobody knows how much is free".to_owned();
+    };
+    let bytes = format::bytes(space.n_bytes_free);
+    match space.n_files_free {
+        Some(files) => format!("{bytes} and {} are free", format::count(files, "file")),
+        None => format!("{bytes} are free"),
     }
+}
+
+/// The table for people.
+pub(super) fn print(forecast: &DryRunForecast, report: &DumpReport) -> Result<(), Failure> {
+    let mut out = console::out();
+    let steps = format::count(report.n_steps, "step");
+    let (title, engine) = (&report.title, report.engine.name());
+    line!(
+        out,
+        "dry run           {title} ({engine}, {steps}); nothing is written"
+    )?;
+    let volume = &forecast.volume;
+    let (n, n_selected) = (volume.n_operators, volume.n_operators_selected);
+    line!(out, "operators         {n_selected} of {n} selected")?;
+    print_steps(forecast, &mut out)?;
+    let (files, bytes) = forecast.beside_steps();
+    line!(out, "beside            {}", size(files, bytes))?;
+    let total = forecast.total;
+    let dirs = match total.n_dirs {
+        1 => "1 directory".to_owned(),
+        n => format!("{n} directories"),
+    };
+    line!(
+        out,
+        "in total          {} in {dirs}",
+        size(total.n_files, total.n_bytes)
+    )?;
+    if total.n_linked > 0 {
+        let saved = format::bytes(total.n_bytes_linked);
+        line!(
+            out,
+            "links             {} of the files, which saves {saved}",
+            total.n_linked
+        )?;
+    }
+    let whole = forecast.whole();
+    line!(
+        out,
+        "whole tensors     {}, {}; {}, {}",
+        format::count(whole.n_inputs, "input"),
+        format::bytes(whole.n_input_bytes),
+        format::count(whole.n_outputs, "output"),
+        format::bytes(whole.n_output_bytes)
+    )?;
+    let needed = format::bytes(forecast.n_bytes_needed);
+    line!(
+        out,
+        "room              {needed} on disk, {}",
+        free(forecast)
+    )?;
+    line!(out, "place             {}", forecast.place.display())?;
+    print_tables(forecast, &mut out)
+}
+
+fn print_tables(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), Failure> {
+    if forecast.volume.operators.is_empty() {
+        return Ok(());
+    }
+    let cells = |amount: &Amount| {
+        vec![
+            amount.n_records.to_string(),
+            amount.n_files.to_string(),
+            format::bytes(amount.n_bytes),
+            format::bytes(amount.whole.n_input_bytes),
+            format::bytes(amount.whole.n_output_bytes),
+        ]
+    };
+    let columns = [
+        "executions",
+        "files",
+        "bytes",
+        "whole inputs",
+        "whole outputs",
+    ];
+    let rows = forecast.by_type().into_iter().map(|(op_type, amount)| {
+        let mut row = vec![op_type.to_owned()];
+        row.extend(cells(&amount));
+        row
+    });
+    let header: Vec<&str> = ["type"].into_iter().chain(columns).collect();
+    let table = format::table(&header, &columns, rows.collect()).trim_fmt();
+    writeln!(out, "\n{table}")?;
+    let rows = forecast.largest(N_LARGEST).into_iter().map(|volume| {
+        let operator = &volume.operator;
+        let mut row = vec![operator.op_type.clone(), operator.op_name.clone()];
+        row.extend(cells(&volume.amount));
+        row
+    });
+    let header: Vec<&str> = ["type", "largest operators"]
+        .into_iter()
+        .chain(columns)
+        .collect();
+    let table = format::table(&header, &columns, rows.collect()).trim_fmt();
+    writeln!(out, "\n{table}")?;
+    Ok(())
+}
+
+/// The same as a JSON object.
+pub(super) fn to_json(forecast: &DryRunForecast, report: &DumpReport) -> Value {
+    let amount_json = |amount: &Amount| {
+        json!({
+            "executions": amount.n_records,
+            "files": amount.n_files,
+            "bytes": amount.n_bytes,
+            "input_bytes": amount.whole.n_input_bytes,
+            "output_bytes": amount.whole.n_output_bytes,
+        })
+    };
+    let with = |members: Value, amount: &Amount| {
+        let mut object = amount_json(amount);
+        if let (Some(object), Value::Object(members)) = (object.as_object_mut(), members) {
+            object.extend(members);
+        }
+        object
+    };
+    let steps = forecast.volume.steps.iter();
+    let steps = steps.map(|(step, amount)| with(json!({ "step": step }), amount));
+    let types = forecast.by_type().into_iter();
+    let types = types.map(|(op_type, amount)| with(json!({ "op_type": op_type }), &amount));
+    let largest = forecast.largest(N_LARGEST).into_iter().map(|volume| {
+        let operator = &volume.operator;
+        let name = json!({ "op_type": operator.op_type, "op_name": operator.op_name });
+        with(name, &volume.amount)
+    });
+    let (whole, (beside_files, beside_bytes)) = (forecast.whole(), forecast.beside_steps());
+    let c = &report.summary.counters;
+    let space = forecast.space.as_ref().ok();
+    json!({
+        "dry_run": true,
+        "model": { "name": report.title, "graph": report.model.graph_name },
+        "steps": report.n_steps,
+        "random_inputs": report.has_random_inputs,
+        "place": forecast.place,
+        "operators": {
+            "in_model": forecast.volume.n_operators,
+            "selected": forecast.volume.n_operators_selected,
+        },
+        "records": { "offered": c.n_offered, "selected": c.n_selected, "whole": c.n_whole },
+        "files": forecast.total.n_files,
+        "bytes": forecast.total.n_bytes,
+        "linked": forecast.total.n_linked,
+        "bytes_linked": forecast.total.n_bytes_linked,
+        "directories": forecast.total.n_dirs,
+        "beside": { "files": beside_files, "bytes": beside_bytes },
+        "by_side": {
+            "input": { "tensors": whole.n_inputs, "bytes": whole.n_input_bytes },
+            "output": { "tensors": whole.n_outputs, "bytes": whole.n_output_bytes },
+        },
+        "by_step": steps.collect::<Value>(),
+        "by_type": types.collect::<Value>(),
+        "largest": largest.collect::<Value>(),
+        "room": {
+            "needed_bytes": forecast.n_bytes_needed,
+            "free_bytes": space.map(|space| space.n_bytes_free),
+            "free_files": space.and_then(|space| space.n_files_free),
+            "fits": forecast.fits(),
+        },
+    })
+}
+
+fn print_steps(forecast: &DryRunForecast, out: &mut impl Write) -> Result<(), Failure> {
+    let stretches = forecast.stretches();
+    for (first, last, amount) in stretches.iter().take(N_STRETCHES_SHOWN) {
+        let (label, each) = match first == last {
+            true => (format!("step {first}"), ""),
+            false => (format!("steps {first}-{last}"), " each"),
+        };
+        line!(
+            out,
+            "{label:<18}{}{each}",
+            size(amount.n_files, amount.n_bytes)
+        )?;
+    }
+    if stretches.len() > N_STRETCHES_SHOWN {
+        writeln!(out, "                  and more; see `--json`")?;
+    }
+    Ok(())
+}
+
+/// Files and bytes.
+fn size(n_files: u64, n_bytes: u64) -> String {
+    format!(
+        "{}, {}",
+        format::count(n_files, "file"),
+        format::bytes(n_bytes)
+    )
 }

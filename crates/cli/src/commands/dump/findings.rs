@@ -6,7 +6,7 @@ use opscope_capture::{FirstOverflow, Overwrite, Purpose};
 use opscope_store::file_format::op_debug::causes;
 use serde_json::{Map, Value, json};
 
-use super::Outcome;
+use super::run_model::DumpReport;
 use crate::console::line;
 use crate::exit::Failure;
 use crate::format;
@@ -14,7 +14,7 @@ use crate::format;
 /// Most changed ranges of one value that the table names.
 const N_RANGES_SHOWN: usize = 3;
 
-impl Outcome {
+impl DumpReport {
     /// The lines of the closing table, and the table of overwritten values.
     pub(super) fn print_findings(&self, out: &mut impl Write) -> Result<(), Failure> {
         match self.purpose {
@@ -107,7 +107,7 @@ impl Outcome {
     }
 }
 
-impl Outcome {
+impl DumpReport {
     /// The member that says where failed operators are, if that is what the run is about or there are any.
     pub(super) fn failure_json(&self) -> Option<(String, Value)> {
         let is_asked_for = matches!(self.purpose, Purpose::Failures(_));

@@ -40,22 +40,14 @@ fn distance(wanted: &str, known: &str) -> Option<(usize, usize)> {
 }
 
 /// Letters to change, if they are few for the length of the word.
-fn edits(a: &str, b: &str) -> Option<usize> {
-    let [a, b] = [a, b].map(|text| text.chars().collect::<Vec<char>>());
-    let limit = (a.len() / 3).min(4);
-    if a.len().max(b.len()) > N_CHARS_MAX || a.len().abs_diff(b.len()) > limit {
+fn edits(wanted: &str, known: &str) -> Option<usize> {
+    let (n_wanted, n_known) = (wanted.chars().count(), known.chars().count());
+    let n_max = (n_wanted / 3).min(4);
+    // The difference in length alone rules most names out, at no cost.
+    if n_wanted.max(n_known) > N_CHARS_MAX || n_wanted.abs_diff(n_known) > n_max {
         return None;
     }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().filter(|n| *n <= limit)
+    Some(strsim::levenshtein(wanted, known)).filter(|n| *n <= n_max)
 }
 
 #[cfg(test)]

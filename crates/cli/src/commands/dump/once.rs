@@ -1,7 +1,7 @@
 //! Which tensors of a dump share a file.
 
 use clap::ValueEnum;
-use opscope_dump::{Dedup, MindSporeOptions};
+use opscope_dump::{Dedup, DumpForm};
 
 use crate::console::tell;
 
@@ -25,17 +25,21 @@ enum DedupChoice {
 }
 
 impl OnceArguments {
-    pub(super) fn dedup(&self) -> Dedup {
-        match self.dedup.unwrap_or(DedupChoice::Identity) {
-            DedupChoice::Off => Dedup::Off,
-            DedupChoice::Identity => Dedup::Identity,
-            DedupChoice::Content => Dedup::Content,
+    /// The same form with what these options say of sharing.
+    pub(super) fn apply(&self, mut form: DumpForm) -> DumpForm {
+        if let DumpForm::MindSpore(options) = &mut form {
+            options.dedup = match self.dedup.unwrap_or(DedupChoice::Identity) {
+                DedupChoice::Off => Dedup::Off,
+                DedupChoice::Identity => Dedup::Identity,
+                DedupChoice::Content => Dedup::Content,
+            };
         }
+        form
     }
 
     /// Says so if the form of the dump leaves nothing to share.
-    pub(super) fn warn_without_effect(&self, mindspore: Option<&MindSporeOptions>) {
-        let has_tensor_files = mindspore.is_some_and(|options| {
+    pub(super) fn warn_without_effect(&self, form: &DumpForm) {
+        let has_tensor_files = form.mindspore().is_some_and(|options| {
             options.has_tensors && (!options.is_bin || options.target.has_ranks())
         });
         if self.dedup == Some(DedupChoice::Content) && !has_tensor_files {

@@ -65,7 +65,8 @@ impl OutputFiles {
         let file = file_name(name, position, array.is_some());
         let (header, data) = array.unwrap_or_default();
         let elements = if data.is_empty() {
-            tensor.bytes()
+            let bytes = tensor.host_bytes();
+            bytes.map_err(|error| Failure::new(PARTIAL, error))?
         } else {
             &data
         };
@@ -96,7 +97,9 @@ type HeaderAndData = (Vec<u8>, Vec<u8>);
 /// dtype.
 fn array(tensor: &Tensor) -> Result<Option<HeaderAndData>, Failure> {
     if tensor.dtype() == DType::String {
-        let array = npy::text_array(tensor.view());
+        let view = tensor.host_view();
+        let view = view.map_err(|error| Failure::new(PARTIAL, error))?;
+        let array = npy::text_array(view);
         return array
             .map(Some)
             .map_err(|error| Failure::new(PARTIAL, error));

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::ValueEnum;
 use opscope_analysis::Element;
 use opscope_capture::SinkError;
-use opscope_dump::{RangeRow, RangeRows};
+use opscope_dump::{RangeReport, RangeRow, RangeRows, RangeTotal};
 use opscope_tensor::DType;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
@@ -48,60 +48,10 @@ impl NarrowFloat {
     }
 }
 
-/// Losses that the run would have in other dtypes.
-pub(crate) struct Ranges {
-    /// The dtypes asked for, with what is told of each.
-    totals: Vec<(DType, Total)>,
-    /// Every tensor that is wider than one of them, in order of execution.
-    rows: RangeRows,
-}
+/// What is printed of the losses that the run would have in other dtypes.
+pub(super) struct RangePrinter<'a>(pub(super) &'a RangeReport);
 
-/// Totals for one dtype.
-#[derive(Default)]
-struct Total {
-    n_tensors: u64,
-    n_overflow: u64,
-    n_underflow: u64,
-    n_subnormal: u64,
-    first_overflow: Option<RangeRow>,
-}
-
-impl Total {
-    fn add(&mut self, row: &RangeRow) {
-        let loss = &row.loss;
-        self.n_tensors += 1;
-        self.n_overflow += u64::from(loss.n_overflow > 0);
-        self.n_underflow += u64::from(loss.n_underflow > 0);
-        self.n_subnormal += u64::from(loss.n_subnormal > 0);
-        if loss.n_overflow > 0 && self.first_overflow.is_none() {
-            self.first_overflow = Some(row.clone());
-        }
-    }
-}
-
-impl Ranges {
-    /// Adds up `rows` by dtype.
-    ///
-    /// # Errors
-    /// If a file that holds some of them cannot be read.
-    pub(super) fn new(targets: Vec<DType>, rows: RangeRows) -> Result<Ranges, Failure> {
-        let totals = targets.into_iter().map(|target| (target, Total::default()));
-        let mut totals: Vec<(DType, Total)> = totals.collect();
-        for row in rows.iter().map_err(unreadable)? {
-            let row = row.map_err(unreadable)?;
-            let total = totals.iter_mut().find(|(target, _)| *target == row.target);
-            if let Some((_, total)) = total {
-                total.add(&row);
-            }
-        }
-        Ok(Ranges { totals, rows })
-    }
-
-    /// Whether anything would overflow.
-    pub(crate) fn has_overflow(&self) -> bool {
-        self.totals.iter().any(|(_, total)| total.n_overflow > 0)
-    }
-
+impl RangePrinter<'_> {
     /// The tensors that would lose something.
     pub(super) fn print_table(&self, out: &mut impl Write) -> Result<(), Failure> {
         const HEADER: [&str; 13] = [
@@ -127,14 +77,11 @@ impl Ranges {
             "subnormal",
             "largest",
         ];
-        let loses_any = |(_, total): &(DType, Total)| {
-            total.n_overflow + total.n_underflow + total.n_subnormal > 0
-        };
-        if !self.totals.iter().any(loses_any) {
+        if !self.0.has_losses() {
             return Ok(());
         }
         let rows = || {
-            let rows = self.rows.iter().map_err(unreadable)?;
+            let rows = self.0.rows.iter().map_err(unreadable)?;
             let rows = rows.filter(|row| row.as_ref().map_or(true, loses));
             Ok(rows.map(|row| row.map(|row| cells(&row))))
         };
@@ -143,20 +90,22 @@ impl Ranges {
 
     /// One line for each dtype.
     pub(super) fn print_summary(&self, out: &mut impl Write) -> Result<(), Failure> {
-        for (target, total) in &self.totals {
+        for (target, total) in &self.0.totals {
             writeln!(out, "{:<18}{}", format!("as {target}"), summary(total))?;
         }
         Ok(())
     }
+}
 
+impl Serialize for RangePrinter<'_> {
     /// All rows and the first overflow of each dtype, row by row.
-    pub(super) fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut list = serializer.serialize_seq(Some(self.totals.len()))?;
-        for (target, total) in &self.totals {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.0.totals.len()))?;
+        for (target, total) in &self.0.totals {
             list.serialize_element(&OfTarget {
                 target: *target,
                 total,
-                rows: &self.rows,
+                rows: &self.0.rows,
             })?;
         }
         list.end()
@@ -166,7 +115,7 @@ impl Ranges {
 /// Totals for one dtype, with its rows.
 struct OfTarget<'a> {
     target: DType,
-    total: &'a Total,
+    total: &'a RangeTotal,
     rows: &'a RangeRows,
 }
 
@@ -203,7 +152,7 @@ impl Serialize for RowsOfTarget<'_> {
     }
 }
 
-fn summary(total: &Total) -> String {
+fn summary(total: &RangeTotal) -> String {
     if total.n_tensors == 0 {
         return "no tensor is wider".to_owned();
     }
@@ -228,7 +177,7 @@ fn summary(total: &Total) -> String {
     )
 }
 
-fn unreadable(error: SinkError) -> Failure {
+pub(super) fn unreadable(error: SinkError) -> Failure {
     Failure::new(PARTIAL, error)
 }
 

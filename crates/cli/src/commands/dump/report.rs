@@ -5,14 +5,15 @@ use std::io::{BufWriter, Write};
 use anyhow::anyhow;
 use opscope_analysis::Element;
 use opscope_capture::{Counters, DeliberateInfinities, FirstNonFinite, NonFiniteOrigin, SinkError};
-use opscope_dump::{StatsRow, StatsRows, non_finite_finding};
+use opscope_dump::{RangeReport, StatsRow, StatsRows, non_finite_finding};
 use opscope_store::temporary::LeftOvers;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeMap, SerializeSeq, Serializer};
 use serde_json::{Map, Value, json};
 
-use super::range::Ranges;
-use super::{Outcome, policy};
+use super::range::RangePrinter;
+use super::run_model::DumpReport;
+use super::{dry_run, policy};
 use crate::console::{self, line};
 use crate::exit::{Failure, PARTIAL};
 use crate::format;
@@ -25,29 +26,29 @@ const RANGES: &str = "ranges";
 const N_ROWS_AT_ONCE: usize = 4096;
 
 /// The closing table.
-pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
-    if let Some(forecast) = &outcome.forecast {
-        return forecast.print(outcome);
+pub(crate) fn print(report: &DumpReport) -> Result<(), Failure> {
+    if let Some(forecast) = &report.forecast {
+        return dry_run::print(forecast, report);
     }
     let mut out = console::out();
-    if let Some(rows) = &outcome.stats {
+    if let Some(rows) = &report.stats {
         print_stats(&mut out, rows)?;
     }
-    if let Some(ranges) = &outcome.ranges {
-        ranges.print_table(&mut out)?;
+    if let Some(ranges) = &report.ranges {
+        RangePrinter(ranges).print_table(&mut out)?;
     }
-    let c = &outcome.summary.counters;
-    let steps = format::count(outcome.n_steps, "step");
+    let c = &report.summary.counters;
+    let steps = format::count(report.n_steps, "step");
     line!(
         out,
         "{:<18}{} ({}, {steps})",
-        if outcome.model.load.is_some() {
+        if report.model.load.is_some() {
             "model"
         } else {
             "operator"
         },
-        outcome.title,
-        outcome.engine.name()
+        report.title,
+        report.engine.name()
     )?;
     if c.n_steps_active < c.n_steps {
         line!(out, "steps dumped      {}", c.n_steps_active)?;
@@ -64,36 +65,35 @@ pub(crate) fn print(outcome: &Outcome) -> Result<(), Failure> {
         c.n_failed
     )?;
     policy::print_losses(&mut out, c)?;
-    print_amount(&mut out, outcome)?;
-    line!(out, "time per step     {}", times(outcome))?;
-    let first = outcome.summary.first_non_finite.as_ref();
+    print_amount(&mut out, report)?;
+    line!(out, "time per step     {}", times(report))?;
+    let first = report.summary.first_non_finite.as_ref();
     line!(
         out,
         "first NaN or Inf  {}",
-        first.map_or_else(|| none_found(outcome), non_finite)
+        first.map_or_else(|| none_found(report), non_finite)
     )?;
-    let wanted = &outcome.summary.deliberate_infinities;
+    let wanted = &report.summary.deliberate_infinities;
     if wanted.n_operators > 0 {
         writeln!(out, "wanted Inf        {}", deliberate(wanted))?;
     }
-    if let Some(ranges) = &outcome.ranges {
-        ranges.print_summary(&mut out)?;
+    if let Some(ranges) = &report.ranges {
+        RangePrinter(ranges).print_summary(&mut out)?;
     }
-    outcome.print_findings(&mut out)?;
-    outcome.print_ring(&mut out)?;
-    for (reason, n) in &outcome.refused {
+    report.print_findings(&mut out)?;
+    report.print_ring(&mut out)?;
+    for (reason, n) in &report.refused {
         let tensors = format::count(*n, "tensor");
         line!(out, "left out          {tensors}: {reason}")?;
     }
-    print_place(&mut out, outcome)
+    print_place(&mut out, report)
 }
 
 /// Where the dump is.
-fn print_place(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> {
-    if let Some(dir) = &outcome.tree_dir {
+fn print_place(out: &mut impl Write, report: &DumpReport) -> Result<(), Failure> {
+    if let Some(dir) = &report.tree_dir {
         line!(out, "dump              {}", dir.display())?;
-    } else if let (Some(first), Some(last)) = (outcome.dump_dirs.first(), outcome.dump_dirs.last())
-    {
+    } else if let (Some(first), Some(last)) = (report.dump_dirs.first(), report.dump_dirs.last()) {
         let dir = if first == last {
             first
         } else {
@@ -105,13 +105,13 @@ fn print_place(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> {
 }
 
 /// How much was written.
-fn print_amount(out: &mut impl Write, outcome: &Outcome) -> Result<(), Failure> {
-    let c = &outcome.summary.counters;
-    if outcome.has_rules {
+fn print_amount(out: &mut impl Write, report: &DumpReport) -> Result<(), Failure> {
+    let c = &report.summary.counters;
+    if report.has_rules {
         let (n, n_written) = (c.n_whole, c.n_written);
         line!(out, "whole tensors     {n} of {n_written}")?;
     }
-    let writes_nothing = outcome.stats.is_some() || outcome.ranges.is_some();
+    let writes_nothing = report.stats.is_some() || report.ranges.is_some();
     if c.n_files > 0 || !writes_nothing {
         let n_files = format::count(c.n_files, "file");
         let n_bytes = format::bytes(c.n_bytes_written);
@@ -133,17 +133,17 @@ pub(crate) fn print_json(result: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the JSON object of an outcome without having all of it in memory.
-pub(crate) fn print_outcome_json(outcome: &Outcome) -> Result<(), Failure> {
+/// Prints the JSON object of an report without having all of it in memory.
+pub(crate) fn print_report_json(report: &DumpReport) -> Result<(), Failure> {
     // Whole pieces of text reach the console, few at a time.
     let mut out = BufWriter::new(console::json_out());
-    let Value::Object(members) = outcome.to_json_without_rows() else {
+    let Value::Object(members) = report.to_json_without_rows() else {
         return Err(Failure::new(PARTIAL, anyhow!("the result is no object")));
     };
     let whole = WithRows {
         members,
-        stats: outcome.stats.as_ref(),
-        ranges: outcome.ranges.as_ref(),
+        stats: report.stats.as_ref(),
+        ranges: report.ranges.as_ref(),
     };
     serde_json::to_writer_pretty(&mut out, &whole)
         .map_err(|error| Failure::new(PARTIAL, anyhow!(error)))?;
@@ -156,7 +156,7 @@ pub(crate) fn print_outcome_json(outcome: &Outcome) -> Result<(), Failure> {
 struct WithRows<'a> {
     members: Map<String, Value>,
     stats: Option<&'a StatsRows>,
-    ranges: Option<&'a Ranges>,
+    ranges: Option<&'a RangeReport>,
 }
 
 impl Serialize for WithRows<'_> {
@@ -165,19 +165,11 @@ impl Serialize for WithRows<'_> {
         for (name, member) in &self.members {
             match (name.as_str(), self.stats, self.ranges) {
                 (STATS, Some(rows), _) => map.serialize_entry(name, &StatsList(rows))?,
-                (RANGES, _, Some(ranges)) => map.serialize_entry(name, &RangesList(ranges))?,
+                (RANGES, _, Some(ranges)) => map.serialize_entry(name, &RangePrinter(ranges))?,
                 _ => map.serialize_entry(name, member)?,
             }
         }
         map.end()
-    }
-}
-
-struct RangesList<'a>(&'a Ranges);
-
-impl Serialize for RangesList<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
     }
 }
 
@@ -195,7 +187,7 @@ impl Serialize for StatsList<'_> {
     }
 }
 
-impl Outcome {
+impl DumpReport {
     /// The same as a JSON object.
     pub(crate) fn to_json(&self) -> Result<Value, Failure> {
         let mut result = self.to_json_without_rows();
@@ -204,7 +196,7 @@ impl Outcome {
             result[STATS] = serde_json::to_value(StatsList(rows)).map_err(failed)?;
         }
         if let (Some(ranges), Some(place)) = (&self.ranges, result.get_mut(RANGES)) {
-            *place = serde_json::to_value(RangesList(ranges)).map_err(failed)?;
+            *place = serde_json::to_value(RangePrinter(ranges)).map_err(failed)?;
         }
         Ok(result)
     }
@@ -212,7 +204,7 @@ impl Outcome {
     /// The same with nothing in the place of statistics and ranges.
     fn to_json_without_rows(&self) -> Value {
         if let Some(forecast) = &self.forecast {
-            let mut result = forecast.to_json(self);
+            let mut result = dry_run::to_json(forecast, self);
             if let Some(object) = result.as_object_mut() {
                 self.engine.add_to(object);
             }
@@ -293,10 +285,10 @@ fn records_json(c: &Counters) -> Value {
     })
 }
 
-fn times(outcome: &Outcome) -> String {
-    let n_steps = u32::try_from(outcome.n_steps).unwrap_or(u32::MAX).max(1);
-    let with = outcome.time / n_steps;
-    let Some(without) = outcome.baseline else {
+fn times(report: &DumpReport) -> String {
+    let n_steps = u32::try_from(report.n_steps).unwrap_or(u32::MAX).max(1);
+    let with = report.time / n_steps;
+    let Some(without) = report.baseline else {
         return format!("{} with the dump", format::duration(with));
     };
     let ratio = with.as_secs_f64() / without.as_secs_f64().max(1e-9);
@@ -308,8 +300,8 @@ fn times(outcome: &Outcome) -> String {
 }
 
 /// That no tensor with NaN or an infinity was found, in what was looked at.
-fn none_found(outcome: &Outcome) -> String {
-    let c = &outcome.summary.counters;
+fn none_found(report: &DumpReport) -> String {
+    let c = &report.summary.counters;
     if c.n_written + c.n_refused == 0 {
         "not looked for, as no tensor was kept".to_owned()
     } else if c.n_dropped + c.n_failed > 0 {

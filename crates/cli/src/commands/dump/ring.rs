@@ -15,9 +15,8 @@ use serde_json::{Value, json};
 use signal_hook::SigId;
 use signal_hook::consts::SIGUSR2;
 
-use super::Outcome;
 use super::findings::cause_names;
-use super::request::Target;
+use super::run_model::DumpReport;
 use crate::arguments::{Ranges, step_ranges};
 use crate::console::{line, tell};
 use crate::exit::{Failure, PARTIAL, USAGE};
@@ -118,11 +117,9 @@ impl RingArguments {
     }
 
     /// Returns the options that a session is given.
-    pub(super) fn options(&self, target: &Target) -> Option<RingOptions> {
-        let has_files = matches!(target, Target::Acl(_) | Target::MindSpore(_));
-        let n_steps = self.keep_last.filter(|_| has_files)?;
+    pub(super) fn options(&self) -> Option<RingOptions> {
         Some(RingOptions {
-            n_steps,
+            n_steps: self.keep_last?,
             triggers: self.trigger.iter().map(|word| word.kind()).collect(),
             keeps_only_triggered: self.keep_only_triggered,
         })
@@ -182,7 +179,7 @@ pub(super) fn check(report: Option<RingReport>) -> Result<(), Failure> {
     }
 }
 
-impl Outcome {
+impl DumpReport {
     /// The lines of the closing table about steps that were kept and removed.
     pub(super) fn print_ring(&self, out: &mut impl Write) -> Result<(), Failure> {
         let Some(report) = &self.summary.ring else {

@@ -5,20 +5,20 @@ use opscope_engine::{GraphKind, LoadedModel};
 use opscope_store::record::ModelId;
 
 use super::near_names;
-use super::request::Target;
 use crate::console::tell;
 
 /// Types of operators with graphs of their own, whose operators are not shown.
 const WITH_BODIES: [&str; 3] = ["If", "Loop", "Scan"];
 
-/// Says what the plan of `tap` names and the model lacks, in the graph that the engine runs.
+/// Says what the plan of `tap` names and the model lacks, in the graph that the engine runs. `is_acl` is
+/// whether the dump is in AscendCL's form, which names models.
 pub(super) fn warn(
     tap: &Tap,
     (id, model, graph): (&ModelId, &dyn LoadedModel, GraphKind),
-    target: &Target,
+    is_acl: bool,
 ) {
     let (plan, selected) = (tap.plan(), tap.selected());
-    if !selected.is_model_matched && matches!(target, Target::Acl(_)) {
+    if !selected.is_model_matched && is_acl {
         tell!("opscope: warning: {}", other_models(plan, id));
     }
     for text in &selected.unused_rules {

@@ -2,7 +2,7 @@
 
 use opscope_capture::{Selected, TensorRule, TensorRules};
 use opscope_config::dialect::acl::Content;
-use opscope_dump::MindSporeOptions;
+use opscope_dump::{DumpForm, MindSporeOptions};
 use opscope_engine::LoadedModel;
 use opscope_store::file_format::statistic_csv::Category;
 use opscope_store::file_format::stats_csv::Columns;
@@ -81,31 +81,40 @@ impl VolumeArguments {
         self.content.or(of_rules)
     }
 
-    /// Returns the content of AscendCL's form, where `configured` is its content without these options.
-    /// Columns stay.
-    pub(super) fn content(&self, configured: Content) -> Content {
+    /// The same form with the content that these options ask for.
+    pub(super) fn apply(&self, form: DumpForm) -> DumpForm {
         let Some(kind) = self.kind() else {
-            return configured;
+            return form;
         };
+        match form {
+            DumpForm::Acl { places, content } => DumpForm::Acl {
+                places,
+                content: kind.of_acl(content),
+            },
+            DumpForm::MindSpore(options) => DumpForm::MindSpore(kind.of_mindspore(options)),
+        }
+    }
+}
+
+impl ContentKind {
+    /// The columns of the configuration stay.
+    fn of_acl(self, configured: Content) -> Content {
         let columns = match configured {
-            Content::Tensors => Columns::Plain,
+            Content::Tensors | Content::StepTable => Columns::Plain,
             Content::Statistics(columns) | Content::Both(columns) => columns,
         };
-        match kind {
+        match self {
             ContentKind::Tensors => Content::Tensors,
             ContentKind::Statistics => Content::Statistics(columns),
             ContentKind::Both => Content::Both(columns),
         }
     }
 
-    /// The same of MindSpore's form. As in a configuration, statistics rule out files of whole
-    /// operators, and with tensors they are the host's.
-    pub(super) fn apply(&self, configured: MindSporeOptions) -> MindSporeOptions {
-        let Some(kind) = self.kind() else {
-            return configured;
-        };
-        let has_tensors = kind != ContentKind::Statistics;
-        let has_statistics = kind != ContentKind::Tensors;
+    /// As in a configuration, statistics rule out files of whole operators, and with tensors they are
+    /// the host's.
+    fn of_mindspore(self, configured: MindSporeOptions) -> MindSporeOptions {
+        let has_tensors = self != ContentKind::Statistics;
+        let has_statistics = self != ContentKind::Tensors;
         let device_statistics = configured.device_statistics.filter(|_| !has_tensors);
         let columns = configured
             .statistics

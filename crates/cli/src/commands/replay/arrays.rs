@@ -44,7 +44,9 @@ impl Arrays {
                 let message = format!("numpy has no dtype `{}`", tensor.dtype());
                 return Err(Failure::message(PARTIAL, message));
             };
-            let written = self.creator.create_file(&path, &[&header, tensor.bytes()]);
+            let elements = tensor.host_bytes();
+            let elements = elements.map_err(|error| Failure::new(PARTIAL, error))?;
+            let written = self.creator.create_file(&path, &[&header, elements]);
             if !written.map_err(|error| Failure::new(PARTIAL, error))? {
                 let message = format!("`{}` is there already", path.display());
                 return Err(Failure::message(USAGE, message));

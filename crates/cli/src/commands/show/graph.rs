@@ -146,7 +146,8 @@ fn node_json(graph: &Graph, node: &GraphNode, is_text: bool) -> Value {
             _ => None,
         };
         let tensor = constant.filter(|value| matches!(value, Literal::Tensor(..)));
-        // Of a constant tensor only the text says more than that it is one, so that goes into a place of its own.
+        // Of a constant tensor only the text says more than that it is one, so that goes into a
+        // place of its own.
         let mut object = match tensor {
             Some(_) => json!({"type": TENSOR, "from": A_CONSTANT}),
             None => {

@@ -5,15 +5,17 @@ use std::path::Path;
 use opscope_analysis::Element;
 use opscope_analysis::describe::{FileDescription, TensorDescription};
 use opscope_analysis::overflow::Finding;
-use opscope_analysis::overview::{self, Overview};
+use opscope_analysis::overview::{OperatorOverview, Overview};
+use opscope_store::reader::DumpIndex;
 use serde_json::{Value, json};
 
 use crate::exit::chain;
 use crate::format;
 
 pub(super) fn file_json(file: &FileDescription) -> Value {
-    let attrs: serde_json::Map<_, _> = file
-        .attrs
+    let facts = &file.facts;
+    let attrs: serde_json::Map<_, _> = facts
+        .attributes
         .iter()
         .map(|(name, value)| (name.clone(), value.clone().into()))
         .collect();
@@ -34,12 +36,12 @@ pub(super) fn file_json(file: &FileDescription) -> Value {
         "bytes": file.n_bytes,
         "decompressed_bytes": file.n_decompressed,
         "header_bytes": file.n_start,
-        "version": file.version,
-        "dump_time": file.dump_time,
-        "op_name": file.op_name,
+        "version": facts.version,
+        "dump_time": facts.dump_time,
+        "op_name": facts.op_name,
         "name": file.array_name.as_ref().map(super::mindspore::name_json),
         "attrs": attrs,
-        "dfx_message": file.dfx_message,
+        "dfx_message": facts.message,
         "tensors": file.tensors.iter().map(tensor_json).collect::<Vec<_>>(),
         "records": records,
         "buffers": file.buffer_sizes,
@@ -78,11 +80,11 @@ pub(crate) fn tensor_json(tensor: &TensorDescription) -> Value {
     let first: Vec<Value> = tensor.first.iter().map(element_json).chain(texts).collect();
     json!({
         "slot": tensor.slot,
-        "dtype": tensor.dtype,
-        "layout": tensor.layout,
-        "shape": tensor.shape,
-        "original_shape": tensor.original_shape,
-        "bytes": tensor.n_bytes,
+        "dtype": tensor.stored.dtype.to_string(),
+        "layout": tensor.stored.layout.to_string(),
+        "shape": tensor.dims(),
+        "original_shape": tensor.stored.original_shape,
+        "bytes": tensor.stored.n_bytes,
         "stats": stats,
         "first": first,
         "problem": tensor.problem,
@@ -99,8 +101,8 @@ fn element_json(element: &Element) -> Value {
     }
 }
 
-pub(super) fn overview_json(path: &Path, overview: &Overview) -> Value {
-    let operator = |operator: &overview::OperatorOverview| {
+pub(super) fn overview_json(path: &Path, overview: &Overview, index: &DumpIndex) -> Value {
+    let operator = |operator: &OperatorOverview| {
         json!({
             "task_id": operator.task_id,
             "op_type": operator.op_type,
@@ -118,8 +120,8 @@ pub(super) fn overview_json(path: &Path, overview: &Overview) -> Value {
         "overflow_record_files": overview.n_record_files,
         "bytes": overview.n_bytes,
         "directories": overview.dirs,
-        "passed_over": crate::passed_over::to_json(&overview.passed_over),
+        "passed_over": crate::passed_over::to_json(&index.passed_over),
         "operators": overview.operators.iter().map(operator).collect::<Vec<_>>(),
-        "errors": overview.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
+        "errors": index.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
     })
 }

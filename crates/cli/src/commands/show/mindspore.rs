@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use opscope_analysis::mindspore::{MindSporeOverview, RecordOverview, TensorOverview};
-use opscope_store::dump::mindspore::RunKind;
+use opscope_analysis::default_jobs;
+use opscope_analysis::mindspore::{self, GraphNodes, MindSporeOverview, is_dump_file};
+use opscope_store::dump::Listing;
+use opscope_store::reader::{ExecutionRecord, RecordKind, TensorRecord};
 use opscope_store::run_file::FoundRun;
 use opscope_store::tree::mindspore::TensorFileName;
 use serde_json::{Value, json};
@@ -18,32 +20,38 @@ use crate::{format, passed_over};
 
 pub(super) fn show(
     path: &Path,
-    overview: &MindSporeOverview,
+    listing: Listing,
     runs: &[FoundRun],
     is_json: bool,
 ) -> Result<(), Failure> {
+    let overview = mindspore::overview(listing, default_jobs(), is_json);
+    let index = &overview.index;
+    let executions = overview.executions();
     if is_json {
-        let mut result = overview_json(path, overview);
-        if !overview.tables.is_empty() {
-            result["runtime_statistics"] = statistics::to_json(&overview.tables);
+        let mut result = overview_json(path, &overview, &executions);
+        if !index.tables.is_empty() {
+            result["runtime_statistics"] = statistics::to_json(&index.tables);
         }
         result["runs"] = runs::to_json(runs);
         print_json(&result)?;
     } else {
-        print_errors(&overview.errors);
-        print_overview(overview)?;
-        if !overview.tables.is_empty() {
+        print_errors(&index.errors);
+        print_overview(&overview, &executions)?;
+        if !index.tables.is_empty() {
             writeln!(console::out())?;
-            statistics::print(&overview.tables)?;
+            statistics::print(&index.tables)?;
         }
         let mut out = console::out();
-        print_record_files(&mut out, overview.n_record_files)?;
-        passed_over::print(&mut out, &overview.passed_over)?;
+        print_record_files(&mut out, overview.n_record_files())?;
+        passed_over::print(&mut out, &index.passed_over)?;
         runs::print(&mut out, runs)?;
     }
-    let n = overview.records.len() + overview.graphs.len() + overview.tables.len();
-    verdict(path, n as u64, &overview.errors, &overview.passed_over)
+    let n = executions.len() + overview.graphs.len() + index.tables.len();
+    verdict(path, n as u64, &index.errors, &index.passed_over)
 }
+
+/// An execution with its tensors.
+type ExecutionTensors<'a> = (&'a ExecutionRecord, Vec<&'a TensorRecord>);
 
 /// Prints the facts that a file's name gives.
 pub(super) fn print_name(out: &mut impl Write, name: &TensorFileName) -> Result<(), Failure> {
@@ -74,7 +82,10 @@ pub(super) fn name_json(name: &TensorFileName) -> Value {
     })
 }
 
-fn print_overview(overview: &MindSporeOverview) -> Result<(), Failure> {
+fn print_overview(
+    overview: &MindSporeOverview,
+    executions: &[ExecutionTensors<'_>],
+) -> Result<(), Failure> {
     let mut out = console::out();
     let mut header = vec![
         "step", "graph", "type", "operator", "slot", "dtype", "shape", "bytes",
@@ -83,14 +94,14 @@ fn print_overview(overview: &MindSporeOverview) -> Result<(), Failure> {
     if has_ranks {
         header.insert(0, "rank");
     }
-    let columns = statistics_columns(overview);
+    let columns = statistics_columns(executions);
     header.extend(columns.iter().map(String::as_str));
     let mut rows = Vec::new();
-    for record in &overview.records {
-        for tensor in &record.tensors {
-            let mut row = row(record, tensor);
+    for (execution, tensors) in executions {
+        for tensor in tensors {
+            let mut row = row(overview, execution, tensor);
             if has_ranks {
-                row.insert(0, number(record.run.place.rank));
+                row.insert(0, number(execution.rank));
             }
             row.extend(columns.iter().map(|column| statistic(tensor, column)));
             rows.push(row);
@@ -100,39 +111,59 @@ fn print_overview(overview: &MindSporeOverview) -> Result<(), Failure> {
         let right = ["rank", "step", "graph", "bytes"];
         writeln!(out, "{}\n", format::table(&header, &right, rows).trim_fmt())?;
     }
-    let count = |kind| {
-        overview
-            .records
-            .iter()
-            .filter(|r| r.run.kind == kind)
-            .count() as u64
-    };
-    let mut counts = vec![format::count(
-        count(RunKind::Operator),
-        "operator execution",
-    )];
+    let n_operators = count(executions, RecordKind::Operator);
+    let mut counts = vec![format::count(n_operators, "operator execution")];
     for (kind, noun) in [
-        (RunKind::Parameter, "parameter"),
-        (RunKind::Constant, "constant"),
+        (RecordKind::Parameter, "parameter"),
+        (RecordKind::Constant, "constant"),
     ] {
-        let n = count(kind);
+        let n = count(executions, kind);
         counts.extend((n > 0).then(|| format::count(n, noun)));
     }
-    if overview.n_rows > 0 {
-        counts.push(format::count(overview.n_rows, "row") + " of statistics");
+    let index = &overview.index;
+    if index.n_statistics_rows > 0 {
+        counts.push(format::count(index.n_statistics_rows, "row") + " of statistics");
     }
-    counts.push(format::count(overview.n_files, "file"));
-    counts.push(format::bytes(overview.n_bytes));
+    counts.push(format::count(index.files.len() as u64, "file"));
+    counts.push(format::bytes(n_bytes(overview)));
     counts.push(format::count(overview.graphs.len() as u64, "graph"));
     line!(out, "{}", counts.join(", "))?;
     Ok(())
 }
 
+/// The kind of an execution. Overflow records are told of by the number of their files.
+fn shown_kind(execution: &ExecutionRecord) -> RecordKind {
+    match execution.kind {
+        RecordKind::OverflowRecord => RecordKind::Operator,
+        kind => kind,
+    }
+}
+
+fn count(executions: &[ExecutionTensors<'_>], kind: RecordKind) -> u64 {
+    let executions = executions.iter();
+    executions
+        .filter(|(execution, _)| shown_kind(execution) == kind)
+        .count() as u64
+}
+
+fn n_bytes(overview: &MindSporeOverview) -> u64 {
+    overview.index.files.iter().map(|file| file.n_bytes).sum()
+}
+
+/// The statistics that stand beside a tensor; those of the runtime are a table of their own.
+fn own_statistics(tensor: &TensorRecord) -> &[(String, Option<String>)] {
+    if is_dump_file(tensor) {
+        &[]
+    } else {
+        &tensor.statistics
+    }
+}
+
 /// Titles of statistics, in the order in which they come first.
-fn statistics_columns(overview: &MindSporeOverview) -> Vec<String> {
+fn statistics_columns(executions: &[ExecutionTensors<'_>]) -> Vec<String> {
     let mut columns: Vec<String> = Vec::new();
-    let tensors = overview.records.iter().flat_map(|r| &r.tensors);
-    for (column, _) in tensors.flat_map(|tensor| &tensor.statistics) {
+    let tensors = executions.iter().flat_map(|(_, tensors)| tensors);
+    for (column, _) in tensors.flat_map(|tensor| own_statistics(tensor)) {
         if !columns.contains(column) {
             columns.push(column.clone());
         }
@@ -140,43 +171,68 @@ fn statistics_columns(overview: &MindSporeOverview) -> Vec<String> {
     columns
 }
 
-fn statistic(tensor: &TensorOverview, column: &str) -> String {
-    let known = tensor.statistics.iter().find(|(title, _)| title == column);
+fn statistic(tensor: &TensorRecord, column: &str) -> String {
+    let statistics = own_statistics(tensor);
+    let known = statistics.iter().find(|(title, _)| title == column);
     let value = known.and_then(|(_, value)| value.clone());
     value.unwrap_or_else(|| "-".to_owned())
 }
 
-fn row(record: &RecordOverview, tensor: &TensorOverview) -> Vec<String> {
-    let run = &record.run;
-    let name = run.full_name.as_ref().unwrap_or(&run.op_name);
-    let step = match (run.place.step, run.place.iteration) {
+fn slot_name(tensor: &TensorRecord) -> String {
+    let slot = tensor
+        .slot
+        .map(|(side, index)| format!("{}.{index}", side.name()));
+    slot.unwrap_or_default()
+}
+
+fn row(
+    overview: &MindSporeOverview,
+    execution: &ExecutionRecord,
+    tensor: &TensorRecord,
+) -> Vec<String> {
+    let step = match (execution.step, execution.iteration) {
         (Some(step), Some(iteration)) => format!("{step}/{iteration}"),
         (None, iteration) => number(iteration),
         (step, None) => number(step),
     };
-    let described = tensor.tensor.as_ref();
-    let dtype = tensor.original_dtype.clone();
-    let dtype = dtype.or_else(|| described.map(|d| d.dtype.clone()));
+    let described = overview.description(tensor);
+    let dtype = tensor.dtype_in_name.clone();
+    let dtype = dtype.or_else(|| described.map(|d| d.stored.dtype.to_string()));
+    let names = &execution.other_names;
+    let name = names.full.as_ref().or(names.in_files.as_ref());
     vec![
         step,
-        number(run.place.graph_id),
-        run.op_type.clone(),
-        name.clone(),
-        tensor.slot.clone(),
+        number(execution.model_id),
+        execution.op_type.clone(),
+        name.cloned().unwrap_or_default(),
+        slot_name(tensor),
         dtype.unwrap_or_else(|| "-".to_owned()),
-        match described.is_some() || !tensor.statistics.is_empty() {
-            true => format::shape(&tensor.shape),
-            false => "unreadable".to_owned(),
+        if described.is_some() || !own_statistics(tensor).is_empty() {
+            format::shape(shape(overview, tensor))
+        } else {
+            "unreadable".to_owned()
         },
-        described.map_or_else(|| "-".to_owned(), |d| format::bytes(d.n_bytes)),
+        described.map_or_else(|| "-".to_owned(), |d| format::bytes(d.stored.n_bytes)),
     ]
+}
+
+/// Extents, from the file or the statistics.
+fn shape<'a>(overview: &'a MindSporeOverview, tensor: &'a TensorRecord) -> &'a [u64] {
+    match overview.description(tensor) {
+        Some(described) => described.dims(),
+        None => tensor.shape.as_deref().unwrap_or_default(),
+    }
 }
 
 fn number<T: ToString>(value: Option<T>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
-fn overview_json(path: &Path, overview: &MindSporeOverview) -> Value {
+fn overview_json(
+    path: &Path,
+    overview: &MindSporeOverview,
+    executions: &[ExecutionTensors<'_>],
+) -> Value {
     let graphs = overview.graphs.iter().map(|graph| {
         json!({
             "rank": graph.rank,
@@ -186,73 +242,75 @@ fn overview_json(path: &Path, overview: &MindSporeOverview) -> Value {
             "iterations": graph.iterations,
         })
     });
-    let count = |kind| {
-        overview
-            .records
-            .iter()
-            .filter(|r| r.run.kind == kind)
-            .count()
-    };
+    let index = &overview.index;
+    let nodes = overview.nodes();
+    let records = executions.iter();
+    let records = records.map(|execution| execution_json(overview, execution, &nodes));
     json!({
         "path": path,
         "dialect": "mindspore",
-        "files": overview.n_files,
-        "bytes": overview.n_bytes,
-        "statistics_rows": overview.n_rows,
+        "files": index.files.len(),
+        "bytes": n_bytes(overview),
+        "statistics_rows": index.n_statistics_rows,
         "ranks": overview.ranks,
-        "overflow_record_files": overview.n_record_files,
-        "passed_over": passed_over::to_json(&overview.passed_over),
-        "operator_executions": count(RunKind::Operator),
-        "parameters": count(RunKind::Parameter),
-        "constants": count(RunKind::Constant),
+        "overflow_record_files": overview.n_record_files(),
+        "passed_over": passed_over::to_json(&index.passed_over),
+        "operator_executions": count(executions, RecordKind::Operator),
+        "parameters": count(executions, RecordKind::Parameter),
+        "constants": count(executions, RecordKind::Constant),
         "graphs": graphs.collect::<Vec<_>>(),
-        "records": overview.records.iter().map(record_json).collect::<Vec<_>>(),
-        "errors": overview.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
+        "records": records.collect::<Vec<_>>(),
+        "errors": index.errors.iter().map(|error| chain(error)).collect::<Vec<_>>(),
     })
 }
 
-fn record_json(record: &RecordOverview) -> Value {
-    let run = &record.run;
-    let place = &run.place;
-    json!({
-        "kind": match run.kind {
-            RunKind::Operator => "operator",
-            RunKind::Parameter => "parameter",
-            RunKind::Constant => "constant",
-        },
-        "op_type": run.op_type,
-        "op_name": run.op_name,
-        "full_name": run.full_name,
-        "listed_name": run.listed_name,
-        "rank": place.rank,
-        "net_name": place.net_name,
-        "graph_id": place.graph_id,
-        "step": place.step,
-        "time": place.time,
-        "iteration": place.iteration,
-        "run": run.run,
-        "source": record.source,
-        "tensors": record.tensors.iter().map(tensor_overview_json).collect::<Vec<_>>(),
-    })
-}
-
-fn tensor_overview_json(tensor: &TensorOverview) -> Value {
-    let statistics: serde_json::Map<_, _> = tensor
-        .statistics
+fn execution_json(
+    overview: &MindSporeOverview,
+    (execution, tensors): &ExecutionTensors<'_>,
+    nodes: &GraphNodes<'_>,
+) -> Value {
+    let names = &execution.other_names;
+    let tensors = tensors
         .iter()
+        .map(|tensor| tensor_record_json(overview, tensor));
+    json!({
+        "kind": shown_kind(execution).name(),
+        "op_type": execution.op_type,
+        "op_name": names.in_files,
+        "full_name": names.full,
+        "listed_name": names.listed,
+        "rank": execution.rank,
+        "net_name": execution.model,
+        "graph_id": execution.model_id,
+        "step": execution.step,
+        "time": execution.time,
+        "iteration": execution.iteration,
+        "run": execution.run,
+        "source": nodes.source(execution),
+        "tensors": tensors.collect::<Vec<_>>(),
+    })
+}
+
+fn tensor_record_json(overview: &MindSporeOverview, tensor: &TensorRecord) -> Value {
+    let described = overview.description(tensor);
+    let mut object = match described {
+        Some(described) => tensor_json(described),
+        None => json!({"slot": slot_name(tensor), "shape": shape(overview, tensor)}),
+    };
+    let layout = described.filter(|_| is_dump_file(tensor));
+    let layout = layout.map(|described| described.stored.layout.to_string());
+    object["path"] = json!(tensor.elements.as_ref().map(|_| &tensor.path));
+    object["timestamp"] = tensor.timestamp.unwrap_or(0).into();
+    object["named_layout"] = json!(layout.or_else(|| tensor.layout_in_name.clone()));
+    object["original_dtype"] = json!(tensor.dtype_in_name);
+    let statistics = own_statistics(tensor).iter();
+    let statistics: serde_json::Map<_, _> = statistics
         .map(|(column, value)| (column.clone(), value.clone().into()))
         .collect();
-    let mut object = match &tensor.tensor {
-        Some(described) => tensor_json(described),
-        None => json!({"slot": tensor.slot, "shape": tensor.shape}),
-    };
-    object["path"] = json!(tensor.path);
-    object["timestamp"] = tensor.timestamp.into();
-    object["named_layout"] = json!(tensor.layout);
-    object["original_dtype"] = json!(tensor.original_dtype);
-    object["statistics"] = match tensor.statistics.is_empty() {
-        true => Value::Null,
-        false => Value::Object(statistics),
+    object["statistics"] = if statistics.is_empty() {
+        Value::Null
+    } else {
+        Value::Object(statistics)
     };
     object
 }

@@ -51,8 +51,8 @@ pub(super) fn print(out: &mut impl Write, runs: &[FoundRun]) -> Result<(), Failu
     Ok(())
 }
 
-/// Whether the run was a command of ours, which writes its end unless it is killed. Programs may end and
-/// leave that out.
+/// Whether the run was a command of ours, which writes its end unless it is killed. Programs may
+/// end and leave that out.
 fn always_ends(record: &RunRecord) -> bool {
     ["dump", "op"].contains(&record.command.as_str())
 }

@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-use opscope_analysis::statistics::OperatorStatistics;
 use opscope_store::file_format::stats_csv::Table;
+use opscope_store::reader::TableRecord;
 use serde_json::{Map, Value, json};
 
 use crate::console::{self, line};
@@ -23,7 +23,7 @@ pub(super) fn show(path: &Path, table: &Table, is_json: bool) -> Result<(), Fail
 }
 
 /// All files of a directory, one table for each set of columns.
-pub(super) fn print(all: &[OperatorStatistics]) -> Result<(), Failure> {
+pub(super) fn print(all: &[TableRecord]) -> Result<(), Failure> {
     let mut out = console::out();
     let mut rest = all;
     while let Some(first) = rest.first() {
@@ -47,38 +47,30 @@ pub(super) fn print(all: &[OperatorStatistics]) -> Result<(), Failure> {
     Ok(())
 }
 
-pub(super) fn to_json(all: &[OperatorStatistics]) -> Value {
-    let one = |one: &OperatorStatistics| {
+pub(super) fn to_json(all: &[TableRecord]) -> Value {
+    let one = |one: &TableRecord| {
         json!({
             "step": one.step,
-            "task_id": one.name.as_ref().map(|name| name.task_id),
-            "op_type": one.name.as_ref().map(|name| &name.op_type),
-            "op_name": one.name.as_ref().map_or(&one.file_name, |name| &name.op_name),
+            "task_id": one.task_id,
+            "op_type": one.op_type,
+            "op_name": one.op_name,
             "rows": rows_json(&one.table),
         })
     };
     all.iter().map(one).collect()
 }
 
-fn rows(one: &OperatorStatistics) -> impl Iterator<Item = Vec<String>> + '_ {
+fn rows(one: &TableRecord) -> impl Iterator<Item = Vec<String>> + '_ {
     let step = one
         .step
         .map_or_else(|| "-".to_owned(), |step| step.to_string());
+    let task = one
+        .task_id
+        .map_or_else(|| "-".to_owned(), |task| task.to_string());
+    let op_type = one.op_type.clone().unwrap_or_default();
+    let start = [step, task, op_type, one.op_name.clone()];
     one.table.rows.iter().map(move |cells| {
-        let start = match &one.name {
-            Some(name) => [
-                step.clone(),
-                name.task_id.to_string(),
-                name.op_type.clone(),
-                name.op_name.clone(),
-            ],
-            None => [
-                step.clone(),
-                "-".to_owned(),
-                String::new(),
-                one.file_name.clone(),
-            ],
-        };
+        let start = start.clone();
         start.into_iter().chain(cells.iter().cloned()).collect()
     })
 }

@@ -38,16 +38,19 @@ pub struct AclDump {
     pub places: Vec<PathBuf>,
 }
 
-/// Whether a tensor is written whole, as statistics, or as both.
+/// Whether a tensor is written whole, as statistics, or as both. Configurations ask for the first
+/// two.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
     /// All of it.
     Tensors,
     /// A row of these statistics.
     Statistics(Columns),
-    /// A row of these statistics, and all of it where the rules of a command choose it. No
-    /// configuration asks for that.
+    /// A row of these statistics, and all of it where the rules of a command choose it.
     Both(Columns),
+    /// A row in a table that all operators of a step share. Creating files is most of what small
+    /// tensors cost.
+    StepTable,
 }
 
 /// The kinds of dumps; a configuration switches on one of them.

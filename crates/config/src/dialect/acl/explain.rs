@@ -198,6 +198,7 @@ fn steps(ranges: Option<&[RangeInclusive<u64>]>) -> String {
 fn form(dump: &AclDump) -> String {
     let columns = match &dump.content {
         Content::Tensors => return "whole tensors, one file for each operator".to_owned(),
+        Content::StepTable => return "statistics, one table for each step".to_owned(),
         Content::Statistics(columns) | Content::Both(columns) => columns,
     };
     // A plain dump of statistics has the columns that the vendor writes when `dump_stats` is left
@@ -225,7 +226,7 @@ fn form(dump: &AclDump) -> String {
 
 fn places(dump: &AclDump, rows: &mut Vec<(&'static str, String)>) {
     let suffix = match dump.content {
-        Content::Tensors | Content::Both(_) => "",
+        Content::Tensors | Content::Both(_) | Content::StepTable => "",
         Content::Statistics(_) => ".csv",
     };
     let places = dump.places.iter().enumerate();

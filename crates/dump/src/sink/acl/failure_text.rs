@@ -25,7 +25,7 @@ pub(super) fn message(record: &Record, failure: &Failure) -> String {
                 tensor.dtype(),
                 tensor.shape(),
                 tensor.layout(),
-                tensor.bytes().len()
+                tensor.n_bytes()
             );
             push_line(&mut text, &line);
         }

@@ -15,17 +15,6 @@ use crate::sink::ledger::Origin;
 pub(super) const N_AT_ONCE: usize = 64;
 
 impl AclSink {
-    /// The same sink that writes the rows of all operators of a step into one table, where it writes
-    /// statistics; for sessions that write every record that they take. Creating files is most of what
-    /// small tensors cost.
-    #[must_use]
-    pub fn with_step_tables(self) -> AclSink {
-        AclSink {
-            has_step_tables: true,
-            ..self
-        }
-    }
-
     /// Appends the rows of records, of each step in a row with one call. What fails is left to
     /// [`AclSink::write_row`], which says why.
     pub(super) fn append_together(&self, records: &[&Record]) {

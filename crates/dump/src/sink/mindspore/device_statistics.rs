@@ -36,7 +36,9 @@ pub(super) fn cells(
     let is_bool = dtype == DType::Bool && is_high;
     let of = |category: &Category| match category {
         Category::Max | Category::Min if dtype == DType::I64 => {
-            i64_extreme(tensor.view().bytes, *category == Category::Max)
+            let is_max = *category == Category::Max;
+            let view = tensor.view();
+            view.map_or(Cell::Null, |view| i64_extreme(view.bytes, is_max))
         }
         Category::Max if is_bool || NUMBERS.contains(&dtype) => extreme(stats.max, dtype),
         Category::Min if is_bool || NUMBERS.contains(&dtype) => extreme(stats.min, dtype),

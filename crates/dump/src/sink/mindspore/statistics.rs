@@ -9,8 +9,9 @@ use opscope_tensor::{DType, Observed, Tensor};
 /// How many tensors are hashed side by side.
 pub(super) const N_HASHED_AT_ONCE: usize = 32;
 
-struct Md5([u8; 16]);
-struct Sha1([u8; 20]);
+/// Digests in a memo; `None` if the elements were dropped before anybody asked for them.
+struct Md5(Option<[u8; 16]>);
+struct Sha1(Option<[u8; 20]>);
 
 /// Whether elements are needed for more than numbers.
 pub(super) fn has_digest(categories: &[Category]) -> bool {
@@ -23,18 +24,21 @@ pub(super) fn prepare(records: &[&Record], categories: &[Category]) {
     if !categories.contains(&Category::Md5) {
         return;
     }
-    let mut tensors: Vec<&Tensor> = Vec::new();
+    let (mut tensors, mut inputs) = (Vec::<&Tensor>::new(), Vec::new());
     for (_, _, tensor) in records.iter().flat_map(|record| record.slots()) {
         let is_same = |other: &&Tensor| std::sync::Arc::ptr_eq(other.memo(), tensor.memo());
         // Elements of half a byte are hashed in their own way.
         let is_wanted = tensor.dtype() != DType::I4 && !tensor.observed().has_kept::<Md5>();
-        if is_wanted && !tensors.iter().any(is_same) {
+        if let Ok(bytes) = tensor.host_bytes()
+            && is_wanted
+            && !tensors.iter().any(is_same)
+        {
             tensors.push(tensor);
+            inputs.push(bytes);
         }
     }
-    let inputs: Vec<&[u8]> = tensors.iter().map(|tensor| tensor.bytes()).collect();
     for (tensor, digest) in tensors.iter().zip(md5_many(&inputs)) {
-        tensor.observed().keep(|_| Md5(digest));
+        tensor.observed().keep(|_| Md5(Some(digest)));
     }
 }
 
@@ -43,12 +47,16 @@ pub(super) fn cells(tensor: Observed<'_>, categories: &[Category]) -> Vec<Cell> 
     let stats = tensor.sequential_stats().ok();
     let of = |category: &Category| match category {
         Category::Md5 => {
-            let digest = tensor.keep(|tensor| Md5(sequential_md5(tensor.view())));
-            Cell::Text(hex(&digest.0))
+            let digest = tensor.keep(|tensor| Md5(tensor.view().ok().map(sequential_md5)));
+            digest
+                .0
+                .map_or(Cell::Null, |digest| Cell::Text(hex(&digest)))
         }
         Category::Sha1 => {
-            let digest = tensor.keep(|tensor| Sha1(sequential_sha1(tensor.view())));
-            Cell::Text(hex(&digest.0))
+            let digest = tensor.keep(|tensor| Sha1(tensor.view().ok().map(sequential_sha1)));
+            digest
+                .0
+                .map_or(Cell::Null, |digest| Cell::Text(hex(&digest)))
         }
         _ => stats.map_or(Cell::Null, |stats| cell(stats, *category)),
     };

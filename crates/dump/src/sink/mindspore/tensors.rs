@@ -73,7 +73,7 @@ impl MindSporeSink {
         };
         let mut written = Written::default();
         if is_whole {
-            let array = match mindspore_array(tensor.view()) {
+            let array = match mindspore_array(tensor.host_view()?) {
                 Ok(array) => array,
                 Err(refusal @ (Refusal::DType(_) | Refusal::Empty)) => {
                     return Ok(self.refuse(refusal.to_string()));
@@ -177,7 +177,7 @@ impl MindSporeSink {
         }
         let sampled = Shape::new([n_samples]).ok().and_then(|shape| {
             let n_bytes = shape.n_bytes(dtype).ok()?;
-            let bytes = tensor.bytes().get(..n_bytes)?.to_vec();
+            let bytes = tensor.host_bytes().ok()?.get(..n_bytes)?.to_vec();
             Tensor::from_vec(dtype, shape, bytes).ok()
         });
         sampled

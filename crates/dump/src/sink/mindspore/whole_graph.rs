@@ -13,6 +13,7 @@ use opscope_store::tree::acl::{DumpFileName, op_debug_file_name, stream_id, task
 use opscope_store::tree::mindspore::{GraphRun, Target, clean_name};
 
 use super::{MindSporeSink, RuntimeMode, lock};
+use crate::sink::acl::parts;
 
 /// Suffix that a record of overflow adds to the name of its operator's file.
 const OVERFLOW_SUFFIX: &str = ".output.0.json";
@@ -53,8 +54,7 @@ impl MindSporeSink {
             return Ok(refused);
         }
         let prelude = dump_data::prelude(record);
-        let tensors = record.slots().map(|(_, _, tensor)| tensor.bytes());
-        let parts: Vec<&[u8]> = std::iter::once(&prelude[..]).chain(tensors).collect();
+        let parts = parts(&prelude, record)?;
         let names = (record.timestamp_us..).map(|timestamp| {
             let name = DumpFileName {
                 op_type: clean_name(&record.operator.op_type),

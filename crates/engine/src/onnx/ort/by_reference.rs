@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_tensor::Tensor;
+use opscope_tensor::{SharedBytes, TensorElements};
 use prost::Message;
 use prost::bytes::Bytes;
 
@@ -134,20 +134,21 @@ fn embed_in(graph: &mut GraphProto, weights: &Weights, n_graphs: &mut usize) {
 
 fn take_in(weight: Option<&Weight>, tensor: &mut TensorProto) {
     if let Some(Weight::Tensor(found)) = weight
+        && let TensorElements::Host(bytes) = found.elements()
         && tensor.data_location() == DataLocation::External
     {
-        tensor.raw_data = Some(Bytes::from_owner(Elements(found.clone())));
+        tensor.raw_data = Some(Bytes::from_owner(WeightBytes(bytes.clone())));
         tensor.external_data = Vec::new();
         tensor.data_location = None;
     }
 }
 
-/// The elements of a tensor, as bytes that messages can share.
-struct Elements(Tensor);
+/// The elements of a weight, as an owner from which messages can share bytes.
+struct WeightBytes(SharedBytes);
 
-impl AsRef<[u8]> for Elements {
+impl AsRef<[u8]> for WeightBytes {
     fn as_ref(&self) -> &[u8] {
-        self.0.bytes()
+        (*self.0).as_ref()
     }
 }
 

@@ -128,7 +128,7 @@ mod tests {
         thread::spawn(move || {
             let tensor = held.recv().unwrap();
             left.recv().unwrap();
-            assert_eq!(tensor.bytes(), [7; 8]);
+            assert_eq!(tensor.host_bytes().unwrap(), [7; 8]);
             is_dropped.store(true, Ordering::SeqCst);
             drop(tensor);
         });
@@ -145,7 +145,7 @@ mod tests {
                 lending(|lender| {
                     let shape = Shape::new([8]).unwrap();
                     let tensor = lender.lend(DType::U8, shape, &memory).unwrap();
-                    assert_eq!(tensor.bytes().as_ptr(), memory.as_ptr());
+                    assert_eq!(tensor.host_bytes().unwrap().as_ptr(), memory.as_ptr());
                     tensors.send(tensor).unwrap();
                     assert!(!is_dropped.load(Ordering::SeqCst));
                     leave.send(()).unwrap();

@@ -127,10 +127,11 @@ impl<'a> Inputs<'a> {
         if self.has_devices && !self.is_on_cpu(value) {
             return None;
         }
-        let elements = match dtype {
+        let elements = if dtype == DType::String {
             // The library keeps texts as C++ objects, whose memory is no array of bytes.
-            DType::String => Elements::Made(self.texts(value, shape.n_elements())?),
-            _ => Elements::There(self.bytes(value, shape.n_bytes(dtype).ok()?)?),
+            Elements::Made(self.texts(value, shape.n_elements())?)
+        } else {
+            Elements::There(self.bytes(value, shape.n_bytes(dtype).ok()?)?)
         };
         Some(Seen {
             dtype,

@@ -347,9 +347,9 @@ impl Run {
     }
 }
 
-/// Bytes that a tensor holds on to.
+/// Bytes that a tensor keeps in the host's memory.
 fn n_element_bytes(tensor: &Tensor) -> usize {
-    tensor.bytes().len()
+    tensor.host_bytes().map_or(0, <[u8]>::len)
 }
 
 /// The number of an iteration that cannot be read.

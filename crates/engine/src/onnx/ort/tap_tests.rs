@@ -111,7 +111,8 @@ fn shown<'a>(records: &'a [Record], op_name: &str, side: Side, position: usize) 
 fn f32s(tensor: &Tensor) -> Vec<f32> {
     assert_eq!(tensor.dtype(), DType::F32);
     tensor
-        .bytes()
+        .host_bytes()
+        .unwrap()
         .as_chunks()
         .0
         .iter()
@@ -122,7 +123,8 @@ fn f32s(tensor: &Tensor) -> Vec<f32> {
 fn i64s(tensor: &Tensor) -> Vec<i64> {
     assert_eq!(tensor.dtype(), DType::I64);
     tensor
-        .bytes()
+        .host_bytes()
+        .unwrap()
         .as_chunks()
         .0
         .iter()

@@ -34,12 +34,13 @@ impl Input<'_> {
             .iter()
             .map(|&n| i64::try_from(n).map_err(|_| format!("an axis of {n} elements")));
         let dims = dims.collect::<Result<Vec<i64>, String>>()?;
-        if tensor.dtype() == DType::String {
-            let texts = text::iter(tensor.view()).map_err(|error| error.to_string())?;
+        let view = tensor.host_view().map_err(|error| error.to_string())?;
+        if view.dtype == DType::String {
+            let texts = text::iter(view).map_err(|error| error.to_string())?;
             let texts: Vec<&[u8]> = texts.collect();
             return error::quietly(|| native::of_texts(&dims, &texts)).map(Input::Copied);
         }
-        let bytes = tensor.bytes();
+        let bytes = view.bytes;
         // An address that is not aligned is slower at best, and changes the last digit of some
         // sums.
         let is_aligned = bytes.as_ptr().addr().is_multiple_of(ALIGNMENT);

@@ -7,7 +7,6 @@
 //! stays NaN in elementwise operators and reductions, and the maximum of nothing, or of `-inf`
 //! alone, is `-inf`. `MaxPool` passes over NaN, as ONNX Runtime's does.
 
-use opscope_tensor::TensorView;
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::binary::{BinMiniOp, TypedBinOp};
 use tract_onnx::tract_core::ops::cast::cast;
@@ -220,10 +219,5 @@ fn has_nan(value: &TValue) -> bool {
 }
 
 fn count(value: &TValue) -> opscope_tensor::NonFinite {
-    value::to_tensor(value)
-        .map(|tensor| {
-            let view: TensorView<'_> = tensor.view();
-            opscope_tensor::non_finite(view)
-        })
-        .unwrap_or_default()
+    value::to_tensor(value).map_or_else(Default::default, |tensor| tensor.non_finite())
 }

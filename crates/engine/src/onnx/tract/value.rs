@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use opscope_tensor::{DType, Identity, Shape, Tensor};
+use opscope_tensor::{DType, Identity, NumpyType, Shape, Tensor};
 use tract_onnx::prelude::DatumType as TractType;
 use tract_onnx::prelude::Tensor as TractTensor;
 use tract_onnx::prelude::*;
@@ -48,26 +48,31 @@ pub(super) fn to_tensor(value: &TValue) -> Option<Tensor> {
 /// Our tensor as a value for tract; the data are copied once.
 pub(super) fn from_tensor(tensor: &Tensor) -> Result<TractTensor, String> {
     let shape = tensor.shape().dims();
-    let bytes = tensor.bytes();
+    let bytes = tensor.host_bytes().map_err(|error| error.to_string())?;
     macro_rules! from {
         ($type:ty) => {
             TractTensor::from_shape(shape, &decode(bytes, <$type>::from_le_bytes))
         };
     }
-    let result = match tensor.dtype() {
-        DType::F32 => from!(f32),
-        DType::F64 => from!(f64),
-        DType::F16 => from!(f16),
-        DType::I8 => from!(i8),
-        DType::I16 => from!(i16),
-        DType::I32 => from!(i32),
-        DType::I64 => from!(i64),
-        DType::U8 => from!(u8),
-        DType::U16 => from!(u16),
-        DType::U32 => from!(u32),
-        DType::U64 => from!(u64),
-        DType::Bool => TractTensor::from_shape(shape, &decode(bytes, |[byte]: [u8; 1]| byte != 0)),
-        other => return Err(format!("inputs of type {other} are not supported by tract")),
+    let result = match tensor.dtype().as_numpy() {
+        Some(NumpyType::F32) => from!(f32),
+        Some(NumpyType::F64) => from!(f64),
+        Some(NumpyType::F16) => from!(f16),
+        Some(NumpyType::I8) => from!(i8),
+        Some(NumpyType::I16) => from!(i16),
+        Some(NumpyType::I32) => from!(i32),
+        Some(NumpyType::I64) => from!(i64),
+        Some(NumpyType::U8) => from!(u8),
+        Some(NumpyType::U16) => from!(u16),
+        Some(NumpyType::U32) => from!(u32),
+        Some(NumpyType::U64) => from!(u64),
+        Some(NumpyType::Bool) => {
+            TractTensor::from_shape(shape, &decode(bytes, |[byte]: [u8; 1]| byte != 0))
+        }
+        None | Some(NumpyType::C64 | NumpyType::C128) => {
+            let dtype = tensor.dtype();
+            return Err(format!("inputs of type {dtype} are not supported by tract"));
+        }
     };
     result.map_err(|error| error.to_string())
 }

@@ -25,7 +25,7 @@ fn the_vendors_form() {
     assert_eq!(x0.dims, Some(vec![Dim::Fixed(8), Dim::Unknown]));
     assert!(add.inputs[1].is_none());
     let constant = add.inputs[2].as_ref().unwrap().constant.as_ref().unwrap();
-    assert_eq!(constant.bytes(), [0x00, 0x3c, 0x00, 0x41]);
+    assert_eq!(constant.host_bytes().unwrap(), [0x00, 0x3c, 0x00, 0x41]);
     assert_eq!(add.outputs[0].as_ref().unwrap().dtype, DType::BF16);
     let expected = [("a", Attribute::Ints(vec![1, 2])), ("b", Attribute::Int(1))];
     assert_eq!(

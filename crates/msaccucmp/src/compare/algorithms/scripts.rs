@@ -5,11 +5,11 @@ use std::sync::Mutex;
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::custom::process::{Loaded, Process};
-use super::super::super::log;
-use super::super::super::paths::{self, Kind};
-use super::super::metrics::{About, Outcome, Pair};
-use super::super::stop::Stop;
+use crate::compare::metrics::{About, Outcome, Pair};
+use crate::compare::stop::Stop;
+use crate::custom::process::{Loaded, Process};
+use crate::log;
+use crate::paths::{self, Kind};
 
 /// The directory below the given one that holds the scripts.
 const SCRIPT_DIR: &str = "algorithm";

@@ -3,11 +3,11 @@
 //! Integers wrap; halves and singles are rounded after each step. Infinite errors count as missing.
 
 use half::f16;
-use opscope_tensor::DType;
+use opscope_tensor::{DType, NumpyType};
 
-use super::super::super::array::{Array, Order};
-use super::super::metrics::six_places;
-use super::super::stop::Stop;
+use crate::array::{Array, Order};
+use crate::compare::metrics::six_places;
+use crate::compare::stop::Stop;
 use opscope_analysis::Element;
 
 /// Both sides and their errors.
@@ -173,16 +173,21 @@ fn numbers(array: &Array<'_>) -> Result<Vec<Number>, Stop> {
 
 /// Bits of an integer, and whether it has a sign.
 fn integer_kind(dtype: DType) -> Option<(u32, bool)> {
-    Some(match dtype {
-        DType::I8 => (8, true),
-        DType::I16 => (16, true),
-        DType::I32 => (32, true),
-        DType::I64 => (64, true),
-        DType::U8 => (8, false),
-        DType::U16 => (16, false),
-        DType::U32 => (32, false),
-        DType::U64 => (64, false),
-        _ => return None,
+    Some(match dtype.as_numpy()? {
+        NumpyType::I8 => (8, true),
+        NumpyType::I16 => (16, true),
+        NumpyType::I32 => (32, true),
+        NumpyType::I64 => (64, true),
+        NumpyType::U8 => (8, false),
+        NumpyType::U16 => (16, false),
+        NumpyType::U32 => (32, false),
+        NumpyType::U64 => (64, false),
+        NumpyType::Bool
+        | NumpyType::F16
+        | NumpyType::F32
+        | NumpyType::F64
+        | NumpyType::C64
+        | NumpyType::C128 => return None,
     })
 }
 

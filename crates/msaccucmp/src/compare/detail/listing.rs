@@ -4,14 +4,14 @@ use std::path::Path;
 
 use opscope_tensor::DType;
 
-use super::super::super::array::{Array, Order};
-use super::super::super::log;
-use super::super::super::output::Output;
-use super::super::metrics::six_places;
-use super::super::stop::Stop;
-use super::Detail;
 use super::errors::Elements;
 use super::names::Names;
+use super::tensor_choice::TensorChoice;
+use crate::array::{Array, Order};
+use crate::compare::metrics::six_places;
+use crate::compare::stop::Stop;
+use crate::log;
+use crate::output::Output;
 
 /// Axes that the place of an element has at least.
 const AXES_MIN: usize = 4;
@@ -34,7 +34,12 @@ pub(super) struct Listing<'a> {
 
 impl Listing<'_> {
     /// Writes all files.
-    pub(super) fn write(&self, detail: &Detail, names: &Names, out_dir: &Path) -> Result<(), Stop> {
+    pub(super) fn write(
+        &self,
+        choice: &TensorChoice,
+        names: &Names,
+        out_dir: &Path,
+    ) -> Result<(), Stop> {
         let output = Output::new(out_dir.to_owned());
         let bytes = self.mine.bytes_in_order(Order::C);
         let flat = Array::flat(self.mine.dtype(), bytes);
@@ -49,10 +54,10 @@ impl Listing<'_> {
         }
         let is_bool = [self.mine.dtype(), self.golden.dtype()] == [DType::Bool; 2];
         let elements = Elements::new(&self.mine, &self.golden)?;
-        let tops = elements.worst(detail.n_top);
+        let tops = elements.worst(choice.n_top);
         output.text(&names.summary()?, &self.summary(&elements, is_bool))?;
-        if !detail.is_summary_only {
-            self.write_lines(detail, names, &output, &elements)?;
+        if !choice.is_summary_only {
+            self.write_lines(choice, names, &output, &elements)?;
         }
         let titles = ["Absolute Error TopN", "Relative Error TopN"];
         for ((kind, rows), title) in ["absolute", "relative"].into_iter().zip(tops).zip(titles) {
@@ -74,14 +79,14 @@ impl Listing<'_> {
 
     fn write_lines(
         &self,
-        detail: &Detail,
+        choice: &TensorChoice,
         names: &Names,
         output: &Output,
         elements: &Elements,
     ) -> Result<(), Stop> {
         let mut start = 0;
         loop {
-            let end = (start + detail.n_lines_max).min(elements.len());
+            let end = (start + choice.n_lines_max).min(elements.len());
             let mut text = self.header();
             for i in start..end {
                 text.push_str(&elements.line(i, &self.place(i)));

@@ -8,10 +8,10 @@ use opscope_store::atomic_file::Creator;
 use opscope_store::file_format::mapping_csv;
 use opscope_store::regular_file;
 
-use super::super::super::failure::Code;
-use super::super::super::log;
-use super::super::stop::Stop;
-use super::Detail;
+use super::tensor_choice::TensorChoice;
+use crate::compare::stop::Stop;
+use crate::failure::Code;
+use crate::log;
 use opscope_analysis::names::fitting;
 
 /// Largest table that is read.
@@ -30,10 +30,10 @@ pub(super) struct Names {
 }
 
 impl Names {
-    pub(super) fn new(detail: &Detail, dump_name: &str, dir: &Path) -> Names {
+    pub(super) fn new(choice: &TensorChoice, dump_name: &str, dir: &Path) -> Names {
         Names {
-            prefix: detail.prefix(),
-            replacement: dump_name.replace('.', "_") + &detail.slot(),
+            prefix: choice.prefix(),
+            replacement: dump_name.replace('.', "_") + &choice.slot(),
             dir: dir.to_owned(),
         }
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::super::file_name::is_number;
 use super::{Op, Rule};
+use crate::compare::file_name::is_number;
 
 const QUANT: [&str; 5] = [
     "_quant_layer",

@@ -8,24 +8,38 @@ use std::path::Path;
 use opscope_store::regular_file;
 use serde_json::{Map, Value};
 
-use super::super::super::failure::Code;
-use super::super::super::log;
-use super::super::super::paths::{self, Kind};
-use super::super::file_name::without_slice;
-use super::super::stop::Stop;
-use super::{GroupKey, Op, OutputRule, Rule};
+use super::{GroupKey, Op, OutputRule, Rule, filter};
+use crate::compare::file_name::without_slice;
+use crate::compare::stop::Stop;
+use crate::failure::Code;
+use crate::log;
+use crate::paths::{self, Kind};
 
 /// Largest file that is read.
 const FILE_BYTES_MAX: u64 = 4 << 30;
 
-/// Reads a file into a rule.
-pub(super) fn load(rule: &mut Rule, path: &Path) -> Result<(), Stop> {
-    let value = load_value(path)?;
-    read_value(rule, &value, path)
+impl Rule {
+    /// Reads a file.
+    pub(in crate::compare) fn open(path: &Path) -> Result<Rule, Stop> {
+        Rule::from_value(&load_value(path)?, path)
+    }
+
+    /// Reads rules from the text of a file.
+    pub(in crate::compare) fn parse(text: &str) -> Result<Rule, Stop> {
+        let value = serde_json::from_str(text).map_err(|_| Stop::bare(Code::Json))?;
+        Rule::from_value(&value, Path::new("rule.json"))
+    }
+
+    fn from_value(value: &Value, path: &Path) -> Result<Rule, Stop> {
+        let mut rule = Rule::default();
+        read_value(&mut rule, value, path)?;
+        filter::mark(&mut rule);
+        Ok(rule)
+    }
 }
 
 /// The JSON in a file.
-pub(in super::super) fn load_value(path: &Path) -> Result<Value, Stop> {
+pub(in crate::compare) fn load_value(path: &Path) -> Result<Value, Stop> {
     paths::check_input(path, Kind::File)?;
     let invalid = |reason: String| {
         log::error(&format!(
@@ -41,12 +55,6 @@ pub(in super::super) fn load_value(path: &Path) -> Result<Value, Stop> {
     let bytes = regular_file::read(path, FILE_BYTES_MAX);
     let bytes = bytes.map_err(|error| invalid(error.to_string()))?;
     serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))
-}
-
-/// Reads the text of a file into a rule.
-pub(super) fn read(rule: &mut Rule, text: &str, path: &Path) -> Result<(), Stop> {
-    let value = serde_json::from_str(text).map_err(|_| Stop::bare(Code::Json))?;
-    read_value(rule, &value, path)
 }
 
 fn read_value(rule: &mut Rule, value: &Value, path: &Path) -> Result<(), Stop> {
@@ -68,7 +76,7 @@ fn read_value(rule: &mut Rule, value: &Value, path: &Path) -> Result<(), Stop> {
 }
 
 /// The names of graphs in a file.
-pub(in super::super) fn graph_names(value: &Value, path: &Path) -> Result<Vec<String>, Stop> {
+pub(in crate::compare) fn graph_names(value: &Value, path: &Path) -> Result<Vec<String>, Stop> {
     let reader = Reader {
         path,
         has_bad_name: Cell::default(),

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::super::log;
-use super::super::stop::Stop;
 use super::{GroupKey, OutputRule, Rule};
+use crate::compare::stop::Stop;
+use crate::log;
 
 /// Replaces the originals of `offline`, which are operators of the quantised model, by the originals
 /// of those, as `quant` has them, and groups the operators anew.
-pub(in super::super) fn merge_quant(mut offline: Rule, quant: &Rule) -> Rule {
+pub(in crate::compare) fn merge_quant(mut offline: Rule, quant: &Rule) -> Rule {
     let quant_start = offline.outputs.len();
     offline.outputs.extend(quant.outputs.iter().cloned());
     let groups = std::mem::take(&mut offline.groups);
@@ -96,7 +96,7 @@ fn quant_outputs(offline: &mut Rule, op: usize, quant: &Rule, quant_start: usize
 
 /// Replaces the originals of `open`, the model with fusion, by the operators of `close`, the model
 /// without, that have the same originals.
-pub(in super::super) fn merge_close(open: Rule, close: &Rule) -> Result<Rule, Stop> {
+pub(in crate::compare) fn merge_close(open: Rule, close: &Rule) -> Result<Rule, Stop> {
     let mut carriers: HashMap<&str, &str> = HashMap::new();
     for &op in &close.sequence {
         let op = &close.ops[op];

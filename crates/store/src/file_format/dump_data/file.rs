@@ -114,6 +114,25 @@ impl DumpFile {
         })
     }
 
+    /// A file of another format in terms of this one: `header` describes the pieces of `bytes`, and takes
+    /// `n_header_bytes` there.
+    pub fn from_parts(
+        bytes: impl Into<FileBytes>,
+        header: DumpHeader,
+        pieces: Vec<Piece>,
+        n_header_bytes: u64,
+    ) -> DumpFile {
+        DumpFile {
+            path: PathBuf::new(),
+            bytes: bytes.into(),
+            checked: Checked {
+                header,
+                pieces,
+                n_header_bytes,
+            },
+        }
+    }
+
     /// Where the file is.
     pub fn path(&self) -> &Path {
         &self.path
@@ -122,6 +141,11 @@ impl DumpFile {
     /// Returns the file's header, which describes its tensors.
     pub fn header(&self) -> &DumpHeader {
         &self.checked.header
+    }
+
+    /// The header, to correct what it says of the tensors.
+    pub fn header_mut(&mut self) -> &mut DumpHeader {
+        &mut self.checked.header
     }
 
     /// Length of the header in bytes.
@@ -184,6 +208,13 @@ impl TensorEntry {
     }
 }
 
+impl OriginalOp {
+    /// The layout that the output had, if it is known.
+    pub fn layout(&self) -> Option<Layout> {
+        layout_from_code(self.format & 0xff)
+    }
+}
+
 /// The bytes that precede the tensors of `record` in its file: length and header. A tensor whose dtype
 /// has no number ([`dtype_code`]) becomes an `undefined` one.
 pub fn prelude(record: &Record) -> Vec<u8> {
@@ -234,7 +265,7 @@ pub(super) fn entry(tensor: &Tensor) -> TensorEntry {
         format: layout_code(tensor.layout()),
         shape: Some(dims.clone()),
         original_shape: Some(dims),
-        size: tensor.bytes().len() as u64,
+        size: tensor.n_bytes() as u64,
         ..TensorEntry::default()
     }
 }
@@ -339,7 +370,7 @@ mod tests {
         let mut bytes = prelude(record);
         record
             .slots()
-            .for_each(|(_, _, tensor)| bytes.extend_from_slice(tensor.bytes()));
+            .for_each(|(_, _, tensor)| bytes.extend_from_slice(tensor.host_bytes().unwrap()));
         bytes
     }
 

@@ -64,10 +64,12 @@ impl NpyHeader {
         } else {
             dims.first()
         };
+        // numpy reserves room so that an array can grow in place along its outermost axis.
         if let Some(extent) = growing {
             text.push_str(&" ".repeat(GROWTH_DIGITS.saturating_sub(extent.len())));
         }
         let n_fixed = MAGIC.len() + 4;
+        // The newline belongs to the padded length, and it is the last byte before the data.
         let n_padded = (n_fixed + text.len() + 1).next_multiple_of(ALIGN);
         text.push_str(&" ".repeat(n_padded - n_fixed - text.len() - 1));
         text.push('\n');
@@ -123,9 +125,9 @@ impl NpyHeader {
     pub(super) fn swap_width(&self) -> usize {
         match (self.items, self.dtype) {
             (Items::Bytes(_) | Items::Void(_), _) => 1,
-            (Items::Characters(_), _) | (_, DType::C64) => 4,
-            (_, DType::C128) => 8,
-            (_, other) => other.bytes().unwrap_or(1),
+            (Items::Characters(_), _) => 4,
+            // Of a complex number each part is reversed.
+            (Items::Numbers, dtype) => dtype.parts().0.bytes().unwrap_or(1),
         }
     }
 }
@@ -142,6 +144,7 @@ fn frame(bytes: &[u8]) -> Result<(usize, usize), FormatError> {
     }
     let short = || FormatError::new(6, "version and header length", "the end of the file");
     let (start, n_text) = match bytes.get(6).ok_or_else(short)? {
+        // Version 1 has a length of two bytes, later ones of four; the text begins behind it.
         1 => (
             10,
             usize::from(u16::from_le_bytes(bytes_at(bytes, 8).ok_or_else(short)?)),
@@ -158,6 +161,7 @@ fn frame(bytes: &[u8]) -> Result<(usize, usize), FormatError> {
             ));
         }
     };
+    // Versions 2 and 3 allow headers of 4 GiB, which a damaged length would make us read as text.
     if n_text > HEADER_BYTES_MAX {
         let expected = format!("a header of at most {HEADER_BYTES_MAX} bytes");
         return Err(FormatError::new(8, expected, n_text.to_string()));
@@ -187,6 +191,7 @@ impl<'a> Dictionary<'a> {
     fn parse(mut self) -> Result<NpyHeader, FormatError> {
         let (mut descr, mut is_fortran_order, mut shape) = (None, None, None);
         self.expect('{')?;
+        // Keys come in any order, and other writers than numpy's use that freedom.
         while !self.eat('}') {
             let at = self.pos;
             match self.quoted()? {
@@ -240,6 +245,8 @@ impl<'a> Dictionary<'a> {
             items: Items::Numbers,
             is_big_endian,
         };
+        // This name is checked before the order is cut off, because it looks like a byte order and
+        // a code of numpy's.
         if text == BFLOAT16_DESCR {
             return Ok(numbers(DType::BF16, false));
         }
@@ -258,6 +265,8 @@ impl<'a> Dictionary<'a> {
                 is_big_endian,
             });
         }
+        // Descriptions of one-byte dtypes begin with `|`, so only what follows the order is
+        // compared.
         let dtype = DType::ALL
             .iter()
             .copied()
@@ -276,6 +285,7 @@ impl<'a> Dictionary<'a> {
         let mut dims = Vec::new();
         while !self.eat(')') {
             dims.push(self.integer()?);
+            // `Shape::new` refuses the excess below; going on would only collect what it refuses.
             if dims.len() > Shape::N_AXES_MAX {
                 break;
             }

@@ -42,14 +42,16 @@ pub enum Refusal {
 /// The header of an array, or `None` for a dtype that the format lacks. bfloat16 gets the name that
 /// `MindSpore`'s CPU writer gives it, which numpy does not read; [`mindspore_array`] avoids it.
 pub fn mindspore_header(dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
-    let descr = match dtype {
-        DType::BF16 => BFLOAT16_DESCR,
-        _ => descr(dtype)?,
+    let descr = if dtype == DType::BF16 {
+        BFLOAT16_DESCR
+    } else {
+        descr(dtype)?
     };
     let dims: String = shape.iter().map(|dim| format!("{dim},")).collect();
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({dims}), }}");
     let n_fixed = MAGIC.len() + 4;
     let n_used = n_fixed + text.len() + 1;
+    // A header that fits exactly gets 64 more blanks, where numpy adds none.
     let padding = " ".repeat(ALIGN - n_used % ALIGN);
     let text = text + &padding + "\n";
     // `Shape` allows at most 64 axes, so the text is far below the limit of version 1.0.
@@ -66,6 +68,7 @@ pub fn mindspore_header(dtype: DType, shape: &Shape) -> Option<Vec<u8>> {
 /// [`Refusal`] if the tensor is empty, has another dtype, or its bytes do not fit.
 pub fn mindspore_array<'a>(tensor: TensorView<'a>) -> Result<MindSporeArray<'a>, Refusal> {
     let TensorView { dtype, shape, .. } = tensor;
+    // numpy has none of the three, and MindSpore widens them rather than refusing the tensor.
     let is_converted = matches!(dtype, DType::BF16 | DType::I4 | DType::U1);
     if !is_converted && descr(dtype).is_none() {
         return Err(Refusal::DType(dtype));

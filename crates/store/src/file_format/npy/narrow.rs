@@ -17,7 +17,9 @@ fn n_void_bytes(dtype: DType) -> Option<usize> {
         | F6E2M3 | F4E2M1 | F4E1M2 | I4 | U4 | I2 | U2 => {
             dtype.bits().map(|bits| bits.div_ceil(8) as usize)
         }
-        _ => None,
+        Undefined | F32 | F16 | I8 | U8 | I16 | U16 | I32 | I64 | U32 | U64 | Bool | F64
+        | String | DualSubI8 | DualSubU8 | C64 | C128 | QI8 | QI16 | QI32 | QU8 | QU16
+        | Resource | StringRef | Dual | Variant | U1 | HiF4 | HiF4Scale => None,
     }
 }
 
@@ -68,6 +70,7 @@ pub(super) fn elements(
     };
     let mut packed = vec![0; (data.len() * n_bits).div_ceil(8)];
     for (i, &byte) in data.iter().enumerate() {
+        // Cutting the upper bits off would turn a damaged byte into an innocent number.
         if !is_element(byte) {
             let at = (start + i) as u64;
             let found = format!("the byte {byte:#04x}");
@@ -77,6 +80,7 @@ pub(super) fn elements(
                 found,
             ));
         }
+        // Six-bit elements cross bytes, so a code is shifted inside two of them.
         let code = u16::from(byte & (u8::MAX >> n_above)) << (i * n_bits % 8);
         let [low, high] = code.to_le_bytes();
         let at = i * n_bits / 8;

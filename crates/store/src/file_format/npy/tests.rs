@@ -28,7 +28,7 @@ fn what_is_written_comes_back() {
         bytes.extend_from_slice(&data);
         let tensor = from_bytes(bytes).unwrap();
         assert_eq!(
-            (tensor.dtype(), tensor.shape(), tensor.bytes()),
+            (tensor.dtype(), tensor.shape(), tensor.host_bytes().unwrap()),
             (*dtype, &shape, &data[..])
         );
     }
@@ -40,18 +40,21 @@ fn foreign_orders_are_brought_into_ours() {
         "{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }\n",
         &[0, 1, 2, 3],
     );
-    assert_eq!(from_bytes(big).unwrap().bytes(), [1, 0, 3, 2]);
+    assert_eq!(from_bytes(big).unwrap().host_bytes().unwrap(), [1, 0, 3, 2]);
     let fortran = file(
         "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3), }\n",
         &[0, 3, 1, 4, 2, 5],
     );
-    assert_eq!(from_bytes(fortran).unwrap().bytes(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(
+        from_bytes(fortran).unwrap().host_bytes().unwrap(),
+        [0, 1, 2, 3, 4, 5]
+    );
     let complex = file(
         "{'descr': '>c8', 'fortran_order': False, 'shape': ()}",
         &[0x3f, 0x80, 0, 0, 0x40, 0, 0, 0],
     );
     assert_eq!(
-        from_bytes(complex).unwrap().bytes(),
+        from_bytes(complex).unwrap().host_bytes().unwrap(),
         [0, 0, 0x80, 0x3f, 0, 0, 0, 0x40]
     );
 }
@@ -72,7 +75,9 @@ fn bytes_must_be_exact() {
 fn texts_of(bytes: Vec<u8>) -> Result<(Vec<Vec<u8>>, Vec<usize>), FormatError> {
     let tensor = from_bytes(bytes)?;
     assert_eq!(tensor.dtype(), DType::String);
-    let texts = text::iter(tensor.view()).unwrap().map(<[u8]>::to_vec);
+    let texts = text::iter(tensor.host_view().unwrap())
+        .unwrap()
+        .map(<[u8]>::to_vec);
     Ok((texts.collect(), tensor.shape().dims().to_vec()))
 }
 
@@ -197,19 +202,19 @@ fn text_is_written_as_numpy_writes_it() {
     ];
     for (dims, given, descr, data) in cases {
         let tensor = texts(dims, given);
-        let (header, found) = text_array(tensor.view()).unwrap();
+        let (header, found) = text_array(tensor.host_view().unwrap()).unwrap();
         assert!(String::from_utf8_lossy(&header).contains(descr), "{descr}");
         assert_eq!(header.len() % 64, 0);
         assert_eq!(found, data);
         let again = from_bytes([header, found].concat()).unwrap();
         assert_eq!(
-            (again.shape(), again.bytes()),
-            (tensor.shape(), tensor.bytes())
+            (again.shape(), again.host_bytes().unwrap()),
+            (tensor.shape(), tensor.host_bytes().unwrap())
         );
     }
     let numbers = Tensor::from_vec(DType::U8, Shape::scalar(), vec![1]).unwrap();
     assert!(matches!(
-        text_array(numbers.view()),
+        text_array(numbers.host_view().unwrap()),
         Err(TextArrayError::Text(_))
     ));
 }
@@ -219,7 +224,7 @@ fn one_long_text_does_not_take_all_memory() {
     let long = vec![b'x'; 1 << 20];
     let mut given: Vec<&[u8]> = vec![b""; 5000];
     given[17] = &long;
-    let error = text_array(texts(&[5000], &given).view()).unwrap_err();
+    let error = text_array(texts(&[5000], &given).host_view().unwrap()).unwrap_err();
     assert_eq!(
         error.to_string(),
         "5000 texts of up to 4194304 bytes make an array of more than 4294967296 bytes"
@@ -249,7 +254,7 @@ fn dtypes_that_numpy_lacks() {
         let bytes = text_file(descr, "False", "(3,)", data);
         let tensor = from_bytes_as(bytes.clone(), Some(dtype)).unwrap();
         assert_eq!(
-            (tensor.dtype(), tensor.bytes()),
+            (tensor.dtype(), tensor.host_bytes().unwrap()),
             (dtype, expected),
             "{dtype}"
         );
@@ -268,12 +273,18 @@ fn dtypes_that_numpy_lacks() {
     assert_eq!(from_bytes(e5m2).unwrap().dtype(), DType::F8E5M2);
     let columns = text_file("<V2", "True", "(2, 2)", &[1, 1, 3, 3, 2, 2, 4, 4]);
     assert_eq!(
-        from_bytes_as(columns, Some(DType::BF16)).unwrap().bytes(),
+        from_bytes_as(columns, Some(DType::BF16))
+            .unwrap()
+            .host_bytes()
+            .unwrap(),
         [1, 1, 2, 2, 3, 3, 4, 4]
     );
     let columns = text_file("<V1", "True", "(2, 2)", &[1, 3, 2, 4]);
     assert_eq!(
-        from_bytes_as(columns, Some(DType::I4)).unwrap().bytes(),
+        from_bytes_as(columns, Some(DType::I4))
+            .unwrap()
+            .host_bytes()
+            .unwrap(),
         [0x21, 0x43]
     );
 }
@@ -320,7 +331,7 @@ fn more_than_an_element_holds_is_refused() {
 fn distances_without_elements_may_be_large() {
     let dims = "(9999999999999, 9999999999999, 0)";
     let bytes = text_file("<f8", "True", dims, &[]);
-    assert!(from_bytes(bytes).unwrap().bytes().is_empty());
+    assert!(from_bytes(bytes).unwrap().host_bytes().unwrap().is_empty());
 }
 
 proptest! {
@@ -329,9 +340,9 @@ proptest! {
     fn texts_come_back(given in prop::collection::vec("[a-zä😀]{0,5}", 0..8)) {
         let given: Vec<&[u8]> = given.iter().map(String::as_bytes).collect();
         let tensor = texts(&[given.len()], &given);
-        let (header, data) = text_array(tensor.view()).unwrap();
+        let (header, data) = text_array(tensor.host_view().unwrap()).unwrap();
         let again = from_bytes([header, data].concat()).unwrap();
-        prop_assert_eq!(again.bytes(), tensor.bytes());
+        prop_assert_eq!(again.host_bytes().unwrap(), tensor.host_bytes().unwrap());
     }
 
     #[test]
@@ -342,7 +353,7 @@ proptest! {
         let shape = format!("({},)", codes.len());
         let tensor = from_bytes_as(text_file("|V1", "False", &shape, &codes), Some(dtype)).unwrap();
         for (i, code) in codes.iter().enumerate() {
-            let bit = |k: usize| tensor.bytes()[(i * n_bits + k) / 8] >> ((i * n_bits + k) % 8) & 1;
+            let bit = |k: usize| tensor.host_bytes().unwrap()[(i * n_bits + k) / 8] >> ((i * n_bits + k) % 8) & 1;
             let found = (0..n_bits).fold(0, |found, k| found | bit(k) << k);
             prop_assert_eq!(found, *code);
         }

@@ -43,6 +43,7 @@ pub fn text_array(tensor: TensorView<'_>) -> Result<(Vec<u8>, Vec<u8>), TextArra
     let (items, n_item_bytes) = match &characters {
         Some(texts) => {
             let n = texts.iter().map(|text| text.chars().count()).max();
+            // numpy reads an item without characters as one with a single character.
             let n = n.unwrap_or(0).max(1);
             (Items::Characters(n), n.saturating_mul(CHARACTER_BYTES))
         }
@@ -58,6 +59,7 @@ pub fn text_array(tensor: TensorView<'_>) -> Result<(Vec<u8>, Vec<u8>), TextArra
         .filter(|&n_bytes| n_bytes <= TEXT_BYTES_MAX)
         .ok_or_else(too_large)?;
     let mut data = Vec::new();
+    // One long text makes every item long, so the product can exceed memory for small inputs.
     data.try_reserve_exact(n_bytes).map_err(|_| too_large())?;
     let mut end = 0;
     for (i, bytes) in texts.enumerate() {
@@ -107,6 +109,7 @@ pub(super) fn from_items(
     let n = shape.n_elements();
     let n_item_bytes = items.n_bytes(items.dtype());
     let mut builder = Builder::new(n, 0);
+    // `chunks_exact` panics for chunks without bytes.
     if n_item_bytes == 0 {
         (0..n).for_each(|_| builder.push(&[]));
         return Ok(builder.into_bytes());

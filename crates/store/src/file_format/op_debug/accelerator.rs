@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Accelerator, CoreData, CpuData, MAGIC, SdmaData, hex, u32_at};
+use super::words::WordForm;
+use super::{Accelerator, MAGIC, u32_at};
 use crate::FormatError;
 
 /// Where the number of the accelerator lies; an error there means that it is unknown.
@@ -70,12 +71,7 @@ impl AcceleratorRecord {
         let reserved = u32_at(bytes, 16)?;
         let data_len = u32_at(bytes, 20)?;
         let is_wide = version == VERSION_WIDE_STATUS;
-        let data = match acc_type {
-            AccType::Aic => Accelerator::Aic(CoreData::decode(bytes, is_wide)?),
-            AccType::Aiv => Accelerator::Aiv(CoreData::decode(bytes, is_wide)?),
-            AccType::AiCpu => Accelerator::AiCpu(CpuData::decode(bytes)?),
-            AccType::Sdma => Accelerator::Sdma(SdmaData::decode(bytes)?),
-        };
+        let data = Accelerator::decode(*acc_type, bytes, is_wide)?;
         Ok(AcceleratorRecord {
             version,
             valid,
@@ -96,13 +92,13 @@ impl AcceleratorRecord {
             self.data_len,
         ];
         let head = head.iter().flat_map(|number| number.to_le_bytes());
-        let data = self.data.numbers().into_iter().flat_map(u64::to_le_bytes);
+        let data = self.data.all_words().into_iter().flat_map(u64::to_le_bytes);
         head.chain(data).collect()
     }
 
     pub(super) fn to_json(&self) -> Value {
         json!({
-            "magic": hex(MAGIC.into()),
+            "magic": WordForm::Address.show(MAGIC.into()),
             "version": self.version,
             "acc_list": {
                 "valid": self.valid,

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{BLOCK_RECORD_BYTES, hex, u64_at, u64s_at};
+use super::members::JsonMembers;
+use super::words::{WordForm, words};
+use super::{BLOCK_RECORD_BYTES, u64_at, u64s_at};
 use crate::FormatError;
 
 const DHA_INFO: usize = 0;
@@ -27,21 +29,23 @@ pub struct BlockRecord {
     pub ai_core: AiCore,
 }
 
-/// Which task overflowed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TaskInfo {
-    /// The model.
-    pub model_id: u64,
-    /// The stream.
-    pub stream_id: u64,
-    /// The task.
-    pub task_id: u64,
-    /// Kind of task.
-    pub task_type: u64,
-    /// Address of the operator's code.
-    pub pc_start: u64,
-    /// Address of the operator's arguments.
-    pub para_base: u64,
+words! {
+    /// Which task overflowed.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct TaskInfo {
+        /// The model.
+        model_id: Number,
+        /// The stream.
+        stream_id: Number,
+        /// The task.
+        task_id: Number,
+        /// Kind of task.
+        task_type: Number,
+        /// Address of the operator's code.
+        pc_start: Address,
+        /// Address of the operator's arguments.
+        para_base: Address,
+    }
 }
 
 /// The AI Core block.
@@ -82,9 +86,9 @@ impl BlockRecord {
         let mut bytes = vec![0; BLOCK_RECORD_BYTES];
         let core = &self.ai_core;
         let pieces: [(usize, &[u64]); 6] = [
-            (DHA_INFO, &self.dha.numbers()),
-            (L2_INFO, &self.l2.numbers()),
-            (AI_CORE_INFO, &core.task.numbers()),
+            (DHA_INFO, &self.dha.words()),
+            (L2_INFO, &self.l2.words()),
+            (AI_CORE_INFO, &core.task.words()),
             (DHA_STATUS, &[self.dha_status]),
             (L2_STATUS, &[self.l2_status]),
             (
@@ -101,56 +105,23 @@ impl BlockRecord {
         bytes
     }
 
-    pub(super) fn to_json(&self) -> Value {
-        let atomic_add = |info: &TaskInfo, status: u64| {
-            let mut block = info.to_json();
-            block["status"] = json!(status);
-            block
-        };
-        let mut core = self.ai_core.task.to_json();
-        core["kernel_code"] = hex(self.ai_core.kernel_code);
+    pub(in crate::file_format) fn to_json(&self) -> Value {
+        let mut core = self.ai_core.task.json();
+        core["kernel_code"] = WordForm::Address.show(self.ai_core.kernel_code);
         core["block_idx"] = json!(self.ai_core.block_idx);
         core["status"] = json!(self.ai_core.status);
         json!({
-            "DHA Atomic Add": atomic_add(&self.dha, self.dha_status),
-            "L2 Atomic Add": atomic_add(&self.l2, self.l2_status),
+            "DHA Atomic Add": self.dha.with_status(self.dha_status),
+            "L2 Atomic Add": self.l2.with_status(self.l2_status),
             "AI Core": core,
         })
     }
 }
 
 impl TaskInfo {
-    fn decode(bytes: &[u8], at: usize) -> Result<TaskInfo, FormatError> {
-        let [model_id, stream_id, task_id, task_type, pc_start, para_base] = u64s_at(bytes, at)?;
-        Ok(TaskInfo {
-            model_id,
-            stream_id,
-            task_id,
-            task_type,
-            pc_start,
-            para_base,
-        })
-    }
-
-    fn numbers(&self) -> [u64; 6] {
-        [
-            self.model_id,
-            self.stream_id,
-            self.task_id,
-            self.task_type,
-            self.pc_start,
-            self.para_base,
-        ]
-    }
-
-    fn to_json(self) -> Value {
-        json!({
-            "model_id": self.model_id,
-            "stream_id": self.stream_id,
-            "task_id": self.task_id,
-            "task_type": self.task_type,
-            "pc_start": hex(self.pc_start),
-            "para_base": hex(self.para_base),
-        })
+    fn with_status(&self, status: u64) -> Value {
+        let mut block = self.json();
+        block["status"] = json!(status);
+        block
     }
 }

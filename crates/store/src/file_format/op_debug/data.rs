@@ -2,11 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{AccType, hex, u64_at, u64s_at};
+use super::members::JsonMembers;
+use super::words::words;
+use super::{AccType, u64s_at};
 use crate::FormatError;
 
 /// Where the data begin.
 const DATA: usize = 24;
+/// Where the further status registers of a core lie.
+const MORE_STATUS: usize = DATA + 88;
 
 /// Report of an accelerator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,63 +25,70 @@ pub enum Accelerator {
     Sdma(SdmaData),
 }
 
-/// Data of a cube or vector core.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the names are the vendor's and all that is known"
-)]
-pub struct CoreData {
-    pub model_id: u64,
-    pub stream_id: u64,
-    pub task_id: u64,
-    pub task_type: u64,
-    pub context_id: u64,
-    pub thread_id: u64,
-    pub pc_start: u64,
-    pub para_base: u64,
-    pub core_id: u64,
-    pub block_id: u64,
-    /// The status register; in version 1 of the layout three more follow.
-    pub status: u64,
-    /// The other status registers.
-    pub more_status: Option<[u64; 3]>,
+words! {
+    /// Data of a cube or vector core.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[expect(
+        missing_docs,
+        reason = "the names are the vendor's and all that is known"
+    )]
+    pub struct CoreData {
+        model_id: Number,
+        stream_id: Number,
+        task_id: Number,
+        task_type: Number,
+        context_id: Number,
+        thread_id: Number,
+        pc_start: Address,
+        para_base: Address,
+        core_id: Number,
+        block_id: Number,
+        /// The status register; in version 1 of the layout three more follow.
+        status: Number,
+        ;
+        /// The other status registers.
+        more_status: Option<[u64; 3]>,
+    }
 }
 
-/// Data of a CPU on the device.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the names are the vendor's and all that is known"
-)]
-pub struct CpuData {
-    pub model_id: u64,
-    pub stream_id: u64,
-    pub task_id: u64,
-    pub task_type: u64,
-    pub context_id: u64,
-    pub cpu_id: u64,
-    pub thread_id: u64,
-    pub status: u64,
+words! {
+    /// Data of a CPU on the device.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[expect(
+        missing_docs,
+        reason = "the names are the vendor's and all that is known"
+    )]
+    pub struct CpuData {
+        model_id: Number,
+        stream_id: Number,
+        task_id: Number,
+        task_type: Number,
+        context_id: Number,
+        cpu_id: Number,
+        thread_id: Number,
+        status: Number,
+    }
 }
 
-/// Data of the memory copy engine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the names are the vendor's and all that is known"
-)]
-pub struct SdmaData {
-    pub model_id: u64,
-    pub stream_id: u64,
-    pub task_id: u64,
-    pub task_type: u64,
-    pub context_id: u64,
-    pub thread_id: u64,
-    pub src_addr: u64,
-    pub dst_addr: u64,
-    pub channel_id: u64,
-    pub status: u64,
+words! {
+    /// Data of the memory copy engine.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    #[expect(
+        missing_docs,
+        reason = "the names are the vendor's and all that is known"
+    )]
+    pub struct SdmaData {
+        model_id: Number,
+        stream_id: Number,
+        task_id: Number,
+        task_type: Number,
+        context_id: Number,
+        thread_id: Number,
+        src_addr: Address,
+        dst_addr: Address,
+        channel_id: Number,
+        status: Number,
+    }
 }
 
 impl Accelerator {
@@ -91,180 +102,83 @@ impl Accelerator {
         }
     }
 
-    pub(super) fn numbers(&self) -> Vec<u64> {
+    /// Reads the data of an accelerator; `is_wide` says that a core has four status registers.
+    pub(super) fn decode(
+        acc_type: AccType,
+        bytes: &[u8],
+        is_wide: bool,
+    ) -> Result<Accelerator, FormatError> {
+        Ok(match acc_type {
+            AccType::Aic => Accelerator::Aic(CoreData::decode_core(bytes, is_wide)?),
+            AccType::Aiv => Accelerator::Aiv(CoreData::decode_core(bytes, is_wide)?),
+            AccType::AiCpu => Accelerator::AiCpu(CpuData::decode(bytes, DATA)?),
+            AccType::Sdma => Accelerator::Sdma(SdmaData::decode(bytes, DATA)?),
+        })
+    }
+
+    pub(super) fn from_json(
+        acc_type: AccType,
+        data: &JsonMembers<'_>,
+    ) -> Result<Accelerator, FormatError> {
+        Ok(match acc_type {
+            AccType::Aic => Accelerator::Aic(CoreData::core_from_json(data)?),
+            AccType::Aiv => Accelerator::Aiv(CoreData::core_from_json(data)?),
+            AccType::AiCpu => Accelerator::AiCpu(CpuData::from_members(data)?),
+            AccType::Sdma => Accelerator::Sdma(SdmaData::from_members(data)?),
+        })
+    }
+
+    pub(super) fn all_words(&self) -> Vec<u64> {
         match self {
-            Accelerator::Aic(d) | Accelerator::Aiv(d) => {
-                let mut numbers = vec![
-                    d.model_id,
-                    d.stream_id,
-                    d.task_id,
-                    d.task_type,
-                    d.context_id,
-                    d.thread_id,
-                    d.pc_start,
-                    d.para_base,
-                    d.core_id,
-                    d.block_id,
-                    d.status,
-                ];
-                numbers.extend(d.more_status.iter().flatten());
-                numbers
+            Accelerator::Aic(core) | Accelerator::Aiv(core) => {
+                let mut words = core.words();
+                words.extend(core.more_status.iter().flatten());
+                words
             }
-            Accelerator::AiCpu(d) => vec![
-                d.model_id,
-                d.stream_id,
-                d.task_id,
-                d.task_type,
-                d.context_id,
-                d.cpu_id,
-                d.thread_id,
-                d.status,
-            ],
-            Accelerator::Sdma(d) => vec![
-                d.model_id,
-                d.stream_id,
-                d.task_id,
-                d.task_type,
-                d.context_id,
-                d.thread_id,
-                d.src_addr,
-                d.dst_addr,
-                d.channel_id,
-                d.status,
-            ],
+            Accelerator::AiCpu(data) => data.words(),
+            Accelerator::Sdma(data) => data.words(),
         }
     }
 
     pub(super) fn to_json(&self) -> Value {
         match self {
-            Accelerator::Aic(data) | Accelerator::Aiv(data) => data.to_json(),
-            Accelerator::AiCpu(d) => json!({
-                "model_id": d.model_id,
-                "stream_id": d.stream_id,
-                "task_id": d.task_id,
-                "task_type": d.task_type,
-                "context_id": d.context_id,
-                "cpu_id": d.cpu_id,
-                "thread_id": d.thread_id,
-                "status": d.status,
-            }),
-            Accelerator::Sdma(d) => json!({
-                "model_id": d.model_id,
-                "stream_id": d.stream_id,
-                "task_id": d.task_id,
-                "task_type": d.task_type,
-                "context_id": d.context_id,
-                "thread_id": d.thread_id,
-                "src_addr": hex(d.src_addr),
-                "dst_addr": hex(d.dst_addr),
-                "channel_id": d.channel_id,
-                "status": d.status,
-            }),
+            Accelerator::Aic(core) | Accelerator::Aiv(core) => core.core_to_json(),
+            Accelerator::AiCpu(data) => data.json(),
+            Accelerator::Sdma(data) => data.json(),
         }
     }
 }
 
 impl CoreData {
-    pub(super) fn decode(bytes: &[u8], is_wide: bool) -> Result<CoreData, FormatError> {
-        let [
-            model_id,
-            stream_id,
-            task_id,
-            task_type,
-            context_id,
-            thread_id,
-        ] = u64s_at(bytes, DATA)?;
-        let [pc_start, para_base, core_id, block_id] = u64s_at(bytes, DATA + 48)?;
-        let status = u64_at(bytes, DATA + 80)?;
-        let more_status = if is_wide {
-            Some(u64s_at(bytes, DATA + 88)?)
-        } else {
-            None
+    fn decode_core(bytes: &[u8], is_wide: bool) -> Result<CoreData, FormatError> {
+        let mut core = CoreData::decode(bytes, DATA)?;
+        if is_wide {
+            core.more_status = Some(u64s_at(bytes, MORE_STATUS)?);
+        }
+        Ok(core)
+    }
+
+    /// The registers become one list under the first one's name, as the vendor's converter has them.
+    fn core_to_json(&self) -> Value {
+        let mut core = self.json();
+        if let Some([a, b, c]) = self.more_status {
+            core["status"] = json!([self.status, a, b, c]);
+        }
+        core
+    }
+
+    fn core_from_json(data: &JsonMembers<'_>) -> Result<CoreData, FormatError> {
+        let Some(registers) = data.list("status")? else {
+            return CoreData::from_members(data);
         };
-        Ok(CoreData {
-            model_id,
-            stream_id,
-            task_id,
-            task_type,
-            context_id,
-            thread_id,
-            pc_start,
-            para_base,
-            core_id,
-            block_id,
-            status,
-            more_status,
-        })
-    }
-
-    fn to_json(&self) -> Value {
-        let status = match self.more_status {
-            None => json!(self.status),
-            Some([a, b, c]) => json!([self.status, a, b, c]),
+        let Some(&[status, a, b, c]) = registers.as_deref() else {
+            let found = data.member("status")?;
+            return Err(data.wrong("status", "four numbers", found));
         };
-        json!({
-            "model_id": self.model_id,
-            "stream_id": self.stream_id,
-            "task_id": self.task_id,
-            "task_type": self.task_type,
-            "context_id": self.context_id,
-            "thread_id": self.thread_id,
-            "pc_start": hex(self.pc_start),
-            "para_base": hex(self.para_base),
-            "core_id": self.core_id,
-            "block_id": self.block_id,
-            "status": status,
-        })
-    }
-}
-
-impl CpuData {
-    pub(super) fn decode(bytes: &[u8]) -> Result<CpuData, FormatError> {
-        let [
-            model_id,
-            stream_id,
-            task_id,
-            task_type,
-            context_id,
-            cpu_id,
-            thread_id,
-            status,
-        ] = u64s_at(bytes, DATA)?;
-        Ok(CpuData {
-            model_id,
-            stream_id,
-            task_id,
-            task_type,
-            context_id,
-            cpu_id,
-            thread_id,
-            status,
-        })
-    }
-}
-
-impl SdmaData {
-    pub(super) fn decode(bytes: &[u8]) -> Result<SdmaData, FormatError> {
-        let [
-            model_id,
-            stream_id,
-            task_id,
-            task_type,
-            context_id,
-            thread_id,
-        ] = u64s_at(bytes, DATA)?;
-        let [src_addr, dst_addr, channel_id, status] = u64s_at(bytes, DATA + 48)?;
-        Ok(SdmaData {
-            model_id,
-            stream_id,
-            task_id,
-            task_type,
-            context_id,
-            thread_id,
-            src_addr,
-            dst_addr,
-            channel_id,
-            status,
-        })
+        // The rest is read as from a record with one register.
+        let narrow = data.with("status", json!(status));
+        let mut core = CoreData::from_members(&data.replaced_by(&narrow))?;
+        core.more_status = Some([a, b, c]);
+        Ok(core)
     }
 }

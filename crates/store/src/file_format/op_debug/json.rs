@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use super::members::JsonMembers;
 use super::{
-    AccType, Accelerator, AcceleratorRecord, AiCore, BlockRecord, CoreData, CpuData,
-    OverflowRecord, SdmaData, TaskInfo,
+    AccType, Accelerator, AcceleratorRecord, AiCore, BlockRecord, OverflowRecord, TaskInfo,
 };
 use crate::FormatError;
 
@@ -13,7 +13,7 @@ pub const JSON_SUFFIX: &str = ".json";
 /// Largest file that is read.
 pub const JSON_BYTES_MAX: usize = 1 << 20;
 
-/// Reads a record. Members that it has beyond those of its layout are passed over.
+/// Reads a record. JsonMembers that it has beyond those of its layout are passed over.
 ///
 /// # Errors
 /// [`FormatError`] if it is no JSON, or lacks a member, or one of them is no number.
@@ -26,164 +26,51 @@ pub fn from_json(bytes: &[u8]) -> Result<OverflowRecord, FormatError> {
         let found = error.to_string();
         FormatError::new(0, "an overflow record in JSON", found)
     })?;
-    let root = Members {
-        value: &value,
-        place: String::new(),
-    };
+    let root = JsonMembers::root(&value);
     match value.get("acc_list") {
-        Some(_) => root.accelerator().map(OverflowRecord::Accelerator),
-        None => root.blocks().map(OverflowRecord::Blocks),
+        Some(_) => accelerator(&root).map(OverflowRecord::Accelerator),
+        None => blocks(&root).map(OverflowRecord::Blocks),
     }
 }
 
-/// An object in the text, and where it is.
-struct Members<'a> {
-    value: &'a Value,
-    place: String,
+fn blocks(root: &JsonMembers<'_>) -> Result<BlockRecord, FormatError> {
+    let dha = root.object("DHA Atomic Add")?;
+    let l2 = root.object("L2 Atomic Add")?;
+    let core = root.object("AI Core")?;
+    Ok(BlockRecord {
+        dha: TaskInfo::from_members(&dha)?,
+        dha_status: dha.number("status")?,
+        l2: TaskInfo::from_members(&l2)?,
+        l2_status: l2.number("status")?,
+        ai_core: AiCore {
+            task: TaskInfo::from_members(&core)?,
+            kernel_code: core.number("kernel_code")?,
+            block_idx: core.number("block_idx")?,
+            status: core.number("status")?,
+        },
+    })
 }
 
-/// A structure whose fields are the members of the same names. Fields behind `;` are variables.
-macro_rules! numbers {
-    ($members:expr => $name:ident { $($field:ident),+ $(; $($known:ident),+)? }) => {
-        $name {
-            $($field: $members.number(stringify!($field))?,)+
-            $($($known,)+)?
-        }
-    };
-}
-
-impl<'a> Members<'a> {
-    fn blocks(&self) -> Result<BlockRecord, FormatError> {
-        let dha = self.object("DHA Atomic Add")?;
-        let l2 = self.object("L2 Atomic Add")?;
-        let core = self.object("AI Core")?;
-        Ok(BlockRecord {
-            dha: dha.task()?,
-            dha_status: dha.number("status")?,
-            l2: l2.task()?,
-            l2_status: l2.number("status")?,
-            ai_core: AiCore {
-                task: core.task()?,
-                kernel_code: core.number("kernel_code")?,
-                block_idx: core.number("block_idx")?,
-                status: core.number("status")?,
-            },
-        })
-    }
-
-    fn task(&self) -> Result<TaskInfo, FormatError> {
-        Ok(numbers!(
-            self => TaskInfo { model_id, stream_id, task_id, task_type, pc_start, para_base }
-        ))
-    }
-
-    fn accelerator(&self) -> Result<AcceleratorRecord, FormatError> {
-        let list = self.object("acc_list")?;
-        let name = list.member("acc_type")?;
-        let acc_type = AccType::ALL
-            .into_iter()
-            .find(|acc_type| name.as_str() == Some(acc_type.name()))
-            .ok_or_else(|| list.wrong("acc_type", "`AIC`, `AIV`, `AICPU` or `SDMA`", name))?;
-        let data = list.object("data")?;
-        Ok(AcceleratorRecord {
-            version: self.number32("version")?,
-            valid: list.number32("valid")?,
-            reserved: list.number32("rsv")?,
-            data_len: list.number32("data_len")?,
-            data: match acc_type {
-                AccType::Aic => Accelerator::Aic(data.core()?),
-                AccType::Aiv => Accelerator::Aiv(data.core()?),
-                AccType::AiCpu => Accelerator::AiCpu(data.cpu()?),
-                AccType::Sdma => Accelerator::Sdma(data.sdma()?),
-            },
-        })
-    }
-
-    fn core(&self) -> Result<CoreData, FormatError> {
-        let (status, more_status) = match self.member("status")? {
-            Value::Array(words) => {
-                let words: Option<Vec<u64>> = words.iter().map(number).collect();
-                let Some(&[status, a, b, c]) = words.as_deref() else {
-                    let found = self.member("status")?;
-                    return Err(self.wrong("status", "four numbers", found));
-                };
-                (status, Some([a, b, c]))
-            }
-            _ => (self.number("status")?, None),
-        };
-        Ok(numbers!(
-            self => CoreData {
-                model_id, stream_id, task_id, task_type, context_id, thread_id, pc_start, para_base,
-                core_id, block_id; status, more_status
-            }
-        ))
-    }
-
-    fn cpu(&self) -> Result<CpuData, FormatError> {
-        Ok(numbers!(
-            self => CpuData {
-                model_id, stream_id, task_id, task_type, context_id, cpu_id, thread_id, status
-            }
-        ))
-    }
-
-    fn sdma(&self) -> Result<SdmaData, FormatError> {
-        Ok(numbers!(
-            self => SdmaData {
-                model_id, stream_id, task_id, task_type, context_id, thread_id, src_addr, dst_addr,
-                channel_id, status
-            }
-        ))
-    }
-
-    fn object(&self, name: &str) -> Result<Members<'a>, FormatError> {
-        let value = self.member(name)?;
-        match value.is_object() {
-            true => Ok(Members {
-                value,
-                place: format!("{}/{name}", self.place),
-            }),
-            false => Err(self.wrong(name, "an object", value)),
-        }
-    }
-
-    fn member(&self, name: &str) -> Result<&'a Value, FormatError> {
-        self.value.get(name).ok_or_else(|| {
-            let expected = format!("a member `{}/{name}`", self.place);
-            FormatError::new(0, expected, "none")
-        })
-    }
-
-    /// A number, or the text of one in hexadecimal.
-    fn number(&self, name: &str) -> Result<u64, FormatError> {
-        let value = self.member(name)?;
-        number(value).ok_or_else(|| self.wrong(name, "a number", value))
-    }
-
-    fn number32(&self, name: &str) -> Result<u32, FormatError> {
-        let number = self.number(name)?;
-        u32::try_from(number).map_err(|_| {
-            let found = Value::from(number);
-            self.wrong(name, "a number of 32 bits", &found)
-        })
-    }
-
-    fn wrong(&self, name: &str, expected: &str, found: &Value) -> FormatError {
-        let expected = format!("{expected} as `{}/{name}`", self.place);
-        let found: String = found.to_string().chars().take(40).collect();
-        FormatError::new(0, expected, format!("`{found}`"))
-    }
-}
-
-fn number(value: &Value) -> Option<u64> {
-    match value {
-        Value::String(text) => u64::from_str_radix(text.strip_prefix("0x")?, 16).ok(),
-        other => other.as_u64(),
-    }
+fn accelerator(root: &JsonMembers<'_>) -> Result<AcceleratorRecord, FormatError> {
+    let list = root.object("acc_list")?;
+    let name = list.member("acc_type")?;
+    let acc_type = AccType::ALL
+        .into_iter()
+        .find(|acc_type| name.as_str() == Some(acc_type.name()))
+        .ok_or_else(|| list.wrong("acc_type", "`AIC`, `AIV`, `AICPU` or `SDMA`", name))?;
+    let data = list.object("data")?;
+    Ok(AcceleratorRecord {
+        version: root.number32("version")?,
+        valid: list.number32("valid")?,
+        reserved: list.number32("rsv")?,
+        data_len: list.number32("data_len")?,
+        data: Accelerator::from_json(acc_type, &data)?,
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{CoreData, CpuData, SdmaData};
     use super::*;
     use crate::file_format::ms_json;
 

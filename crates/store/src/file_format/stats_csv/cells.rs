@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use opscope_tensor::convert::dtype::decode;
 use opscope_tensor::{
-    DType, Layout, NonFinite, Observed, TensorView, WeighedStats, non_finite, weighed_stats,
+    DType, Layout, NonFinite, NumpyType, Observed, TensorView, WeighedStats, non_finite,
+    weighed_stats,
 };
 
 use self::element::Element;
@@ -121,13 +122,16 @@ pub(super) fn reduce_together(tensors: &[Observed<'_>], is_any: bool) {
         let is_told = |known| !has_squares(known) || is_average_told(known);
         is_float && !is_kept() && tensor.weighed_stats().is_ok_and(|known| !is_told(known))
     };
-    let tensors: Vec<_> = tensors.iter().copied().filter(is_by_rule).collect();
-    let views: Vec<_> = tensors.iter().map(|tensor| tensor.view()).collect();
-    for (tensor, mean) in tensors.iter().zip(running_means(&views)) {
+    let by_rule = tensors.iter().filter(|tensor| is_by_rule(tensor));
+    let (tensors, views): (Vec<_>, Vec<TensorView<'_>>) = by_rule
+        .filter_map(|&tensor| Some((tensor, tensor.view().ok()?)))
+        .unzip();
+    let means = running_means(&views);
+    for ((tensor, view), mean) in tensors.iter().zip(&views).zip(means) {
         let Ok(known) = tensor.weighed_stats() else {
             continue;
         };
-        let cells = of_floats_with(tensor.view(), known, Some(mean));
+        let cells = of_floats_with(*view, known, Some(mean));
         match is_any {
             true => drop(tensor.keep(|_| AnyCells(cells))),
             false => drop(tensor.keep(|_| cells)),
@@ -137,7 +141,7 @@ pub(super) fn reduce_together(tensors: &[Observed<'_>], is_any: bool) {
 
 /// The cells, if they are known without the rule of the average; types other than floats are quick.
 fn tell(tensor: Observed<'_>, order: ElementOrder) -> Option<Option<Cells>> {
-    let view = tensor.view();
+    let view = tensor.view().ok()?;
     let known = match (tensor.dtype(), order) {
         (DType::F16 | DType::F32 | DType::F64, _) => match tensor.weighed_stats() {
             Ok(known) => known,
@@ -188,7 +192,7 @@ pub(super) fn plain(tensor: Observed<'_>) -> Arc<Option<Cells>> {
 }
 
 fn of_tensor(tensor: Observed<'_>) -> Option<Cells> {
-    let view = tensor.view();
+    let view = tensor.view().ok()?;
     match tensor.dtype() {
         DType::F16 | DType::F32 | DType::F64 => of_floats(view, tensor.weighed_stats().ok()?),
         dtype => of_bytes(dtype, view.bytes, tensor.non_finite()),
@@ -209,7 +213,7 @@ fn of_any(tensor: Observed<'_>) -> Option<Cells> {
     ) {
         return None;
     }
-    let view = tensor.view();
+    let view = tensor.view().ok()?;
     let decoded = decode(dtype, view.shape, view.bytes).ok()?;
     if decoded.dtype == dtype {
         return of_tensor(tensor);
@@ -301,17 +305,17 @@ fn average(counts: NonFinite, of_finite: impl FnOnce() -> f64) -> f64 {
 }
 
 fn of_bytes(dtype: DType, bytes: &[u8], counts: NonFinite) -> Option<Cells> {
-    match dtype {
-        DType::I8 => over::<i8>(bytes, counts),
-        DType::U8 => over::<u8>(bytes, counts),
-        DType::Bool => over::<bool>(bytes, counts),
-        DType::I16 => over::<i16>(bytes, counts),
-        DType::U16 => over::<u16>(bytes, counts),
-        DType::I32 => over::<i32>(bytes, counts),
-        DType::U32 => over::<u32>(bytes, counts),
-        DType::I64 => over::<i64>(bytes, counts),
-        DType::U64 => over::<u64>(bytes, counts),
-        _ => None,
+    match dtype.as_numpy()? {
+        NumpyType::I8 => over::<i8>(bytes, counts),
+        NumpyType::U8 => over::<u8>(bytes, counts),
+        NumpyType::Bool => over::<bool>(bytes, counts),
+        NumpyType::I16 => over::<i16>(bytes, counts),
+        NumpyType::U16 => over::<u16>(bytes, counts),
+        NumpyType::I32 => over::<i32>(bytes, counts),
+        NumpyType::U32 => over::<u32>(bytes, counts),
+        NumpyType::I64 => over::<i64>(bytes, counts),
+        NumpyType::U64 => over::<u64>(bytes, counts),
+        NumpyType::F16 | NumpyType::F32 | NumpyType::F64 | NumpyType::C64 | NumpyType::C128 => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::tree::directory_names;
+use crate::tree::{directory_names, number};
 
 /// Digits of the time in a directory's name.
 const TIME_DIGITS: usize = 14;
@@ -92,11 +92,6 @@ fn rank_of(above: &[&str]) -> Option<u32> {
 fn time_of(name: &str) -> Option<String> {
     let is_time = name.len() == TIME_DIGITS && number::<u64>(name).is_some();
     is_time.then(|| name.to_owned())
-}
-
-fn number<T: std::str::FromStr>(name: &str) -> Option<T> {
-    let is_digits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_digit());
-    if is_digits { name.parse().ok() } else { None }
 }
 
 #[cfg(test)]

@@ -66,8 +66,12 @@ impl Grid {
         }
         let mut position = vec![0; self.outer.len()];
         for row in 0..n_rows {
-            let scale = |(axis, i): (&Axis, &usize)| i / axis.block * axis.stride;
-            let first: usize = self.outer.iter().zip(&position).map(scale).sum();
+            let first: usize = self
+                .outer
+                .iter()
+                .zip(&position)
+                .map(|(axis, i)| i / axis.block * axis.stride)
+                .sum();
             let start = row * self.n_row;
             show(
                 start..start + self.n_row,

@@ -57,19 +57,20 @@ pub(crate) fn code_values(dtype: DType) -> Option<CodeValues> {
         lowest,
         highest,
     };
+    use DType::*;
     Some(match dtype {
-        DType::F8E5M2 => float(8, |c| half(table::E5M2[usize::from(c)]), two(-14), 57_344.0),
-        DType::F8E4M3FN => float(8, |c| half(table::E4M3FN[usize::from(c)]), two(-6), 448.0),
-        DType::F8E4M3FNUZ => float(8, |c| half(table::E4M3FNUZ[usize::from(c)]), two(-7), 240.0),
-        DType::F8E5M2FNUZ => float(
+        F8E5M2 => float(8, |c| half(table::E5M2[usize::from(c)]), two(-14), 57_344.0),
+        F8E4M3FN => float(8, |c| half(table::E4M3FN[usize::from(c)]), two(-6), 448.0),
+        F8E4M3FNUZ => float(8, |c| half(table::E4M3FNUZ[usize::from(c)]), two(-7), 240.0),
+        F8E5M2FNUZ => float(
             8,
             |c| half(table::E5M2FNUZ[usize::from(c)]),
             two(-15),
             57_344.0,
         ),
-        DType::HiF8 => float(8, |c| half(table::HIF8[usize::from(c)]), two(-15), 32_768.0),
+        HiF8 => float(8, |c| half(table::HIF8[usize::from(c)]), two(-15), 32_768.0),
         // Powers of two only: none is subnormal, and both ends are positive.
-        DType::F8E8M0 => CodeValues {
+        F8E8M0 => CodeValues {
             lowest: two(-127),
             ..float(
                 8,
@@ -78,21 +79,21 @@ pub(crate) fn code_values(dtype: DType) -> Option<CodeValues> {
                 two(127),
             )
         },
-        DType::F6E3M2 => float(
+        F6E3M2 => float(
             6,
             |c| half(table::E3M2[usize::from(c & 0x3f)]),
             two(-2),
             28.0,
         ),
-        DType::F6E2M3 => float(6, |c| half(table::E2M3[usize::from(c & 0x3f)]), 1.0, 7.5),
-        DType::F4E2M1 => float(4, |c| pair(table::E2M1[usize::from(c)]), 1.0, 6.0),
-        DType::F4E1M2 | DType::HiF4 => float(4, |c| pair(table::E1M2[usize::from(c)]), 1.0, 1.75),
-        DType::I4 => integer(4, |c| signed(table::I4[usize::from(c)]), -8.0, 7.0),
-        DType::U4 => integer(4, |c| table::U4[usize::from(c)][0].into(), 0.0, 15.0),
-        DType::I2 => integer(2, |c| signed(table::I2[usize::from(c)]), -2.0, 1.0),
-        DType::U2 => integer(2, |c| table::U2[usize::from(c)][0].into(), 0.0, 3.0),
+        F6E2M3 => float(6, |c| half(table::E2M3[usize::from(c & 0x3f)]), 1.0, 7.5),
+        F4E2M1 => float(4, |c| pair(table::E2M1[usize::from(c)]), 1.0, 6.0),
+        F4E1M2 | HiF4 => float(4, |c| pair(table::E1M2[usize::from(c)]), 1.0, 1.75),
+        I4 => integer(4, |c| signed(table::I4[usize::from(c)]), -8.0, 7.0),
+        U4 => integer(4, |c| table::U4[usize::from(c)][0].into(), 0.0, 15.0),
+        I2 => integer(2, |c| signed(table::I2[usize::from(c)]), -2.0, 1.0),
+        U2 => integer(2, |c| table::U2[usize::from(c)][0].into(), 0.0, 3.0),
         // One bit is a flag rather than a number that has run into its limits.
-        DType::U1 => CodeValues {
+        U1 => CodeValues {
             is_msb_first: true,
             ..integer(
                 1,
@@ -101,7 +102,9 @@ pub(crate) fn code_values(dtype: DType) -> Option<CodeValues> {
                 f64::NAN,
             )
         },
-        _ => return None,
+        Undefined | F32 | F16 | I8 | U8 | I16 | U16 | I32 | I64 | U32 | U64 | Bool | F64
+        | String | DualSubI8 | DualSubU8 | C64 | C128 | QI8 | QI16 | QI32 | QU8 | QU16
+        | Resource | StringRef | Dual | Variant | BF16 | C32 | HiF4Scale => return None,
     })
 }
 

@@ -83,7 +83,9 @@ const fn hifloat8(code: u8) -> f64 {
     let (n_exponent_bits, n_mantissa_bits) = match low {
         0x6f => return signed(code >> 7, f64::INFINITY),
         0 => return 0.0,
+        // The denormal numbers: powers of two from 2^-22 on.
         0x01..0x08 => return signed(code >> 7, power_of_two(low as i32 - 23)),
+        // An exponent of zero, which has no bits of its own.
         0x08..0x10 => return signed(code >> 7, 1.0 + (low & 7) as f64 / 8.0),
         0x10..0x20 => (1, 3),
         0x20..0x40 => (2, 3),

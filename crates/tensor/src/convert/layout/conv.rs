@@ -32,6 +32,7 @@ pub(super) fn regions(conversion: &Conversion<'_>) -> Result<(Shape, Vec<Region>
 
 /// The blocks of source and target.
 fn blocks(c: &Conversion<'_>) -> Result<(Blocks, Blocks), LayoutError> {
+    // The last axis of a device layout is its C0, whatever is usual for the dtype.
     let in_source = (family(c.from) == Family::Conv).then(|| c.from_shape.last().copied());
     let from_c0 = c.c0.or(in_source.flatten()).unwrap_or(c.usual_c0());
     let to_c0 = match c.to {
@@ -169,6 +170,7 @@ fn source(c: &Conversion<'_>, blocks: Blocks, extents: Extents) -> Result<Placem
 /// The axes of both sides, where one of them may have height and width in one.
 fn pair(src: &Placement, dst: &Placement, e: Extents) -> Vec<Axis> {
     let are_joined = |p: &Placement| matches!(p.w, Walk::Blocked { .. });
+    // FRACTAL_Z_C04 cuts height times width into blocks, so both are walked as one axis.
     let (h, w) = if are_joined(src) || are_joined(dst) {
         (1, e.h * e.w)
     } else {

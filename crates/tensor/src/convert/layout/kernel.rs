@@ -43,6 +43,7 @@ pub(super) fn copy(nest: &Nest, src: &[u8], dst: &mut [u8]) {
     // Nearest in the source, nearest in the target, and what leads from grid to grid.
     let a = take_nearest(|l| l.src);
     let b_is_nearer = nest.loops.iter().any(|l| l.dst < a.dst);
+    // Where one loop is the nearest on both sides, there is nothing to turn.
     let b = if b_is_nearer {
         take_nearest(|l| l.dst)
     } else {
@@ -50,6 +51,7 @@ pub(super) fn copy(nest: &Nest, src: &[u8], dst: &mut [u8]) {
     };
     let c = outer.pop().unwrap_or(once);
     let inner = select(nest.run, a, b);
+    // The outer loops are called through a pointer: they run seldom, and their number varies.
     for_each(&outer, &mut cursor, &mut |cursor| {
         inner(cursor, nest.run, [a, b, c]);
     });
@@ -68,6 +70,7 @@ fn select(run: usize, a: Loop, b: Loop) -> Inner {
             _ => {}
         }
     }
+    // A copy of constant length is a few moves; of any other it is a call of `memcpy`.
     match run {
         1 => runs::<1>,
         2 => runs::<2>,

@@ -145,13 +145,13 @@ fn original(c: &Conversion<'_>, blocks: Blocks) -> Result<Vec<usize>, LayoutErro
 
 /// The extents of a device source with its padding.
 fn padded(c: &Conversion<'_>, Blocks { m0, c0 }: Blocks) -> Result<Vec<usize>, LayoutError> {
-    let wrong = || LayoutError::AxisCount {
-        layout: c.from,
-        shape: c.from_shape.clone(),
-    };
     let [lead @ .., outer, inner, _, _] = c.from_shape.dims() else {
-        return Err(wrong());
+        return Err(LayoutError::AxisCount {
+            layout: c.from,
+            shape: c.from_shape.clone(),
+        });
     };
+    // The outer two axes are those of blocks: by rows in FRACTAL_ZZ, by columns in FRACTAL_NZ.
     let (m1, n1) = if c.from == Layout::FractalZz {
         (outer, inner)
     } else {

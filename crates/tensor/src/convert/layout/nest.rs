@@ -98,6 +98,7 @@ impl Axis {
         let (block, shift) = match (self.src.grid(), self.dst.grid()) {
             (None, None) => (self.extent, 0),
             (Some(grid), None) | (None, Some(grid)) => grid,
+            // Blocks of one size on both sides are cut at the same places.
             (Some(src), Some(dst)) if src == dst => src,
             _ => return Err(BlocksDiffer),
         };
@@ -180,6 +181,7 @@ impl Nest {
         nest.src_base += piece.src_base;
         nest.dst_base += piece.dst_base;
         nest.loops
+            // Loops that run once only make it harder to join the others.
             .extend(piece.loops.iter().filter(|l| l.extent > 1));
         nest
     }
@@ -197,6 +199,7 @@ impl Nest {
 
     /// Joins loops that together are one even loop, and loops that continue the run.
     fn simplify(&mut self) {
+        // Innermost first, so that each loop finds the one that it continues.
         self.loops.sort_by_key(|l| (l.dst, l.src));
         let mut joined: Vec<Loop> = Vec::with_capacity(self.loops.len());
         for l in self.loops.drain(..) {

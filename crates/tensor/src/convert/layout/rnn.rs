@@ -62,6 +62,7 @@ fn layer(c: &Conversion<'_>, device: Layout, shape: &Shape) -> Result<Layer, Lay
     };
     let Matrices { lead, m, n } = split(shape)?;
     if device == Layout::FractalZnLstm {
+        // The columns hold all gates, the rows input and hidden state: the shape says both sizes.
         let hidden = n / N_LSTM_GATES;
         let input = m.checked_sub(hidden).ok_or_else(wrong)?;
         if !n.is_multiple_of(N_LSTM_GATES) || lead != 1 || shape.n_axes() < 2 {
@@ -143,6 +144,7 @@ impl Layer {
         let gate = self.hidden.next_multiple_of(BLOCK);
         // Rows within a block are next to one another, columns a block's side apart.
         let row_block = self.n_gates * gate * BLOCK;
+        // Each part is padded on its own, so that the second one begins with a block.
         let n_row_blocks: usize = self.parts.iter().map(|part| part.div_ceil(BLOCK)).sum();
         let row = Walk::Blocked {
             block: BLOCK,

@@ -118,6 +118,7 @@ impl<'a, const WIDTH: usize> Grids<'a, WIDTH> {
         else {
             return;
         };
+        // Long visits go along the longer side, so that fewer of them begin on a new page.
         let is_b_long = a.extent <= b.extent;
         let (short, long) = if is_b_long {
             (a.extent, b.extent)

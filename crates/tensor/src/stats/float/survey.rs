@@ -15,7 +15,10 @@ pub(super) fn survey_words<M: Machine, F: WordFloat>(m: M, bytes: &[u8]) -> Surv
     for group in groups {
         let bits = F::load(m, group);
         let sign = m.sign_words(bits);
+        // The key orders floats as integers do: all bits but the sign are flipped in negative
+        // ones. So -0 sorts below +0, and NaN and infinities beyond every finite number.
         let key = m.key_words(bits, sign);
+        // `sign` is -1 in lanes with a minus sign, so that subtracting it counts them.
         n_sign = m.subtract_words(n_sign, sign);
         min = m.min_words(min, key);
         max = m.max_words(max, key);
@@ -23,6 +26,8 @@ pub(super) fn survey_words<M: Machine, F: WordFloat>(m: M, bytes: &[u8]) -> Surv
         let value = m.widen_floats(bits);
         sum = m.add(sum, value);
         magnitudes = m.add(magnitudes, m.magnitude(value));
+        // The square of a widened `float32` is exact in `f64`, so a fused multiplication gives the
+        // same bits as the plain one below.
         squares = m.add_exact_square(squares, value);
     }
     let (mut sum, mut magnitudes) = (m.array(sum), m.array(magnitudes));
@@ -38,6 +43,7 @@ pub(super) fn survey_words<M: Machine, F: WordFloat>(m: M, bytes: &[u8]) -> Surv
         (min, max) = (min.min(key), max.max(key));
         smallest = smallest.min(bits & i32::MAX);
         n_sign += i32::from(bits < 0);
+        // Lanes take the rest in turn, as a last group filled up with nothing would.
         sum[lane] += value;
         magnitudes[lane] += value.abs();
         squares[lane] += value * value;
@@ -81,6 +87,7 @@ pub(super) fn survey_longs<M: Machine>(m: M, bytes: &[u8]) -> Survey {
         let value = m.reals_of(bits);
         sum = m.add(sum, value);
         magnitudes = m.add(magnitudes, m.reals_of(magnitude));
+        // Not fused: machines without fused multiplication have to give the same bits.
         squares = m.add(squares, m.multiply(value, value));
     }
     let (mut sum, mut magnitudes) = (m.array(sum), m.array(magnitudes));

@@ -216,14 +216,14 @@ mod tests {
 
     use super::super::super::Slot;
     use super::*;
-    use crate::catalogue::Item;
+    use opscope_store::reader::TensorRecord;
 
     fn slot(side: SlotSide, index: u32) -> Slot {
-        let item = Item {
+        let record = TensorRecord {
             slot: Some((side, index)),
-            ..Item::default()
+            ..TensorRecord::default()
         };
-        Slot::of(item, None)
+        Slot::of(record, None)
     }
 
     fn run(op_name: &str, n_inputs: u32, n_outputs: u32) -> Run {

@@ -77,7 +77,7 @@ fn check(engine: &OnnxRuntime, name: &str) {
     let bytes = |tensors: &[Tensor]| -> Vec<Vec<u8>> {
         tensors
             .iter()
-            .map(|tensor| tensor.bytes().to_vec())
+            .map(|tensor| tensor.host_bytes().unwrap().to_vec())
             .collect()
     };
     assert_eq!(bytes(&outputs), bytes(&expected), "{name}");

@@ -16,7 +16,7 @@ impl Sink for Copies {
     fn write(&self, record: &Record) -> Result<Written, SinkError> {
         let copy = |slots: &[(usize, Tensor)]| -> Vec<(usize, Tensor)> {
             let copy = |tensor: &Tensor| {
-                let bytes = tensor.bytes().to_vec();
+                let bytes = tensor.host_bytes().unwrap().to_vec();
                 Tensor::from_vec(tensor.dtype(), tensor.shape().clone(), bytes).unwrap()
             };
             slots.iter().map(|(i, tensor)| (*i, copy(tensor))).collect()
@@ -57,7 +57,7 @@ fn told(records: &[Record]) -> Vec<String> {
         format!(
             "{side:?} {i} {} {dims:?} {:?}",
             tensor.dtype(),
-            tensor.bytes()
+            tensor.host_bytes().unwrap()
         )
     };
     let text = |record: &Record| {

@@ -26,7 +26,7 @@ fn check(model: &ModelProto, inputs: &[Tensor]) -> Captured {
     let captured = capture(&mut *loaded, inputs);
     let tapped = captured.outputs.as_ref().unwrap();
     for (plain, tapped) in plain.iter().zip(tapped) {
-        assert_eq!(plain.bytes(), tapped.bytes());
+        assert_eq!(plain.host_bytes().unwrap(), tapped.host_bytes().unwrap());
     }
     let values = all_values(&engine, model, inputs);
     for record in &captured.records {
@@ -49,9 +49,14 @@ fn compare(tensor: &Tensor, values: &HashMap<String, Tensor>, name: &str) {
     let Some(expected) = values.get(name) else {
         return;
     };
-    let found = (tensor.dtype(), tensor.shape(), tensor.bytes());
+    let found = (tensor.dtype(), tensor.shape(), tensor.host_bytes().unwrap());
     assert!(
-        found == (expected.dtype(), expected.shape(), expected.bytes()),
+        found
+            == (
+                expected.dtype(),
+                expected.shape(),
+                expected.host_bytes().unwrap()
+            ),
         "{name}"
     );
 }
@@ -128,7 +133,10 @@ fn of_the_test_models() {
         let plain = by_two.run(&inputs, None).unwrap();
         let shown = capture(&mut *by_two, &inputs);
         assert_eq!(names(&shown.records), names(&captured.records));
-        assert_eq!(shown.outputs.unwrap()[0].bytes(), plain[0].bytes());
+        assert_eq!(
+            shown.outputs.unwrap()[0].host_bytes().unwrap(),
+            plain[0].host_bytes().unwrap()
+        );
         let mut by_file = engine()
             .unwrap()
             .load(
@@ -142,7 +150,7 @@ fn of_the_test_models() {
             assert_eq!(one.operator.op_name, other.operator.op_name);
             for (one, other) in one.slots().zip(other.slots()) {
                 assert_eq!((one.0, one.1), (other.0, other.1));
-                assert!(one.2.bytes() == other.2.bytes());
+                assert!(one.2.host_bytes().unwrap() == other.2.host_bytes().unwrap());
             }
         }
     }
@@ -224,8 +232,10 @@ fn in_every_place_that_an_operator_has() {
     // A value that two operators have is taken once.
     let produced = shown(records, "c", Side::Output, 0);
     assert!(std::ptr::eq(
-        produced.bytes(),
-        shown(records, "Add_d", Side::Input, 0).bytes()
+        produced.host_bytes().unwrap(),
+        shown(records, "Add_d", Side::Input, 0)
+            .host_bytes()
+            .unwrap()
     ));
 }
 
@@ -255,10 +265,14 @@ fn of_text() {
     let captured = capture(&mut *loaded, &[tensor(&[2], &[1.5, -2.0])]);
     captured.outputs.unwrap();
     let output = shown(&captured.records, "StringConcat_y", Side::Output, 0);
-    let found: Vec<&[u8]> = opscope_tensor::text::iter(output.view()).unwrap().collect();
+    let found: Vec<&[u8]> = opscope_tensor::text::iter(output.host_view().unwrap())
+        .unwrap()
+        .collect();
     assert_eq!(found, ["1.5-ä".as_bytes(), b"-2"]);
     let weight = shown(&captured.records, "StringConcat_y", Side::Input, 1);
-    let found: Vec<&[u8]> = opscope_tensor::text::iter(weight.view()).unwrap().collect();
+    let found: Vec<&[u8]> = opscope_tensor::text::iter(weight.host_view().unwrap())
+        .unwrap()
+        .collect();
     assert_eq!(found, ["-ä".as_bytes(), b""]);
     assert_eq!(captured.counters.n_dropped, 0);
 }

@@ -23,10 +23,10 @@ fn misaligned(tensor: &Tensor) -> Tensor {
     let mut odd = Odd(vec![0; n + 2], 0);
     let start = 1 - odd.0.as_ptr().addr() % 2;
     odd.0.truncate(n + start);
-    odd.0[start..].copy_from_slice(tensor.bytes());
+    odd.0[start..].copy_from_slice(tensor.host_bytes().unwrap());
     odd.1 = start;
     let odd = Tensor::new(tensor.dtype(), tensor.shape().clone(), Arc::new(odd)).unwrap();
-    assert_eq!(odd.bytes().as_ptr().addr() % 2, 1);
+    assert_eq!(odd.host_bytes().unwrap().as_ptr().addr() % 2, 1);
     odd
 }
 
@@ -79,12 +79,18 @@ fn elements_of_every_dtype_arrive_and_come_back() {
             let mut model = loaded.unwrap();
             for given in [given.clone(), misaligned(&given)] {
                 let results = model.run(&[given.clone(), floats(&[1.0])], None).unwrap();
-                let (expected, place) = (given.bytes().to_vec(), given.bytes().as_ptr());
+                let (expected, place) = (
+                    given.host_bytes().unwrap().to_vec(),
+                    given.host_bytes().unwrap().as_ptr(),
+                );
                 drop(given);
-                assert!(n == 0 || results[0].bytes().as_ptr() != place, "{dtype}");
+                assert!(
+                    n == 0 || results[0].host_bytes().unwrap().as_ptr() != place,
+                    "{dtype}"
+                );
                 assert_eq!(results[0].dtype(), dtype);
                 assert_eq!(results[0].shape().dims(), [n], "{dtype}");
-                assert_eq!(results[0].bytes(), expected, "{dtype}");
+                assert_eq!(results[0].host_bytes().unwrap(), expected, "{dtype}");
             }
         }
     }
@@ -109,7 +115,7 @@ fn texts_pass_through_a_kernel() {
     let mut model = load(&engine, &with_axis).unwrap();
     let x = tensor(DType::String, &[2], text::encode(&["one", ""]));
     let y = &model.run(&[x], None).unwrap()[0];
-    let found: Vec<&[u8]> = text::iter(y.view()).unwrap().collect();
+    let found: Vec<&[u8]> = text::iter(y.host_view().unwrap()).unwrap().collect();
     assert_eq!(found, [&b"one"[..], b"", b"one", b""]);
 }
 
@@ -126,9 +132,18 @@ fn results_outlive_the_model_and_its_weights() {
     let first = model.run(&[floats(&[1.0, 2.0])], None).unwrap();
     let second = model.run(&[floats(&[-3.0, -4.0])], None).unwrap();
     drop(model);
-    assert_eq!(first[0].bytes(), floats(&[4.0, 6.0]).bytes());
-    assert_eq!(first[1].bytes(), floats(&[3.0, 4.0]).bytes());
-    assert_eq!(second[0].bytes(), floats(&[0.0, 0.0]).bytes());
+    assert_eq!(
+        first[0].host_bytes().unwrap(),
+        floats(&[4.0, 6.0]).host_bytes().unwrap()
+    );
+    assert_eq!(
+        first[1].host_bytes().unwrap(),
+        floats(&[3.0, 4.0]).host_bytes().unwrap()
+    );
+    assert_eq!(
+        second[0].host_bytes().unwrap(),
+        floats(&[0.0, 0.0]).host_bytes().unwrap()
+    );
 }
 
 /// A model whose weight is in another file.
@@ -169,7 +184,11 @@ fn data_outside_are_found_beside_the_model() {
         let is_named = error.to_string().contains("weights.bin");
         assert!(is_named || minor(&engine) < 21, "{error}");
     }
-    std::fs::write(dir.path().join("weights.bin"), floats(&[3.0, 4.0]).bytes()).unwrap();
+    std::fs::write(
+        dir.path().join("weights.bin"),
+        floats(&[3.0, 4.0]).host_bytes().unwrap(),
+    )
+    .unwrap();
     for source in [ModelSource::File(&path), part] {
         let loaded = engine.load(source, &options);
         if let Err(error) = &loaded
@@ -181,6 +200,9 @@ fn data_outside_are_found_beside_the_model() {
         }
         let mut model = loaded.unwrap();
         let y = model.run(&[floats(&[1.0, 2.0])], None).unwrap();
-        assert_eq!(y[0].bytes(), floats(&[4.0, 6.0]).bytes());
+        assert_eq!(
+            y[0].host_bytes().unwrap(),
+            floats(&[4.0, 6.0]).host_bytes().unwrap()
+        );
     }
 }

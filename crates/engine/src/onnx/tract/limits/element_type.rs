@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use opscope_tensor::DType;
+use opscope_tensor::{DType, ElementKind};
 
 use super::super::super::proto;
 use super::super::super::schema::{AttributeProto, GraphProto, NodeProto, TypeValue};
@@ -64,24 +64,10 @@ fn given(attribute: &AttributeProto) -> Option<DType> {
 /// The type of this number in ONNX, if tract lacks it. Text it has, though its operators have
 /// little use for it.
 fn lacks(code: i32) -> Option<DType> {
-    proto::dtype(code).filter(|dtype| {
-        !matches!(
-            dtype,
-            DType::F16
-                | DType::F32
-                | DType::F64
-                | DType::I8
-                | DType::I16
-                | DType::I32
-                | DType::I64
-                | DType::U8
-                | DType::U16
-                | DType::U32
-                | DType::U64
-                | DType::Bool
-                | DType::String
-        )
-    })
+    let dtype = proto::dtype(code)?;
+    let is_complex = matches!(dtype.kind(), ElementKind::Complex(_));
+    let is_number = dtype.as_numpy().is_some() && !is_complex;
+    (!is_number && dtype != DType::String).then_some(dtype)
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ fn recurrent(op_type: &str, attributes: Vec<AttributeProto>, x: Tensor) -> (Vec<
 fn all_bytes(outputs: &[Tensor]) -> Vec<Vec<u8>> {
     outputs
         .iter()
-        .map(|tensor| tensor.bytes().to_vec())
+        .map(|tensor| tensor.host_bytes().unwrap().to_vec())
         .collect()
 }
 
@@ -131,7 +131,7 @@ fn normal_numbers_of_float16_are_normal() {
     let attributes = vec![shape, int("dtype", DataType::Float16 as i64)];
     let outputs = run(node("RandomNormal", attributes, 1), &[]).unwrap();
     assert_eq!(outputs[0].dtype(), DType::F16);
-    let n_below = outputs[0].bytes().as_chunks::<2>().0.iter();
+    let n_below = outputs[0].host_bytes().unwrap().as_chunks::<2>().0.iter();
     let n_below = n_below.filter(|bytes| bytes[1] & 0x80 != 0).count();
     assert!((400..600).contains(&n_below), "{n_below}");
 }

@@ -176,9 +176,9 @@ mod tests {
 
     fn one_by_one(tensor: &Tensor) -> f64 {
         match tensor.dtype() {
-            DType::F16 => running_mean::<half::f16>(tensor.bytes()),
-            DType::F32 => running_mean::<f32>(tensor.bytes()),
-            _ => running_mean::<f64>(tensor.bytes()),
+            DType::F16 => running_mean::<half::f16>(tensor.host_bytes().unwrap()),
+            DType::F32 => running_mean::<f32>(tensor.host_bytes().unwrap()),
+            _ => running_mean::<f64>(tensor.host_bytes().unwrap()),
         }
     }
 
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(running_means(&[]), [0.0; 0]);
         let tensors = [tensor(DType::F32, &[]), tensor(DType::F64, &[3.0, 4.0])];
         assert_eq!(
-            running_means(&tensors.each_ref().map(Tensor::view)),
+            running_means(&tensors.each_ref().map(|tensor| tensor.host_view().unwrap())),
             [0.0, 3.5]
         );
     }
@@ -210,7 +210,7 @@ mod tests {
                     tensor(dtype, &(0..n).map(|_| next()).collect::<Vec<_>>())
                 })
                 .collect();
-            let views: Vec<_> = tensors.iter().map(Tensor::view).collect();
+            let views: Vec<_> = tensors.iter().map(|tensor| tensor.host_view().unwrap()).collect();
             let expected: Vec<f64> = tensors.iter().map(one_by_one).collect();
             prop_assert_eq!(running_means(&views), expected);
         }

@@ -41,6 +41,7 @@ pub(super) fn regions(
         n: n / groups,
         ..whole
     };
+    // The device packs groups diagonally, until both channel axes end at a whole block.
     let bundle = bundle_size(group, blocks, groups);
     let bundled = Extents {
         n: group.n.checked_mul(bundle).ok_or(LayoutError::TooLarge)?,
@@ -117,6 +118,8 @@ impl Member {
                 ..
             } => Walk::Blocked {
                 block,
+                // Each group begins where the one before it in the bundle ends, often within a
+                // block.
                 shift: at * e.c,
                 outer,
                 inner,

@@ -136,6 +136,7 @@ pub(super) fn place_device(
         return Err(LayoutError::Depth { layout, depth: d });
     }
     let (c1, n1) = (c.div_ceil(c0), n.div_ceil(n0));
+    // Checked, because block sizes may come from a file.
     let n_padded = extent(&[n1, n0])?;
     // Each layout as its axes, outermost first: `C` blocks of channels, `c` those within a block,
     // `o` the same once more, `n` the output channels with their padding.

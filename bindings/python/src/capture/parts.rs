@@ -1,0 +1,150 @@
+//! The parts of a graph: its operators, its values, and the graphs that its operators hold.
+
+use std::sync::Arc;
+
+use opscope_capture::Kept;
+use opscope_store::record::Operator;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::description::{BodyDescription, OperatorDescription, Stability, ValueDescription};
+use super::reason::Reason;
+
+/// The parts of a graph that do not change from step to step.
+pub(super) struct Parts {
+    pub(super) operators: Vec<OperatorPart>,
+    pub(super) values: Vec<ValuePart>,
+    pub(super) bodies: Vec<BodyPart>,
+    /// The graph's name.
+    pub(super) name: String,
+}
+
+pub(super) struct OperatorPart {
+    pub(super) operator: Arc<Operator>,
+    /// Values that its record is made of, by position.
+    pub(super) inputs: Vec<(usize, usize)>,
+    /// Values by number, for each result in turn.
+    pub(super) outputs: Vec<Option<usize>>,
+    /// All values that it reads, by number.
+    pub(super) reads: Vec<usize>,
+    /// Whether it has a record.
+    pub(super) is_kept: bool,
+    /// Values that nobody needs after it.
+    pub(super) last_uses: Vec<usize>,
+    /// The body that it is in, by number.
+    pub(super) body: Option<usize>,
+    /// Bodies of its own that cannot be looked at.
+    pub(super) hidden: Vec<usize>,
+}
+
+pub(super) struct ValuePart {
+    pub(super) name: String,
+    pub(super) stability: Stability,
+    /// Whether any record has it.
+    pub(super) is_wanted: bool,
+    pub(super) reason: Option<Reason>,
+}
+
+/// A graph that an operator holds.
+pub(super) struct BodyPart {
+    /// Its own operators.
+    pub(super) operators: Vec<usize>,
+    pub(super) parent: Option<usize>,
+    pub(super) is_loop: bool,
+    pub(super) n_dry_runs: u64,
+    /// Why its operators cannot be looked at, if so.
+    pub(super) reason: Option<Reason>,
+}
+
+impl Parts {
+    pub(super) fn add(
+        &mut self,
+        operator: Arc<Operator>,
+        described: &OperatorDescription,
+        kept: Option<&Kept>,
+    ) {
+        let mut part = OperatorPart {
+            operator,
+            inputs: Vec::new(),
+            outputs: described.outputs.clone(),
+            reads: described.inputs.clone(),
+            is_kept: kept.is_some(),
+            last_uses: Vec::new(),
+            body: None,
+            hidden: Vec::new(),
+        };
+        if let Some(kept) = kept {
+            let beside = [&kept.graph_inputs, &kept.parameters];
+            let beside = beside.into_iter().flatten().map(|input| input.position);
+            let mut positions: Vec<usize> = kept.inputs.iter().copied().chain(beside).collect();
+            positions.sort_unstable();
+            positions.dedup();
+            for position in positions {
+                let value = described.inputs[position];
+                self.values[value].is_wanted = true;
+                part.inputs.push((position, value));
+            }
+            for value in kept.outputs.iter().filter_map(|&i| described.outputs[i]) {
+                self.values[value].is_wanted = true;
+            }
+        }
+        self.operators.push(part);
+    }
+
+    /// Says of each wanted value after which operator nobody needs it any more.
+    pub(super) fn find_last_uses(&mut self) {
+        let mut is_needed = vec![false; self.values.len()];
+        for part in self.operators.iter_mut().rev() {
+            let read = part.inputs.iter().map(|(_, value)| *value);
+            for value in read.chain(part.outputs.iter().flatten().copied()) {
+                if self.values[value].is_wanted && !is_needed[value] {
+                    is_needed[value] = true;
+                    part.last_uses.push(value);
+                }
+            }
+        }
+    }
+
+    /// Says of operators which body they are in, and which ones they hold.
+    pub(super) fn add_bodies(&mut self, bodies: Vec<BodyDescription>) -> PyResult<()> {
+        for (number, body) in bodies.into_iter().enumerate() {
+            let unknown = || PyValueError::new_err(format!("body {number} is not of this graph"));
+            let outer = self.operators.get_mut(body.outer).ok_or_else(unknown)?;
+            // Outer bodies come first, so that whoever walks outwards comes to an end.
+            if body.parent.is_some_and(|parent| parent >= number) {
+                return Err(unknown());
+            }
+            if body.reason.is_some() {
+                outer.hidden.push(number);
+            }
+            for &operator in &body.operators {
+                self.operators.get_mut(operator).ok_or_else(unknown)?.body = Some(number);
+            }
+            self.bodies.push(BodyPart {
+                operators: body.operators,
+                parent: body.parent,
+                is_loop: body.is_loop,
+                n_dry_runs: body.n_dry_runs,
+                reason: body.reason.map(Reason::Known),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether any operator of a body has a record.
+    pub(super) fn is_body_kept(&self, body: usize) -> bool {
+        let mut operators = self.bodies[body].operators.iter();
+        operators.any(|&operator| self.operators[operator].is_kept)
+    }
+}
+
+impl ValuePart {
+    pub(super) fn new(value: ValueDescription) -> ValuePart {
+        ValuePart {
+            name: value.name,
+            stability: value.stability,
+            is_wanted: false,
+            reason: value.reason.map(Reason::Known),
+        }
+    }
+}

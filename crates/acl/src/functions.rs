@@ -1,0 +1,31 @@
+//! The interface's functions: methods of [`Process`](crate::Process), a file for each group.
+//!
+//! They find each other as methods. A file imports another one only where it takes a type from it.
+
+mod configuration;
+mod control;
+mod dataset;
+mod description;
+mod device;
+mod dump;
+mod dump_args;
+mod dump_callback;
+mod dump_run;
+mod dump_sink;
+mod event;
+mod exception;
+mod exception_tensors;
+mod exec_config;
+mod execute;
+mod execution;
+mod gear;
+mod life_cycle;
+mod memory;
+mod model;
+mod model_config;
+mod operator;
+mod reload;
+mod report;
+mod single_operator;
+mod stream;
+mod tensor_desc;

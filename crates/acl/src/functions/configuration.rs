@@ -1,0 +1,145 @@
+//! From the path of an `acl.json` to what it asks for, with the interface's codes.
+
+use std::io::Read;
+use std::path::Path;
+
+use opscope_config::dialect::acl::{self, AclDump, ReportScope};
+use opscope_config::{CONFIG_BYTES_MAX, Issue, Severity, check_nesting};
+use opscope_store::regular_file;
+
+use crate::status::{INTERNAL_ERROR, INVALID_DUMP_CONFIG, INVALID_FILE, INVALID_PARAM, PARSE_FILE};
+use crate::{Answer, Process, Status};
+
+/// The parts of a configuration that `aclInit` puts in force.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    /// The dump, unless it asks for none.
+    pub(crate) dump: Option<AclDump>,
+    /// Whose reports are told.
+    pub(crate) report_scope: ReportScope,
+}
+
+/// A configuration file that was read.
+pub(crate) struct Text<'a> {
+    process: &'a Process,
+    /// The path as the caller gave it.
+    name: String,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Text<'a> {
+    /// Reads a file. `first` is the text that it has to have, if there is one.
+    pub(crate) fn read(
+        process: &'a Process,
+        path: &Path,
+        parameter: &str,
+        first: Option<&[u8]>,
+    ) -> Answer<Text<'a>> {
+        let name = path.display().to_string();
+        let refuse = |reason: &str| process.refuse(INVALID_FILE, "EH0004", &[&name, reason]);
+        let unreadable = |error: std::io::Error| {
+            process.refuse(INVALID_FILE, "EH0003", &[&name, &error.to_string()])
+        };
+        // Opening a pipe would wait for its other end.
+        if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
+            return Err(refuse("it is not a regular file"));
+        }
+        let (file, _) = regular_file::open(path).map_err(unreadable)?;
+        let mut bytes = Vec::new();
+        // One byte more than is allowed tells that there is more, and nothing larger is read.
+        file.take(CONFIG_BYTES_MAX + 1)
+            .read_to_end(&mut bytes)
+            .map_err(unreadable)?;
+        if first.is_some_and(|first| first != bytes) {
+            let reason = "the text differs from that of the first configuration of this process";
+            return Err(process.refuse(INVALID_PARAM, "EH0001", &[&name, parameter, reason]));
+        }
+        if bytes.len() as u64 > CONFIG_BYTES_MAX {
+            let reason = format!("it has more than {CONFIG_BYTES_MAX} bytes");
+            return Err(refuse(&reason));
+        }
+        Ok(Text {
+            process,
+            name,
+            bytes,
+        })
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Accepts or refuses the configuration as `aclInit` does.
+    pub(crate) fn accept_init(&self) -> Answer<Accepted> {
+        let text = self.decode(PARSE_FILE)?;
+        let report_scope = acl::report_scope(text).map_err(|issue| match &issue.report {
+            Some(_) => self.refuse(PARSE_FILE, &issue),
+            None => {
+                let expected = issue.expected.as_deref().unwrap_or_default();
+                let found = issue.found.as_deref().unwrap_or_default();
+                let placeholders = [found, &issue.item, &self.name, expected];
+                self.process.refuse(INVALID_PARAM, "EP0002", &placeholders)
+            }
+        })?;
+        Ok(Accepted {
+            dump: self.lower(text)?,
+            report_scope,
+        })
+    }
+
+    /// Accepts or refuses it as `aclmdlSetDump` does; returns the dump, unless it asks for none.
+    pub(crate) fn accept_set_dump(&self) -> Answer<Option<AclDump>> {
+        self.lower(self.decode(INVALID_DUMP_CONFIG)?)
+    }
+
+    /// The text. `other_encoding` is the code for bytes that are no text.
+    fn decode(&self, other_encoding: Status) -> Answer<&str> {
+        let lossy = String::from_utf8_lossy(&self.bytes);
+        check_nesting(&lossy).map_err(|issue| {
+            let placeholders = [self.name.as_str(), issue.message.as_str()];
+            self.process.refuse(PARSE_FILE, "EP0004", &placeholders)
+        })?;
+        std::str::from_utf8(&self.bytes).map_err(|error| {
+            let reason = error.to_string();
+            self.process
+                .refuse(other_encoding, "EP0004", &[&self.name, &reason])
+        })
+    }
+
+    fn lower(&self, text: &str) -> Answer<Option<AclDump>> {
+        let process = self.process;
+        let environment = process.environment().map_err(|error| {
+            let text = format!("the current directory cannot be told: {error}");
+            process.inner_error(INTERNAL_ERROR, &text)
+        })?;
+        let config = acl::load(text, &environment).map_err(|issues| {
+            let mut status = INVALID_DUMP_CONFIG;
+            let errors = issues.iter();
+            for issue in errors.filter(|issue| issue.severity == Severity::Error) {
+                status = self.refuse(INVALID_DUMP_CONFIG, issue);
+            }
+            status
+        })?;
+        for issue in &config.issues {
+            match issue.severity {
+                Severity::Note => process.log.info(format_args!("{}:{issue}", self.name)),
+                _ => process.log.warning(format_args!("{}:{issue}", self.name)),
+            }
+        }
+        Ok(config.dump)
+    }
+
+    fn refuse(&self, status: Status, issue: &Issue) -> Status {
+        match &issue.report {
+            Some(report) => {
+                let placeholders = report.placeholders(&self.name);
+                let placeholders: Vec<&str> = placeholders.iter().map(String::as_str).collect();
+                self.process.refuse(status, report.code(), &placeholders)
+            }
+            None => {
+                let placeholders = [self.name.as_str(), issue.message.as_str()];
+                self.process.refuse(status, "EH0004", &placeholders)
+            }
+        }
+    }
+}

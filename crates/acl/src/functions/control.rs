@@ -1,0 +1,86 @@
+//! Following the control file.
+
+use std::path::Path;
+use std::time::Duration;
+
+use opscope_config::dialect::acl::{self, AclDump, Mode};
+use opscope_config::{Control, ControlConfig, Issue, Severity, check_nesting, read_text};
+
+use crate::Process;
+use crate::control::{ControlFile, State};
+use crate::dump::Registration;
+use crate::lock::lock;
+
+impl Process {
+    /// The same process with a control file, as `OPSCOPE_CONTROL` gives one. It is looked at before
+    /// a model or an operator is executed, but not twice within `interval`.
+    #[must_use]
+    pub fn with_control(self, path: &Path, interval: Duration) -> Process {
+        Process {
+            control: Some(ControlFile::new(path.to_owned(), interval)),
+            ..self
+        }
+    }
+
+    /// Follows the control file, if there is one. Whether anything is dumped of the execution that
+    /// begins now.
+    pub(crate) fn is_dump_enabled(&self) -> bool {
+        let Some(control) = &self.control else {
+            return true;
+        };
+        let mut state = lock(&control.state);
+        if state.has_changed(&control.path, control.interval)
+            && let Err(reason) = self.follow(&control.path, &mut state)
+        {
+            let path = control.path.display();
+            self.log
+                .error(format_args!("`{path}` changes nothing: {reason}"));
+        }
+        state.is_enabled
+    }
+
+    fn follow(&self, path: &Path, state: &mut State) -> Result<(), String> {
+        let text = read_text(path).map_err(|error| text_of(&error))?;
+        let env = self.environment().map_err(|error| text_of(&error))?;
+        let asked = Control::parse(&text, &env).map_err(|issues| first_error(&issues))?;
+        let config = match asked.config {
+            None => None,
+            Some(ControlConfig::Inline(text)) => Some(text),
+            Some(ControlConfig::File(path)) => {
+                Some(read_text(&path).map_err(|error| text_of(&error))?)
+            }
+        };
+        if let Some(text) = config {
+            check_nesting(&text).map_err(|issue| first_error(&[*issue]))?;
+            let config = acl::load(&text, &env).map_err(|issues| first_error(&issues))?;
+            let dump = config.dump.ok_or("the configuration asks for no dump")?;
+            if state.config.as_ref() != Some(&dump) {
+                self.replace_dump(dump.clone())?;
+                state.config = Some(dump);
+            }
+        }
+        state.is_enabled = asked.enabled.unwrap_or(state.is_enabled);
+        Ok(())
+    }
+
+    /// Puts a configuration in force for all models, also for those that are loaded already.
+    fn replace_dump(&self, accepted: AclDump) -> Result<(), String> {
+        if let Mode::Failures(_) = accepted.mode {
+            let reason = "a dump of failing operators is configured once, by the program";
+            return Err(reason.to_owned());
+        }
+        self.put_in_force(accepted, Registration::replace);
+        Ok(())
+    }
+}
+
+fn first_error(issues: &[Issue]) -> String {
+    let mut errors = issues.iter().filter(|i| i.severity == Severity::Error);
+    errors.next().map_or_else(String::new, Issue::to_string)
+}
+
+fn text_of(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let texts: Vec<String> = causes.map(ToString::to_string).collect();
+    texts.join(": ")
+}

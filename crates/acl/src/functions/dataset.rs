@@ -1,0 +1,145 @@
+//! Buffers of the program's, and lists of them.
+
+use crate::data::{Buffer, Dataset, Entry};
+use crate::handle::Handle;
+use crate::status::INVALID_PARAM;
+use crate::{Answer, Process};
+
+impl Process {
+    /// `aclCreateDataBuffer`: notes an address; nothing is read. See `memory` for what addresses
+    /// have to be.
+    pub fn create_data_buffer(&self, address: usize, size: usize) -> Handle {
+        let handle = self.handles.next();
+        self.objects()
+            .buffers
+            .insert(handle, Buffer { address, size })
+    }
+
+    /// `aclDestroyDataBuffer`: forgets the address; the memory stays.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a data buffer.
+    pub fn destroy_data_buffer(&self, buffer: Handle) -> Answer {
+        let ended = self.objects().buffers.take(buffer);
+        ended.map(drop)
+    }
+
+    /// `aclGetDataBufferAddr`; 0 for a handle that is not a data buffer.
+    pub fn data_buffer_address(&self, buffer: Handle) -> usize {
+        let objects = self.objects();
+        objects
+            .buffers
+            .get(buffer)
+            .map_or(0, |buffer| buffer.address)
+    }
+
+    /// `aclGetDataBufferSizeV2`; 0 for a handle that is not a data buffer.
+    pub fn data_buffer_size(&self, buffer: Handle) -> usize {
+        let objects = self.objects();
+        objects.buffers.get(buffer).map_or(0, |buffer| buffer.size)
+    }
+
+    /// `aclUpdateDataBuffer`.
+    ///
+    /// # Errors
+    /// As for [`Process::destroy_data_buffer`].
+    pub fn update_data_buffer(&self, buffer: Handle, address: usize, size: usize) -> Answer {
+        let mut objects = self.objects();
+        let known = objects.buffers.find_mut(buffer)?;
+        *known = Buffer { address, size };
+        Ok(())
+    }
+
+    /// `aclmdlCreateDataset`.
+    pub fn create_dataset(&self) -> Handle {
+        let handle = self.handles.next();
+        self.objects().datasets.insert(handle, Dataset::default())
+    }
+
+    /// `aclmdlDestroyDataset`: the buffers in it stay, its descriptions end.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null and for a handle that is not, or no longer, a dataset.
+    pub fn destroy_dataset(&self, dataset: Handle) -> Answer {
+        let mut objects = self.objects();
+        let removed = objects.datasets.take(dataset)?;
+        // These are the dataset's own copies; the program's descriptions are not touched.
+        for entry in removed.entries {
+            objects.tensor_descs.remove(entry.tensor_desc);
+        }
+        Ok(())
+    }
+
+    /// `aclmdlAddDatasetBuffer`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` if either is null or not what it should be.
+    pub fn add_dataset_buffer(&self, dataset: Handle, buffer: Handle) -> Answer {
+        let mut objects = self.objects();
+        objects.buffers.find(buffer)?;
+        let known = objects.datasets.find_mut(dataset)?;
+        known.entries.push(Entry {
+            buffer,
+            tensor_desc: 0,
+        });
+        Ok(())
+    }
+
+    /// `aclmdlGetDatasetNumBuffers`; 0 for a handle that is not a dataset.
+    pub fn dataset_n_buffers(&self, dataset: Handle) -> usize {
+        let objects = self.objects();
+        objects
+            .datasets
+            .get(dataset)
+            .map_or(0, |known| known.entries.len())
+    }
+
+    /// `aclmdlGetDatasetBuffer`.
+    pub fn dataset_buffer(&self, dataset: Handle, index: usize) -> Option<Handle> {
+        let objects = self.objects();
+        let entry = objects.datasets.get(dataset)?.entries.get(index)?;
+        Some(entry.buffer)
+    }
+
+    /// `aclmdlSetDatasetTensorDesc`: gives the buffer at `index` a copy of a description, which
+    /// says the shape of the executions to come. The null handle takes it away.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` if dataset or description are not what they should be, or there is no such
+    /// buffer.
+    pub fn set_dataset_tensor_desc(&self, dataset: Handle, desc: Handle, index: usize) -> Answer {
+        let mut objects = self.objects();
+        let copy = match desc {
+            0 => None,
+            desc => Some(objects.tensor_descs.find(desc)?.clone()),
+        };
+        let known = objects.datasets.find_mut(dataset)?;
+        let entry = known.entries.get_mut(index).ok_or(INVALID_PARAM)?;
+        let own = entry.tensor_desc;
+        match copy {
+            None => {
+                entry.tensor_desc = 0;
+                objects.tensor_descs.remove(own);
+            }
+            Some(copy) => {
+                // A program may hold the handle of the copy before: it stays.
+                let is_alive = own != 0 && objects.tensor_descs.get(own).is_some();
+                let own = if is_alive { own } else { self.handles.next() };
+                objects.tensor_descs.insert(own, copy);
+                if let Some(known) = objects.datasets.get_mut(dataset) {
+                    known.entries[index].tensor_desc = own;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// `aclmdlGetDatasetTensorDesc`: the description of the buffer at `index`, which ends with the
+    /// dataset. After an execution those of outputs say the shapes that came out.
+    pub fn dataset_tensor_desc(&self, dataset: Handle, index: usize) -> Option<Handle> {
+        let objects = self.objects();
+        let entry = objects.datasets.get(dataset)?.entries.get(index)?;
+        let desc = entry.tensor_desc;
+        objects.tensor_descs.get(desc).map(|_| desc)
+    }
+}

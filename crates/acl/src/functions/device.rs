@@ -1,0 +1,157 @@
+//! The device and its contexts.
+
+use crate::handle::Handle;
+use crate::lock::lock;
+use crate::status::{INVALID_PARAM, RT_CONTEXT_NULL, RT_INVALID_DEVICEID, RT_INVALID_HANDLE};
+use crate::{Answer, Process};
+
+/// The only device.
+const CPU: i32 = 0;
+/// `ACL_HOST`: the program runs where its memory is.
+const RUN_MODE_HOST: i32 = 1;
+
+fn check_device(device: i32) -> Answer {
+    if device == CPU {
+        Ok(())
+    } else {
+        Err(RT_INVALID_DEVICEID)
+    }
+}
+
+impl Process {
+    /// `aclrtGetRunMode`: the host's.
+    pub fn run_mode(&self) -> i32 {
+        RUN_MODE_HOST
+    }
+
+    /// `aclrtGetSocName`.
+    pub fn soc_name(&self) -> &'static str {
+        "CPU"
+    }
+
+    /// `aclrtGetDeviceCount`: the CPU.
+    pub fn n_devices(&self) -> u32 {
+        1
+    }
+
+    /// `aclrtSetDevice`: gives the calling thread the device's context, which all threads share.
+    ///
+    /// # Errors
+    /// `RT_INVALID_DEVICEID` for a device that is not there.
+    pub fn set_device(&self, device: i32) -> Answer {
+        check_device(device)?;
+        let mut state = lock(&self.runtime.state);
+        let context = match &mut state.primary {
+            Some((context, n_users)) => {
+                *n_users += 1;
+                *context
+            }
+            None => {
+                let context = state.add_context(&self.handles);
+                state.primary = Some((context, 1));
+                context
+            }
+        };
+        state.make_current(context);
+        Ok(())
+    }
+
+    /// `aclrtResetDevice`: takes back one [`Process::set_device`]; the last one ends the context.
+    /// Without one nothing happens.
+    ///
+    /// # Errors
+    /// `RT_INVALID_DEVICEID` for a device that is not there.
+    pub fn reset_device(&self, device: i32) -> Answer {
+        check_device(device)?;
+        let mut state = lock(&self.runtime.state);
+        let Some((context, n_users)) = &mut state.primary else {
+            return Ok(());
+        };
+        *n_users -= 1;
+        // Threads share the context, so it ends with the last one that has set the device.
+        if *n_users == 0 {
+            let context = *context;
+            state.primary = None;
+            state.remove_context(context);
+        }
+        drop(state);
+        self.runtime.changed.notify_all();
+        Ok(())
+    }
+
+    /// `aclrtGetDevice`: the device of the calling thread.
+    ///
+    /// # Errors
+    /// `RT_CONTEXT_NULL` if it has none.
+    pub fn device(&self) -> Answer<i32> {
+        self.current_context().map(|_| CPU)
+    }
+
+    /// `aclrtSynchronizeDevice`: waits for the callbacks of every stream that block theirs.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn synchronize_device(&self) -> Answer {
+        let state = lock(&self.runtime.state);
+        let state = self.runtime.changed.wait_while(state, |state| {
+            state.streams.iter().any(|(_, stream)| stream.is_busy())
+        });
+        drop(state.unwrap_or_else(std::sync::PoisonError::into_inner));
+        Ok(())
+    }
+
+    /// `aclrtCreateContext`: a context, which the calling thread uses from now on.
+    ///
+    /// # Errors
+    /// `RT_INVALID_DEVICEID` for a device that is not there.
+    pub fn create_context(&self, device: i32) -> Answer<Handle> {
+        check_device(device)?;
+        let mut state = lock(&self.runtime.state);
+        let context = state.add_context(&self.handles);
+        state.make_current(context);
+        Ok(context)
+    }
+
+    /// `aclrtDestroyContext`: ends a context with its streams.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for a handle that is not, or no longer, a
+    /// context, or the one that [`Process::set_device`] gives.
+    pub fn destroy_context(&self, context: Handle) -> Answer {
+        if context == 0 {
+            return Err(INVALID_PARAM);
+        }
+        let mut state = lock(&self.runtime.state);
+        let is_primary = state.primary.is_some_and(|(primary, _)| primary == context);
+        if is_primary || !state.remove_context(context) {
+            return Err(RT_INVALID_HANDLE);
+        }
+        drop(state);
+        self.runtime.changed.notify_all();
+        Ok(())
+    }
+
+    /// `aclrtSetCurrentContext`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null, `RT_INVALID_HANDLE` for a handle that is not, or no longer, a
+    /// context.
+    pub fn set_current_context(&self, context: Handle) -> Answer {
+        if context == 0 {
+            return Err(INVALID_PARAM);
+        }
+        let mut state = lock(&self.runtime.state);
+        state.contexts.get(context).ok_or(RT_INVALID_HANDLE)?;
+        state.make_current(context);
+        Ok(())
+    }
+
+    /// `aclrtGetCurrentContext`: the calling thread's.
+    ///
+    /// # Errors
+    /// `RT_CONTEXT_NULL` if it has none.
+    pub fn current_context(&self) -> Answer<Handle> {
+        let state = lock(&self.runtime.state);
+        state.current_context().ok_or(RT_CONTEXT_NULL)
+    }
+}

@@ -1,0 +1,81 @@
+//! The record of a program's dump: one for each accepted configuration, from its first file to
+//! `aclmdlFinalizeDump` or `aclFinalize`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use opscope_capture::Summary;
+use opscope_config::dialect::Dialect;
+use opscope_config::dialect::acl::AclDump;
+use opscope_dump::{DumpPlace, add_steps, note_engine, now};
+use opscope_engine::{GraphKind, TakenEngine};
+use opscope_store::atomic_file::Modes;
+use opscope_store::file_format::run_json::{ModelFile, RunRecord, RunState};
+use opscope_store::record::ModelId;
+use opscope_store::run_file::RunFile;
+
+use crate::Process;
+use crate::model::Model;
+
+/// The unfinished parts of dumps that were switched off: models that were dumped, and records
+/// without an end.
+pub(crate) struct SwitchedOff {
+    pub(crate) models: Vec<Arc<Model>>,
+    pub(crate) runs: Vec<Arc<RunFile>>,
+}
+
+impl Process {
+    /// A record of a dump below `{dump_path}/{time}` that was accepted now.
+    pub(super) fn run_of(&self, accepted: &AclDump, dump_path: &Path, time: &str) -> Arc<RunFile> {
+        let place = DumpPlace {
+            dialect: Dialect::Acl,
+            dump_path: dump_path.to_owned(),
+            root: dump_path.join(time),
+            modes: Modes::default(),
+        };
+        let mut record = RunRecord {
+            command: "AscendCL".to_owned(),
+            engine_graph: Some(GraphKind::Original.name().to_owned()),
+            ..RunRecord::default()
+        };
+        note_engine(&mut record, &*self.engine);
+        place.run_file(&accepted.plan, record)
+    }
+
+    /// Waits until everything of what was switched off is written, and says in the records that it
+    /// is.
+    pub(crate) fn end_dumps(&self, ended: &SwitchedOff) {
+        ended.models.iter().for_each(|model| model.wait());
+        for run in &ended.runs {
+            if let Err(error) = run.finish(RunState::Finished, now()) {
+                self.dump_failed(&error.to_string());
+            }
+        }
+    }
+}
+
+/// Says in the record that another engine ran a model than the one that the process has chosen.
+pub(crate) fn note_taken_engine(run: Option<&RunFile>, taken: Option<&TakenEngine>) {
+    if let (Some(run), Some(taken)) = (run, taken) {
+        run.update(|record| note_engine(record, &*taken.engine));
+    }
+}
+
+/// Adds an execution to the record.
+pub(crate) fn note_execution(run: Option<&RunFile>, model: &ModelId, summary: &Summary) {
+    let Some(run) = run else {
+        return;
+    };
+    add_steps(run, 1, summary);
+    run.update(|record| {
+        let is_known =
+            |known: &ModelFile| known.name == model.file_stem && known.graph == model.graph_name;
+        if !record.models.iter().any(is_known) {
+            record.models.push(ModelFile {
+                name: model.file_stem.clone(),
+                graph: model.graph_name.clone(),
+                ..ModelFile::default()
+            });
+        }
+    });
+}

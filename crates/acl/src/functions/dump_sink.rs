@@ -1,0 +1,101 @@
+//! Where a dump's bytes go: to disk, or to the program's callback.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use opscope_capture::{Sink, SinkError, Summary};
+use opscope_config::dialect::acl::Content;
+use opscope_dump::{AclSink, Chunk as Piece};
+use opscope_store::atomic_file::Modes;
+use opscope_store::run_file::RunFile;
+
+use crate::Process;
+use crate::callback::{Chunk, DumpCallback};
+use crate::dump::Settings;
+use crate::lock::lock;
+use crate::message::Report;
+
+impl Process {
+    /// A sink for one execution under `settings`; `None`, reported, if there can be none.
+    pub(crate) fn dump_sink(&self, settings: &Settings) -> Option<Arc<dyn Sink>> {
+        let run = Some(&settings.run);
+        self.sink(&settings.dump_path, &settings.time, &settings.content, run)
+    }
+
+    pub(crate) fn sink(
+        &self,
+        dump_path: &Path,
+        time: &str,
+        content: &Content,
+        run: Option<&Arc<RunFile>>,
+    ) -> Option<Arc<dyn Sink>> {
+        let callback = lock(&self.callback).clone();
+        let sink = match callback {
+            None => Ok(AclSink::lazy(dump_path, time, Modes::default())),
+            Some(callback) => {
+                let is_text = matches!(content, Content::Statistics(_));
+                let function = move |piece: &Piece<'_>| {
+                    hand_over(&callback, piece, is_text);
+                    Ok::<(), SinkError>(())
+                };
+                AclSink::to_function(dump_path, time, Arc::new(function))
+            }
+        };
+        match sink {
+            Ok(sink) => {
+                if let Some(run) = run {
+                    sink.set_run(run.clone());
+                }
+                Some(Arc::new(sink.with_content(content.clone())))
+            }
+            Err(error) => {
+                self.dump_failed(&error.to_string());
+                None
+            }
+        }
+    }
+
+    /// Reports what a session could not write.
+    pub(crate) fn check_written(&self, summary: &Summary) {
+        if let Some(error) = &summary.first_error {
+            let n = summary.counters.n_failed + summary.counters.dropped.n_stopped;
+            self.dump_failed(&format!(
+                "{n} tensors were lost, the first because: {error}"
+            ));
+        }
+    }
+
+    /// Reports that a dump is not complete. Executions go on: they are what the program is for.
+    pub(crate) fn dump_failed(&self, reason: &str) {
+        let text = format!("the dump is not complete: {reason}");
+        self.log.error(&text);
+        self.reports.push(Report::inner(&text));
+    }
+}
+
+/// Hands a piece of a file over. Text gets the NUL at its end that the vendor's library gives it.
+fn hand_over(callback: &DumpCallback, piece: &Piece<'_>, is_text: bool) {
+    let file_name = piece.path.to_string_lossy();
+    let hand_over = |bytes: &[u8], is_last| {
+        callback(&Chunk {
+            file_name: &file_name,
+            bytes,
+            is_last,
+        });
+    };
+    if is_text && piece.is_last {
+        let mut text = piece.parts.concat();
+        text.push(0);
+        hand_over(&text, true);
+        return;
+    }
+    let parts: Vec<&[u8]> = piece
+        .parts
+        .iter()
+        .copied()
+        .filter(|part| !part.is_empty())
+        .collect();
+    for (i, part) in parts.iter().enumerate() {
+        hand_over(part, piece.is_last && i + 1 == parts.len());
+    }
+}

@@ -1,0 +1,178 @@
+//! Dumps of operators that fail, and telling the program about them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use opscope_config::dialect::acl::{self, AclDump, Content, Mode};
+use opscope_engine::EngineError;
+use opscope_store::record::Operator;
+use opscope_store::tree::acl::STREAM_ID;
+use rustix::fs::{Access, access};
+
+use crate::capture::Capture;
+use crate::exception::{ExceptionCallback, ExceptionDump, ExceptionInfo};
+use crate::lock::lock;
+use crate::status::{FAILURE, INTERNAL_ERROR, INVALID_PARAM, RT_AICPU_EXCEPTION};
+use crate::{Answer, Process};
+
+impl Process {
+    /// Switches on the dump that the environment asks for, if it does.
+    pub(crate) fn start_environment_dump(&self) {
+        let accepted = self
+            .environment()
+            .ok()
+            .and_then(|env| acl::from_environment(&env));
+        let Some(accepted) = accepted else {
+            return;
+        };
+        let mut dump = lock(&self.dump);
+        // What went wrong is reported to whoever asks first.
+        let _ = self.configure_exception_dump(&mut dump.failures, accepted);
+        if let Some(failures) = &mut dump.failures {
+            failures.is_of_environment = true;
+        }
+    }
+
+    /// Switches on a dump of failing operators. It takes place, detail and selection from the first
+    /// configuration of the process, whatever later ones say.
+    pub(crate) fn configure_exception_dump(
+        &self,
+        known: &mut Option<ExceptionDump>,
+        accepted: AclDump,
+    ) -> Answer {
+        if let Some(known) = known {
+            known.is_on = true;
+            return Ok(());
+        }
+        let Mode::Failures(detail) = accepted.mode else {
+            return Ok(());
+        };
+        let place = accepted
+            .places
+            .iter()
+            .find(|place| is_usable(place))
+            .ok_or_else(|| {
+                let places: Vec<String> = accepted
+                    .places
+                    .iter()
+                    .map(|place| place.display().to_string())
+                    .collect();
+                let text = format!("no place to dump to can be written: {}", places.join(", "));
+                self.inner_error(INTERNAL_ERROR, &text)
+            })?;
+        *known = Some(ExceptionDump {
+            place: place.clone(),
+            plan: accepted.plan,
+            detail,
+            is_of_environment: false,
+            is_on: true,
+        });
+        Ok(())
+    }
+
+    /// Returns the capture for the next execution, in case it fails.
+    pub(crate) fn failure_capture(&self) -> Option<Capture> {
+        let dump = lock(&self.dump);
+        let failures = dump.failures.as_ref().filter(|failures| failures.is_on)?;
+        let (plan, place) = (failures.plan.clone(), failures.place.clone());
+        drop(dump);
+        let sink = self.sink(&place, "", &Content::Tensors, None)?;
+        Some(Capture {
+            plan,
+            sink,
+            run: None,
+        })
+    }
+
+    /// The directory of dumps of failing operators, with its device.
+    pub(super) fn exception_dir(&self, name: &str) -> Answer<PathBuf> {
+        let dump = lock(&self.dump);
+        let failures = dump.failures.as_ref().filter(|failures| failures.is_on);
+        let root = failures.map(ExceptionDump::root);
+        drop(dump);
+        root.map(|root| root.join("0")).ok_or_else(|| {
+            let reason = "no dump of failing operators is configured";
+            self.refuse(FAILURE, "EP0008", &[name, reason])
+        })
+    }
+
+    /// `acldumpGetExceptionInfoPath`: where dumps of failing operators go, device and `/` at the
+    /// end included. `size` is that of the buffer that it goes into with a NUL after it. For a null
+    /// buffer the binding calls [`Process::null_pointer`] before.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` if it does not fit, `FAILURE` if no such dump is on.
+    pub fn exception_info_path(&self, size: usize) -> Answer<String> {
+        const NAME: &str = "acldumpGetExceptionInfoPath";
+        let too_small = |reason: &str| {
+            let placeholders = [NAME, &size.to_string(), "maxLen", reason];
+            self.refuse(INVALID_PARAM, "EP0006", &placeholders)
+        };
+        if size <= 1 {
+            return Err(too_small("it has to be more than 1"));
+        }
+        let path = format!("{}/", self.exception_dir(NAME)?.display());
+        if path.len() >= size {
+            return Err(too_small(&format!("the path has {} bytes", path.len())));
+        }
+        Ok(path)
+    }
+
+    /// `aclrtSetExceptionInfoCallback`: is called in the executing thread when an operator fails;
+    /// `None` ends it.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn set_exception_callback(&self, callback: Option<ExceptionCallback>) -> Answer {
+        *lock(&self.exception_callback) = callback;
+        Ok(())
+    }
+
+    pub(crate) fn call_exception_callback(&self, operators: &[Arc<Operator>], error: &EngineError) {
+        let EngineError::Operator { op_name, .. } = error else {
+            return;
+        };
+        let Some(callback) = lock(&self.exception_callback).clone() else {
+            return;
+        };
+        let failed = operators
+            .iter()
+            .find(|operator| operator.op_name == *op_name);
+        callback(&ExceptionInfo {
+            task_id: failed.map_or(0, |operator| operator.task_id),
+            stream_id: STREAM_ID,
+            thread_id: thread_id(),
+            device_id: 0,
+            error_code: RT_AICPU_EXCEPTION.0.cast_unsigned(),
+        });
+    }
+
+    /// Creates `{place}/extra-info/data-dump/`; its resolved path.
+    pub(super) fn create_exception_root(&self, dump: &ExceptionDump) -> Option<String> {
+        if !dump.is_on {
+            return None;
+        }
+        let root = dump.root();
+        let created = std::fs::create_dir_all(&root).and_then(|()| root.canonicalize());
+        match created {
+            Ok(root) => Some(format!("{}/", root.display())),
+            Err(error) => {
+                self.dump_failed(&format!("`{}`: {error}", root.display()));
+                None
+            }
+        }
+    }
+}
+
+/// Whether a directory is there, or can be made, and can be read and written.
+pub(super) fn is_usable(dir: &Path) -> bool {
+    std::fs::create_dir_all(dir).is_ok() && access(dir, Access::READ_OK | Access::WRITE_OK).is_ok()
+}
+
+fn thread_id() -> u32 {
+    let link = std::fs::read_link("/proc/thread-self").unwrap_or_default();
+    let id = link
+        .file_name()
+        .and_then(|name| name.to_str()?.parse().ok());
+    id.unwrap_or(0)
+}

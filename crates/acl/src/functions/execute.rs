@@ -1,0 +1,328 @@
+//! Executing a model, and dumping it meanwhile.
+
+use std::fmt::Display;
+
+use opscope_capture::SessionOptions;
+use opscope_engine::ValueInfo;
+use opscope_tensor::{Shape, Tensor};
+
+use super::execution::EngineExecution;
+use crate::capture::Capture;
+use crate::data::{Buffer, Gear, TensorDesc};
+use crate::data_type::{self, FORMAT_ND};
+use crate::handle::Handle;
+use crate::lock::lock;
+use crate::model::{Given, Model, Running, extents, resolve};
+use crate::status::{FEATURE_UNSUPPORTED, GE_INTERNAL_ERROR, GE_PARAM_INVALID, INVALID_PARAM};
+use crate::{Answer, Process, Status};
+
+/// A buffer may be this many bytes shorter than its tensor, as the vendor's executor allows.
+const N_BYTES_SHORT_MAX: usize = 64;
+
+/// Why tensors are missing in a dump that was written.
+const NOT_SHOWN: &str = "the engine does not show values of their kind";
+
+/// A buffer of a dataset, looked up.
+struct Slot {
+    handle: Handle,
+    buffer: Buffer,
+    dims: Option<Vec<i64>>,
+}
+
+/// A dataset, looked up.
+struct Slots {
+    slots: Vec<Slot>,
+    gear: Option<Gear>,
+}
+
+impl Process {
+    /// `aclmdlExecute`: reads the buffers of `inputs`, runs the model and fills those of `outputs`.
+    /// An output buffer without an address is given memory, for the caller to free with
+    /// [`Process::free`]. Files of the dump are complete when it returns; one that could not be
+    /// written is reported ([`Process::recent_error`]) and fails nothing.
+    ///
+    /// # Errors
+    /// `GE_EXEC_NOT_INIT`, `GE_EXEC_MODEL_ID_INVALID`, `INVALID_PARAM` for a handle that is not a
+    /// dataset, a buffer that is none or an input without address, `GE_PARAM_INVALID` for the wrong
+    /// number of buffers, buffers that are too short and shapes that do not fit, `RT_MODEL_EXECUTE`
+    /// if an operator fails.
+    pub fn execute(&self, model_id: u32, inputs: Handle, outputs: Handle) -> Answer {
+        self.execute_model(model_id, inputs, outputs, true)
+    }
+
+    /// `aclmdlExecuteAsync`: as [`Process::execute`], done when it returns. Output buffers must
+    /// have addresses.
+    ///
+    /// # Errors
+    /// As for [`Process::execute`] and [`Process::synchronize_stream`].
+    pub fn execute_async(
+        &self,
+        model_id: u32,
+        inputs: Handle,
+        outputs: Handle,
+        stream: Handle,
+    ) -> Answer {
+        self.check_stream(stream)?;
+        self.execute_model(model_id, inputs, outputs, false)
+    }
+
+    fn execute_model(
+        &self,
+        model_id: u32,
+        inputs: Handle,
+        outputs: Handle,
+        may_allocate: bool,
+    ) -> Answer {
+        self.check_executor("a model was executed")?;
+        // Everything that can be wrong is found before the model runs, which may take long.
+        let inputs = self.slots(inputs)?;
+        let output_slots = self.slots(outputs)?;
+        let model = self.model(model_id)?;
+        self.check_outputs(&model, &output_slots, may_allocate)?;
+        let tensors = self.read_inputs(&model, &inputs)?;
+        let results = self.run_model(&model, &tensors)?;
+        model.description.note_outputs(&results);
+        self.write_outputs(outputs, &output_slots, &results)
+    }
+
+    fn slots(&self, dataset: Handle) -> Answer<Slots> {
+        let objects = self.objects();
+        let dataset = objects.datasets.find(dataset)?;
+        let mut slots = Vec::with_capacity(dataset.entries.len());
+        for entry in &dataset.entries {
+            let desc = objects.tensor_descs.get(entry.tensor_desc);
+            slots.push(Slot {
+                handle: entry.buffer,
+                buffer: *objects.buffers.find(entry.buffer)?,
+                dims: desc.map(|desc| desc.dims.clone()),
+            });
+        }
+        // Copies, so that no lock is held while the model runs.
+        let gear = dataset.gear.clone();
+        Ok(Slots { slots, gear })
+    }
+
+    fn unfit(&self, reason: &str) -> Status {
+        self.inner_error(GE_PARAM_INVALID, reason)
+    }
+
+    fn check_outputs(&self, model: &Model, outputs: &Slots, may_allocate: bool) -> Answer {
+        let n_expected = model.signature.outputs.len();
+        let n_found = outputs.slots.len();
+        if n_found != n_expected {
+            let reason =
+                format!("the model has {n_expected} outputs, {n_found} buffers were given");
+            return Err(self.unfit(&reason));
+        }
+        for (i, slot) in outputs.slots.iter().enumerate() {
+            if slot.buffer.address == 0 {
+                if may_allocate {
+                    continue;
+                }
+                return Err(INVALID_PARAM);
+            }
+            self.check_length("output", i, model.description.output_bytes(i), slot)?;
+        }
+        Ok(())
+    }
+
+    fn check_length(&self, side: &str, index: usize, n_needed: usize, slot: &Slot) -> Answer {
+        let n_found = slot.buffer.size;
+        if n_found.saturating_add(N_BYTES_SHORT_MAX) >= n_needed {
+            return Ok(());
+        }
+        let reason = format!("{side} {index} takes {n_needed} bytes, its buffer has {n_found}");
+        Err(self.unfit(&reason))
+    }
+
+    fn read_inputs(&self, model: &Model, inputs: &Slots) -> Answer<Vec<Tensor>> {
+        let declared = &model.signature.inputs;
+        let (n_expected, n_found) = (declared.len(), inputs.slots.len());
+        // A buffer for the open extents may stand at the end.
+        let has_extra = model.description.is_dynamic() && n_found == n_expected + 1;
+        if n_found != n_expected && !has_extra {
+            let reason = format!("the model has {n_expected} inputs, {n_found} buffers were given");
+            return Err(self.unfit(&reason));
+        }
+        let given: Vec<Given> = inputs.slots[..n_expected]
+            .iter()
+            .map(|slot| Given {
+                n_bytes: slot.buffer.size,
+                dims: slot.dims.clone(),
+            })
+            .collect();
+        let gear = inputs.gear.as_ref();
+        let shapes = match &model.description.gears {
+            Some(gears) => {
+                let described: Vec<_> = given.into_iter().map(|given| given.dims).collect();
+                gears.shapes(gear, &described)
+            }
+            None => resolve(declared, &given, gear),
+        };
+        let shapes = shapes.map_err(|reason| self.unfit(&reason))?;
+        let slots = inputs.slots.iter().enumerate();
+        let inputs = slots.zip(declared.iter().zip(shapes));
+        inputs
+            .map(|((i, slot), (value, shape))| self.read_input(i, slot, value, shape))
+            .collect()
+    }
+
+    fn read_input(
+        &self,
+        index: usize,
+        slot: &Slot,
+        value: &ValueInfo,
+        shape: Shape,
+    ) -> Answer<Tensor> {
+        let unfit = |error: &dyn Display| self.unfit(&format!("input `{}`: {error}", value.name));
+        let n_bytes = shape.n_bytes(value.dtype).map_err(|error| unfit(&error))?;
+        self.check_length("input", index, n_bytes, slot)?;
+        let bytes = self.read_padded(slot.buffer, n_bytes)?;
+        Tensor::from_vec(value.dtype, shape, bytes).map_err(|error| unfit(&error))
+    }
+
+    /// Reads a tensor of `n_bytes`; what its buffer lacks is zero.
+    pub(crate) fn read_padded(&self, buffer: Buffer, n_bytes: usize) -> Answer<Vec<u8>> {
+        let n_there = n_bytes.min(buffer.size);
+        if n_there > 0 && buffer.address == 0 {
+            return Err(INVALID_PARAM);
+        }
+        let bytes = self.memory.read(buffer.address, n_there);
+        let mut bytes = bytes.ok_or_else(|| {
+            self.unfit(&format!(
+                "{n_there} bytes at {:#x} cannot be read",
+                buffer.address
+            ))
+        })?;
+        bytes.resize(n_bytes, 0);
+        Ok(bytes)
+    }
+
+    fn write_outputs(&self, dataset: Handle, outputs: &Slots, results: &[Tensor]) -> Answer {
+        if results.len() != outputs.slots.len() {
+            let (n, wanted) = (results.len(), outputs.slots.len());
+            return Err(self.unfit(&format!("the engine gave {n} of {wanted} results")));
+        }
+        for (i, (slot, result)) in outputs.slots.iter().zip(results).enumerate() {
+            self.write_output(i, slot, result)?;
+            self.describe_output(dataset, i, result)?;
+        }
+        Ok(())
+    }
+
+    fn write_output(&self, index: usize, slot: &Slot, result: &Tensor) -> Answer {
+        if result.dtype().bits().is_none() {
+            let dtype = result.dtype();
+            let text = format!("output {index} is of type {dtype}, which has no fixed size");
+            return Err(self.inner_error(FEATURE_UNSUPPORTED, &text));
+        }
+        self.check_buffer_and_write(index, slot.handle, slot.buffer, result)
+    }
+
+    /// Writes a result into a buffer, which is given memory if it has no address.
+    pub(crate) fn check_buffer_and_write(
+        &self,
+        index: usize,
+        handle: Handle,
+        mut buffer: Buffer,
+        result: &Tensor,
+    ) -> Answer {
+        let bytes = result.host_bytes();
+        let bytes =
+            bytes.map_err(|error| self.inner_error(GE_INTERNAL_ERROR, &error.to_string()))?;
+        // The program frees it like memory of its own, so even a result without bytes gets an
+        // address.
+        if buffer.address == 0 {
+            buffer.size = bytes.len();
+            buffer.address = self.malloc(bytes.len().max(1), 0)?;
+            self.update_data_buffer(handle, buffer.address, buffer.size)?;
+        }
+        let slot = Slot {
+            handle,
+            buffer,
+            dims: None,
+        };
+        self.check_length("output", index, bytes.len(), &slot)?;
+        let there = &bytes[..bytes.len().min(buffer.size)];
+        self.memory.write(buffer.address, there).ok_or_else(|| {
+            let n = there.len();
+            self.unfit(&format!(
+                "{n} bytes at {:#x} cannot be written",
+                buffer.address
+            ))
+        })
+    }
+
+    /// Gives the dataset the shape of a result.
+    fn describe_output(&self, dataset: Handle, index: usize, result: &Tensor) -> Answer {
+        let dims = extents(result.shape());
+        let mut objects = self.objects();
+        let known = objects.datasets.find_mut(dataset)?;
+        let Some(entry) = known.entries.get_mut(index) else {
+            return Ok(());
+        };
+        let own = entry.tensor_desc;
+        if let Some(desc) = objects.tensor_descs.get_mut(own) {
+            desc.dims = dims;
+            return Ok(());
+        }
+        let own = self.handles.next();
+        if let Some(known) = objects.datasets.get_mut(dataset) {
+            known.entries[index].tensor_desc = own;
+        }
+        let desc = TensorDesc::new(data_type::number(result.dtype()), &dims, FORMAT_ND);
+        objects.tensor_descs.insert(own, desc);
+        Ok(())
+    }
+
+    fn run_model(&self, model: &Model, inputs: &[Tensor]) -> Answer<Vec<Tensor>> {
+        let mut running = lock(&model.running);
+        let step = running.n_executions;
+        // Steps are executions, so those that fail or leave nothing count too.
+        running.n_executions += 1;
+        let (values, failures) = if self.is_dump_enabled() {
+            let values = self.value_capture(model, &mut running, step);
+            (values, self.failure_capture())
+        } else {
+            (None, None)
+        };
+        let Running { engine, taken, .. } = &mut *running;
+        let execution = EngineExecution {
+            engine: &mut **engine,
+            inputs,
+            model: &model.id,
+            graph_inputs: &model.signature.inputs,
+            step: Some(step),
+            taken: taken.as_ref(),
+            options: SessionOptions::default(),
+        };
+        let outcome = self.run_dumped(execution, values, failures);
+        if let Some(error) = outcome.dump_error {
+            let text = format!("the model runs without it only: {error}");
+            self.tell_once(&mut running, &text);
+        }
+        let results = outcome.results.map_err(|error| {
+            self.call_exception_callback(running.engine.operators(), &error);
+            self.engine_error(&error)
+        })?;
+        let n_not_shown = outcome.n_not_shown;
+        if n_not_shown > 0 && running.told.insert(NOT_SHOWN.to_owned()) {
+            let name = &model.id.file_stem;
+            self.log.warning(format_args!(
+                "model `{name}`: {n_not_shown} tensors of an execution are not dumped: {NOT_SHOWN}"
+            ));
+        }
+        Ok(results)
+    }
+
+    /// The dump of values that wants this execution, if one does.
+    fn value_capture(&self, model: &Model, running: &mut Running, step: u64) -> Option<Capture> {
+        let (plan, settings) = lock(&model.registration).current()?;
+        if !plan.steps.contains(step) || !self.can_follow(model, running, plan.purpose) {
+            return None;
+        }
+        let sink = self.dump_sink(&settings)?;
+        let run = Some(settings.run.clone());
+        Some(Capture { plan, sink, run })
+    }
+}

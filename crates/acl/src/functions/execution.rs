@@ -1,0 +1,135 @@
+//! Running an engine under the dumps that want the execution, for models and single operators
+//! alike.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use opscope_capture::{Session, SessionOptions, Tap};
+use opscope_engine::{EngineError, LoadedModel, TakenEngine, ValueInfo};
+use opscope_store::record::ModelId;
+use opscope_tensor::Tensor;
+
+use super::dump_run::{note_execution, note_taken_engine};
+use crate::Process;
+use crate::capture::Capture;
+
+/// An engine that is about to run, and how dumps see the execution.
+pub(super) struct EngineExecution<'a> {
+    pub(super) engine: &'a mut dyn LoadedModel,
+    pub(super) inputs: &'a [Tensor],
+    pub(super) model: &'a Arc<ModelId>,
+    /// The inputs that belong to the model, and not to an operator alone.
+    pub(super) graph_inputs: &'a [ValueInfo],
+    /// The number of the execution; `None` for operators outside models, which have no steps.
+    pub(super) step: Option<u64>,
+    /// The engine, if it is another one than the process has chosen.
+    pub(super) taken: Option<&'a TakenEngine>,
+    pub(super) options: SessionOptions,
+}
+
+/// How an execution ended.
+pub(super) struct ExecutionOutcome {
+    pub(super) results: Result<Vec<Tensor>, EngineError>,
+    /// The error under a dump of an engine that runs without the dump only.
+    pub(super) dump_error: Option<EngineError>,
+    /// Tensors that the engine cannot show to a dump, of an execution that went well.
+    pub(super) n_not_shown: u64,
+}
+
+impl Process {
+    /// Runs an engine under the dump of values and the dump of failing operators, where there are
+    /// such.
+    pub(super) fn run_dumped(
+        &self,
+        mut execution: EngineExecution<'_>,
+        values: Option<Capture>,
+        failures: Option<Capture>,
+    ) -> ExecutionOutcome {
+        let (first, second) = match values {
+            Some(values) => (Some(values), failures),
+            None => (failures, None),
+        };
+        let is_captured = first.is_some();
+        let mut outcome = self.run_captured(&mut execution, first);
+        if let (Err(EngineError::Operator { .. }), Some(failures)) = (&outcome.results, second) {
+            // One run shows its operators to one dump only: the failing run is repeated for the
+            // other.
+            let _ = self.run_captured(&mut execution, Some(failures));
+        }
+        if outcome.results.is_err() && is_captured {
+            // If it goes well without, the dump was the reason, and the program gets the results.
+            let again = run_guarded(execution.engine, execution.inputs, None);
+            if again.is_ok() {
+                outcome.dump_error = std::mem::replace(&mut outcome.results, again).err();
+            }
+        }
+        outcome
+    }
+
+    fn run_captured(
+        &self,
+        execution: &mut EngineExecution<'_>,
+        capture: Option<Capture>,
+    ) -> ExecutionOutcome {
+        let EngineExecution { engine, inputs, .. } = execution;
+        let Some(Capture { plan, sink, run }) = capture else {
+            return ExecutionOutcome::without_dump(run_guarded(*engine, inputs, None));
+        };
+        // A session for each execution: when it ends its files are complete, whatever the program
+        // does next, and no thread waits in between.
+        let session = match Session::start(plan, sink, execution.options) {
+            Ok(session) => session,
+            Err(error) => {
+                self.dump_failed(&format!("no thread could be started to write it: {error}"));
+                return ExecutionOutcome::without_dump(run_guarded(*engine, inputs, None));
+            }
+        };
+        let graph_inputs = execution.graph_inputs.iter();
+        let graph_inputs: Vec<String> = graph_inputs.map(|value| value.name.clone()).collect();
+        let (mut tap, _) = session.attach(execution.model, engine.operators(), &graph_inputs);
+        if let Some(step) = execution.step {
+            tap.begin_step(step);
+        }
+        let results = run_guarded(*engine, inputs, Some(&tap));
+        drop(tap);
+        let summary = session.finish();
+        note_execution(run.as_deref(), execution.model, &summary);
+        note_taken_engine(run.as_deref(), execution.taken);
+        self.check_written(&summary);
+        let n_not_shown = if results.is_ok() {
+            summary.counters.dropped.n_not_shown
+        } else {
+            // A failing execution ends in the middle, and says so itself.
+            0
+        };
+        ExecutionOutcome {
+            results,
+            dump_error: None,
+            n_not_shown,
+        }
+    }
+}
+
+impl ExecutionOutcome {
+    fn without_dump(results: Result<Vec<Tensor>, EngineError>) -> ExecutionOutcome {
+        ExecutionOutcome {
+            results,
+            dump_error: None,
+            n_not_shown: 0,
+        }
+    }
+}
+
+/// Runs an engine; one that panics fails.
+fn run_guarded(
+    engine: &mut dyn LoadedModel,
+    inputs: &[Tensor],
+    tap: Option<&Tap>,
+) -> Result<Vec<Tensor>, EngineError> {
+    catch_unwind(AssertUnwindSafe(|| engine.run(inputs, tap))).unwrap_or_else(|_| {
+        Err(EngineError::Engine {
+            engine: "the engine",
+            reason: "it panicked".into(),
+        })
+    })
+}

@@ -1,0 +1,177 @@
+//! Setting memory aside, copying and filling it.
+
+use crate::handle::Handle;
+use crate::memory::Kind;
+use crate::status::{
+    INVALID_PARAM, RT_FEATURE_NOT_SUPPORT, RT_MEMORY_ALLOCATION, RT_PARAM_INVALID,
+};
+use crate::{Answer, Process};
+
+/// Copies know these directions; all memory is the host's, so they are the same.
+const N_COPY_KINDS: i32 = 8;
+/// Kinds of memory that `aclrtGetMemInfo` knows.
+const N_MEMORY_KINDS: i32 = 11;
+
+impl Process {
+    /// `aclrtMalloc`. The memory is zero. Every `policy` gives the same memory: the host's.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for 0 bytes, `RT_MEMORY_ALLOCATION` if there is no memory.
+    pub fn malloc(&self, size: usize, _policy: u32) -> Answer<usize> {
+        self.check_memory(size)?;
+        self.memory.allocate(size, Kind::Device)
+    }
+
+    /// `aclrtMallocHost`.
+    ///
+    /// # Errors
+    /// As for [`Process::malloc`].
+    pub fn malloc_host(&self, size: usize) -> Answer<usize> {
+        self.check_memory(size)?;
+        self.memory.allocate(size, Kind::Host)
+    }
+
+    /// Refuses what the machine cannot have: the system may grant it, and end the process later.
+    fn check_memory(&self, size: usize) -> Answer {
+        opscope_store::check_memory(size as u64)
+            .map_err(|error| self.inner_error(RT_MEMORY_ALLOCATION, &error.to_string()))
+    }
+
+    /// For bindings: that a list or a block of `n` values that the program passes is not longer
+    /// than any can be.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM`, reported with both numbers.
+    pub fn check_count(&self, n: usize, n_max: usize) -> Answer {
+        if n <= n_max {
+            return Ok(());
+        }
+        let reason = format!("it is more than {n_max}, the most that can be meant");
+        Err(self.refuse(INVALID_PARAM, "EH0001", &[&n.to_string(), "count", &reason]))
+    }
+
+    /// `aclrtFree`.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` for an address that [`Process::malloc`] did not
+    /// give or that was freed.
+    pub fn free(&self, address: usize) -> Answer {
+        self.memory.release(address, Kind::Device)
+    }
+
+    /// `aclrtFreeHost`.
+    ///
+    /// # Errors
+    /// As for [`Process::free`].
+    pub fn free_host(&self, address: usize) -> Answer {
+        self.memory.release(address, Kind::Host)
+    }
+
+    /// `aclrtMemcpy`. The ranges may overlap; 0 bytes are always copied.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for null, `RT_PARAM_INVALID` if more is to be copied than fits, if a range
+    /// leaves its allocation, or if `kind` is none.
+    pub fn memcpy(&self, to: usize, to_max: usize, from: usize, count: usize, kind: i32) -> Answer {
+        if count == 0 {
+            return Ok(());
+        }
+        if to == 0 || from == 0 {
+            return Err(INVALID_PARAM);
+        }
+        if count > to_max || !(0..N_COPY_KINDS).contains(&kind) {
+            return Err(RT_PARAM_INVALID);
+        }
+        self.memory.copy(to, from, count).ok_or(RT_PARAM_INVALID)
+    }
+
+    /// `aclrtMemset`, with the lowest byte of `value`.
+    ///
+    /// # Errors
+    /// As for [`Process::memcpy`].
+    pub fn memset(&self, to: usize, to_max: usize, value: i32, count: usize) -> Answer {
+        if count == 0 {
+            return Ok(());
+        }
+        if to == 0 {
+            return Err(INVALID_PARAM);
+        }
+        if count > to_max {
+            return Err(RT_PARAM_INVALID);
+        }
+        // As `memset` in C, which takes an `int` and uses a byte of it.
+        let [value, ..] = value.to_le_bytes();
+        self.memory.fill(to, value, count).ok_or(RT_PARAM_INVALID)
+    }
+
+    /// Reads bytes at an address; for bindings that hand memory to their language.
+    ///
+    /// # Errors
+    /// `RT_PARAM_INVALID` for null, or if the range leaves its allocation.
+    pub fn read_memory(&self, address: usize, count: usize) -> Answer<Vec<u8>> {
+        self.memory.read(address, count).ok_or(RT_PARAM_INVALID)
+    }
+
+    /// Writes bytes at an address.
+    ///
+    /// # Errors
+    /// As for [`Process::read_memory`].
+    pub fn write_memory(&self, address: usize, bytes: &[u8]) -> Answer {
+        self.memory.write(address, bytes).ok_or(RT_PARAM_INVALID)
+    }
+
+    /// `aclrtGetMemInfo`: free and total bytes, which are the machine's for every kind.
+    ///
+    /// # Errors
+    /// `INVALID_PARAM` for a kind that is none, `RT_FEATURE_NOT_SUPPORT` where the system does not
+    /// tell.
+    pub fn mem_info(&self, kind: i32) -> Answer<(usize, usize)> {
+        if !(0..N_MEMORY_KINDS).contains(&kind) {
+            return Err(INVALID_PARAM);
+        }
+        let text = std::fs::read_to_string("/proc/meminfo").map_err(|_| RT_FEATURE_NOT_SUPPORT)?;
+        let available = meminfo_bytes(&text, "MemAvailable:");
+        let total = meminfo_bytes(&text, "MemTotal:");
+        available.zip(total).ok_or(RT_FEATURE_NOT_SUPPORT)
+    }
+
+    /// `aclrtMemcpyAsync`: copies before it returns.
+    ///
+    /// # Errors
+    /// As for [`Process::memcpy`] and [`Process::synchronize_stream`].
+    pub fn memcpy_async(
+        &self,
+        to: usize,
+        to_max: usize,
+        from: usize,
+        count: usize,
+        kind: i32,
+        stream: Handle,
+    ) -> Answer {
+        self.check_stream(stream)?;
+        self.memcpy(to, to_max, from, count, kind)
+    }
+
+    /// `aclrtMemsetAsync`: writes before it returns.
+    ///
+    /// # Errors
+    /// As for [`Process::memset`] and [`Process::synchronize_stream`].
+    pub fn memset_async(
+        &self,
+        to: usize,
+        to_max: usize,
+        value: i32,
+        count: usize,
+        stream: Handle,
+    ) -> Answer {
+        self.check_stream(stream)?;
+        self.memset(to, to_max, value, count)
+    }
+}
+
+/// A line of `/proc/meminfo`, which says KiB.
+fn meminfo_bytes(text: &str, name: &str) -> Option<usize> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: usize = line.split_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1024)
+}

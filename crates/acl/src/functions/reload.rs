@@ -1,0 +1,91 @@
+//! Taking the engine that can do what a dump asks for, so that switching a dump on fails no
+//! execution.
+
+use opscope_capture::Purpose;
+use opscope_engine::{EngineError, ModelSource, TakenEngine, TakenModel};
+
+use crate::Process;
+use crate::lock::lock;
+use crate::model::{Model, ModelCopy, Running};
+
+impl Process {
+    /// The purpose of the dump that is in force.
+    pub(super) fn purpose_at_load(&self) -> Option<Purpose> {
+        lock(&self.dump).purpose()
+    }
+
+    /// Where a model can be loaded from again. Its bytes are kept only if it may be dumped.
+    pub(super) fn source_for_later(
+        &self,
+        source: ModelSource<'_>,
+        is_dumped: bool,
+    ) -> Option<ModelCopy> {
+        match source {
+            ModelSource::File(path) | ModelSource::Part { path, .. } => {
+                Some(ModelCopy::File(path.to_owned()))
+            }
+            ModelSource::Memory(bytes) => {
+                // A control file may ask for a dump at any time; otherwise a copy would only take
+                // memory.
+                let may_be_dumped = is_dumped || self.control.is_some();
+                may_be_dumped.then(|| ModelCopy::Bytes(bytes.into()))
+            }
+        }
+    }
+
+    /// Tells that another engine was taken than the first.
+    pub(super) fn tell_taken(&self, model: &str, taken: Option<&TakenEngine>) {
+        if let Some(TakenEngine { engine, reason }) = taken {
+            let name = engine.name();
+            self.log
+                .warning(format_args!("model `{model}` runs in {name}: {reason}"));
+        }
+    }
+
+    /// Whether a plan of this purpose can be followed, with another engine if need be. If it
+    /// cannot, the model runs without, and why is told once.
+    pub(super) fn can_follow(
+        &self,
+        model: &Model,
+        running: &mut Running,
+        purpose: Purpose,
+    ) -> bool {
+        let Some(refusal) = running.engine.refusal(purpose) else {
+            return true;
+        };
+        // Tried once: a model that cannot be loaded now would be tried before every execution.
+        let again = running.again.take();
+        let loaded = again.as_ref().and_then(|copy| {
+            let source = match copy {
+                ModelCopy::File(path) => ModelSource::File(path),
+                ModelCopy::Bytes(bytes) => ModelSource::Memory(bytes),
+            };
+            self.load_for(source, purpose).ok()
+        });
+        if let Some(TakenModel { model: engine, taken }) = loaded
+            && engine.refusal(purpose).is_none()
+            // The file may be another one by now.
+            && *engine.signature() == model.signature
+            && engine.operators().len() == running.engine.operators().len()
+        {
+            self.tell_taken(&model.id.file_stem, taken.as_ref());
+            running.engine = engine;
+            running.taken = taken;
+            return true;
+        }
+        self.tell_once(running, &not_dumped(model, &refusal));
+        false
+    }
+
+    /// Reports what is missing in the dump of a model, once.
+    pub(super) fn tell_once(&self, running: &mut Running, text: &str) {
+        if running.told.insert(text.to_owned()) {
+            self.dump_failed(text);
+        }
+    }
+}
+
+fn not_dumped(model: &Model, refusal: &EngineError) -> String {
+    let name = &model.id.file_stem;
+    format!("nothing of model `{name}` is dumped, it runs without: {refusal}")
+}

@@ -1,0 +1,336 @@
+//! One operator as a model of one node, run and dumped.
+
+use std::sync::{Arc, Mutex};
+
+use opscope_capture::overflow::Overflow;
+use opscope_capture::{
+    Exclusion, Failure, ModelSelection, OperatorSelection, Plan, Purpose, SessionOptions, Sink,
+    SinkError, Steps, Written,
+};
+use opscope_engine::single_operator::{Operand, OperatorError, SingleOperator, numbered_name};
+use opscope_engine::{Dim, EngineError, LoadedModel, ModelSource, TakenModel};
+use opscope_store::file_format::ascend_codes::{dtype_from_graph_engine, layout_from_code};
+use opscope_store::record::{Operator, Record};
+use opscope_store::tree::acl::UNKNOWN_ID;
+use opscope_tensor::{DType, Layout, Tensor};
+
+use super::execution::EngineExecution;
+use crate::capture::Capture;
+use crate::data::{Buffer, TensorDesc};
+use crate::data_type::{self, UNDEFINED};
+use crate::handle::Handle;
+use crate::lock::lock;
+use crate::operator::Prepared;
+use crate::status::{
+    FORMAT_NOT_MATCH, GE_PARAM_INVALID, INVALID_PARAM, OP_ATTR_NOT_MATCH, OP_LOAD_FAILED,
+    OP_NOT_FOUND, UNINITIALIZE, UNSUPPORTED_DATA_TYPE,
+};
+use crate::{Answer, Process};
+
+/// Most inputs or outputs of an operator.
+const N_OPERANDS_MAX: usize = 1 << 16;
+
+impl Process {
+    pub(super) fn prepare(
+        &self,
+        op_type: &str,
+        inputs: &[Handle],
+        outputs: &[Handle],
+        attributes: Handle,
+    ) -> Answer<Prepared> {
+        if !self.is_initialized() {
+            return Err(self.inner_error(UNINITIALIZE, "an operator was used before aclInit"));
+        }
+        if op_type.is_empty() || inputs.len().max(outputs.len()) > N_OPERANDS_MAX {
+            return Err(INVALID_PARAM);
+        }
+        let objects = self.objects();
+        let inputs = objects.tensor_descs.find_all(inputs)?;
+        let outputs = objects.tensor_descs.find_all(outputs)?;
+        let attributes = match attributes {
+            0 => Vec::new(),
+            handle => {
+                let attributes = objects.op_attributes.find(handle)?;
+                attributes.lower().map_err(|name| {
+                    let reason = "a list of lists has no counterpart in ONNX";
+                    self.refuse(OP_ATTR_NOT_MATCH, "EH0001", &[&name, "attr", reason])
+                })?
+            }
+        };
+        drop(objects);
+        let operator = SingleOperator {
+            op_type: op_type.to_owned(),
+            // Each execution has a name of its own.
+            op_name: op_type.to_owned(),
+            opset: opscope_engine::single_operator::OPSET_DEFAULT,
+            inputs: self.operands("x", &inputs, true)?,
+            outputs: self.operands("y", &outputs, false)?,
+            attributes,
+        };
+        let operator = operator.for_engine().map_err(|error| {
+            let status = match error {
+                OperatorError::Format { .. } => FORMAT_NOT_MATCH,
+                _ => OP_ATTR_NOT_MATCH,
+            };
+            self.inner_error(status, &error.to_string())
+        })?;
+        let loaded = self.load_for(ModelSource::Memory(operator.bytes()), Purpose::Values);
+        let TakenModel { model, taken } = loaded.map_err(|error| {
+            let status = match error {
+                EngineError::Unsupported { .. } => OP_NOT_FOUND,
+                _ => OP_LOAD_FAILED,
+            };
+            self.inner_error(status, &error.to_string())
+        })?;
+        let is_changed = operator.is_changed();
+        Ok(Prepared {
+            op_type: op_type.to_owned(),
+            inputs,
+            outputs,
+            is_changed,
+            taken,
+            operator: Mutex::new(operator.around(model)),
+        })
+    }
+
+    /// Descriptions as an engine takes them. One without a type is an operand that is left out.
+    fn operands(
+        &self,
+        prefix: &str,
+        descs: &[TensorDesc],
+        is_input: bool,
+    ) -> Answer<Vec<Option<Operand>>> {
+        let mut operands = Vec::with_capacity(descs.len());
+        for (i, desc) in descs.iter().enumerate() {
+            if desc.data_type == UNDEFINED {
+                operands.push(None);
+                continue;
+            }
+            let dtype = dtype_from_graph_engine(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
+            // What an operator produces follows from what it reads.
+            let dims = if is_input {
+                let shape = self.input_shape(desc)?;
+                Some(shape.iter().map(|&n| Dim::Fixed(n)).collect())
+            } else {
+                None
+            };
+            operands.push(Some(Operand {
+                name: format!("{prefix}{i}"),
+                dtype,
+                dims,
+                constant: self.constant(desc, dtype)?,
+                layout: self.layout(desc.format)?,
+                origin_layout: match desc.origin_format {
+                    UNDEFINED => None,
+                    format => Some(self.layout(format)?),
+                },
+            }));
+        }
+        Ok(operands)
+    }
+
+    /// The layout that a number of `aclFormat` stands for; without meaning for the undefined one.
+    fn layout(&self, format: i32) -> Answer<Layout> {
+        if format == UNDEFINED {
+            return Ok(Layout::Nd);
+        }
+        let known = u32::try_from(format).ok().and_then(layout_from_code);
+        known.ok_or_else(|| {
+            let reason = "expected a format that names plain axes, such as NCHW, NHWC or ND";
+            let placeholders = [&format.to_string(), "format", reason];
+            self.refuse(FORMAT_NOT_MATCH, "EH0001", &placeholders)
+        })
+    }
+
+    fn input_shape(&self, desc: &TensorDesc) -> Answer<opscope_tensor::Shape> {
+        desc.shape().ok_or_else(|| {
+            let dims = format!("{:?}", desc.dims);
+            let reason = "an input needs known extents that fit memory";
+            self.refuse(INVALID_PARAM, "EH0001", &[&dims, "inputDesc", reason])
+        })
+    }
+
+    fn constant(&self, desc: &TensorDesc, dtype: DType) -> Answer<Option<Tensor>> {
+        let Some(bytes) = &desc.constant else {
+            return Ok(None);
+        };
+        let tensor = Tensor::from_vec(dtype, self.input_shape(desc)?, bytes.clone());
+        tensor.map(Some).map_err(|error| {
+            let reason = error.to_string();
+            self.refuse(INVALID_PARAM, "EH0001", &["constant", "inputDesc", &reason])
+        })
+    }
+
+    pub(super) fn run_prepared(
+        &self,
+        prepared: &Prepared,
+        inputs: &[Handle],
+        outputs: &[Handle],
+    ) -> Answer {
+        if inputs.len() != prepared.inputs.len() || outputs.len() != prepared.outputs.len() {
+            return Err(INVALID_PARAM);
+        }
+        let objects = self.objects();
+        let buffers = objects.buffers.find_all(inputs)?;
+        let output_buffers = objects.buffers.find_all(outputs)?;
+        drop(objects);
+        let mut tensors = Vec::new();
+        for (desc, buffer) in prepared.inputs.iter().zip(buffers) {
+            if desc.data_type != UNDEFINED && desc.constant.is_none() {
+                tensors.push(self.read_operand(desc, buffer)?);
+            }
+        }
+        let mut operator = prepared.operator();
+        operator.rename(&self.next_name(&prepared.op_type));
+        let (values, failures) = if self.is_dump_enabled() {
+            (self.operator_capture(), self.failure_capture())
+        } else {
+            (None, None)
+        };
+        let execution = EngineExecution {
+            engine: &mut *operator,
+            inputs: &tensors,
+            model: &Arc::default(),
+            graph_inputs: &[],
+            step: None,
+            taken: prepared.taken.as_ref(),
+            options: SessionOptions {
+                n_writers: 1,
+                ..SessionOptions::default()
+            },
+        };
+        let values = values.map(without_tasks);
+        let outcome = self.run_dumped(execution, values, failures.map(without_tasks));
+        if let Some(error) = outcome.dump_error {
+            self.dump_failed(&format!("the operator runs without it only: {error}"));
+        }
+        let results = outcome.results.map_err(|error| {
+            self.call_exception_callback(operator.operators(), &error);
+            self.engine_error(&error)
+        })?;
+        let present = prepared.outputs.iter().enumerate();
+        let present = present.filter(|(_, desc)| desc.data_type != UNDEFINED);
+        for ((i, desc), result) in present.zip(&results) {
+            // The program would read the bytes as the type that it has described.
+            if data_type::number(result.dtype()) != desc.data_type {
+                let (found, said) = (result.dtype(), desc.data_type);
+                let text = format!("output {i} is {found}, described as type {said}");
+                return Err(self.inner_error(GE_PARAM_INVALID, &text));
+            }
+            // A result whose axes are turned has as many bytes as the one that was described.
+            if prepared.is_changed {
+                self.check_shape(i, desc, result)?;
+            }
+            self.check_buffer_and_write(i, outputs[i], output_buffers[i], result)?;
+        }
+        Ok(())
+    }
+
+    /// The name of the execution that begins now: the type, and how many of that type there were
+    /// before, dumped or not.
+    fn next_name(&self, op_type: &str) -> String {
+        let mut counts = lock(&self.op_counts);
+        let count = counts.entry(op_type.to_owned()).or_default();
+        let name = numbered_name(op_type, *count);
+        *count += 1;
+        name
+    }
+
+    /// A result whose axes were reordered has to have the extents that the program described.
+    fn check_shape(&self, index: usize, desc: &TensorDesc, result: &Tensor) -> Answer {
+        let found = result.shape();
+        if desc.shape().is_none_or(|described| described == *found) {
+            return Ok(());
+        }
+        let (found, described) = (found.dims(), &desc.dims);
+        let text = format!("output {index} has the extents {found:?}, described as {described:?}");
+        Err(self.inner_error(GE_PARAM_INVALID, &text))
+    }
+
+    fn read_operand(&self, desc: &TensorDesc, buffer: Buffer) -> Answer<Tensor> {
+        let dtype = dtype_from_graph_engine(desc.data_type).ok_or(UNSUPPORTED_DATA_TYPE)?;
+        let shape = self.input_shape(desc)?;
+        let n_bytes = shape.n_bytes(dtype).map_err(|_| UNSUPPORTED_DATA_TYPE)?;
+        self.check_operand_length(n_bytes, buffer)?;
+        let bytes = self.read_padded(buffer, n_bytes)?;
+        Tensor::from_vec(dtype, shape, bytes).map_err(|_| INVALID_PARAM)
+    }
+
+    fn check_operand_length(&self, n_bytes: usize, buffer: Buffer) -> Answer {
+        if buffer.size >= n_bytes {
+            return Ok(());
+        }
+        let text = format!(
+            "an input takes {n_bytes} bytes, its buffer has {}",
+            buffer.size
+        );
+        Err(self.inner_error(GE_PARAM_INVALID, &text))
+    }
+
+    /// The dump that wants values of operators outside models, if there is one.
+    fn operator_capture(&self) -> Option<Capture> {
+        let settings = self.single_operator_dump()?;
+        let plan = Plan {
+            models: ModelSelection::Every(OperatorSelection::every()),
+            // Whatever leaves no file within a graph is asked for when it is called by itself.
+            excluded: exclusions_of_tensors(&settings.plan.excluded),
+            // Steps count executions of a model, and graph inputs belong to one.
+            steps: Steps::every(),
+            has_graph_inputs: false,
+            ..settings.plan.clone()
+        };
+        let sink = self.dump_sink(&settings)?;
+        let run = Some(settings.run.clone());
+        Some(Capture { plan, sink, run })
+    }
+}
+
+/// The exclusions that leave single tensors out.
+fn exclusions_of_tensors(excluded: &[Exclusion]) -> Vec<Exclusion> {
+    let of_tensors = excluded
+        .iter()
+        .filter(|exclusion| exclusion.slots.is_some());
+    of_tensors.cloned().collect()
+}
+
+fn without_tasks(capture: Capture) -> Capture {
+    Capture {
+        sink: Arc::new(Alone(capture.sink)),
+        ..capture
+    }
+}
+
+/// A sink for operators that have no place in a model: their task is not known.
+struct Alone(Arc<dyn Sink>);
+
+impl Alone {
+    fn without_task(record: &Record) -> Record {
+        let operator = Operator {
+            task_id: UNKNOWN_ID,
+            ..(*record.operator).clone()
+        };
+        Record {
+            operator: Arc::new(operator),
+            ..record.clone()
+        }
+    }
+}
+
+impl Sink for Alone {
+    fn keeps_tensors(&self) -> bool {
+        self.0.keeps_tensors()
+    }
+
+    fn write(&self, record: &Record) -> Result<Written, SinkError> {
+        self.0.write(&Alone::without_task(record))
+    }
+
+    fn write_overflow(&self, record: &Record, overflow: &Overflow) -> Result<Written, SinkError> {
+        self.0
+            .write_overflow(&Alone::without_task(record), overflow)
+    }
+
+    fn write_failure(&self, record: &Record, failure: &Failure) -> Result<Written, SinkError> {
+        self.0.write_failure(&Alone::without_task(record), failure)
+    }
+}

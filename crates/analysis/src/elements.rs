@@ -1,0 +1,128 @@
+//! A tensor's elements on their way from a dump to an array, another layout or another file.
+
+mod array;
+mod error;
+mod relayout;
+
+use std::borrow::Cow;
+
+use opscope_store::reader::{DumpTerm, OpenedTensor};
+use opscope_tensor::convert::dtype::{DecodeError, Decoded, decode};
+use opscope_tensor::{DType, Layout, Shape};
+
+pub use array::{Array, stats_of};
+pub use error::ElementsError;
+pub use relayout::{Relayout, RelayoutError};
+
+/// Elements in the dump's dtype, or in numpy's once they were decoded.
+#[derive(Clone, Debug)]
+pub(crate) struct Elements<'a> {
+    pub(crate) dtype: DType,
+    pub(crate) shape: Shape,
+    /// Its number if it has no name.
+    pub(crate) layout: Result<Layout, u32>,
+    pub(crate) bytes: Cow<'a, [u8]>,
+}
+
+impl<'a> Elements<'a> {
+    /// The elements that a file holds. Bytes beyond those that dtype and shape ask for are left
+    /// out: device buffers are often longer than their tensors.
+    pub(crate) fn from_tensor(tensor: OpenedTensor<'a>) -> Result<Elements<'a>, ElementsError> {
+        let stored = tensor.stored;
+        let dtype = match &stored.dtype {
+            DumpTerm::Number(code) => {
+                return Err(ElementsError::UnknownDtype {
+                    slot: stored.label(),
+                    code: *code,
+                });
+            }
+            known => known.value().unwrap_or(DType::Undefined),
+        };
+        let shape = stored.element_shape();
+        let shape = shape.map_err(|source| ElementsError::Shape {
+            slot: stored.label(),
+            source,
+        })?;
+        let bytes = match shape.n_bytes(dtype) {
+            Ok(n_bytes) => tensor.bytes.get(..n_bytes).unwrap_or(tensor.bytes),
+            Err(_) => tensor.bytes,
+        };
+        let layout = match &stored.layout {
+            DumpTerm::Number(code) => Err(*code),
+            known => Ok(known.value().unwrap_or(Layout::Nd)),
+        };
+        Ok(Elements {
+            dtype,
+            shape,
+            layout,
+            bytes: Cow::Borrowed(bytes),
+        })
+    }
+
+    /// The elements as they are, if there are as many bytes as dtype and shape ask for.
+    pub(crate) fn check_size(self) -> Result<Elements<'a>, DecodeError> {
+        let (expected, found) = (self.shape.n_bytes(self.dtype)?, self.bytes.len());
+        if expected == found {
+            return Ok(self);
+        }
+        Err(DecodeError::Size {
+            dtype: self.dtype,
+            shape: self.shape,
+            expected,
+            found,
+        })
+    }
+
+    /// The elements in a dtype that numpy has.
+    pub(crate) fn decode(self) -> Result<Elements<'a>, DecodeError> {
+        let layout = self.layout;
+        let decoded = match self.bytes {
+            Cow::Borrowed(bytes) => decode(self.dtype, &self.shape, bytes)?,
+            Cow::Owned(bytes) => {
+                let Decoded {
+                    dtype,
+                    shape,
+                    bytes: decoded,
+                } = decode(self.dtype, &self.shape, &bytes)?;
+                let bytes = match decoded {
+                    Cow::Owned(bytes) => bytes,
+                    // Decoding changed nothing.
+                    Cow::Borrowed(_) => bytes,
+                };
+                Decoded {
+                    dtype,
+                    shape,
+                    bytes: Cow::Owned(bytes),
+                }
+            }
+        };
+        Ok(Elements {
+            dtype: decoded.dtype,
+            shape: decoded.shape,
+            layout,
+            bytes: decoded.bytes,
+        })
+    }
+
+    /// The layout's name, or `#` and its number.
+    pub(crate) fn layout_name(&self) -> String {
+        match self.layout {
+            Ok(layout) => layout.name().to_owned(),
+            Err(code) => format!("#{code}"),
+        }
+    }
+}
+
+/// The tensor in a dtype that numpy has.
+pub(crate) fn decode_tensor(tensor: OpenedTensor<'_>) -> Result<Decoded<'_>, ElementsError> {
+    let elements = Elements::from_tensor(tensor)?;
+    let decoded = elements.decode().map_err(|source| ElementsError::Decode {
+        slot: tensor.stored.label(),
+        source,
+    })?;
+    Ok(Decoded {
+        dtype: decoded.dtype,
+        shape: decoded.shape,
+        bytes: decoded.bytes,
+    })
+}

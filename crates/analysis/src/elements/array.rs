@@ -1,0 +1,215 @@
+//! The elements of a tensor that was found in a dump.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use half::f16;
+use opscope_store::file_bytes::FileBytes;
+use opscope_store::reader::{OpenedTensor, TensorFile, TensorRecord};
+use opscope_store::record::Side;
+use opscope_tensor::convert::dtype::DecodeError;
+use opscope_tensor::{DType, Layout, Shape, Stats, StatsError, TensorView, stats};
+
+use super::{Elements, ElementsError, Relayout};
+
+/// Elements that numpy can hold: little-endian, side by side, in row-major order.
+pub struct Array {
+    /// Type of the elements.
+    pub dtype: DType,
+    /// Extents.
+    pub shape: Shape,
+    bytes: Bytes,
+}
+
+enum Bytes {
+    /// A part of a file, which may be mapped into memory.
+    Lent(FileBytes, Range<usize>),
+    Own(Vec<u8>),
+}
+
+impl Array {
+    /// The elements.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Lent(bytes, range) => bytes.as_ref().get(range.clone()).unwrap_or_default(),
+            Bytes::Own(bytes) => bytes,
+        }
+    }
+}
+
+impl Array {
+    /// The elements of a record, in another layout if that is asked for.
+    ///
+    /// Floats that numpy lacks become `float32`, integers the next wider ones; nothing is copied
+    /// where the file's bytes are the array.
+    ///
+    /// # Errors
+    /// [`ElementsError`].
+    pub fn decoded(
+        record: &TensorRecord,
+        relayout: Option<&Relayout>,
+    ) -> Result<Array, ElementsError> {
+        read_array(record, |slot, elements, tensor| {
+            let is_half = elements.dtype == DType::F16;
+            let elements = match relayout {
+                None => elements,
+                Some(relayout) => relaid(relayout, elements, tensor, slot)?,
+            };
+            let decoded = elements.decode().map_err(failed(slot))?;
+            if decoded.dtype == DType::F16 && !is_half {
+                return Ok(widen(decoded));
+            }
+            Ok(decoded)
+        })
+    }
+
+    /// The elements of a record in the dtype that the file has, in another layout if that is asked
+    /// for.
+    ///
+    /// # Errors
+    /// [`ElementsError`].
+    pub fn stored(
+        record: &TensorRecord,
+        relayout: Option<&Relayout>,
+    ) -> Result<Array, ElementsError> {
+        read_array(record, |slot, elements, tensor| match relayout {
+            None => elements.check_size().map_err(failed(slot)),
+            Some(relayout) => relaid(relayout, elements, tensor, slot),
+        })
+    }
+
+    /// The bytes of a record as stored, after the order of bytes and axes: with elements of one or
+    /// two bytes as `uint8` or `uint16` of the tensor's shape, otherwise as one axis of `uint8`.
+    ///
+    /// # Errors
+    /// [`ElementsError`].
+    pub fn raw(record: &TensorRecord) -> Result<Array, ElementsError> {
+        read_array(record, |_, elements, _| {
+            let expected = elements.shape.n_bytes(elements.dtype);
+            let is_whole = expected == Ok(elements.bytes.len());
+            let (dtype, shape) = match elements.dtype.bytes() {
+                Some(1) if is_whole => (DType::U8, elements.shape),
+                Some(2) if is_whole => (DType::U16, elements.shape),
+                // As many as there are fit the address space.
+                _ => (
+                    DType::U8,
+                    Shape::new([elements.bytes.len()]).unwrap_or_default(),
+                ),
+            };
+            Ok(Elements {
+                dtype,
+                shape,
+                layout: elements.layout,
+                bytes: elements.bytes,
+            })
+        })
+    }
+}
+
+/// Computes the statistics of a record's elements.
+///
+/// # Errors
+/// [`ElementsError`].
+pub fn stats_of(record: &TensorRecord) -> Result<Stats, ElementsError> {
+    let file = open_file(record)?;
+    let tensor = find_tensor(record, &file)?;
+    let slot = file.slot_of(tensor);
+    let elements = Elements::from_tensor(tensor)?;
+    // Bytes of unknown meaning are no numbers, whatever their count.
+    if elements.dtype.bits().is_none() {
+        return Err(StatsError::Dtype(elements.dtype).into());
+    }
+    let elements = elements.check_size().map_err(failed(&slot))?;
+    Ok(stats(TensorView {
+        dtype: elements.dtype,
+        shape: &elements.shape,
+        layout: Layout::Nd,
+        bytes: &elements.bytes,
+    })?)
+}
+
+fn open_file(record: &TensorRecord) -> Result<TensorFile, ElementsError> {
+    let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
+    let file = TensorFile::open_for(&record.path, &place.real_name, place.tensor);
+    Ok(file?)
+}
+
+/// The tensor in its file, which may have become another since it was listed.
+fn find_tensor<'f>(
+    record: &TensorRecord,
+    file: &'f TensorFile,
+) -> Result<OpenedTensor<'f>, ElementsError> {
+    let place = record.elements.as_ref().ok_or(ElementsError::NoElements)?;
+    let (side, index) = place.tensor.unwrap_or((Side::Output, 0));
+    file.tensor(side, index)
+        .ok_or_else(|| ElementsError::NoSlot {
+            slot: format!("{}.{index}", side.name()),
+            n: file.n_tensors(side),
+        })
+}
+
+fn relaid<'f>(
+    relayout: &Relayout,
+    elements: Elements<'f>,
+    tensor: OpenedTensor<'f>,
+    slot: &str,
+) -> Result<Elements<'f>, ElementsError> {
+    let result = relayout.apply(elements, tensor.stored);
+    result.map_err(|source| ElementsError::Relayout {
+        slot: slot.to_owned(),
+        source,
+    })
+}
+
+fn read_array(
+    record: &TensorRecord,
+    bring: impl for<'f> FnOnce(
+        &str,
+        Elements<'f>,
+        OpenedTensor<'f>,
+    ) -> Result<Elements<'f>, ElementsError>,
+) -> Result<Array, ElementsError> {
+    let file = open_file(record)?;
+    let (dtype, shape, found) = {
+        let tensor = find_tensor(record, &file)?;
+        let slot = file.slot_of(tensor);
+        let Elements {
+            dtype,
+            shape,
+            bytes,
+            ..
+        } = bring(&slot, Elements::from_tensor(tensor)?, tensor)?;
+        let found = match bytes {
+            Cow::Borrowed(bytes) => file.range_of(bytes).ok_or_else(|| bytes.to_vec()),
+            Cow::Owned(bytes) => Err(bytes),
+        };
+        (dtype, shape, found)
+    };
+    let bytes = match found {
+        Ok(range) => Bytes::Lent(file.into_bytes(), range),
+        Err(bytes) => Bytes::Own(bytes),
+    };
+    Ok(Array {
+        dtype,
+        shape,
+        bytes,
+    })
+}
+
+fn failed(slot: &str) -> impl FnOnce(DecodeError) -> ElementsError {
+    let slot = slot.to_owned();
+    move |source| ElementsError::Decode { slot, source }
+}
+
+fn widen(elements: Elements<'_>) -> Elements<'static> {
+    let halves = elements.bytes.as_chunks::<2>().0.iter();
+    let bytes = halves
+        .flat_map(|&half| f16::from_le_bytes(half).to_f32().to_le_bytes())
+        .collect();
+    Elements {
+        dtype: DType::F32,
+        shape: elements.shape,
+        layout: elements.layout,
+        bytes: Cow::Owned(bytes),
+    }
+}

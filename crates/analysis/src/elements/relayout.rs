@@ -1,0 +1,211 @@
+//! Conversion of a tensor to another layout.
+
+use std::borrow::Cow;
+
+use opscope_store::reader::StoredTensor;
+use opscope_tensor::convert::dtype::DecodeError;
+use opscope_tensor::convert::layout::{Conversion, LayoutError, Plan, default_c0};
+use opscope_tensor::{DType, Layout, Shape};
+use thiserror::Error;
+
+use super::Elements;
+
+/// Axes of an image.
+const IMAGE_AXES: usize = 4;
+
+/// Which layout is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Relayout {
+    /// The layout.
+    pub target: Layout,
+    /// Extents in the order of the target; larger tensors are cut to their leading part. By default
+    /// those that the dump gives as original.
+    pub shape: Option<Shape>,
+}
+
+/// Why a tensor cannot be converted to a layout.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RelayoutError {
+    /// The number of a layout that no version of the format defines.
+    #[error("the layout number {0} is unknown")]
+    UnknownLayout(u32),
+    /// The original shape is not usable.
+    #[error("the original shape: {0}")]
+    Original(opscope_tensor::ShapeError),
+    /// Packed elements cannot be decoded.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// Layouts and shapes do not fit together.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+}
+
+/// Extents without padding, with the layout that they are in.
+type Original = (Layout, Shape);
+
+impl Relayout {
+    /// The elements in the wanted layout. Whole-byte dtypes stay what they are; packed ones are
+    /// decoded first.
+    pub(crate) fn apply<'a>(
+        &self,
+        elements: Elements<'a>,
+        stored: &StoredTensor,
+    ) -> Result<Elements<'a>, RelayoutError> {
+        let from = elements.layout.map_err(RelayoutError::UnknownLayout)?;
+        let device_dtype = elements.dtype;
+        let elements = match elements.dtype.bytes() {
+            Some(_) => elements.check_size()?,
+            None => elements.decode()?,
+        };
+        let from = as_stored(from, elements.shape.n_axes());
+        let is_renamed = is_plain(from) && [from, self.target].contains(&Layout::Nd);
+        let is_kept = from == self.target || (is_renamed && is_plain(self.target));
+        if is_kept && self.shape.is_none() {
+            return Ok(Elements {
+                layout: Ok(self.target),
+                ..elements
+            });
+        }
+        let mut originals = match &self.shape {
+            Some(shape) => vec![(self.target, shape.clone())],
+            None if is_plain(from) => Vec::new(),
+            None => originals(stored, from, self.target)?,
+        }
+        .into_iter();
+        let request = Request {
+            relayout: self,
+            from,
+            elements: &elements,
+            device_dtype,
+            n_groups: stored.n_groups.unwrap_or(1),
+        };
+        let first = request.plans(originals.next().as_ref());
+        let plans = match first {
+            Err(LayoutError::ShapeMismatch { .. }) => {
+                let fitting = originals.filter_map(|original| request.plans(Some(&original)).ok());
+                let fitting: Vec<Vec<Plan>> = fitting.collect();
+                match <[Vec<Plan>; 1]>::try_from(fitting) {
+                    Ok([plans]) => plans,
+                    // The order of the axes cannot be told.
+                    Err(_) => first?,
+                }
+            }
+            _ => first?,
+        };
+        let mut bytes = elements.bytes;
+        let mut shape = elements.shape;
+        for plan in plans {
+            bytes = Cow::Owned(plan.run_to_vec(&bytes)?);
+            shape = plan.out_shape().clone();
+        }
+        Ok(Elements {
+            dtype: elements.dtype,
+            shape,
+            layout: Ok(self.target),
+            bytes,
+        })
+    }
+}
+
+/// One tensor to be converted.
+struct Request<'a> {
+    relayout: &'a Relayout,
+    from: Layout,
+    elements: &'a Elements<'a>,
+    device_dtype: DType,
+    n_groups: usize,
+}
+
+impl Request<'_> {
+    /// The conversions to make, one after the other: one, or two by way of the original layout
+    /// where there is no direct way.
+    fn plans(&self, original: Option<&Original>) -> Result<Vec<Plan>, LayoutError> {
+        let (from, to) = (self.from, self.relayout.target);
+        // Only dtypes of whole bytes are left.
+        let width = self.elements.dtype.bytes().unwrap_or(0);
+        let direct = Conversion {
+            original: original.map(|(layout, shape)| (*layout, shape)),
+            groups: self.n_groups,
+            c0: self.c0(from),
+            is_prefix: self.relayout.shape.is_some(),
+            ..Conversion::new(from, &self.elements.shape, to, width)
+        };
+        let plan = Plan::new(&direct);
+        let via = original.map_or(to, |(layout, _)| *layout);
+        let is_detour = matches!(plan, Err(LayoutError::Unsupported { .. }));
+        if !is_detour || [from, to].contains(&via) {
+            return Ok(vec![plan?]);
+        }
+        let there = Plan::new(&Conversion { to: via, ..direct })?;
+        let onward = Plan::new(&Conversion {
+            from: via,
+            from_shape: there.out_shape(),
+            original: None,
+            is_prefix: false,
+            c0: self.c0(via),
+            ..direct
+        })?;
+        Ok(vec![there, onward])
+    }
+
+    /// The block size of a device layout that is made here; one that is left has its own.
+    fn c0(&self, from: Layout) -> Option<usize> {
+        let is_made = is_plain(from) && self.relayout.target != Layout::Nc1hwc0C04;
+        is_made.then(|| default_c0(self.device_dtype))
+    }
+}
+
+fn is_plain(layout: Layout) -> bool {
+    layout == Layout::Nd || layout.n_named_axes().is_some()
+}
+
+/// Frameworks call every tensor of an image network by the image's layout, biases of one axis too.
+/// With another number of axes than the name has, such a tensor is `ND`.
+fn as_stored(layout: Layout, n_axes: usize) -> Layout {
+    match layout.n_named_axes() {
+        Some(n) if n != n_axes => Layout::Nd,
+        _ => layout,
+    }
+}
+
+/// The extents before the device changed the layout, with the layouts that they may be in: the one
+/// of the operator before fusion where the file says it, else the target's, and after that all
+/// others with as many axes.
+fn originals(
+    stored: &StoredTensor,
+    from: Layout,
+    target: Layout,
+) -> Result<Vec<Original>, RelayoutError> {
+    let dims = stored.original_shape.as_deref().unwrap_or_default();
+    if dims.is_empty() {
+        return Ok(Vec::new());
+    }
+    let dims: Vec<usize> = dims
+        .iter()
+        .map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
+        .collect();
+    let shape = Shape::new(dims).map_err(RelayoutError::Original)?;
+    let fits = |layout: &Layout| layout.n_named_axes() == Some(shape.n_axes());
+    if let Some(known) = stored.original_layout.filter(fits) {
+        return Ok(vec![(known, shape)]);
+    }
+    if matches!(from, Layout::FractalNz | Layout::FractalZz) {
+        return Ok(vec![(Layout::Nd, shape)]);
+    }
+    // An image of fewer axes than four lacks the last ones.
+    let is_image = matches!(from, Layout::Nc1hwc0 | Layout::Nc1hwc0C04);
+    if is_image && shape.n_axes() < IMAGE_AXES {
+        let mut dims = shape.to_vec();
+        dims.resize(IMAGE_AXES, 1);
+        let shape = Shape::new(dims).map_err(RelayoutError::Original)?;
+        return Ok(vec![(Layout::Nchw, shape)]);
+    }
+    let assumed = Some(target).filter(fits).unwrap_or(Layout::Nd);
+    let others = Layout::ALL.iter().copied();
+    let others = others.filter(|layout| fits(layout) && *layout != assumed);
+    let layouts = std::iter::once(assumed).chain(others);
+    Ok(layouts.map(|layout| (layout, shape.clone())).collect())
+}
+
+#[cfg(test)]
+mod tests;

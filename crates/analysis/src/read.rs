@@ -1,0 +1,27 @@
+//! Reads dumps of any form on several threads.
+
+use std::path::Path;
+
+use opscope_store::StoreError;
+use opscope_store::dump::Listing;
+use opscope_store::reader::{self, DumpIndex, FileRequest};
+
+use crate::job;
+
+/// Reads what a directory with everything below it, or a single file, says of its tensors, without
+/// their elements.
+///
+/// # Errors
+/// [`StoreError::Io`] if there is nothing at `path`; everything else is in the index.
+pub fn read_dump(path: &Path, n_threads: usize) -> Result<DumpIndex, StoreError> {
+    reader::read_dump(path, &mut |requests| {
+        job::map(requests, n_threads, FileRequest::read_head)
+    })
+}
+
+/// Reads a listing, looking at every file from beginning to end, so that all damage is noticed.
+pub fn read_whole(listing: Listing, n_threads: usize) -> DumpIndex {
+    reader::read_listing(listing, &mut |requests| {
+        job::map(requests, n_threads, FileRequest::read_whole)
+    })
+}

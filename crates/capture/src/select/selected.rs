@@ -1,0 +1,71 @@
+//! What a plan keeps of a model.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use opscope_store::record::Operator;
+
+use crate::FloatView;
+
+/// The operators and tensors that a plan keeps of one model.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selected {
+    /// The operators of which anything is kept, by task id.
+    pub kept: HashMap<u32, Arc<Kept>>,
+    /// Names of operators that the plan gives and the model lacks: listed ones in the plan's order,
+    /// then ends of ranges, watched ones, excluded ones. None is said twice.
+    pub unmatched: Vec<String>,
+    /// Texts of the rules of [`OperatorSelection::kernels`](crate::OperatorSelection::kernels) that choose nothing, or nothing that an
+    /// earlier rule does not choose.
+    pub unused_rules: Vec<String>,
+    /// Whether the choice is left to marks and there is none at all.
+    pub is_unmarked: bool,
+    /// Whether that is every operator, as far as names and rules go.
+    pub is_every: bool,
+    /// Whether floats are to be computed of any operator's tensors.
+    pub has_views: bool,
+    /// Whether the plan has a rule for this model at all.
+    pub is_model_matched: bool,
+}
+
+/// The tensors that a plan keeps of one operator.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// Positions of the inputs in the operator's own record.
+    pub inputs: Vec<usize>,
+    /// Positions of the outputs in the operator's own record.
+    pub outputs: Vec<usize>,
+    /// Graph inputs that have a record of their own.
+    pub graph_inputs: Vec<GraphInput>,
+    /// Inputs that no operator produces, to be kept at the end of the step.
+    pub parameters: Vec<GraphInput>,
+    /// Floats that quantised values among its own stand for, with records of their own.
+    pub views: Vec<FloatView>,
+    /// How the operator relates to watched ones.
+    pub role: Role,
+}
+
+/// A graph input that is kept under an operator that reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphInput {
+    /// Where the operator reads it; the first place if there are several.
+    pub position: usize,
+    /// The operator of its record: the type `Data`, the input's name, the reader's task.
+    pub operator: Arc<Operator>,
+}
+
+/// How an operator relates to watched ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// Nothing: the plan watches none.
+    #[default]
+    None,
+    /// Its outputs are watched.
+    Watched,
+    /// It may overwrite watched outputs, so they are looked at after it. Collective operators leave
+    /// no record of that.
+    Suspect {
+        /// Whether it is collective.
+        is_collective: bool,
+    },
+}

@@ -1,0 +1,152 @@
+//! How a tensor gets from the engine's memory into a record: by reference, as a copy, or as numbers
+//! about it only.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use opscope_tensor::{Memo, Observed, Tensor, TensorError, TensorView};
+use thiserror::Error;
+
+use crate::pool::Pool;
+use crate::{Sink, TensorSummarizer};
+
+/// Largest tensor, in bytes, that is looked at on the engine's thread. A larger one costs more time there
+/// than a writer beside the engine costs by fetching it again.
+const SUMMARIZED_AT_ONCE_BYTES_MAX: usize = 64 << 10;
+
+/// Tensors of more than this part of the queue's budget are large: they are not held beside the engine's own memory.
+const LARGE_PART: u64 = 4;
+
+/// Why a tensor in borrowed memory could not be taken. It counts as not shown.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum BorrowError {
+    /// Its bytes do not fit its description.
+    #[error(transparent)]
+    Tensor(#[from] TensorError),
+    /// The copy finds no memory.
+    #[error("no memory for a copy of {n_bytes} bytes")]
+    Memory {
+        /// Bytes of the tensor.
+        n_bytes: usize,
+    },
+    /// To see who overwrites a value takes memory that stays readable.
+    #[error("a value in borrowed memory cannot be watched")]
+    Watched,
+}
+
+/// Takes tensors on the engine's thread.
+pub(crate) struct TensorIntake {
+    sink: Arc<dyn Sink>,
+    /// Whether the sink looks at tensors before they are queued.
+    summarizes_early: bool,
+    /// Most bytes of a tensor that may wait for a writer in memory that the engine does without.
+    waiting_bytes_max: u64,
+    pool: Arc<Pool>,
+}
+
+impl TensorIntake {
+    /// `may_summarize` is false where somebody else needs the elements after the sink.
+    pub(crate) fn new(
+        sink: Arc<dyn Sink>,
+        may_summarize: bool,
+        queue_bytes_max: u64,
+    ) -> TensorIntake {
+        TensorIntake {
+            summarizes_early: may_summarize && sink.summarizer().is_some(),
+            sink,
+            waiting_bytes_max: queue_bytes_max / LARGE_PART,
+            pool: Arc::new(Pool::new(queue_bytes_max)),
+        }
+    }
+
+    /// Memory for copies.
+    pub(crate) fn pool(&self) -> Arc<Pool> {
+        self.pool.clone()
+    }
+
+    /// Whether a tensor takes so much of the queue's budget that the engine should wait for whoever looks at it,
+    /// rather than go on while its memory is held.
+    pub(crate) fn is_large(&self, n_bytes: usize) -> bool {
+        n_bytes as u64 > self.waiting_bytes_max
+    }
+
+    /// Lets the sink look at a tensor while it is in a cache, and lets go of it if the sink has seen enough,
+    /// so that the engine may reuse its memory at once. Tensors beyond caches are left to the writers, who work
+    /// beside the engine, unless they would take up too much of the queue.
+    pub(crate) fn summarize(&self, tensor: Tensor) -> Tensor {
+        let n_bytes = tensor.n_bytes();
+        if n_bytes <= SUMMARIZED_AT_ONCE_BYTES_MAX || self.is_large(n_bytes) {
+            self.summarize_at_once(tensor)
+        } else {
+            tensor
+        }
+    }
+
+    /// The same, however large the tensor is.
+    pub(crate) fn summarize_at_once(&self, tensor: Tensor) -> Tensor {
+        if tensor.has_elements() && self.is_enough(tensor.observed()) {
+            tensor.without_elements()
+        } else {
+            tensor
+        }
+    }
+
+    /// Whether the sink needs no more of a tensor than numbers, which are in its memo now.
+    pub(crate) fn is_enough(&self, tensor: Observed<'_>) -> bool {
+        self.is_enough_by(tensor, |summarizer| summarizer.summarize(tensor))
+    }
+
+    /// The same of elements that lie side by side in another order than row-major.
+    pub(crate) fn is_enough_permuted(&self, tensor: Observed<'_>) -> bool {
+        self.is_enough_by(tensor, |summarizer| summarizer.summarize_permuted(tensor))
+    }
+
+    fn is_enough_by(
+        &self,
+        tensor: Observed<'_>,
+        summarize: impl FnOnce(&dyn TensorSummarizer) -> bool,
+    ) -> bool {
+        let Some(summarizer) = self.sink.summarizer().filter(|_| self.summarizes_early) else {
+            return false;
+        };
+        let summarize = || {
+            let is_enough = summarize(summarizer);
+            if is_enough {
+                // Writers are asked for the first NaN and infinity, and the elements are gone by then.
+                tensor.non_finite_places();
+            }
+            is_enough
+        };
+        // The sink's own code must not take the engine's thread with it.
+        catch_unwind(AssertUnwindSafe(summarize)).unwrap_or(false)
+    }
+
+    /// Takes a tensor in borrowed memory: without its elements if the sink needs numbers only, else as a copy.
+    pub(crate) fn take(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+        // Before anything is computed from, or allocated for, bytes that nobody can use.
+        view.check()?;
+        let memo = Arc::new(Memo::default());
+        if self.is_enough(Observed::new(view, &memo)) {
+            return Ok(Tensor::from_memo(view, memo)?);
+        }
+        // The sink may have left something in the memo although it needs the elements too.
+        Ok(self.copy(view)?.with_memo(memo))
+    }
+
+    /// Takes a tensor in borrowed memory as a copy, even if the sink needs numbers only.
+    pub(crate) fn take_whole(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+        view.check()?;
+        self.copy(view)
+    }
+
+    fn copy(&self, view: TensorView<'_>) -> Result<Tensor, BorrowError> {
+        let bytes = self
+            .pool
+            .copy(view.bytes)
+            .map_err(|_| BorrowError::Memory {
+                n_bytes: view.bytes.len(),
+            })?;
+        let tensor = Tensor::new(view.dtype, view.shape.clone(), Arc::new(bytes))?;
+        Ok(tensor.with_layout(view.layout))
+    }
+}

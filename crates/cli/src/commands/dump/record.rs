@@ -1,0 +1,70 @@
+//! The record of the run beside the dump, and what killed runs before it left.
+
+use opscope_dump::{DumpRequest, OpenDump, RunRecorder};
+use opscope_store::file_format::run_json::{ModelFile, RunRecord, RunState};
+use opscope_store::temporary::LeftOvers;
+
+use super::RunArguments;
+use crate::console::tell;
+use crate::engine::EngineInUse;
+use crate::exit::{Failure, INTERRUPTED, PARTIAL, chain};
+use crate::format;
+
+/// Cleans up after killed runs and writes the record. A run without a dump has none.
+pub(crate) fn begin(
+    (command, engine): (&str, &EngineInUse),
+    arguments: &RunArguments,
+    request: &DumpRequest,
+    dump: &OpenDump,
+    models: Vec<ModelFile>,
+) -> Result<RunRecorder, Failure> {
+    let left_overs = dump
+        .written_place()
+        .map_or_else(LeftOvers::default, |place| {
+            place.clean().unwrap_or_else(|error| {
+                tell!("opscope: warning: {}", chain(&error));
+                LeftOvers::default()
+            })
+        });
+    let mut record = RunRecord {
+        command: command.to_owned(),
+        n_writers: request.n_writers(arguments.writers.into()) as u64,
+        models,
+        ..RunRecord::default()
+    };
+    engine.record(&mut record);
+    RunRecorder::begin(dump, request, record, left_overs)
+        .map_err(|error| Failure::new(PARTIAL, error))
+}
+
+/// Writes the end; tells what was cleaned up.
+pub(crate) fn finish(
+    recorder: RunRecorder,
+    dump: &OpenDump,
+    result: &Result<(), Failure>,
+) -> Result<(), Failure> {
+    tell(recorder.left_overs(dump));
+    let end = match result {
+        Ok(()) => RunState::Finished,
+        Err(failure) if failure.code == INTERRUPTED => RunState::Interrupted,
+        Err(_) => RunState::Failed,
+    };
+    let finished = recorder.finish(dump, end);
+    finished.map_err(|error| Failure::new(PARTIAL, error))
+}
+
+fn tell(left_overs: LeftOvers) {
+    if left_overs.n_files > 0 {
+        tell!(
+            "opscope: removed {} ({}) that killed runs had left unfinished",
+            format::count(left_overs.n_files, "file"),
+            format::bytes(left_overs.n_bytes)
+        );
+    }
+    if left_overs.n_kept > 0 {
+        tell!(
+            "opscope: left {} alone that a process on another machine, or in another container, had begun",
+            format::count(left_overs.n_kept, "unfinished file"),
+        );
+    }
+}

@@ -1,0 +1,358 @@
+//! Runs a model for all its steps under a dump.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use opscope_capture::{Counters, Purpose, Session, SessionOptions, Summary, Tap};
+use opscope_dump::{DryRunForecast, DumpRequest, OpenDump, RangeReport, StatsRows, input_names};
+use opscope_engine::{EngineError, LoadedModel};
+use opscope_store::record::ModelId;
+use opscope_store::temporary::LeftOvers;
+
+use super::control::{ControlNotices, RemoteControl};
+use super::outputs::OutputFiles;
+use super::{RunArguments, dry_run, policy, range, ring, unmatched, volume};
+use crate::console::tell;
+use crate::engine::EngineInUse;
+use crate::exit::{FOUND, Failure, INTERRUPTED, PARTIAL};
+use crate::inputs::InputSource;
+use crate::progress;
+
+/// Most runs without the dump that the time is compared with.
+const N_BASELINE_RUNS_MAX: u32 = 3;
+/// No further such run is started after this time.
+const BASELINE_TIME_MAX: Duration = Duration::from_millis(300);
+
+/// A model to run.
+pub(crate) struct LoadedRun {
+    pub(crate) engine: Arc<EngineInUse>,
+    pub(crate) model: Box<dyn LoadedModel>,
+    /// Its name in dumps.
+    pub(crate) id: ModelId,
+    /// Its name in reports.
+    pub(crate) title: String,
+    /// Where its outputs go.
+    pub(crate) output_files: Option<OutputFiles>,
+}
+
+/// Everything the closing report tells.
+pub(crate) struct DumpReport {
+    pub(crate) engine: Arc<EngineInUse>,
+    pub(crate) title: String,
+    pub(crate) model: ModelId,
+    pub(crate) purpose: Purpose,
+    pub(crate) n_steps: u64,
+    pub(crate) summary: Summary,
+    /// Wall time of all steps until the last byte was handed to the operating system.
+    pub(crate) time: Duration,
+    /// Wall time of one step without the dump.
+    pub(crate) baseline: Option<Duration>,
+    pub(crate) dump_dirs: Vec<PathBuf>,
+    /// The directory that holds all of them, where that is not a common parent.
+    pub(crate) tree_dir: Option<PathBuf>,
+    /// Why tensors have no place in the dump, and how many.
+    pub(crate) refused: Vec<(String, u64)>,
+    /// Where operators that failed are.
+    pub(crate) failure_dir: Option<PathBuf>,
+    /// Whether only some tensors are written whole.
+    pub(crate) has_rules: bool,
+    /// Forecast of what would have been written, if nothing is.
+    pub(crate) forecast: Option<DryRunForecast>,
+    /// Whether the inputs of a dry run are made up.
+    pub(crate) has_random_inputs: bool,
+    pub(crate) stats: Option<StatsRows>,
+    pub(crate) ranges: Option<RangeReport>,
+    /// Counts of the unfinished files of earlier, killed runs that were removed.
+    pub(crate) left_overs: LeftOvers,
+}
+
+/// Runs `run` for all its steps; the second result is how its last step ended.
+pub(crate) fn dump_model(
+    arguments: &RunArguments,
+    request: &DumpRequest,
+    dump: &OpenDump,
+    run: &mut LoadedRun,
+    inputs: &InputSource,
+    remote: &RemoteControl<'_>,
+) -> Result<(DumpReport, Result<(), Failure>), Failure> {
+    let n_steps = arguments.steps.unwrap_or(inputs.n_sets());
+    let baseline = baseline(arguments, &mut *run.model, inputs)?;
+    let captured = capture(arguments, request, dump, run, inputs, n_steps, remote)?;
+    let id = run.id.clone();
+    let purpose = request.plan.purpose;
+    let last_step = captured.n_steps.saturating_sub(1);
+    let has_failed = captured.summary.counters.n_operators_written > 0
+        && matches!(purpose, Purpose::Failures(_));
+    let mut report = DumpReport {
+        engine: run.engine.clone(),
+        title: run.title.clone(),
+        purpose,
+        n_steps: captured.n_steps,
+        time: captured.time,
+        baseline,
+        dump_dirs: dump.step_dirs(&id, captured.n_steps),
+        tree_dir: dump.rank_dir(),
+        refused: dump.refused(),
+        failure_dir: dump
+            .failure_dir(&id, last_step)
+            .filter(|dir| has_failed && dir.is_dir())
+            .or(captured.failure_dir),
+        summary: captured.summary,
+        ranges: dump.take_ranges().map_err(range::unreadable)?,
+        has_rules: !request.tensors.is_empty(),
+        forecast: None,
+        has_random_inputs: arguments.inputs.is_empty() && !run.model.signature().inputs.is_empty(),
+        stats: dump.take_rows(),
+        model: id,
+        left_overs: LeftOvers::default(),
+    };
+    if report.summary.n_overwrites > 0 {
+        let list = serde_json::Value::Object(report.finding_json());
+        dump.write_overwrites(&format!("{list:#}\n"))
+            .map_err(|error| Failure::new(PARTIAL, error))?;
+    }
+    if let Some(counted) = dump.dry_run() {
+        let forecast = report.forecast.insert(counted.take());
+        dry_run::warn(forecast, report.has_random_inputs);
+    }
+    Ok((report, captured.result))
+}
+
+/// Turns what went wrong while capturing into the command's end.
+pub(crate) fn finish(mut report: DumpReport, result: Result<(), Failure>) -> Result<(), Failure> {
+    result?;
+    let ring = report.summary.ring.take();
+    policy::check(report.summary)?;
+    ring::check(ring)?;
+    if report.ranges.is_some_and(|ranges| ranges.has_overflow()) {
+        return Err(Failure::silent(FOUND));
+    }
+    Ok(())
+}
+
+/// Wall time of one step without the dump, after a first one that prepares the operators.
+///
+/// A model that fails here is run again under the dump, so that what it computes up to the failure is
+/// kept.
+fn baseline(
+    arguments: &RunArguments,
+    model: &mut dyn LoadedModel,
+    inputs: &InputSource,
+) -> Result<Option<Duration>, Failure> {
+    if arguments.no_baseline || arguments.volume.dry_run {
+        return Ok(None);
+    }
+    let inputs = inputs.step(0)?;
+    if model.run(&inputs, None).is_err() {
+        return Ok(None);
+    }
+    // The shortest of a few runs: other work on the machine only ever adds to it.
+    let mut shortest: Option<Duration> = None;
+    let start = Instant::now();
+    for _ in 0..N_BASELINE_RUNS_MAX {
+        let run_start = Instant::now();
+        if model.run(&inputs, None).is_err() {
+            return Ok(None);
+        }
+        let time = run_start.elapsed();
+        shortest = Some(shortest.map_or(time, |shortest| shortest.min(time)));
+        if start.elapsed() > BASELINE_TIME_MAX {
+            break;
+        }
+    }
+    Ok(shortest)
+}
+
+/// Result of capturing, also where it ended early.
+struct CaptureResult {
+    summary: Summary,
+    time: Duration,
+    /// Steps that were begun.
+    n_steps: u64,
+    result: Result<(), Failure>,
+    /// Where the failing step is that was repeated on the word of the environment.
+    failure_dir: Option<PathBuf>,
+}
+
+fn capture(
+    arguments: &RunArguments,
+    request: &DumpRequest,
+    dump: &OpenDump,
+    run: &mut LoadedRun,
+    inputs: &InputSource,
+    n_steps: u64,
+    remote: &RemoteControl<'_>,
+) -> Result<CaptureResult, Failure> {
+    if let Some(error) = run.model.refusal(request.plan.purpose) {
+        return Err(error.into());
+    }
+    let session = start(arguments, request, dump, n_steps)?;
+    let model = &mut run.model;
+    let control = session.control();
+    remote.begin(&control)?;
+    let graph_inputs = input_names(&**model);
+    let id = Arc::new(run.id.clone());
+    let (mut tap, selected) = session.attach_graph(&id, model.description().graph(&graph_inputs));
+    let graph = run.engine.graph();
+    unmatched::warn(&tap, (&id, &**model, graph), dump.is_acl());
+    volume::warn_unused(&request.tensors, &selected, &**model, &id);
+    let stop_flag = stop_on_signal(session.stop_flag());
+    let listening = arguments.ring.listen_for(&session)?;
+    let watch = session.watch();
+    let mut n_steps_begun = 0_u64;
+    let n_in_step = model.operators().len() as u64;
+    let mut told = ControlNotices::new(&tap);
+    model.prepare(&tap);
+    let start = Instant::now();
+    let position = || position(watch.counters(), n_in_step);
+    let run_steps = || {
+        let result = (0..n_steps).try_for_each(|step| {
+            let fail = |tap: &Tap, error: Failure| {
+                tap.fail_step(&ring::reason(&error));
+                error
+            };
+            let inputs = inputs.step(step).map_err(|error| fail(&tap, error))?;
+            n_steps_begun += 1;
+            tap.begin_step(step);
+            if told.tell(&tap, step) {
+                unmatched::warn(&tap, (&id, &**model, graph), dump.is_acl());
+            }
+            // Nothing looks at the flag while a step runs without the tap.
+            if tap.is_stopped() {
+                return Err(at_step(EngineError::Stopped, step));
+            }
+            // Of a step that is not kept nothing would be written.
+            if arguments.volume.dry_run && !tap.is_active() {
+                return Ok(());
+            }
+            let outputs = model
+                .run(&inputs, Some(&tap))
+                .map_err(|error| match error {
+                    EngineError::Stopped => at_step(error, step),
+                    error => fail(&tap, at_step(error, step)),
+                })?;
+            tap.end_step();
+            let files = run.output_files.as_ref();
+            files.map_or(Ok(()), |files| files.write(step, &outputs))
+        });
+        // The end of the session sets the flag too.
+        let is_signalled = stop_flag.load(Ordering::Relaxed);
+        let summary = session.finish();
+        let result = policy::without_own_stop(result, &summary, is_signalled);
+        (summary, result)
+    };
+    let (summary, result) = remote.during(&control, || {
+        let n_operators = n_in_step.saturating_mul(n_steps);
+        progress::with_operator_bar("dumping", n_operators, position, run_steps)
+    })?;
+    let time = start.elapsed();
+    drop(listening);
+    warn_of_runs(&mut **model);
+    let failure_dir = repeat_failure(run, dump, inputs, n_steps_begun, &result)?;
+    Ok(CaptureResult {
+        summary,
+        time,
+        n_steps: n_steps_begun,
+        result,
+        failure_dir,
+    })
+}
+
+/// Repeats the last of the steps that were begun, if an operator failed and nothing else keeps failures;
+/// where its files are.
+fn repeat_failure(
+    run: &mut LoadedRun,
+    dump: &OpenDump,
+    inputs: &InputSource,
+    n_steps_begun: u64,
+    result: &Result<(), Failure>,
+) -> Result<Option<PathBuf>, Failure> {
+    let (Err(failure), Some(failures)) = (result, dump.failures()) else {
+        return Ok(None);
+    };
+    let step = n_steps_begun.saturating_sub(1);
+    let inputs = inputs.step(step)?;
+    let error = failure.error.as_ref();
+    let error = error.and_then(|error| error.downcast_ref::<EngineError>());
+    if !matches!(error, Some(EngineError::Operator { .. })) {
+        return Ok(None);
+    }
+    let (dir, reason) = failures.repeat(&mut *run.model, &run.id, step, &inputs);
+    if let Some(reason) = reason {
+        progress::tell(&format!("warning: the failure is not dumped: {reason}"));
+    }
+    Ok(dir)
+}
+
+fn warn_of_runs(model: &mut dyn LoadedModel) {
+    for warning in model.take_warnings() {
+        tell!("opscope: warning: {warning}");
+    }
+}
+
+/// How many operators were run, counting steps that are not dumped.
+fn position(c: Counters, n_in_step: u64) -> u64 {
+    let n_passed_over = c.n_steps.saturating_sub(c.n_steps_active);
+    n_passed_over
+        .saturating_mul(n_in_step)
+        .saturating_add(c.n_operators_seen)
+}
+
+/// A session that writes to `dump`.
+fn start(
+    arguments: &RunArguments,
+    request: &DumpRequest,
+    dump: &OpenDump,
+    n_steps: u64,
+) -> Result<Session, Failure> {
+    let options = SessionOptions {
+        queue_bytes_max: u64::from(arguments.queue_mib) << 20,
+        n_writers: request.n_writers(arguments.writers.into()),
+        ring: arguments.ring.options(),
+        ..arguments.policy.session_options()
+    };
+    let mut plan = request.plan.clone();
+    plan.steps = plan.steps.intersection(arguments.ring.steps());
+    arguments.ring.warn_if_none(&plan.steps, n_steps);
+    let session = dump
+        .start_session(plan, options)
+        .map_err(|error| Failure::new(PARTIAL, anyhow!(error).context("cannot start a thread")))?;
+    if !arguments.set_dump.is_empty() && !request.is_marking() {
+        tell!("opscope: warning: `--set-dump` has no effect: `dump_mode` is not 2");
+    }
+    for target in &arguments.set_dump {
+        session.set_dump(target, true);
+    }
+    Ok(session)
+}
+
+/// Lets the first signal stop the run that `flag` belongs to; a second one ends the process at once.
+fn stop_on_signal(flag: Arc<AtomicBool>) -> Arc<AtomicBool> {
+    static CURRENT: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    static HANDLER: Once = Once::new();
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(flag.clone());
+    HANDLER.call_once(|| {
+        // Without a handler the first signal ends the process.
+        let _ = ctrlc::set_handler(|| {
+            let current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_second = current
+                .as_ref()
+                .is_none_or(|flag| flag.swap(true, Ordering::Relaxed));
+            if is_second {
+                std::process::exit(INTERRUPTED.into());
+            }
+        });
+    });
+    flag
+}
+
+fn at_step(error: EngineError, step: u64) -> Failure {
+    let failure = Failure::from(error);
+    Failure {
+        error: failure.error.map(|e| e.context(format!("step {step}"))),
+        ..failure
+    }
+}

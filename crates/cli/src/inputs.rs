@@ -1,0 +1,342 @@
+//! Where a model's inputs come from.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use opscope_engine::input::{Random, arrange, check_shape, find, resolve_shape, unknown};
+use opscope_engine::{InputError, Signature, ValueInfo};
+use opscope_store::check_memory;
+use opscope_store::file_format::npy::{self, NpyHeader};
+use opscope_store::file_format::{npy_zst, npz};
+use opscope_store::regular_file;
+use opscope_tensor::{DType, Shape, Tensor};
+
+use crate::arguments::{NamedFile, NamedShape, named_file, named_shape};
+use crate::exit::{Failure, UNREADABLE, USAGE};
+
+/// Bytes beyond those of its input up to which a raw file is read, to say how many it has.
+const RAW_BYTES_MORE: u64 = 1 << 20;
+
+type Named = BTreeMap<String, Tensor>;
+
+/// Where a model's inputs come from.
+#[derive(clap::Args)]
+pub(crate) struct InputArguments {
+    /// A model input from a `.npy` file, or raw little-endian elements from a `.bin` file
+    #[arg(long, value_name = "NAME=FILE", value_parser = named_file, help_heading = "Inputs")]
+    input: Vec<NamedFile>,
+    /// Model inputs from an archive, or from a directory with one archive, array or subdirectory for
+    /// each step
+    #[arg(
+        long,
+        value_name = "FILE.npz|DIR",
+        conflicts_with = "input",
+        help_heading = "Inputs"
+    )]
+    inputs: Option<PathBuf>,
+    /// Shape of an input that the model leaves open, or that comes from a `.bin` file
+    #[arg(long, value_name = "NAME:1,3,224,224", value_parser = named_shape, help_heading = "Inputs")]
+    shape: Vec<NamedShape>,
+    /// Make inputs that are not given at random: floats in [0, 1), integers 0 or 1
+    #[arg(long, value_name = "N", help_heading = "Inputs")]
+    seed: Option<u64>,
+}
+
+impl InputArguments {
+    /// Whether no inputs are given, and none are asked for at random.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.input.is_empty() && self.inputs.is_none() && self.seed.is_none()
+    }
+}
+
+/// Inputs for every step, made when they are needed.
+pub(crate) struct InputSource {
+    signature: Signature,
+    shapes: BTreeMap<String, Shape>,
+    seed: Option<u64>,
+    sets: Vec<InputSet>,
+}
+
+/// One step's share of the given inputs.
+enum InputSet {
+    /// Read already.
+    Given(Named),
+    /// An archive.
+    Archive(PathBuf),
+    /// An array for each named input.
+    Arrays(Vec<(String, PathBuf)>),
+}
+
+impl InputSource {
+    /// Looks at the options; files of later steps are opened when their step comes. A dry run makes
+    /// inputs up if none are given.
+    pub(crate) fn new(
+        arguments: &InputArguments,
+        is_dry_run: bool,
+        signature: &Signature,
+    ) -> Result<InputSource, Failure> {
+        let mut shapes = BTreeMap::new();
+        for option in &arguments.shape {
+            let value =
+                find(signature, &option.name).ok_or_else(|| unknown(signature, &option.name))?;
+            resolve_shape(value, Some(&option.shape))?;
+            shapes.insert(option.name.clone(), option.shape.clone());
+        }
+        let mut source = InputSource {
+            signature: signature.clone(),
+            shapes,
+            seed: match is_dry_run && arguments.is_empty() {
+                true => Some(0),
+                false => arguments.seed,
+            },
+            sets: Vec::new(),
+        };
+        source.sets = match &arguments.inputs {
+            Some(path) => source.sets_of(path)?,
+            None => {
+                let mut given = Named::new();
+                for option in &arguments.input {
+                    let tensor = source.read(&option.name, &option.path)?;
+                    if given.insert(option.name.clone(), tensor).is_some() {
+                        let message = format!("input `{}` is given twice", option.name);
+                        return Err(Failure::message(USAGE, message));
+                    }
+                }
+                vec![InputSet::Given(given)]
+            }
+        };
+        Ok(source)
+    }
+
+    /// Number of different sets of inputs; steps take them in turn.
+    pub(crate) fn n_sets(&self) -> u64 {
+        self.sets.len() as u64
+    }
+
+    /// The inputs of a step in the model's order, checked.
+    pub(crate) fn step(&self, step: u64) -> Result<Vec<Tensor>, Failure> {
+        let index = usize::try_from(step % self.n_sets()).unwrap_or(0);
+        let mut given = match &self.sets[index] {
+            InputSet::Given(given) => given.clone(),
+            InputSet::Archive(path) => self.read_archive(path)?,
+            InputSet::Arrays(arrays) => arrays
+                .iter()
+                .map(|(name, path)| Ok((name.clone(), self.read(name, path)?)))
+                .collect::<Result<_, Failure>>()?,
+        };
+        if let Some(seed) = self.seed {
+            // Each step has random numbers of its own, whatever was given for it.
+            let mut random =
+                Random::new(seed.wrapping_add(step.wrapping_mul(0x5851_f42d_4c95_7f2d)));
+            for value in &self.signature.inputs {
+                if !given.contains_key(&value.name) {
+                    let shape = resolve_shape(value, self.shapes.get(&value.name))?;
+                    given.insert(value.name.clone(), random.tensor(value, shape)?);
+                }
+            }
+        }
+        Ok(arrange(&self.signature, given)?)
+    }
+
+    /// The sets in an archive or directory.
+    fn sets_of(&self, path: &Path) -> Result<Vec<InputSet>, Failure> {
+        if !path.is_dir() {
+            if is_array(path) || has_suffix(path, "bin") {
+                let message = format!("`{}` is a single array, not an archive", path.display());
+                let hint = "one input is given with `--input NAME=FILE`";
+                return Err(Failure::message(USAGE, message).with_hint(hint));
+            }
+            return Ok(vec![InputSet::Archive(path.to_owned())]);
+        }
+        let entries = entries(path)?;
+        let is_set = |entry: &PathBuf| entry.is_dir() || has_suffix(entry, "npz");
+        if entries.iter().any(is_set) {
+            return entries
+                .into_iter()
+                .filter(is_set)
+                .map(|entry| self.set_of(entry))
+                .collect();
+        }
+        let arrays: Vec<PathBuf> = entries
+            .into_iter()
+            .filter(|entry| is_array(entry))
+            .collect();
+        let is_named = |path: &PathBuf| find(&self.signature, &stem(path)).is_some();
+        match (
+            arrays.is_empty(),
+            arrays.iter().all(is_named),
+            &self.signature.inputs[..],
+        ) {
+            (true, _, _) => {
+                let message = format!("`{}` holds no `.npz` or `.npy` files", path.display());
+                Err(Failure::message(USAGE, message))
+            }
+            (_, true, _) => Ok(vec![named_arrays(arrays)?]),
+            // One array for each step of a model with one input.
+            (_, _, [only]) => {
+                let set = |path| InputSet::Arrays(vec![(only.name.clone(), path)]);
+                Ok(arrays.into_iter().map(set).collect())
+            }
+            _ => {
+                let message = format!(
+                    "the arrays in `{}` are not named after the model's inputs",
+                    path.display()
+                );
+                let hint = "use one `.npz` file or subdirectory for each step";
+                Err(Failure::message(USAGE, message).with_hint(hint))
+            }
+        }
+    }
+
+    fn set_of(&self, entry: PathBuf) -> Result<InputSet, Failure> {
+        if !entry.is_dir() {
+            return Ok(InputSet::Archive(entry));
+        }
+        let arrays = entries(&entry)?.into_iter().filter(|path| is_array(path));
+        named_arrays(arrays.collect())
+    }
+
+    fn read_archive(&self, path: &Path) -> Result<Named, Failure> {
+        let mut archive = npz::Archive::open(path)?;
+        let names = archive.names().to_vec();
+        // Archives of recorded samples hold inputs as `in.NAME` beside expected outputs.
+        let is_sample = names
+            .iter()
+            .any(|name| find(&self.signature, name).is_none() && name.starts_with("in."));
+        let mut given = Named::new();
+        for array in names {
+            let name = match is_sample {
+                true => array.strip_prefix("in."),
+                false => Some(array.as_str()),
+            };
+            let Some(name) = name else {
+                continue;
+            };
+            // The extents are looked at before the elements: a small archive can promise any amount of them.
+            let value = find(&self.signature, name);
+            let value = value.ok_or_else(|| unknown(&self.signature, name))?;
+            check_header(value, &archive.header(&array)?)?;
+            let tensor = archive.read(&array, Some(value.dtype))?;
+            given.insert(name.to_owned(), tensor);
+        }
+        Ok(given)
+    }
+
+    fn read(&self, name: &str, path: &Path) -> Result<Tensor, Failure> {
+        let value = find(&self.signature, name).ok_or_else(|| unknown(&self.signature, name))?;
+        let wanted = self.shapes.get(name);
+        if has_suffix(path, "bin") {
+            return read_raw(value, wanted, path);
+        }
+        if !is_array(path) {
+            let message = format!("`{}` is neither a `.npy` nor a `.bin` file", path.display());
+            let hint = match has_suffix(path, "npz") || path.is_dir() {
+                true => "all inputs in an archive or a directory are for `--inputs`",
+                false => "a compressed array is a `.npy.zst` file",
+            };
+            return Err(Failure::message(USAGE, message).with_hint(hint));
+        }
+        let header = npy_zst::read_header(path)?;
+        if let Some(wanted) = wanted.filter(|wanted| **wanted != header.shape) {
+            let message = format!(
+                "`--shape` asks for {wanted} of input `{name}`, `{}` holds {}",
+                path.display(),
+                header.shape
+            );
+            return Err(Failure::message(USAGE, message));
+        }
+        check_header(value, &header)?;
+        Ok(npy_zst::read_file_as(path, Some(value.dtype))?)
+    }
+}
+
+/// Whether an array is what the model declares, before its elements are read. A dtype that numpy lacks is told from the
+/// elements alone.
+fn check_header(value: &ValueInfo, header: &NpyHeader) -> Result<(), InputError> {
+    let is_known = npy::descr(value.dtype).is_some() && header.dtype != DType::Undefined;
+    if is_known && header.dtype != value.dtype {
+        return Err(InputError::Dtype {
+            name: value.name.clone(),
+            expected: value.dtype,
+            found: header.dtype,
+        });
+    }
+    check_shape(value, &header.shape)
+}
+
+/// Raw elements; their shape comes from the option or from the model.
+fn read_raw(value: &ValueInfo, wanted: Option<&Shape>, path: &Path) -> Result<Tensor, Failure> {
+    let shape = resolve_shape(value, wanted)?;
+    let n_bytes = shape.n_bytes(value.dtype).unwrap_or(usize::MAX) as u64;
+    let unreadable = |error: io::Error| {
+        let error = anyhow!(error).context(format!("cannot read `{}`", path.display()));
+        Failure::new(UNREADABLE, error)
+    };
+    let n_found = regular_file::check(path).map_err(unreadable)?.len();
+    let (name, dtype) = (value.name.clone(), value.dtype);
+    // A file that is a little longer is told of by its tensor.
+    if n_found > n_bytes.saturating_add(RAW_BYTES_MORE) {
+        let message = format!(
+            "input `{name}`: expected {n_bytes} bytes of {dtype} {shape}, `{}` has {n_found}",
+            path.display()
+        );
+        return Err(Failure::message(USAGE, message));
+    }
+    check_memory(n_found).map_err(unreadable)?;
+    let bytes = regular_file::read(path, n_found).map_err(unreadable)?;
+    Tensor::from_vec(value.dtype, shape, bytes)
+        .map_err(|source| InputError::Size { name, source }.into())
+}
+
+fn named_arrays(paths: Vec<PathBuf>) -> Result<InputSet, Failure> {
+    let arrays: Vec<_> = paths.into_iter().map(|path| (stem(&path), path)).collect();
+    // Sorted by name, so that a plain and a compressed array of one name are neighbours.
+    if let Some([(name, a), (_, b)]) = arrays.array_windows().find(|[a, b]| a.0 == b.0) {
+        let (a, b) = (a.display(), b.display());
+        let message = format!("input `{name}` is given twice: `{a}` and `{b}`");
+        return Err(Failure::message(USAGE, message));
+    }
+    Ok(InputSet::Arrays(arrays))
+}
+
+/// Lists the paths in a directory, numbers in numeric order.
+fn entries(dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let read = std::fs::read_dir(dir).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let entries = read.map_err(|error| {
+        Failure::new(
+            UNREADABLE,
+            anyhow!(error).context(format!("cannot list `{}`", dir.display())),
+        )
+    })?;
+    let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
+    paths.sort_by_cached_key(|path| {
+        let stem = stem(path);
+        (stem.parse::<u64>().unwrap_or(u64::MAX), stem)
+    });
+    Ok(paths)
+}
+
+/// The name of an array without its suffix, or what precedes the last dot.
+fn stem(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    match npy_zst::split_name(&name) {
+        Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
+        _ => path
+            .file_stem()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned(),
+    }
+}
+
+fn is_array(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    npy_zst::split_name(&name).is_some_and(|(stem, _)| !stem.is_empty())
+}
+
+fn has_suffix(path: &Path, suffix: &str) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == suffix)
+}

@@ -1,0 +1,124 @@
+//! Where a dump goes: its directories, and a name among them that no other dump has.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::{Span, Zoned};
+use opscope_capture::Plan;
+use opscope_config::dialect::Dialect;
+use opscope_store::StoreError;
+use opscope_store::atomic_file::Modes;
+use opscope_store::file_format::run_json::{Program, RunRecord};
+use opscope_store::run_file::{RunFile, clean_acl, clean_mindspore, this_host};
+use opscope_store::temporary::LeftOvers;
+
+use crate::run_record::{now, plan_in_short};
+
+/// Seconds after now that are tried as names of a dump's directory.
+const N_TIMES_MAX: i64 = 3600;
+
+/// Names for the directory of a dump, `YYYYMMDDhhmmss`: the local second that it is now, and those
+/// that follow.
+pub fn dump_times() -> impl Iterator<Item = String> {
+    let now = Zoned::now();
+    (0..N_TIMES_MAX).map(move |seconds| {
+        let time = now.saturating_add(Span::new().seconds(seconds));
+        time.strftime("%Y%m%d%H%M%S").to_string()
+    })
+}
+
+/// The first of `times` under which nothing is below `dump_path` and that is not taken otherwise; the
+/// first of all if there is none.
+pub fn free_time(
+    dump_path: &Path,
+    times: impl IntoIterator<Item = String>,
+    is_taken: impl Fn(&Path) -> bool,
+) -> String {
+    let mut first = None;
+    for time in times {
+        let root = dump_path.join(&time);
+        if !is_taken(&root) && !root.exists() {
+            return time;
+        }
+        first.get_or_insert(time);
+    }
+    first.unwrap_or_default()
+}
+
+/// The directories of a dump, and whose form it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DumpPlace {
+    /// Whose form it has.
+    pub dialect: Dialect,
+    /// The directory that the user named.
+    pub dump_path: PathBuf,
+    /// The directory of this dump: `dump_path`, or one in it.
+    pub root: PathBuf,
+    /// Permissions of what is created.
+    pub modes: Modes,
+}
+
+impl DumpPlace {
+    /// The record of a run that dumps here under `plan`. Nothing is written yet. The tool, the host,
+    /// the time, the dialect and the plan of `record` are filled in.
+    pub fn run_file(&self, plan: &Plan, record: RunRecord) -> Arc<RunFile> {
+        let record = RunRecord {
+            tool: Program {
+                name: "opscope".to_owned(),
+                version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            },
+            host: this_host(),
+            started: now(),
+            dialect: self.dialect.name().to_owned(),
+            plan: plan_in_short(plan),
+            ..record
+        };
+        Arc::new(RunFile::new(
+            &self.dump_path,
+            &self.root,
+            self.modes,
+            record,
+        ))
+    }
+
+    /// Removes what killed runs left unfinished here; how much there was.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the operating system refuses.
+    pub fn clean(&self) -> Result<LeftOvers, StoreError> {
+        match self.dialect {
+            Dialect::Acl => clean_acl(&self.dump_path, self.modes, &now()),
+            Dialect::MindSpore => clean_mindspore(&self.dump_path, self.modes, &now()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_are_taken_are_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("1")).unwrap();
+        for (times, taken, expected) in [
+            (&["1", "2", "3"][..], "", "2"),
+            (&["1", "2", "3"], "2", "3"),
+            (&["3", "1"], "", "3"),
+            // Two dumps in one directory are better than none.
+            (&["1"], "", "1"),
+            (&["2", "1"], "2", "2"),
+            (&[], "", ""),
+        ] {
+            let names = times.iter().map(|time| (*time).to_owned());
+            let is_taken = |root: &Path| root.ends_with(taken) && !taken.is_empty();
+            assert_eq!(
+                free_time(dir.path(), names, is_taken),
+                expected,
+                "{times:?}"
+            );
+        }
+        assert_eq!(dump_times().count(), 3600);
+        assert!(dump_times().is_sorted());
+    }
+}

@@ -1,0 +1,72 @@
+//! What the tensors of a run would lose in narrower dtypes, added up.
+
+use opscope_capture::SinkError;
+use opscope_tensor::DType;
+
+use super::{RangeRow, RangeRows};
+
+/// The losses that a run would have in narrower dtypes.
+pub struct RangeReport {
+    /// The dtypes asked for, with the totals of each.
+    pub totals: Vec<(DType, RangeTotal)>,
+    /// Every tensor that is wider than one of them, in order of execution.
+    pub rows: RangeRows,
+}
+
+/// Totals for one dtype.
+#[derive(Default)]
+pub struct RangeTotal {
+    /// Tensors that are wider.
+    pub n_tensors: u64,
+    /// Those of them with elements beyond the range.
+    pub n_overflow: u64,
+    /// Those of them with elements that would become 0.
+    pub n_underflow: u64,
+    /// Those of them with elements that would become subnormal.
+    pub n_subnormal: u64,
+    /// The first tensor that would overflow.
+    pub first_overflow: Option<RangeRow>,
+}
+
+impl RangeTotal {
+    fn add(&mut self, row: &RangeRow) {
+        let loss = &row.loss;
+        self.n_tensors += 1;
+        self.n_overflow += u64::from(loss.n_overflow > 0);
+        self.n_underflow += u64::from(loss.n_underflow > 0);
+        self.n_subnormal += u64::from(loss.n_subnormal > 0);
+        if loss.n_overflow > 0 && self.first_overflow.is_none() {
+            self.first_overflow = Some(row.clone());
+        }
+    }
+}
+
+impl RangeReport {
+    /// Adds up `rows` by dtype.
+    pub(super) fn new(targets: &[DType], rows: RangeRows) -> Result<RangeReport, SinkError> {
+        let totals = targets
+            .iter()
+            .map(|target| (*target, RangeTotal::default()));
+        let mut totals: Vec<(DType, RangeTotal)> = totals.collect();
+        for row in rows.iter()? {
+            let row = row?;
+            let total = totals.iter_mut().find(|(target, _)| *target == row.target);
+            if let Some((_, total)) = total {
+                total.add(&row);
+            }
+        }
+        Ok(RangeReport { totals, rows })
+    }
+
+    /// Whether anything would overflow.
+    pub fn has_overflow(&self) -> bool {
+        self.totals.iter().any(|(_, total)| total.n_overflow > 0)
+    }
+
+    /// Whether anything would be lost.
+    pub fn has_losses(&self) -> bool {
+        let n_losses =
+            |total: &RangeTotal| total.n_overflow + total.n_underflow + total.n_subnormal;
+        self.totals.iter().any(|(_, total)| n_losses(total) > 0)
+    }
+}

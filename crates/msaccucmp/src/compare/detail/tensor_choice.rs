@@ -1,0 +1,99 @@
+//! Which tensor `-op` lists, and how much of it.
+
+use std::path::Path;
+
+use opscope_store::record::Side;
+
+use crate::compare::dump::Dump;
+use crate::compare::file_name::is_number;
+use crate::compare::stop::Stop;
+use crate::failure::Code;
+use crate::options::CompareOptions;
+
+const N_LINES: i64 = 1_000_000;
+const N_LINES_MIN: i64 = 10_000;
+const N_TOP_MAX: i64 = 10_000;
+
+/// The tensor to list, and how much of it.
+pub(in crate::compare) struct TensorChoice {
+    pub(super) op_name: String,
+    pub(super) side: Side,
+    pub(super) index: usize,
+    pub(super) n_top: i64,
+    pub(super) is_summary_only: bool,
+    pub(super) n_lines_max: usize,
+}
+
+impl TensorChoice {
+    /// Reads from the options which tensor to list, and how much of it.
+    pub(in crate::compare) fn new(
+        op_name: &str,
+        options: &CompareOptions,
+    ) -> Result<TensorChoice, Stop> {
+        let n_lines = options.n_lines_max.unwrap_or(N_LINES);
+        if !(N_LINES_MIN..=N_LINES).contains(&n_lines) {
+            let message = format!(
+                "The --max_line argument index ({n_lines}) is out of range {N_LINES_MIN} - \
+                 {N_LINES}. Please check the index."
+            );
+            return Err(Stop::coded(Code::InvalidParameter, message));
+        }
+        let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let (side, index) = match (given(&options.output_index), given(&options.input_index)) {
+            (Some(index), _) => (Side::Output, index),
+            (None, Some(index)) => (Side::Input, index),
+            (None, None) => (Side::Output, "0".to_owned()),
+        };
+        if !is_number(&index) {
+            let message = format!(
+                "The detail index '{index}' is invalid. It only supports 'natural number'."
+            );
+            return Err(Stop::coded(Code::InvalidParameter, message));
+        }
+        Ok(TensorChoice {
+            op_name: op_name.to_owned(),
+            side,
+            index: index.parse().unwrap_or(usize::MAX),
+            n_top: options.n_top,
+            is_summary_only: options.ignores_details,
+            n_lines_max: n_lines as usize,
+        })
+    }
+
+    /// Checks the name and the number of elements.
+    pub(in crate::compare) fn check(&self) -> Result<(), Stop> {
+        crate::paths::check_text(Path::new(&self.op_name))?;
+        if !(1..=N_TOP_MAX).contains(&self.n_top) {
+            let message = format!(
+                "The top n index ({}) is out of range [1, {N_TOP_MAX}]. Please check the index.",
+                self.n_top
+            );
+            return Err(Stop::coded(Code::IndexOutOfBounds, message));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_index(&self, dump: &Dump) -> Result<(), Stop> {
+        let n = dump.side(self.side).len();
+        if self.index < n {
+            return Ok(());
+        }
+        let message = format!(
+            "[{}] The {} index ({}) is out of range [0, {n}). Please check the index.",
+            self.op_name,
+            self.side.name(),
+            self.index
+        );
+        Err(Stop::coded(Code::IndexOutOfBounds, message))
+    }
+
+    /// `op_output_0`.
+    pub(super) fn prefix(&self) -> String {
+        format!("{}{}", self.op_name.replace('/', "_"), self.slot())
+    }
+
+    /// `_output_0`.
+    pub(super) fn slot(&self) -> String {
+        format!("_{}_{}", self.side.name(), self.index)
+    }
+}

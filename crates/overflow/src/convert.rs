@@ -1,0 +1,71 @@
+//! Conversions of elements to another dtype.
+
+use opscope_store::file_format::op_debug::StatusCause;
+use opscope_store::record::Record;
+use opscope_tensor::{DType, ElementKind, Tensor};
+
+use super::Place;
+use super::float::{holds_non_finite, non_finite_elements};
+use super::float_bits::FloatBits;
+use super::tally::Tally;
+
+/// Elements that the target's range cannot hold, as far as the status register has a bit for it.
+pub(super) fn place(record: &Record) -> Option<Place> {
+    let from = &record.inputs.iter().find(|(i, _)| *i == 0)?.1;
+    let to = &record.outputs.iter().find(|(i, _)| *i == 0)?.1;
+    if from.shape().n_elements() != to.shape().n_elements() {
+        return None;
+    }
+    if is_unsigned(to.dtype()) && record.operator.op_type != "QuantizeLinear" {
+        return negative_to_unsigned(from);
+    }
+    // The scale of a quantisation is not the element's own.
+    let mut others = record.inputs.iter().filter(|(i, _)| *i != 0);
+    if others
+        .any(|(_, tensor)| record.operator.op_type == "QuantizeLinear" && holds_non_finite(tensor))
+    {
+        return None;
+    }
+    finite_to_non_finite(from, to)
+}
+
+/// Finite numbers that became Inf, or NaN where the format has no Inf. Element by element: an
+/// infinity that was there before does not hide one that is new.
+fn finite_to_non_finite(from: &Tensor, to: &Tensor) -> Option<Place> {
+    if !holds_non_finite(to) {
+        return None;
+    }
+    // Both are in rising order.
+    let mut before = non_finite_elements_or_none(from)?.into_iter().peekable();
+    let mut is_new = |element: &usize| {
+        while before.next_if(|earlier| earlier < element).is_some() {}
+        before.peek() != Some(element)
+    };
+    let after = non_finite_elements(to.host_view().ok()?).into_iter();
+    let tally: Tally = after.filter(|element| is_new(element)).collect();
+    tally.place(StatusCause::ToF16, 0)
+}
+
+/// Text may say `inf`, and types without numbers say nothing: they give `None`.
+fn non_finite_elements_or_none(tensor: &Tensor) -> Option<Vec<usize>> {
+    tensor.dtype().bits()?;
+    if holds_non_finite(tensor) {
+        Some(non_finite_elements(tensor.host_view().ok()?))
+    } else {
+        Some(Vec::new())
+    }
+}
+
+/// Numbers of -1 and less; what lies between -1 and 0 is cut to 0 and fits.
+fn negative_to_unsigned(from: &Tensor) -> Option<Place> {
+    let float = FloatBits::of(from.dtype())?;
+    let low = float.positions(from.host_bytes().ok()?, |number| {
+        float.is_at_most_minus_one(number)
+    });
+    let tally: Tally = low.into_iter().collect();
+    tally.place(StatusCause::NegativeToUnsigned, 0)
+}
+
+fn is_unsigned(dtype: DType) -> bool {
+    dtype.kind() == ElementKind::Unsigned
+}

@@ -1,0 +1,158 @@
+//! `Einsum` of integers.
+
+use opscope_store::record::Record;
+
+use super::Place;
+use super::contract::{Contraction, always_fits, zeros};
+use super::integers::Integers;
+use super::operators::text;
+use super::walk::{Walk, dense_strides};
+
+/// The name of an axis: a letter, or a position behind an ellipsis counted from the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Label {
+    Ellipsis(std::cmp::Reverse<usize>),
+    Letter(char),
+}
+
+/// Results of `Einsum` that do not fit, accumulated in the dtype of the operands.
+pub(super) fn place(record: &Record) -> Option<Place> {
+    let operands: Vec<Integers> = record
+        .inputs
+        .iter()
+        .map(|(_, tensor)| Integers::filled(tensor))
+        .collect::<Option<_>>()?;
+    let equation: String = text(&record.operator, "equation")?
+        .chars()
+        .filter(|c| !matches!(c, ' ' | '"'))
+        .collect();
+    let (terms, result) = match equation.split_once("->") {
+        Some((terms, result)) => (terms, Some(result)),
+        None => (equation.as_str(), None),
+    };
+    let terms: Vec<&str> = terms.split(',').collect();
+    if terms.len() != operands.len() {
+        return None;
+    }
+    let terms: Vec<Vec<Label>> = terms
+        .iter()
+        .zip(&operands)
+        .map(|(term, operand)| labels(term, operand.dims.len()))
+        .collect::<Option<_>>()?;
+    let mut every: Vec<Label> = terms.iter().flatten().copied().collect();
+    // The implicit result has the ellipsis first and then letters in alphabetical order, which is
+    // the order of `Label`.
+    every.sort_unstable();
+    let is_ellipsis = |label: &Label| matches!(label, Label::Ellipsis(_));
+    let result = match result {
+        Some(result) => {
+            let mut n_ellipsis: Vec<Label> = every.iter().copied().filter(is_ellipsis).collect();
+            n_ellipsis.dedup();
+            let n_letters = result.replace("...", "").chars().count();
+            let has_ellipsis = result.contains("...");
+            labels(
+                result,
+                n_letters + if has_ellipsis { n_ellipsis.len() } else { 0 },
+            )?
+        }
+        // Without a right side: what the ellipsis stands for, then every letter that occurs once.
+        None => {
+            let n_times = |label: &Label| every.iter().filter(|other| *other == label).count();
+            let mut kept = every.clone();
+            kept.dedup();
+            kept.retain(|label| is_ellipsis(label) || n_times(label) == 1);
+            kept
+        }
+    };
+    every.dedup();
+    contraction(record, &operands, &terms, &result, &every)
+}
+
+fn contraction(
+    record: &Record,
+    operands: &[Integers],
+    terms: &[Vec<Label>],
+    result: &[Label],
+    every: &[Label],
+) -> Option<Place> {
+    // An axis of one element may be repeated.
+    let extent = |label: Label| {
+        let labelled = terms.iter().zip(operands).flat_map(|(term, operand)| {
+            let axes = term.iter().zip(operand.dims);
+            axes.filter(move |(own, _)| **own == label)
+                .map(|(_, dim)| *dim)
+        });
+        let mut longer = labelled.filter(|&dim| dim != 1);
+        let first = longer.next().unwrap_or(1);
+        longer.all(|dim| dim == first).then_some(first)
+    };
+    let result_dims: Vec<usize> = result
+        .iter()
+        .map(|label| extent(*label))
+        .collect::<Option<_>>()?;
+    let summed: Vec<Label> = every
+        .iter()
+        .copied()
+        .filter(|label| !result.contains(label))
+        .collect();
+    // Axes of the result go outside and summed ones inside, so that each total is finished in one
+    // go.
+    let mut n_products = 1_usize;
+    let mut axes = Vec::new();
+    for label in result.iter().chain(&summed).copied() {
+        let dim = extent(label)?;
+        if summed.contains(&label) {
+            n_products = n_products.checked_mul(dim)?;
+        }
+        let mut strides: Vec<usize> = terms
+            .iter()
+            .zip(operands)
+            .map(|(term, operand)| stride(label, term, operand.dims))
+            .collect();
+        strides.push(stride(label, result, &result_dims));
+        axes.push((dim, strides));
+    }
+    let bounds = operands.first()?.bounds;
+    let magnitudes: Vec<u128> = operands.iter().map(Integers::magnitude_max).collect();
+    if always_fits(bounds, n_products, &magnitudes, 0) {
+        return None;
+    }
+    let contraction = Contraction {
+        bounds,
+        walk: Walk::new(operands.len() + 1, axes),
+        results: zeros(record, &result_dims)?,
+    };
+    let values: Vec<Vec<i128>> = operands.iter().map(Integers::to_wide).collect();
+    let factors: Vec<&[i128]> = values.iter().map(Vec::as_slice).collect();
+    contraction.place(&factors)
+}
+
+/// How far one step along `label` moves in a dense tensor; a label that occurs twice is a diagonal.
+fn stride(label: Label, term: &[Label], dims: &[usize]) -> usize {
+    let strides = dense_strides(dims);
+    let axes = term.iter().zip(dims).zip(strides);
+    axes.filter(|((own, dim), _)| **own == label && **dim != 1)
+        .map(|(_, stride)| stride)
+        .sum()
+}
+
+/// The labels of a term of `n_axes` axes.
+fn labels(term: &str, n_axes: usize) -> Option<Vec<Label>> {
+    let letters = |text: &str| -> Option<Vec<Label>> {
+        let letter = |c: char| c.is_ascii_alphabetic().then_some(Label::Letter(c));
+        text.chars().map(letter).collect()
+    };
+    let found = match term.split_once("...") {
+        None => letters(term)?,
+        Some((before, after)) => {
+            let (before, after) = (letters(before)?, letters(after)?);
+            let n_more = n_axes.checked_sub(before.len() + after.len())?;
+            let more = (0..n_more)
+                .rev()
+                .map(|i| Label::Ellipsis(std::cmp::Reverse(i)));
+            before.into_iter().chain(more).chain(after).collect()
+        }
+    };
+    // A term that does not fit its operand is the engine's to refuse.
+    (found.len() == n_axes).then_some(found)
+}

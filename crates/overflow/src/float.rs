@@ -1,0 +1,99 @@
+//! Floating-point results that are not finite although everything they came from was.
+
+use opscope_store::file_format::op_debug::StatusCause;
+use opscope_store::record::Record;
+use opscope_tensor::{DType, Shape, Tensor, TensorView, has_non_finite};
+
+use super::Place;
+use super::float_bits::FloatBits;
+use super::operators::attributes_may_be_non_finite;
+use super::tally::Tally;
+
+/// Outputs that hold Inf or NaN while no input and no attribute does.
+pub(super) fn places(record: &Record, cause: StatusCause) -> Vec<Place> {
+    let outputs = record.outputs.iter();
+    let outputs: Vec<&(usize, Tensor)> = outputs
+        .filter(|(output, tensor)| !is_masked(record, *output) && holds_non_finite(tensor))
+        .collect();
+    // Inputs are read only when there is something to explain.
+    if outputs.is_empty() || !starts_finite(record) {
+        return Vec::new();
+    }
+    let place = |(output, tensor): &(usize, Tensor)| {
+        let elements = non_finite_elements(tensor.host_view().ok()?);
+        let tally: Tally = elements.into_iter().collect();
+        tally.place(cause, *output)
+    };
+    outputs.into_iter().filter_map(place).collect()
+}
+
+/// Whether everything that the operator starts from is here and finite, and there is any of it.
+///
+/// A reduction over nothing gives an infinity or NaN by definition, so an operator whose
+/// floating-point inputs are all empty computes nothing.
+fn starts_finite(record: &Record) -> bool {
+    let names = record.operator.inputs.iter();
+    let n_named = names.filter(|name| !name.is_empty()).count();
+    let inputs = || record.inputs.iter().map(|(_, tensor)| tensor);
+    let holds_numbers = |tensor: &Tensor| {
+        let bytes = tensor.host_bytes();
+        is_float_or_complex(tensor.dtype()) && bytes.is_ok_and(|bytes| !bytes.is_empty())
+    };
+    // An input that was not shown may hold the infinity that the output has.
+    record.inputs.len() >= n_named
+        && inputs().any(holds_numbers)
+        && !inputs().any(holds_non_finite)
+        && !attributes_may_be_non_finite(&record.operator)
+}
+
+/// Whether any element is NaN or infinite. A tensor that the host does not hold has none.
+pub(super) fn holds_non_finite(tensor: &Tensor) -> bool {
+    tensor.host_view().is_ok_and(has_non_finite)
+}
+
+fn is_float_or_complex(dtype: DType) -> bool {
+    dtype.parts().0.is_float()
+}
+
+/// Whether an output of an attention is not finite by design: its scores show what is masked as
+/// -Inf, and a query that may look at nothing has no result.
+fn is_masked(record: &Record, output: usize) -> bool {
+    const SCORES: usize = 3;
+    const MASK: usize = 3;
+    if record.operator.op_type != "Attention" {
+        return false;
+    }
+    let mask = record.inputs.iter().find(|(i, _)| *i == MASK);
+    let masks_all = |(_, mask): &(usize, Tensor)| {
+        let n = mask.shape().last().copied().unwrap_or(1).max(1);
+        let has_empty_row = |mask: &[u8]| mask.chunks(n).any(|row| row.iter().all(|&b| b == 0));
+        mask.dtype() == DType::Bool && mask.host_bytes().is_ok_and(has_empty_row)
+    };
+    output == SCORES || mask.is_some_and(masks_all)
+}
+
+/// The positions of the elements that are not finite. A complex element is one element.
+pub(super) fn non_finite_elements(tensor: TensorView<'_>) -> Vec<usize> {
+    let (part, n_parts) = tensor.dtype.parts();
+    let Some(float) = FloatBits::of(part) else {
+        let is_bad = |i: &usize| is_non_finite_byte(tensor.dtype, tensor.bytes[*i]);
+        return (0..tensor.bytes.len()).filter(is_bad).collect();
+    };
+    let mut elements = float.positions(tensor.bytes, |number| !float.is_finite(number));
+    elements.iter_mut().for_each(|i| *i /= n_parts);
+    // Both parts of one complex number may be bad, and they lie side by side.
+    elements.dedup();
+    elements
+}
+
+/// The same for formats that are no sign and magnitude.
+fn is_non_finite_byte(dtype: DType, byte: u8) -> bool {
+    let shape = Shape::scalar();
+    dtype.bytes() == Some(1)
+        && has_non_finite(TensorView {
+            dtype,
+            shape: &shape,
+            layout: opscope_tensor::Layout::Nd,
+            bytes: &[byte],
+        })
+}

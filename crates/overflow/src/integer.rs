@@ -1,0 +1,38 @@
+//! Integer arithmetic that left its dtype.
+
+use opscope_store::record::Record;
+
+use super::elementwise::{Binary, binary, negate, sum};
+use super::reduce::{Fold, cumulate, reduce};
+use super::{Place, conv, einsum, matmul};
+
+/// Returns the place where an operator on integers overflowed; `None` if it did not. Computes anew
+/// from the inputs and the operator alone, in wider arithmetic: the engine's results do not matter.
+pub(super) fn place(record: &Record) -> Option<Place> {
+    match record.operator.op_type.as_str() {
+        "Add" => binary(record, Binary::Add),
+        "Sub" => binary(record, Binary::Sub),
+        "Mul" => binary(record, Binary::Mul),
+        "Div" => binary(record, Binary::Div),
+        "Pow" => binary(record, Binary::Pow),
+        "PRelu" => binary(record, Binary::PRelu),
+        "Sum" => sum(record),
+        // The magnitude of the smallest integer has no place in its type, with or without the sign.
+        "Neg" | "Abs" => negate(record),
+        "ReduceSum" => reduce(record, Fold::Sum),
+        "ReduceL1" => reduce(record, Fold::SumOfMagnitudes),
+        "ReduceL2" => reduce(record, Fold::RootOfSquares),
+        "ReduceSumSquare" => reduce(record, Fold::SumOfSquares),
+        "ReduceProd" => reduce(record, Fold::Product),
+        "CumSum" => cumulate(record, Fold::Sum),
+        "CumProd" => cumulate(record, Fold::Product),
+        "MatMul" => matmul::matmul(record),
+        "MatMulInteger" => matmul::matmul_integer(record),
+        "QLinearMatMul" => matmul::qlinear_matmul(record),
+        "Gemm" => matmul::gemm(record),
+        "Einsum" => einsum::place(record),
+        "ConvInteger" => conv::conv_integer(record),
+        "QLinearConv" => conv::qlinear_conv(record),
+        _ => None,
+    }
+}

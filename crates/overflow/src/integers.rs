@@ -1,0 +1,246 @@
+//! Tensors of integers, read into arithmetic that is wide enough for every sum and difference.
+
+use std::borrow::Cow;
+
+use opscope_store::record::Record;
+use opscope_tensor::convert::dtype::decode;
+use opscope_tensor::{DType, ElementKind, Tensor};
+
+/// The range of an integer dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bounds {
+    pub(super) min: i128,
+    pub(super) max: i128,
+}
+
+impl Bounds {
+    /// The bounds of `dtype`, if it is an integer type. `bool` is none.
+    pub(super) fn of(dtype: DType) -> Option<Bounds> {
+        let is_signed = match dtype.kind() {
+            ElementKind::Signed => true,
+            ElementKind::Unsigned => false,
+            ElementKind::Float(_)
+            | ElementKind::FiniteFloat(_)
+            | ElementKind::Truth
+            | ElementKind::Complex(_)
+            | ElementKind::Text
+            | ElementKind::Opaque => return None,
+        };
+        // Packed types have ranges of their own, although a byte stores each element.
+        let n_bits = dtype.bits()? - u32::from(is_signed);
+        let max = (1_i128 << n_bits) - 1;
+        let min = if is_signed { -max - 1 } else { 0 };
+        Some(Bounds { min, max })
+    }
+
+    /// Whether `value` can be held.
+    pub(super) fn contains(self, value: i128) -> bool {
+        self.min <= value && value <= self.max
+    }
+
+    /// Whether every value of that magnitude can be held, either sign where there is one.
+    pub(super) fn hold_magnitude(self, magnitude: u128) -> bool {
+        magnitude <= self.max.unsigned_abs()
+    }
+}
+
+/// An integer as it stands in memory.
+pub(super) trait Integer: Copy + Ord + Into<i128> {
+    /// Its bytes.
+    type Bytes: Copy;
+    /// The smallest and the largest.
+    const ENDS: (Self, Self);
+    /// Cuts memory into integers.
+    fn cut(bytes: &[u8]) -> &[Self::Bytes];
+    /// The integer in those bytes, little-endian.
+    fn read(bytes: Self::Bytes) -> Self;
+}
+
+macro_rules! integers {
+    ($($int:ident)*) => {$(
+        impl Integer for $int {
+            type Bytes = [u8; size_of::<$int>()];
+            const ENDS: ($int, $int) = ($int::MIN, $int::MAX);
+            fn cut(bytes: &[u8]) -> &[Self::Bytes] {
+                bytes.as_chunks().0
+            }
+            fn read(bytes: Self::Bytes) -> $int {
+                $int::from_le_bytes(bytes)
+            }
+        }
+    )*};
+}
+
+integers!(i8 u8 i16 u16 i32 u32 i64 u64);
+
+/// Evaluates an expression with a type's name standing for the integer that a dtype is stored as;
+/// the default where it is none.
+macro_rules! with_integer {
+    ($dtype:expr, $int:ident => $body:expr) => {
+        match $dtype {
+            DType::I8 => {
+                type $int = i8;
+                $body
+            }
+            DType::U8 => {
+                type $int = u8;
+                $body
+            }
+            DType::I16 => {
+                type $int = i16;
+                $body
+            }
+            DType::U16 => {
+                type $int = u16;
+                $body
+            }
+            DType::I32 => {
+                type $int = i32;
+                $body
+            }
+            DType::U32 => {
+                type $int = u32;
+                $body
+            }
+            DType::I64 => {
+                type $int = i64;
+                $body
+            }
+            DType::U64 => {
+                type $int = u64;
+                $body
+            }
+            _ => Default::default(),
+        }
+    };
+}
+pub(super) use with_integer;
+
+/// A tensor of integers.
+pub(super) struct Integers<'a> {
+    /// Range of an element.
+    pub(super) bounds: Bounds,
+    /// How elements are stored in `bytes`: packed ones take a byte each.
+    pub(super) storage: DType,
+    /// Extents of the axes.
+    pub(super) dims: &'a [usize],
+    /// The elements.
+    pub(super) bytes: Cow<'a, [u8]>,
+}
+
+impl<'a> Integers<'a> {
+    /// A look at `tensor`, if it holds integers.
+    pub(super) fn of(tensor: &'a Tensor) -> Option<Integers<'a>> {
+        let bounds = Bounds::of(tensor.dtype())?;
+        let decoded = decode(tensor.dtype(), tensor.shape(), tensor.host_bytes().ok()?).ok()?;
+        Some(Integers {
+            bounds,
+            storage: decoded.dtype,
+            dims: tensor.shape().dims(),
+            bytes: decoded.bytes,
+        })
+    }
+
+    /// The same for a tensor that has elements at all. Then no product of some of its extents
+    /// overflows.
+    pub(super) fn filled(tensor: &'a Tensor) -> Option<Integers<'a>> {
+        Integers::of(tensor).filter(|integers| !integers.bytes.is_empty())
+    }
+
+    /// The input of `record` at `index`, if it is there and has elements, and they are integers.
+    pub(super) fn input(record: &'a Record, index: usize) -> Option<Integers<'a>> {
+        Integers::filled(tensor(record, index)?)
+    }
+
+    /// The smallest and the largest element; `None` without elements.
+    pub(super) fn extremes(&self) -> Option<(i128, i128)> {
+        with_integer!(self.storage, Int => extremes::<Int>(&self.bytes))
+    }
+
+    /// The largest magnitude of an element, 0 without elements.
+    pub(super) fn magnitude_max(&self) -> u128 {
+        self.magnitude_around(None)
+    }
+
+    /// The largest magnitude of an element with a zero point taken off.
+    pub(super) fn magnitude_around(&self, zero: Option<&Integers>) -> u128 {
+        let (min, max) = self.extremes().unwrap_or_default();
+        let (zero_min, zero_max) = zero.and_then(Integers::extremes).unwrap_or_default();
+        // Which zero point belongs to which element does not matter for a bound: the worst pair is
+        // assumed.
+        let (min, max) = (min - zero_max, max - zero_min);
+        min.unsigned_abs().max(max.unsigned_abs())
+    }
+
+    /// Every element.
+    pub(super) fn to_wide(&self) -> Vec<i128> {
+        with_integer!(self.storage, Int => {
+            let elements = Int::cut(&self.bytes).iter();
+            elements.map(|bytes| Int::read(*bytes).into()).collect()
+        })
+    }
+}
+
+/// The input of `record` at `index`, if it is there.
+pub(super) fn tensor(record: &Record, index: usize) -> Option<&Tensor> {
+    let mut inputs = record.inputs.iter();
+    inputs
+        .find(|(position, _)| *position == index)
+        .map(|(_, tensor)| tensor)
+}
+
+fn extremes<Int: Integer>(bytes: &[u8]) -> Option<(i128, i128)> {
+    let elements = Int::cut(bytes);
+    // Starting from the opposite ends needs no first element, and so no branch for it in the loop.
+    let (smallest, largest) = Int::ENDS;
+    // No branch and no early end: compilers turn this into vector instructions.
+    let (min, max) = elements
+        .iter()
+        .fold((largest, smallest), |(min, max), bytes| {
+            let element = Int::read(*bytes);
+            (min.min(element), max.max(element))
+        });
+    (!elements.is_empty()).then(|| (min.into(), max.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_tensor::Shape;
+
+    use super::*;
+
+    #[test]
+    fn bounds_of_every_width() {
+        let cases = [
+            (DType::I8, -128, 127),
+            (DType::U8, 0, 255),
+            (DType::I16, -32768, 32767),
+            (DType::U16, 0, 65535),
+            (DType::I32, i32::MIN.into(), i32::MAX.into()),
+            (DType::U32, 0, u32::MAX.into()),
+            (DType::I64, i64::MIN.into(), i64::MAX.into()),
+            (DType::U64, 0, u64::MAX.into()),
+            (DType::I4, -8, 7),
+            (DType::I2, -2, 1),
+            (DType::U2, 0, 3),
+            (DType::U1, 0, 1),
+        ];
+        for (dtype, min, max) in cases {
+            assert_eq!(Bounds::of(dtype), Some(Bounds { min, max }), "{dtype}");
+        }
+        for dtype in [DType::Bool, DType::F32, DType::String, DType::C64] {
+            assert_eq!(Bounds::of(dtype), None, "{dtype}");
+        }
+    }
+
+    #[test]
+    fn extremes_of_packed_and_empty_tensors() {
+        let of = |dtype, dims: &[usize], bytes: &[u8]| {
+            let tensor = Tensor::from_vec(dtype, Shape::new(dims).unwrap(), bytes.to_vec());
+            Integers::of(&tensor.unwrap()).unwrap().extremes()
+        };
+        assert_eq!(of(DType::I4, &[3], &[0x98, 0xf7]), Some((-8, 7)));
+        assert_eq!(of(DType::I16, &[2], &[0xff, 0xff, 1, 0]), Some((-1, 1)));
+        assert_eq!(of(DType::I16, &[0], &[]), None);
+    }
+}

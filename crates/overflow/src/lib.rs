@@ -1,0 +1,110 @@
+//! Whether an operator's arithmetic overflowed, told from what it read and what it produced.
+//!
+//! An accelerator keeps a status register; a CPU has none that survives an operator. A pure function
+//! over one execution with both sides present stands in its place: [`ValueDetector`]. The rules, one
+//! for each bit of the register, are in `docs/overflow.md`.
+//!
+//! The trait [`OverflowDetector`] lives here and `opscope-capture` depends on this crate, not the
+//! other way round: the capturing side judges NaN and infinities by the same [`ArithmeticKind`] of an
+//! operator, and a session takes [`ValueDetector`] unless it is given another detector, so that
+//! callers need not name one. This crate knows no session, no thread and no file.
+
+mod contract;
+mod conv;
+mod convert;
+mod einsum;
+mod elementwise;
+mod float;
+mod float_bits;
+mod floats;
+mod integer;
+mod integers;
+mod matmul;
+mod operators;
+mod reduce;
+mod tally;
+mod walk;
+
+use opscope_store::file_format::op_debug::{AiCore, BlockRecord, StatusCause, TaskInfo};
+use opscope_store::record::Record;
+
+pub use self::operators::{ArithmeticKind, arithmetic_kind, attributes_may_be_non_finite};
+
+/// The overflows in one execution of one operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overflow {
+    /// The bits of the status register, all causes together; never 0.
+    pub status: u64,
+    /// Where it happened, at most once for each cause and output.
+    pub places: Vec<Place>,
+}
+
+/// Elements of one output that overflowed for the same cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Why.
+    pub cause: StatusCause,
+    /// Position among the operator's outputs.
+    pub output: usize,
+    /// How many elements.
+    pub n_elements: u64,
+    /// Which is the first, counted through the output in memory order.
+    pub first_element: usize,
+}
+
+/// Decides whether executions of operators overflowed.
+///
+/// Called from several threads at once; the answer must depend on the record alone.
+pub trait OverflowDetector: Send + Sync {
+    /// Returns where the arithmetic of an execution overflowed; `None` if it did not.
+    fn detect(&self, record: &Record) -> Option<Overflow>;
+}
+
+/// Detects overflows from the values that an operator read and produced.
+///
+/// The record must hold both sides: a missing input may have held anything, and an overflow that
+/// such an input could explain is not reported. Values that were infinite or NaN before are handed
+/// on, not overflowed. Operators that only move, choose or make up values never overflow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ValueDetector;
+
+impl OverflowDetector for ValueDetector {
+    fn detect(&self, record: &Record) -> Option<Overflow> {
+        let mut places = match arithmetic_kind(&record.operator) {
+            ArithmeticKind::Moves => return None,
+            ArithmeticKind::Converts => convert::place(record).into_iter().collect(),
+            ArithmeticKind::Accumulates => float::places(record, StatusCause::CubeAccumulate),
+            ArithmeticKind::Computes => float::places(record, StatusCause::Float),
+        };
+        // An integer that wrapped leaves no trace in the result, so these are computed anew.
+        places.extend(integer::place(record));
+        Overflow::from_places(places)
+    }
+}
+
+impl Overflow {
+    fn from_places(places: Vec<Place>) -> Option<Overflow> {
+        let status = places
+            .iter()
+            .fold(0, |status, place| status | place.cause.bit());
+        (status != 0).then_some(Overflow { status, places })
+    }
+
+    /// The record that a device would leave: first layout, the AI Core block filled. Addresses,
+    /// kinds of task and block numbers have no meaning here and are 0.
+    pub fn to_record(&self, model_id: u64, stream_id: u64, task_id: u64) -> BlockRecord {
+        BlockRecord {
+            ai_core: AiCore {
+                task: TaskInfo {
+                    model_id,
+                    stream_id,
+                    task_id,
+                    ..TaskInfo::default()
+                },
+                status: self.status,
+                ..AiCore::default()
+            },
+            ..BlockRecord::default()
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Matrix products of integers.
+
+use opscope_store::record::Record;
+
+use super::Place;
+use super::contract::{Contraction, I32, always_fits, centred, zeros};
+use super::integers::{Bounds, Integers};
+use super::operators::{int, text};
+use super::walk::{Walk, broadcast_dims, broadcast_strides};
+
+/// `MatMul` of integers, accumulated in their own dtype.
+pub(super) fn matmul(record: &Record) -> Option<Place> {
+    let (a, b) = (Integers::input(record, 0)?, Integers::input(record, 1)?);
+    product(
+        record,
+        a.bounds,
+        (a.dims, &a.to_wide()),
+        (b.dims, &b.to_wide()),
+    )
+}
+
+/// `MatMulInteger`, accumulated in 32 bits.
+pub(super) fn matmul_integer(record: &Record) -> Option<Place> {
+    quantised(record, [0, 2], [1, 3])
+}
+
+/// `QLinearMatMul`, accumulated in 32 bits before it is quantised anew.
+pub(super) fn qlinear_matmul(record: &Record) -> Option<Place> {
+    quantised(record, [0, 2], [3, 5])
+}
+
+/// The product of two factors, each given as the positions of its elements and its zero point.
+fn quantised(record: &Record, a: [usize; 2], b: [usize; 2]) -> Option<Place> {
+    let input = |index| Integers::input(record, index);
+    let (a, zero_a) = (input(a[0])?, input(a[1]));
+    let (b, zero_b) = (input(b[0])?, input(b[1]));
+    let magnitudes = [
+        a.magnitude_around(zero_a.as_ref()),
+        b.magnitude_around(zero_b.as_ref()),
+    ];
+    if always_fits(I32, *a.dims.last()?, &magnitudes, 0) {
+        return None;
+    }
+    // A list of zero points for the first factor is one for each row, for the second for each column.
+    let rows = zero_a.as_ref().map_or(vec![], |zero| match zero.dims {
+        [n] if *n > 1 => vec![*n, 1],
+        dims => dims.to_vec(),
+    });
+    let columns = zero_b.as_ref().map_or(vec![], |zero| zero.dims.to_vec());
+    let centred_a = centred(&a, zero_a.as_ref(), &rows)?;
+    let centred_b = centred(&b, zero_b.as_ref(), &columns)?;
+    product(record, I32, (a.dims, &centred_a), (b.dims, &centred_b))
+}
+
+/// A matrix product as numpy defines it for any number of axes.
+fn product(
+    record: &Record,
+    bounds: Bounds,
+    (a_dims, a): (&[usize], &[i128]),
+    (b_dims, b): (&[usize], &[i128]),
+) -> Option<Place> {
+    let (a_batch, [m, k]) = match a_dims {
+        // numpy treats a vector as a matrix of one row on the left, and of one column on the right.
+        [k] => (&[][..], [1, *k]),
+        [batch @ .., m, k] => (batch, [*m, *k]),
+        [] => return None,
+    };
+    let (b_batch, [b_k, n]) = match b_dims {
+        [k] => (&[][..], [*k, 1]),
+        [batch @ .., k, n] => (batch, [*k, *n]),
+        [] => return None,
+    };
+    if k != b_k {
+        return None;
+    }
+    let batch = broadcast_dims(&[a_batch, b_batch])?;
+    let of_matrices = |dims: &[usize], size: usize| -> Vec<usize> {
+        let strides = broadcast_strides(dims, batch.len()).into_iter();
+        strides.map(|stride| stride * size).collect()
+    };
+    let strides_a = of_matrices(a_batch, m * k);
+    let strides_b = of_matrices(b_batch, k * n);
+    let strides_to = of_matrices(&batch, m * n);
+    let batches = (0..batch.len()).map(|axis| {
+        let strides = vec![strides_a[axis], strides_b[axis], strides_to[axis]];
+        (batch[axis], strides)
+    });
+    // Columns go innermost: that is the order of the second factor and of the result in memory.
+    let matrix = [(m, vec![k, 0, n]), (k, vec![1, n, 0]), (n, vec![0, 1, 1])];
+    let results = zeros(record, &[&batch[..], &[m, n]].concat())?;
+    let contraction = Contraction {
+        bounds,
+        walk: Walk::new(3, batches.chain(matrix)),
+        results,
+    };
+    contraction.place(&[a, b])
+}
+
+/// `Gemm` of integers: factors that are integers themselves, and a bias.
+pub(super) fn gemm(record: &Record) -> Option<Place> {
+    let (a, b) = (Integers::input(record, 0)?, Integers::input(record, 1)?);
+    let operator = &record.operator;
+    let is_turned = |name| int(operator, name).is_some_and(|value| value != 0);
+    let ([a_rows, a_columns], [b_rows, b_columns]) = (a.dims, b.dims) else {
+        return None;
+    };
+    let (m, k, a_strides) = if is_turned("transA") {
+        (*a_columns, *a_rows, [1, *a_columns])
+    } else {
+        (*a_rows, *a_columns, [*a_columns, 1])
+    };
+    let (b_k, n, b_strides) = if is_turned("transB") {
+        (*b_columns, *b_rows, [1, *b_columns])
+    } else {
+        (*b_rows, *b_columns, [*b_columns, 1])
+    };
+    // A scale that is a fraction leaves the integers, and the accumulator with it.
+    let scale = |name| match text(operator, name).map_or(Ok(1.0), str::parse::<f32>) {
+        Ok(value) if value.fract() == 0.0 && value.abs() < 1e9 => Some(value as i128),
+        _ => None,
+    };
+    let (alpha, beta) = (scale("alpha")?, scale("beta")?);
+    if k != b_k {
+        return None;
+    }
+    let c = Integers::input(record, 2);
+    let magnitudes = [a.magnitude_max(), b.magnitude_max(), alpha.unsigned_abs()];
+    let bias = c.as_ref().map_or(0, Integers::magnitude_max) * beta.unsigned_abs();
+    if always_fits(a.bounds, k, &magnitudes, bias) {
+        return None;
+    }
+    let mut scaled = a.to_wide();
+    // `alpha` scales before the sum: the accumulator holds scaled products, and it is the one that
+    // overflows.
+    scaled.iter_mut().for_each(|value| *value *= alpha);
+    let mut results = zeros(record, &[m, n])?;
+    if let Some(c) = c {
+        let bias = c.to_wide();
+        let mut start = 0;
+        Walk::broadcast(&[&[m, n], c.dims])?.each_run(|len, offsets, strides| {
+            for i in 0..len {
+                if let Some(result) = results.get_mut(start + i) {
+                    *result = bias[offsets[1] + i * strides[1]] * beta;
+                }
+            }
+            start += len;
+        });
+    }
+    let axes = [
+        (m, vec![a_strides[0], 0, n]),
+        (k, vec![a_strides[1], b_strides[0], 0]),
+        (n, vec![0, b_strides[1], 1]),
+    ];
+    let contraction = Contraction {
+        bounds: a.bounds,
+        walk: Walk::new(3, axes),
+        results,
+    };
+    contraction.place(&[&scaled, &b.to_wide()])
+}

@@ -1,0 +1,229 @@
+//! How operators come by the floating-point numbers in their outputs, and readers of their
+//! attributes.
+
+use opscope_store::record::Operator;
+
+/// How an operator comes by the numbers in its outputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArithmeticKind {
+    /// It moves, chooses or makes up values: none of them is the result of arithmetic.
+    Moves,
+    /// It converts each element to another dtype.
+    Converts,
+    /// It accumulates products, which accelerators do in their cube unit.
+    Accumulates,
+    /// It computes.
+    Computes,
+}
+
+/// Operators that move, choose or make up values.
+///
+/// `If` is here because the operators of its branches are looked at one by one, `ReduceMax`, `MaxPool`
+/// and their like because they give an infinity where there is nothing to choose from, tree ensembles
+/// and encoders because what they give out stands in attributes.
+const MOVING: &[&str] = &[
+    "ArgMax",
+    "ArgMin",
+    "ArrayFeatureExtractor",
+    "Bernoulli",
+    "BitCast",
+    "BlackmanWindow",
+    "CategoryMapper",
+    "CenterCropPad",
+    "Clip",
+    "Compress",
+    "Concat",
+    "ConcatFromSequence",
+    "Constant",
+    "ConstantFill",
+    "ConstantOfShape",
+    "DepthToSpace",
+    "DictVectorizer",
+    "Expand",
+    "ExpandDims",
+    "EyeLike",
+    "FeatureVectorizer",
+    "Flatten",
+    "Gather",
+    "GatherElements",
+    "GatherND",
+    "GlobalMaxPool",
+    "HammingWindow",
+    "HannWindow",
+    "Hardmax",
+    "Identity",
+    "If",
+    "ImageDecoder",
+    "Imputer",
+    "IsInf",
+    "IsNaN",
+    "LabelEncoder",
+    "Max",
+    "MaxPool",
+    "MaxRoiPool",
+    "MaxUnpool",
+    "MelWeightMatrix",
+    "Min",
+    "Multinomial",
+    "NonMaxSuppression",
+    "NonZero",
+    "OneHot",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
+    "Pad",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+    "ReduceMax",
+    "ReduceMin",
+    "Reshape",
+    "ReverseSequence",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
+    "Shape",
+    "Size",
+    "Slice",
+    "SpaceToDepth",
+    "Split",
+    "SplitToSequence",
+    "Squeeze",
+    "TensorScatter",
+    "TfIdfVectorizer",
+    "Tile",
+    "TopK",
+    "Transpose",
+    "TreeEnsemble",
+    "TreeEnsembleClassifier",
+    "TreeEnsembleRegressor",
+    "Trilu",
+    "Unique",
+    "Unsqueeze",
+    "Where",
+    "ZipMap",
+];
+
+/// Parts of the names of operators that accumulate products, in every operator set:
+/// `QLinearMatMul`, `FusedConv`, `GroupQueryAttention`, `DeformConv`.
+const ACCUMULATING: &[&str] = &[
+    "Attention",
+    "Conv",
+    "Einsum",
+    "GRU",
+    "Gemm",
+    "LSTM",
+    "MatMul",
+    "MoE",
+    "RNN",
+];
+
+/// How types of PyTorch's operators begin.
+const TORCH: [&str; 2] = ["aten.", "prims."];
+
+/// Those of them that convert, and that accumulate products. Operators that move values need no list: what
+/// they read is not finite either, or stands among their arguments.
+const TORCH_CONVERTING: &[&str] = &["aten._to_copy.", "prims.convert_element_type."];
+const TORCH_ACCUMULATING: &[&str] = &[
+    "aten._convolution",
+    "aten._scaled_dot_product",
+    "aten._scaled_mm",
+    "aten.addbmm.",
+    "aten.addmm",
+    "aten.addmv.",
+    "aten.baddbmm.",
+    "aten.bmm.",
+    "aten.convolution",
+    "aten.dot.",
+    "aten.linear.",
+    "aten.mkldnn_rnn_layer",
+    "aten.mm.",
+    "aten.mv.",
+    "aten.vdot.",
+];
+
+/// Returns how `operator` comes by the numbers in its outputs.
+pub fn arithmetic_kind(operator: &Operator) -> ArithmeticKind {
+    let op_type = operator.op_type.as_str();
+    let begins = |list: &[&str]| list.iter().any(|start| op_type.starts_with(start));
+    if begins(&TORCH) {
+        // The lists of ONNX are of no use here: they match parts of names, and `aten.convolution`
+        // would match none of them.
+        return match () {
+            () if begins(TORCH_CONVERTING) => ArithmeticKind::Converts,
+            () if begins(TORCH_ACCUMULATING) => ArithmeticKind::Accumulates,
+            () => ArithmeticKind::Computes,
+        };
+    }
+    let is_scatter = matches!(op_type, "Scatter" | "ScatterElements" | "ScatterND");
+    // A scatter that replaces elements only moves them; one that adds or multiplies computes.
+    if MOVING.contains(&op_type) || (is_scatter && !reduces_by_arithmetic(operator)) {
+        ArithmeticKind::Moves
+    } else if matches!(op_type, "Cast" | "CastLike" | "QuantizeLinear") {
+        ArithmeticKind::Converts
+    // Parts of names and not whole ones, so that variants of other domains count too: their
+    // arithmetic is the same, and no list of them would stay complete.
+    } else if ACCUMULATING.iter().any(|part| op_type.contains(part)) {
+        ArithmeticKind::Accumulates
+    } else {
+        ArithmeticKind::Computes
+    }
+}
+
+fn reduces_by_arithmetic(operator: &Operator) -> bool {
+    matches!(text(operator, "reduction"), Some("\"add\"" | "\"mul\""))
+}
+
+/// Whether an attribute holds a number that is not finite, or may: long lists are cut and tensors
+/// left out where attributes become text.
+pub fn attributes_may_be_non_finite(operator: &Operator) -> bool {
+    let is_torch = TORCH
+        .iter()
+        .any(|start| operator.op_type.starts_with(start));
+    operator.attributes.iter().any(|(name, value)| {
+        // The others say where it comes from.
+        if is_torch && !name.starts_with("argument.") {
+            return false;
+        }
+        let value = value.as_str();
+        // A text such as `"inf"` is a name or a mode, no number.
+        if value.starts_with('"') || value.starts_with("[\"") {
+            return false;
+        }
+        let is_cut = value.starts_with('[') && value.contains('…');
+        let is_word = |c: char| c.is_ascii_alphanumeric();
+        let mut words = value.split(|c| !is_word(c));
+        let is_graph = value.starts_with("graph ");
+        is_cut
+            || value.starts_with("tensor[")
+            // The text of a body may name a value `inf`. What the body computes with shows in the
+            // operator's own results.
+            || (!is_graph && words.any(|word| matches!(word, "inf" | "NaN" | "nan")))
+    })
+}
+
+/// An attribute as it stands.
+pub(super) fn text<'a>(operator: &'a Operator, name: &str) -> Option<&'a str> {
+    let mut attributes = operator.attributes.iter();
+    attributes
+        .find(|(known, _)| known == name)
+        .map(|(_, value)| value.as_str())
+}
+
+/// An attribute that is an integer.
+pub(super) fn int(operator: &Operator, name: &str) -> Option<i64> {
+    text(operator, name)?.parse().ok()
+}
+
+/// An attribute that is a list of integers, written out in full.
+pub(super) fn ints(operator: &Operator, name: &str) -> Option<Vec<i64>> {
+    let list = text(operator, name)?.strip_prefix('[')?.strip_suffix(']')?;
+    if list.is_empty() {
+        return Some(Vec::new());
+    }
+    list.split(", ").map(|item| item.parse().ok()).collect()
+}

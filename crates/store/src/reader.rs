@@ -1,0 +1,98 @@
+//! Reading dumps: every form of dump becomes one [`DumpIndex`].
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | `index` | the contents of a dump as plain data |
+//! | `tensor_file` | a file with tensors, whatever its format |
+//! | `ascend` | AscendCL's trees, single files, and directories of converted arrays |
+//! | `mindspore` | `MindSpore`'s trees |
+//! | `arrays` | archives of named arrays, and arrays by name |
+//!
+//! A reader decides from a listing of files whether it knows the dump, says which files it asks
+//! for, and puts an index together from what they hold. The caller reads the files, on as many
+//! threads as it likes: nothing here starts one.
+
+mod arrays;
+mod ascend;
+mod index;
+mod mindspore;
+mod tensor_file;
+
+use std::path::Path;
+
+use crate::StoreError;
+use crate::dump::{self, Entry, Listing, PassReason, PassedOver};
+
+pub use ascend::read_tables;
+pub use index::{
+    DumpIndex, DumpTerm, ElementsPlace, ExecutionRecord, FileRecord, OperatorInFile, OtherNames,
+    RecordKind, TableRecord, TensorRecord,
+};
+pub use mindspore::FORM as MINDSPORE_FORM;
+pub use tensor_file::{
+    ExtraKind, ExtraPiece, FileContent, FileExpectation, FileFacts, FileHead, FileKind,
+    FileRequest, OpenedTensor, StoredTensor, TensorFile,
+};
+
+/// Reads all of the files that a reader asks for; the results keep their order.
+pub type ReadFiles<'a> = &'a mut dyn FnMut(&[FileRequest]) -> Vec<Result<FileContent, StoreError>>;
+
+/// A form of dump that can be read.
+pub trait DumpReader: Sync {
+    /// The form's name, for programs.
+    fn form(&self) -> &'static str;
+
+    /// Whether a listing is a dump of this form.
+    fn detect(&self, listing: &Listing) -> bool;
+
+    /// Why a listed file that is no table of statistics holds no tensors to convert, by its name;
+    /// none if it may hold some.
+    fn reason_to_pass(&self, entry: &Entry) -> Option<PassReason>;
+
+    /// Everything that a dump of this form holds. What cannot be read is noted among the errors,
+    /// and everything else is there all the same. A damaged file whose name says that it is a part
+    /// of the dump is there too, as one tensor without a dtype.
+    fn index(&self, listing: Listing, read: ReadFiles<'_>) -> DumpIndex;
+}
+
+/// Every form. The first that knows a dump reads it; the last takes whatever is left.
+const READERS: &[&dyn DumpReader] = &[
+    &mindspore::MindSporeReader,
+    &arrays::ArraysReader,
+    &ascend::AscendReader,
+];
+
+/// The reader of a listing.
+pub fn reader_of(listing: &Listing) -> &'static dyn DumpReader {
+    let known = READERS.iter().find(|reader| reader.detect(listing));
+    *known.unwrap_or(&READERS[READERS.len() - 1])
+}
+
+/// Reads a listing, whatever form it has.
+pub fn read_listing(listing: Listing, read: ReadFiles<'_>) -> DumpIndex {
+    reader_of(&listing).index(listing, read)
+}
+
+/// Reads a directory with everything below it, or a single file.
+///
+/// # Errors
+/// [`StoreError::Io`] if there is nothing at `path`; everything else is in the index.
+pub fn read_dump(path: &Path, read: ReadFiles<'_>) -> Result<DumpIndex, StoreError> {
+    let metadata = std::fs::metadata(path).map_err(StoreError::io("read", path))?;
+    if metadata.is_dir() {
+        return Ok(read_listing(dump::list(path), read));
+    }
+    let mut index = read_listing(dump::list_file(path), read);
+    refuse_passed_over(&mut index);
+    Ok(index)
+}
+
+/// Whoever names a file wants to read it.
+fn refuse_passed_over(index: &mut DumpIndex) {
+    for PassedOver { path, reason } in std::mem::take(&mut index.passed_over) {
+        let [noun, _] = reason.nouns();
+        let reason = format!("expected tensors or statistics, found a {noun}");
+        let error = std::io::Error::new(std::io::ErrorKind::InvalidData, reason);
+        index.errors.push(StoreError::io("read", &path)(error));
+    }
+}

@@ -1,0 +1,249 @@
+//! Archives of named arrays, and arrays whose file names say the operator and slot, as users of
+//! frameworks make them.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::ascend::{golden_name, read_entries, result_name};
+use super::index::{
+    DumpIndex, ElementsPlace, ExecutionRecord, FileRecord, OperatorInFile, TensorRecord,
+};
+use super::tensor_file::{FileContent, FileHead};
+use super::{DumpReader, ReadFiles};
+use crate::dump::{Entry, Listing, PassReason};
+use crate::file_format::{npy_zst, npz, op_debug, safetensors};
+use crate::record::Side;
+use crate::tree::acl::DumpFileName;
+use crate::tree::arrays::{ArrayName, ArraysPlace};
+
+/// Reads directories in which no file has a vendor's name, and at least one is an archive, or an
+/// array whose path says a slot or step.
+pub(super) struct ArraysReader;
+
+impl DumpReader for ArraysReader {
+    fn form(&self) -> &'static str {
+        "arrays"
+    }
+
+    fn detect(&self, listing: &Listing) -> bool {
+        let has_tables = !listing.tables.is_empty() || !listing.step_tables.is_empty();
+        !has_tables
+            && !listing.entries.iter().any(has_vendor_name)
+            && listing.entries.iter().any(is_telling)
+    }
+
+    fn reason_to_pass(&self, entry: &Entry) -> Option<PassReason> {
+        let is_record = op_debug::is_json_record_name(&entry.real_name);
+        is_record.then_some(PassReason::Converted)
+    }
+
+    fn index(&self, listing: Listing, read: ReadFiles<'_>) -> DumpIndex {
+        let mut index = DumpIndex {
+            form: self.form(),
+            passed_over: listing.passed_over,
+            errors: listing.errors,
+            ..DumpIndex::default()
+        };
+        let files = read_entries(listing.entries, read, &mut index.errors);
+        let mut executions = ExecutionGroups::default();
+        for (entry, content) in &files {
+            let records = match content {
+                Some(FileContent::Tensors(head)) => named_tensors(entry, head),
+                // Nothing of the name says that a foreign file is a part of the dump.
+                _ if stem_of(&entry.real_name).is_none() => Vec::new(),
+                _ => vec![damaged_tensor(entry)],
+            };
+            index.files.push(FileRecord {
+                path: entry.path.clone(),
+                real_name: entry.real_name.clone(),
+                n_bytes: entry.n_bytes,
+                operators: operators(&records),
+            });
+            executions.add(entry.path.parent(), records);
+        }
+        index.add_tensors(executions.into_records());
+        index
+    }
+}
+
+/// Tensors with the names of their operators, in which executions are not told apart yet.
+type ArrayRecord = (ExecutionRecord, TensorRecord);
+
+/// The records of a single archive that lies in a dump of another form.
+pub(super) fn records(entry: &Entry, head: &FileHead) -> Vec<TensorRecord> {
+    let mut executions = ExecutionGroups::default();
+    executions.add(entry.path.parent(), named_tensors(entry, head));
+    executions.into_records()
+}
+
+/// The operators of a single archive that lies in a dump of another form.
+pub(super) fn operators_in_file(entry: &Entry, head: &FileHead) -> Vec<OperatorInFile> {
+    operators(&named_tensors(entry, head))
+}
+
+/// A file name without the suffix of a format that holds named arrays; none for other files.
+fn stem_of(real_name: &str) -> Option<&str> {
+    let array = npy_zst::split_name(real_name).map(|(stem, _)| stem);
+    array
+        .or_else(|| real_name.strip_suffix(npz::SUFFIX))
+        .or_else(|| real_name.strip_suffix(safetensors::SUFFIX))
+}
+
+fn is_archive(entry: &Entry) -> bool {
+    [npz::SUFFIX, safetensors::SUFFIX]
+        .iter()
+        .any(|suffix| entry.real_name.ends_with(suffix))
+}
+
+/// Whether a file has the name of a dump file, or of what the vendor's tools make of one.
+fn has_vendor_name(entry: &Entry) -> bool {
+    let stem = npy_zst::split_name(&entry.real_name).map(|(stem, _)| stem);
+    entry.name.is_some()
+        || result_name(entry).is_some()
+        || stem.is_some_and(|stem| golden_name(stem).is_some())
+}
+
+/// Whether a file is an archive, or an array whose path says a slot or a step. Arrays with other
+/// names may be anything: weights, or inputs.
+fn is_telling(entry: &Entry) -> bool {
+    let has_slot = || {
+        let (stem, _) = npy_zst::split_name(&entry.real_name)?;
+        let place = place_of(entry, stem);
+        let name = ArrayName::parse(stem);
+        Some(place.step.is_some() || (name.slot.is_some() && !name.op_name.is_empty()))
+    };
+    is_archive(entry) || has_slot().unwrap_or(false)
+}
+
+fn place_of(entry: &Entry, stem: &str) -> ArraysPlace {
+    let dir = entry.path.parent().unwrap_or(Path::new("."));
+    // A relative path may leave out the directories that say what it is.
+    let absolute = std::path::absolute(dir);
+    ArraysPlace::from_path(absolute.as_deref().unwrap_or(dir), stem)
+}
+
+fn named_tensors(entry: &Entry, head: &FileHead) -> Vec<ArrayRecord> {
+    let tensors = head.tensors.iter().map(|stored| {
+        let (execution, mut record) = named_tensor(entry, stored.name.as_deref());
+        record.take_stored(stored);
+        record.elements = Some(ElementsPlace::new(&entry.real_name, head.kind, stored));
+        (execution, record)
+    });
+    tensors.collect()
+}
+
+/// Everything that the file's path and the tensor's name in it say. Tensors without a name go by
+/// that of the file.
+fn named_tensor(entry: &Entry, name: Option<&str>) -> ArrayRecord {
+    let stem = stem_of(&entry.real_name).unwrap_or(&entry.real_name);
+    let place = place_of(entry, stem);
+    let array = ArrayName::parse(name.unwrap_or(stem));
+    let mut execution = ExecutionRecord {
+        op_name: array.op_name.to_owned(),
+        rank: place.rank,
+        step: place.step,
+        ..ExecutionRecord::default()
+    };
+    let mut record = TensorRecord {
+        path: entry.path.clone(),
+        slot: Some(array.slot.unwrap_or((Side::Output, 0))),
+        ..TensorRecord::default()
+    };
+    if array.op_name.is_empty() {
+        // A file of one operator, such as `opscope convert -t safetensors` makes of each dump file.
+        match DumpFileName::parse(stem) {
+            Some(file) => {
+                execution.op_type = file.op_type;
+                execution.op_name = file.op_name;
+                record.task_id = Some(file.task_id);
+                record.stream_id = file.stream_id;
+            }
+            None => stem.clone_into(&mut execution.op_name),
+        }
+    }
+    (execution, record)
+}
+
+fn damaged_tensor(entry: &Entry) -> ArrayRecord {
+    let (execution, record) = named_tensor(entry, None);
+    let record = TensorRecord {
+        slot: None,
+        elements: Some(ElementsPlace::in_damaged_file(&entry.real_name)),
+        ..record
+    };
+    (execution, record)
+}
+
+/// The operators of a file, in the order of their first tensors.
+fn operators(tensors: &[ArrayRecord]) -> Vec<OperatorInFile> {
+    let mut operators: Vec<OperatorInFile> = Vec::new();
+    let mut positions: HashMap<(&str, &str), usize> = HashMap::new();
+    for (execution, record) in tensors {
+        let Some((side, _)) = record.slot else {
+            continue;
+        };
+        let key = (execution.op_type.as_str(), execution.op_name.as_str());
+        let position = *positions.entry(key).or_insert_with(|| {
+            operators.push(OperatorInFile {
+                op_type: execution.op_type.clone(),
+                op_name: execution.op_name.clone(),
+                task_id: record.task_id,
+                ..OperatorInFile::default()
+            });
+            operators.len() - 1
+        });
+        let operator = &mut operators[position];
+        operator.n_inputs += u64::from(side == Side::Input);
+        operator.n_outputs += u64::from(side == Side::Output);
+        operator.n_bytes += record.n_bytes.unwrap_or(0);
+    }
+    operators
+}
+
+/// Which operator of which directory and step a tensor belongs to, and its slot there.
+type SlotKey = (Option<PathBuf>, ExecutionRecord, Option<(Side, u32)>);
+
+/// Tensors put together into executions: those of one operator in one directory and step. A slot
+/// that comes again belongs to the operator's next execution.
+#[derive(Default)]
+struct ExecutionGroups {
+    records: Vec<(ExecutionRecord, Vec<TensorRecord>)>,
+    positions: HashMap<(Option<PathBuf>, ExecutionRecord), usize>,
+    n_runs: HashMap<SlotKey, usize>,
+}
+
+impl ExecutionGroups {
+    fn add(&mut self, dir: Option<&Path>, tensors: Vec<ArrayRecord>) {
+        for (mut execution, record) in tensors {
+            let dir = dir.map(Path::to_owned);
+            let slot = (dir.clone(), execution.clone(), record.slot);
+            let n_runs = self.n_runs.entry(slot).or_insert(0);
+            execution.run = *n_runs;
+            *n_runs += 1;
+            let position = self
+                .positions
+                .entry((dir, execution.clone()))
+                .or_insert_with(|| {
+                    self.records.push((execution, Vec::new()));
+                    self.records.len() - 1
+                });
+            self.records[*position].1.push(record);
+        }
+    }
+
+    fn into_records(self) -> Vec<TensorRecord> {
+        let of_execution = |(execution, mut records): (ExecutionRecord, Vec<TensorRecord>)| {
+            let execution = Arc::new(execution);
+            records.sort_by_key(|record| record.slot);
+            records.into_iter().map(move |record| TensorRecord {
+                execution: execution.clone(),
+                ..record
+            })
+        };
+        let mut records = self.records;
+        // Steps are in numeric order, whatever the order of the names of their directories.
+        records.sort_by_key(|(execution, _)| (execution.rank, execution.step));
+        records.into_iter().flat_map(of_execution).collect()
+    }
+}

@@ -1,0 +1,417 @@
+//! Dumps of AscendCL, single files, and directories of arrays that dump files were converted to.
+
+mod order;
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::index::{
+    DumpIndex, DumpTerm, ElementsPlace, ExecutionRecord, FileRecord, OperatorInFile, RecordKind,
+    TableRecord, TensorRecord,
+};
+use super::tensor_file::{FileContent, FileExpectation, FileHead, FileKind, FileRequest};
+use super::{DumpReader, ReadFiles, arrays};
+use crate::StoreError;
+use crate::dump::{Entry, Listing, PassReason, of_step_tables};
+use crate::file_format::stats_csv::{self, Table};
+use crate::file_format::{npy_zst, op_debug, safetensors};
+use crate::record::Side;
+use crate::tree::acl::{DumpFileName, Origin, ResultName};
+
+use order::by_execution;
+
+/// Digits of a timestamp in microseconds; those with more are local times.
+const TIMESTAMP_DIGITS_MAX: usize = 16;
+
+/// Which file a table of statistics describes.
+type FileKey = (Option<PathBuf>, String);
+
+/// A listed file and its contents; none if it is damaged.
+type ReadEntry = (Entry, Option<FileContent>);
+
+/// Reads what no other reader knows.
+pub(super) struct AscendReader;
+
+impl DumpReader for AscendReader {
+    fn form(&self) -> &'static str {
+        "ascendcl"
+    }
+
+    fn detect(&self, _: &Listing) -> bool {
+        true
+    }
+
+    fn reason_to_pass(&self, entry: &Entry) -> Option<PassReason> {
+        let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
+        let is_array = npy_zst::split_name(&name).is_some() || name.ends_with(safetensors::SUFFIX);
+        let is_result = is_array || op_debug::is_json_record_name(&entry.real_name);
+        is_result.then_some(PassReason::Converted)
+    }
+
+    fn index(&self, mut listing: Listing, read: ReadFiles<'_>) -> DumpIndex {
+        let mut index = DumpIndex {
+            form: self.form(),
+            passed_over: std::mem::take(&mut listing.passed_over),
+            ..DumpIndex::default()
+        };
+        let n_listed_errors = listing.errors.len();
+        let of_steps = of_step_tables(&mut listing);
+        let of_steps = of_steps.into_iter();
+        let of_steps: Vec<ReadEntry> = of_steps
+            .map(|(entry, table)| (entry, Some(FileContent::Table(table))))
+            .collect();
+        let step_errors = listing.errors.split_off(n_listed_errors);
+        index.errors.append(&mut listing.errors);
+        let mut errors = Vec::new();
+        let entries = read_entries(listing.entries, read, &mut errors);
+        // Tables come behind everything else, whatever their names.
+        let (of_tables, others): (Vec<_>, Vec<_>) = errors.into_iter().partition(is_of_table);
+        index.errors.extend(others);
+        let tables = read_entries(listing.tables, read, &mut index.errors);
+        index.errors.extend(of_tables);
+        index.errors.extend(step_errors);
+        index.files = entries.iter().filter_map(file_record).collect();
+        let in_order = tables.iter().chain(&entries).chain(&of_steps);
+        index.tables = in_order.filter_map(table_record).collect();
+        let mut read_entries: Vec<ReadEntry> = entries;
+        read_entries.extend(tables);
+        read_entries.extend(of_steps);
+        add_records(&mut index, read_entries, listing.is_single);
+        index
+    }
+}
+
+/// Reads the files of a listing and notes those that cannot be read.
+pub(super) fn read_entries(
+    entries: Vec<Entry>,
+    read: ReadFiles<'_>,
+    errors: &mut Vec<StoreError>,
+) -> Vec<ReadEntry> {
+    let requests: Vec<FileRequest> = entries.iter().map(request).collect();
+    let contents = read(&requests).into_iter();
+    let noted = contents.map(|content| content.map_err(|error| errors.push(error)).ok());
+    entries.into_iter().zip(noted).collect()
+}
+
+fn is_of_table(error: &StoreError) -> bool {
+    matches!(error, StoreError::Corrupt { format, .. } if *format == stats_csv::FORMAT_NAME)
+}
+
+/// The tables of statistics in a listing, without its tensors.
+///
+/// # Errors
+/// The first [`StoreError`] of a table that cannot be read.
+pub fn read_tables(mut listing: Listing) -> Result<Vec<TableRecord>, StoreError> {
+    let mut tables = Vec::new();
+    let files = std::mem::take(&mut listing.tables).into_iter();
+    for entry in files.chain(std::mem::take(&mut listing.entries)) {
+        if let Some(table) = request(&entry).read_table()? {
+            tables.push((entry, Some(FileContent::Table(table))));
+        }
+    }
+    let of_steps = of_step_tables(&mut listing).into_iter();
+    tables.extend(of_steps.map(|(entry, table)| (entry, Some(FileContent::Table(table)))));
+    match listing.errors.pop() {
+        Some(error) => Err(error),
+        None => Ok(tables.iter().filter_map(table_record).collect()),
+    }
+}
+
+/// Names that do not follow the pattern, and those that are lost, leave it to the content.
+fn request(entry: &Entry) -> FileRequest {
+    let expectation = match &entry.name {
+        Some(_) if is_table(entry) => FileExpectation::Table,
+        None if stats_csv::may_be_table(&entry.real_name) => FileExpectation::Either,
+        _ => FileExpectation::Tensors,
+    };
+    FileRequest {
+        path: entry.path.clone(),
+        real_name: entry.real_name.clone(),
+        expectation,
+    }
+}
+
+/// Adds the records of files and tables in the order of execution.
+pub(super) fn add_records(index: &mut DumpIndex, mut entries: Vec<ReadEntry>, is_single: bool) {
+    entries.sort_by_cached_key(|(entry, _)| execution_key(entry));
+    let entries = by_execution(entries);
+    let tables: HashMap<FileKey, &Table> = entries
+        .iter()
+        .filter_map(|(entry, content)| match content {
+            Some(FileContent::Table(table)) => Some((file_key(entry, ""), table)),
+            _ => None,
+        })
+        .collect();
+    let described: HashSet<FileKey> = entries
+        .iter()
+        .filter(|(_, content)| matches!(content, Some(FileContent::Tensors(_))))
+        .map(|(entry, _)| file_key(entry, stats_csv::FILE_NAME_SUFFIX))
+        .filter(|key| tables.contains_key(key))
+        .collect();
+    for (entry, content) in &entries {
+        let records = match content {
+            Some(FileContent::Tensors(head)) if head.kind.is_archive() => {
+                arrays::records(entry, head)
+            }
+            Some(FileContent::Tensors(head)) => {
+                let table = tables.get(&file_key(entry, stats_csv::FILE_NAME_SUFFIX));
+                tensor_records(entry, head, table.copied())
+            }
+            // The tensors that a table describes took it over, where they are there.
+            Some(FileContent::Table(_)) if described.contains(&file_key(entry, "")) => continue,
+            Some(FileContent::Table(table)) => statistics_records(entry, table),
+            None if is_table(entry) => continue,
+            None if is_single || is_part_of_dump(entry) => vec![damaged_record(entry)],
+            None => continue,
+        };
+        index.add_tensors(records);
+    }
+}
+
+/// The order of execution. What a dump file was converted to stands where that would stand.
+fn execution_key(entry: &Entry) -> impl Ord + use<> {
+    let result = result_name(entry);
+    let slot = result.as_ref().map(|result| result.slot);
+    let entry = match result {
+        None => entry.clone(),
+        Some(result) => Entry {
+            real_name: result.file.to_string(),
+            name: Some(result.file),
+            ..entry.clone()
+        },
+    };
+    (entry.order(), slot)
+}
+
+/// Parses the name of a converted tensor; `None` if the file is not named like one.
+pub(super) fn result_name(entry: &Entry) -> Option<ResultName> {
+    let (stem, _) = npy_zst::split_name(&entry.real_name)?;
+    ResultName::parse(stem)
+}
+
+fn file_key(entry: &Entry, suffix: &str) -> FileKey {
+    let dir = entry.path.parent().map(Path::to_owned);
+    (dir, format!("{}{suffix}", entry.real_name))
+}
+
+/// Whether the name is that of a part of a dump, whatever the file holds.
+fn is_part_of_dump(entry: &Entry) -> bool {
+    entry.name.is_some() || npy_zst::split_name(&entry.real_name).is_some()
+}
+
+fn is_table(entry: &Entry) -> bool {
+    entry.real_name.ends_with(stats_csv::FILE_NAME_SUFFIX)
+}
+
+/// The record of a file with tensors, by the parts of its name; none of a table.
+fn file_record((entry, content): &ReadEntry) -> Option<FileRecord> {
+    let operators = match content {
+        Some(FileContent::Table(_)) => return None,
+        Some(FileContent::Tensors(head)) if head.kind.is_archive() => {
+            arrays::operators_in_file(entry, head)
+        }
+        Some(FileContent::Tensors(head)) => vec![operator_in_file(entry, head)],
+        None => Vec::new(),
+    };
+    Some(FileRecord {
+        path: entry.path.clone(),
+        real_name: entry.real_name.clone(),
+        n_bytes: entry.n_bytes,
+        operators,
+    })
+}
+
+fn operator_in_file(entry: &Entry, head: &FileHead) -> OperatorInFile {
+    let (op_type, op_name, task_id) = match &entry.name {
+        Some(name) => (name.op_type.clone(), &name.op_name, Some(name.task_id)),
+        None => (String::new(), &entry.real_name, None),
+    };
+    let count = |side| head.tensors.iter().filter(|t| t.side == side).count() as u64;
+    let op_name = Some(&head.op_name)
+        .filter(|name| !name.is_empty())
+        .unwrap_or(op_name);
+    OperatorInFile {
+        op_type,
+        op_name: op_name.clone(),
+        task_id,
+        n_inputs: count(Side::Input),
+        n_outputs: count(Side::Output),
+        n_bytes: entry.n_bytes,
+    }
+}
+
+/// The table that a file holds; none of a file with tensors.
+pub(super) fn table_record((entry, content): &ReadEntry) -> Option<TableRecord> {
+    let Some(FileContent::Table(table)) = content else {
+        return None;
+    };
+    let step = entry.path.parent().and_then(Path::file_name);
+    let name = entry.name.as_ref();
+    Some(TableRecord {
+        step: step.and_then(|step| step.to_str()?.parse().ok()),
+        task_id: name.map(|name| name.task_id),
+        op_type: name.map(|name| name.op_type.clone()),
+        op_name: name.map_or(&entry.real_name, |name| &name.op_name).clone(),
+        table: table.clone(),
+    })
+}
+
+/// Everything that the path and name of a file say.
+struct NamedFile {
+    execution: ExecutionRecord,
+    tensor: TensorRecord,
+}
+
+impl NamedFile {
+    fn from_entry(entry: &Entry) -> NamedFile {
+        let dir = entry.path.parent().unwrap_or(Path::new("."));
+        // A relative path may leave out the directories that say what it is.
+        let absolute = std::path::absolute(dir);
+        let origin = Origin::of(absolute.as_deref().unwrap_or(dir));
+        let is_record = op_debug::is_record_name(&entry.real_name);
+        let execution = ExecutionRecord {
+            kind: if is_record {
+                RecordKind::OverflowRecord
+            } else {
+                RecordKind::Operator
+            },
+            model: origin.model,
+            model_id: origin.model_id,
+            rank: origin.rank.or(origin.device),
+            step: origin.step,
+            ..ExecutionRecord::default()
+        };
+        let tensor = TensorRecord {
+            path: entry.path.clone(),
+            ..TensorRecord::default()
+        };
+        let mut named = NamedFile { execution, tensor };
+        if let Some(name) = &entry.name {
+            named.take_name(name);
+        } else if let Some(result) = result_name(entry) {
+            named.take_name(&result.file);
+            named.tensor.slot = Some(result.slot);
+        } else {
+            match npy_zst::split_name(&entry.real_name) {
+                Some((stem, _)) => named.take_stem(stem),
+                None => named.execution.op_name.clone_from(&entry.real_name),
+            }
+        }
+        named
+    }
+
+    /// The name of an array without its suffix: `{op_name}.{output}.{timestamp}`, as golden data of
+    /// the vendor's comparison have it, or anything.
+    fn take_stem(&mut self, stem: &str) {
+        let Some((op_name, output, time)) = golden_name(stem) else {
+            self.execution.op_name = stem.to_owned();
+            return;
+        };
+        self.execution.op_name = op_name.to_owned();
+        self.tensor.slot = Some((Side::Output, output));
+        self.tensor.timestamp = microseconds(time);
+    }
+
+    fn take_name(&mut self, name: &DumpFileName) {
+        self.execution.op_type.clone_from(&name.op_type);
+        self.execution.op_name.clone_from(&name.op_name);
+        self.tensor.task_id = Some(name.task_id);
+        self.tensor.stream_id = name.stream_id;
+        self.tensor.timestamp = microseconds(&name.timestamp);
+    }
+
+    /// The record without a tensor's own facts.
+    fn into_record(self) -> TensorRecord {
+        TensorRecord {
+            execution: Arc::new(self.execution),
+            ..self.tensor
+        }
+    }
+}
+
+/// Name, output and time of `{op_name}.{output}.{timestamp}`; none of another name.
+pub(super) fn golden_name(stem: &str) -> Option<(&str, u32, &str)> {
+    let is_digits = |text: &&str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    let (rest, time) = stem.rsplit_once('.')?;
+    let (op_name, output) = rest.rsplit_once('.')?;
+    let time = Some(time).filter(is_digits)?;
+    let output = Some(output).filter(is_digits)?.parse().ok()?;
+    (!op_name.is_empty()).then_some((op_name, output, time))
+}
+
+/// Microseconds since 1970-01-01 UTC; none of local times, which have more digits.
+fn microseconds(digits: &str) -> Option<u64> {
+    let is_time = digits.len() <= TIMESTAMP_DIGITS_MAX;
+    is_time.then(|| digits.parse().ok()).flatten()
+}
+
+fn tensor_records(entry: &Entry, head: &FileHead, table: Option<&Table>) -> Vec<TensorRecord> {
+    let mut named = NamedFile::from_entry(entry);
+    if !head.op_name.is_empty() {
+        named.execution.op_name.clone_from(&head.op_name);
+    }
+    if named.tensor.timestamp.is_none() && head.dump_time > 0 {
+        named.tensor.timestamp = Some(head.dump_time);
+    }
+    let of_file = named.into_record();
+    let records = head.tensors.iter().map(|stored| {
+        let mut record = of_file.clone();
+        record.take_stored(stored);
+        if head.kind != FileKind::Npy {
+            record.slot = Some((stored.side, u32::try_from(stored.index).unwrap_or(u32::MAX)));
+        }
+        record.elements = Some(ElementsPlace::new(&entry.real_name, head.kind, stored));
+        if let Some(table) = table {
+            take_statistics(&mut record, table);
+        }
+        record
+    });
+    records.collect()
+}
+
+/// Takes over the row of a table about the record's tensor, if there is one.
+pub(super) fn take_statistics(record: &mut TensorRecord, table: &Table) {
+    let Some(slot) = record.slot else { return };
+    let row = (0..table.rows.len()).find(|&row| {
+        let subject = table.subject(row);
+        subject.is_some_and(|subject| (subject.side, subject.index) == slot)
+    });
+    if let Some(row) = row {
+        record.statistics = statistics(table, row);
+    }
+}
+
+fn statistics_records(entry: &Entry, table: &Table) -> Vec<TensorRecord> {
+    let of_file = NamedFile::from_entry(entry).into_record();
+    let records = (0..table.rows.len()).filter_map(|row| {
+        let subject = table.subject(row)?;
+        Some(TensorRecord {
+            slot: Some((subject.side, subject.index)),
+            dtype: subject.dtype.map(DumpTerm::Known),
+            layout: subject.layout.map(DumpTerm::Known),
+            shape: Some(subject.shape),
+            n_bytes: Some(subject.n_bytes),
+            statistics: statistics(table, row),
+            ..of_file.clone()
+        })
+    });
+    records.collect()
+}
+
+fn statistics(table: &Table, row: usize) -> Vec<(String, Option<String>)> {
+    let cells = table.statistics(row);
+    cells
+        .map(|(column, cell)| {
+            let is_value = !cell.is_empty() && cell != "NA";
+            (column.to_owned(), is_value.then(|| cell.to_owned()))
+        })
+        .collect()
+}
+
+fn damaged_record(entry: &Entry) -> TensorRecord {
+    TensorRecord {
+        elements: Some(ElementsPlace::in_damaged_file(&entry.real_name)),
+        ..NamedFile::from_entry(entry).into_record()
+    }
+}

@@ -1,0 +1,303 @@
+//! The contents of a dump, whichever form it has: plain data to keep, search, sort and write
+//! elsewhere.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use opscope_tensor::{DType, Layout};
+
+use super::tensor_file::{FileKind, StoredTensor};
+use crate::StoreError;
+use crate::dump::PassedOver;
+use crate::dump::mindspore::{Order, RankGraph};
+use crate::file_format::stats_csv::Table;
+use crate::record::Side;
+
+/// Everything that reading a dump finds, without the elements of its tensors.
+///
+/// Every file of the dump is in [`files`](DumpIndex::files), in [`tables`](DumpIndex::tables),
+/// among the graphs and lists, in [`passed_over`](DumpIndex::passed_over) or in
+/// [`errors`](DumpIndex::errors).
+#[derive(Debug, Default)]
+pub struct DumpIndex {
+    /// The name of the form that the dump has.
+    pub form: &'static str,
+    /// Executions of operators, parameters and constants, in order of execution as far as that is
+    /// known.
+    pub executions: Vec<Arc<ExecutionRecord>>,
+    /// The tensors, in order of execution; of one operator inputs first.
+    pub tensors: Vec<TensorRecord>,
+    /// Files that hold tensors or overflow records, damaged ones too, in the order of the listing.
+    pub files: Vec<FileRecord>,
+    /// Tables of statistics with a row for each tensor of an operator.
+    pub tables: Vec<TableRecord>,
+    /// Number of further rows of statistics, which tables about many operators have.
+    pub n_statistics_rows: u64,
+    /// Graphs of the models that ran.
+    pub graphs: Vec<RankGraph>,
+    /// Operators of graphs in the order in which they were planned.
+    pub orders: Vec<Order<String>>,
+    /// Iterations in which graphs ran.
+    pub iterations: Vec<Order<u64>>,
+    /// Files and directories that are not read as a part of the dump.
+    pub passed_over: Vec<PassedOver>,
+    /// Errors of files and directories that could not be read.
+    pub errors: Vec<StoreError>,
+}
+
+/// One execution of an operator, or the value of a parameter or constant.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ExecutionRecord {
+    /// The kind of thing.
+    pub kind: RecordKind,
+    /// The operator's type; empty where nothing says it.
+    pub op_type: String,
+    /// The operator's name, before characters were replaced where the dump has it.
+    pub op_name: String,
+    /// Other forms of the name, in dumps that have several.
+    pub other_names: OtherNames,
+    /// Name of the model or network.
+    pub model: Option<String>,
+    /// Which load of the model, or which graph of the network.
+    pub model_id: Option<u32>,
+    /// The rank, or the device where there are no ranks.
+    pub rank: Option<u32>,
+    /// Which execution of the model, or which step of the training where iterations are counted
+    /// within steps.
+    pub step: Option<u64>,
+    /// Which iteration, where those are counted apart from steps.
+    pub iteration: Option<u64>,
+    /// Local time of the run, `YYYYMMDDhhmmss`, where the dump tells several runs apart by it.
+    pub time: Option<String>,
+    /// Which execution of the operator in its step, counted from 0.
+    pub run: usize,
+}
+
+/// Names of an operator besides [`ExecutionRecord::op_name`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct OtherNames {
+    /// Characters replaced, as in names of files.
+    pub in_files: Option<String>,
+    /// With its scope, where something beside the tensors gives it.
+    pub full: Option<String>,
+    /// As graphs and lists have it: the number at its end can differ from that of the running
+    /// operator.
+    pub listed: Option<String>,
+}
+
+impl DumpIndex {
+    /// Adds tensors; those that share an execution must come one behind the other.
+    pub(super) fn add_tensors(&mut self, tensors: Vec<TensorRecord>) {
+        for tensor in tensors {
+            let last = self.executions.last();
+            if last.is_none_or(|last| !Arc::ptr_eq(last, &tensor.execution)) {
+                self.executions.push(tensor.execution.clone());
+            }
+            self.tensors.push(tensor);
+        }
+    }
+}
+
+impl ExecutionRecord {
+    /// Which execution of the model: the step, or the iteration where there are no steps.
+    pub fn model_step(&self) -> Option<u64> {
+        self.step.or(self.iteration)
+    }
+}
+
+/// The kind of thing that a tensor belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum RecordKind {
+    /// An operator.
+    #[default]
+    Operator,
+    /// A weight or an input of a graph, at the end of a step.
+    Parameter,
+    /// A constant of a graph.
+    Constant,
+    /// An overflow record, which is no tensor.
+    OverflowRecord,
+}
+
+impl RecordKind {
+    /// `operator`, `parameter`, `constant` or `overflow_record`.
+    pub fn name(self) -> &'static str {
+        match self {
+            RecordKind::Operator => "operator",
+            RecordKind::Parameter => "parameter",
+            RecordKind::Constant => "constant",
+            RecordKind::OverflowRecord => "overflow_record",
+        }
+    }
+}
+
+/// One tensor of a dump.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TensorRecord {
+    /// The execution that it belongs to.
+    pub execution: Arc<ExecutionRecord>,
+    /// The task.
+    pub task_id: Option<u32>,
+    /// The stream.
+    pub stream_id: Option<u32>,
+    /// When it was written, in microseconds since 1970-01-01 UTC.
+    pub timestamp: Option<u64>,
+    /// Side and position; none of an array whose name does not say, and of a damaged file.
+    pub slot: Option<(Side, u32)>,
+    /// The dtype that the tensor had. None if nothing says it, as in a damaged file.
+    pub dtype: Option<DumpTerm<DType>>,
+    /// The dtype that its file has: another one if the writer converted it.
+    pub stored_dtype: Option<DumpTerm<DType>>,
+    /// The meaning of its axes.
+    pub layout: Option<DumpTerm<Layout>>,
+    /// The dtype in the words of the file's name or of a row of statistics.
+    pub dtype_in_name: Option<String>,
+    /// The layout in the words of the file's name.
+    pub layout_in_name: Option<String>,
+    /// Extents as stored.
+    pub shape: Option<Vec<u64>>,
+    /// Extents before the layout was changed, where the file says.
+    pub original_shape: Option<Vec<u64>>,
+    /// Name and output of the operator before fusion that made it, where the file says.
+    pub original: Option<(String, u32)>,
+    /// Bytes of the elements.
+    pub n_bytes: Option<u64>,
+    /// The file that it is in, or that its statistics are in.
+    pub path: PathBuf,
+    /// Where its elements are; none if the dump has statistics only.
+    pub elements: Option<ElementsPlace>,
+    /// Statistics that the dump has, with the titles of their columns; none where a cell is empty.
+    pub statistics: Vec<(String, Option<String>)>,
+}
+
+impl TensorRecord {
+    /// Takes over what a file says of the tensor that it stores.
+    pub(super) fn take_stored(&mut self, stored: &StoredTensor) {
+        self.dtype = Some(stored.dtype.clone());
+        self.stored_dtype = Some(stored.dtype.clone());
+        self.layout = Some(stored.layout.clone());
+        // Without extents it is a single element.
+        self.shape = Some(stored.shape.clone().unwrap_or_else(|| vec![1]));
+        self.original_shape = stored.original_shape.clone();
+        let original = stored.original.as_ref();
+        self.original = original.filter(|(name, _)| !name.is_empty()).cloned();
+        self.n_bytes = Some(stored.n_bytes);
+    }
+}
+
+/// A tensor's place in its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ElementsPlace {
+    /// The file's real name.
+    pub real_name: String,
+    /// The file's format; none of a damaged file.
+    pub kind: Option<FileKind>,
+    /// Side and position within the file, which may differ from the operator's; none of a damaged
+    /// file.
+    pub tensor: Option<(Side, usize)>,
+    /// Where its bytes begin in the file; none where they are compressed or in an order of their
+    /// own.
+    pub offset: Option<u64>,
+}
+
+impl ElementsPlace {
+    /// The place of a tensor in a file of this kind.
+    pub(super) fn new(real_name: &str, kind: FileKind, stored: &StoredTensor) -> ElementsPlace {
+        ElementsPlace {
+            real_name: real_name.to_owned(),
+            kind: Some(kind),
+            tensor: Some((stored.side, stored.index)),
+            offset: stored.offset,
+        }
+    }
+
+    /// The place in a damaged file, of which nothing is known.
+    pub(super) fn in_damaged_file(real_name: &str) -> ElementsPlace {
+        ElementsPlace {
+            real_name: real_name.to_owned(),
+            kind: None,
+            tensor: None,
+            offset: None,
+        }
+    }
+}
+
+/// A file with tensors or overflow records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileRecord {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its name, the real one where it goes by digits.
+    pub real_name: String,
+    /// Size in bytes.
+    pub n_bytes: u64,
+    /// The operators whose tensors it holds; none of a damaged file, and where executions take the
+    /// tensors of several files together.
+    pub operators: Vec<OperatorInFile>,
+}
+
+/// The part of an operator in a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperatorInFile {
+    /// The operator's type; empty where the name does not say it.
+    pub op_type: String,
+    /// The operator's name.
+    pub op_name: String,
+    /// The task.
+    pub task_id: Option<u32>,
+    /// Inputs in the file.
+    pub n_inputs: u64,
+    /// Outputs in the file.
+    pub n_outputs: u64,
+    /// Bytes of the operator's part.
+    pub n_bytes: u64,
+}
+
+/// A table with the statistics of one execution of one operator.
+#[derive(Clone, Debug)]
+pub struct TableRecord {
+    /// The execution of the model: the number that the file's directory is called.
+    pub step: Option<u64>,
+    /// The task, where the file's name says it.
+    pub task_id: Option<u32>,
+    /// The operator's type, where the file's name says it.
+    pub op_type: Option<String>,
+    /// The operator's name, or that of the file.
+    pub op_name: String,
+    /// The rows.
+    pub table: Table,
+}
+
+/// A dtype or a layout, as a dump has it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DumpTerm<T> {
+    /// One that is known under its own name.
+    Known(T),
+    /// A number that nothing defines.
+    Number(u32),
+    /// A word of the dump's, with its meaning if that is known.
+    Word(String, Option<T>),
+}
+
+impl<T: Copy> DumpTerm<T> {
+    /// The dtype or layout that is meant; none if that is unknown.
+    pub fn value(&self) -> Option<T> {
+        match self {
+            DumpTerm::Known(value) => Some(*value),
+            DumpTerm::Number(_) => None,
+            DumpTerm::Word(_, meaning) => *meaning,
+        }
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for DumpTerm<T> {
+    /// The name, `#` and the number, or the word.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DumpTerm::Known(value) => value.fmt(f),
+            DumpTerm::Number(number) => write!(f, "#{number}"),
+            DumpTerm::Word(word, _) => f.write_str(word),
+        }
+    }
+}

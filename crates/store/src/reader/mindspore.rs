@@ -1,0 +1,331 @@
+//! Dumps of `MindSpore`.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use opscope_tensor::convert::dtype::numpy_dtype;
+use opscope_tensor::{DType, Layout};
+
+use super::ascend::{add_records, read_entries, table_record, take_statistics};
+use super::index::{
+    DumpIndex, DumpTerm, ElementsPlace, ExecutionRecord, FileRecord, OtherNames, RecordKind,
+    TensorRecord,
+};
+use super::tensor_file::{FileContent, FileExpectation, FileHead, FileRequest};
+use super::{DumpReader, ReadFiles};
+use crate::dump::mindspore::{
+    FileName, FileRole, MindSporeDump, MindSporeFile, OperatorRun, RunKind, Slot, is_mindspore,
+};
+use crate::dump::{Entry, Listing, PassReason, of_step_tables};
+use crate::file_format::stats_csv::{self, Table};
+use crate::file_format::{ms_dtype, op_debug};
+
+/// The form's name.
+pub const FORM: &str = "mindspore";
+/// The layout that says nothing of the axes.
+const DEFAULT_LAYOUT: &str = "DefaultFormat";
+
+/// Reads a tree in which any file has a name that only `MindSpore` gives.
+pub(super) struct MindSporeReader;
+
+impl DumpReader for MindSporeReader {
+    fn form(&self) -> &'static str {
+        FORM
+    }
+
+    fn detect(&self, listing: &Listing) -> bool {
+        listing.entries.iter().any(is_mindspore)
+    }
+
+    fn reason_to_pass(&self, entry: &Entry) -> Option<PassReason> {
+        if op_debug::is_json_record_name(&entry.real_name) {
+            return Some(PassReason::Converted);
+        }
+        match FileRole::of_entry(entry) {
+            FileRole::Statistics => Some(PassReason::Statistics),
+            FileRole::Graph => Some(PassReason::Graph),
+            FileRole::PassedOver(reason) => Some(reason),
+            FileRole::Tensors(_) => None,
+        }
+    }
+
+    fn index(&self, listing: Listing, read: ReadFiles<'_>) -> DumpIndex {
+        let mut dump = MindSporeDump::from_listing(listing);
+        let mut index = DumpIndex {
+            form: FORM,
+            passed_over: std::mem::take(&mut dump.passed_over),
+            errors: std::mem::take(&mut dump.errors),
+            ..DumpIndex::default()
+        };
+        // The runtime below MindSpore writes tables of its own.
+        let mut of_runtime = Listing {
+            step_tables: std::mem::take(&mut dump.step_tables),
+            ..Listing::default()
+        };
+        let tables = std::mem::take(&mut dump.runtime_tables);
+        let mut tables = read_entries(tables, read, &mut index.errors);
+        let of_steps = of_step_tables(&mut of_runtime).into_iter();
+        tables.extend(of_steps.map(|(entry, table)| (entry, Some(FileContent::Table(table)))));
+        index.errors.append(&mut of_runtime.errors);
+        index.tables = tables.iter().filter_map(table_record).collect();
+        let heads = read_heads(&dump, read, &mut index);
+        let mut beside = HashMap::new();
+        let files = file_positions(&dump);
+        tables.retain(|(entry, content)| {
+            let key = (entry.path.parent(), entry.real_name.clone());
+            match (files.get(&key), content) {
+                (Some(&file), Some(FileContent::Table(table))) => {
+                    beside.insert(file, table.clone());
+                    false
+                }
+                (file, _) => file.is_none(),
+            }
+        });
+        for run in &dump.records {
+            add_run(&mut index, &dump, run, &heads, &beside);
+        }
+        add_records(&mut index, tables, false);
+        index.files = dump.files.iter().map(file_record).collect();
+        let n_rows = dump
+            .tables
+            .iter()
+            .map(|table| table.table.rows.len() as u64);
+        index.n_statistics_rows = n_rows.sum();
+        index.graphs = dump.graphs;
+        index.orders = dump.orders;
+        index.iterations = dump.iterations;
+        index
+    }
+}
+
+/// The descriptions of the tensors in each file; none of a damaged one, which is noted.
+fn read_heads(
+    dump: &MindSporeDump,
+    read: ReadFiles<'_>,
+    index: &mut DumpIndex,
+) -> Vec<Option<FileHead>> {
+    let request = |file: &MindSporeFile| FileRequest {
+        path: file.path.clone(),
+        real_name: file.real_name.clone(),
+        expectation: FileExpectation::Tensors,
+    };
+    let requests: Vec<_> = dump.files.iter().map(request).collect();
+    let heads = read(&requests).into_iter().map(|content| match content {
+        Ok(FileContent::Tensors(head)) => Some(head),
+        Ok(FileContent::Table(_)) => None,
+        Err(error) => {
+            index.errors.push(error);
+            None
+        }
+    });
+    heads.collect()
+}
+
+fn file_record(file: &MindSporeFile) -> FileRecord {
+    FileRecord {
+        path: file.path.clone(),
+        real_name: file.real_name.clone(),
+        n_bytes: file.n_bytes,
+        operators: Vec::new(),
+    }
+}
+
+/// The positions of the files that tables of the runtime describe, by directory and name of the
+/// table.
+fn file_positions(dump: &MindSporeDump) -> HashMap<(Option<&Path>, String), usize> {
+    let files = dump.files.iter().enumerate();
+    files
+        .map(|(index, file)| {
+            let name = format!("{}{}", file.real_name, stats_csv::FILE_NAME_SUFFIX);
+            ((file.path.parent(), name), index)
+        })
+        .collect()
+}
+
+fn add_run(
+    index: &mut DumpIndex,
+    dump: &MindSporeDump,
+    run: &OperatorRun,
+    heads: &[Option<FileHead>],
+    beside: &HashMap<usize, Table>,
+) {
+    let execution = Arc::new(execution(run));
+    let slots = run.slots.iter();
+    let records = slots.map(|slot| slot_record(dump, &execution, slot, heads));
+    index.add_tensors(records.collect());
+    for &position in &run.dump_files {
+        let (Some(file), Some(head)) = (dump.files.get(position), heads.get(position)) else {
+            continue;
+        };
+        let table = beside.get(&position);
+        add_dump_file(index, &execution, file, head.as_ref(), table);
+    }
+}
+
+/// Everything that is known of an execution without its files.
+fn execution(run: &OperatorRun) -> ExecutionRecord {
+    let place = &run.place;
+    ExecutionRecord {
+        kind: match run.kind {
+            RunKind::Operator => RecordKind::Operator,
+            RunKind::Parameter => RecordKind::Parameter,
+            RunKind::Constant => RecordKind::Constant,
+        },
+        op_type: run.op_type.clone(),
+        op_name: run.full_name.as_ref().unwrap_or(&run.op_name).clone(),
+        other_names: OtherNames {
+            in_files: Some(run.op_name.clone()),
+            full: run.full_name.clone(),
+            listed: run.listed_name.clone(),
+        },
+        model: place.net_name.clone(),
+        model_id: place.graph_id,
+        rank: place.rank,
+        step: place.step,
+        iteration: place.iteration,
+        time: place.time.clone(),
+        run: run.run,
+    }
+}
+
+fn slot_record(
+    dump: &MindSporeDump,
+    execution: &Arc<ExecutionRecord>,
+    slot: &Slot,
+    heads: &[Option<FileHead>],
+) -> TensorRecord {
+    let mut record = TensorRecord {
+        execution: execution.clone(),
+        slot: Some((slot.side, slot.index)),
+        timestamp: (slot.timestamp > 0).then_some(slot.timestamp),
+        dtype_in_name: slot.dtype.clone(),
+        layout_in_name: slot.layout.clone(),
+        ..TensorRecord::default()
+    };
+    let row = slot.row.and_then(|(table, row)| {
+        let table = dump.tables.get(table)?;
+        let (subject, values) = table.table.rows.get(row)?;
+        Some((table, subject, values))
+    });
+    if let Some((table, subject, values)) = row {
+        record.path.clone_from(&table.path);
+        record.task_id = Some(subject.task_id);
+        record.stream_id = Some(subject.stream_id);
+        record.shape = Some(subject.shape.clone());
+        record.n_bytes = Some(subject.n_bytes);
+        let columns = table.table.columns.iter().cloned();
+        record.statistics = columns.zip(values.iter().cloned()).collect();
+    }
+    let file = slot
+        .file
+        .and_then(|file| Some((dump.files.get(file)?, heads.get(file)?)));
+    if let Some((file, head)) = file {
+        take_file(&mut record, file, head.as_ref());
+    }
+    if let Some(layout) = &slot.layout {
+        record.layout = Some(layout_term(layout));
+    }
+    let stored = record.stored_dtype.take();
+    record.stored_dtype = stored.clone().filter(|dtype| dtype.value().is_some());
+    record.dtype = true_dtype(slot.dtype.as_deref(), stored);
+    record
+}
+
+/// A layout by its name.
+fn layout_term(name: &str) -> DumpTerm<Layout> {
+    match name.parse() {
+        Ok(layout) => DumpTerm::Known(layout),
+        Err(_) if name == DEFAULT_LAYOUT => DumpTerm::Word(name.to_owned(), Some(Layout::Nd)),
+        Err(_) => DumpTerm::Word(name.to_owned(), None),
+    }
+}
+
+/// The dtype that the tensor had: the name says it where the file has the one that numpy has
+/// instead.
+fn true_dtype(named: Option<&str>, stored: Option<DumpTerm<DType>>) -> Option<DumpTerm<DType>> {
+    let known = named.and_then(ms_dtype::from_name);
+    match (known, stored) {
+        (Some(known), Some(stored)) => {
+            let is_converted =
+                numpy_dtype(known).is_some_and(|numpy| stored.value() == Some(numpy));
+            Some(if is_converted {
+                DumpTerm::Known(known)
+            } else {
+                stored
+            })
+        }
+        (Some(known), None) => Some(DumpTerm::Known(known)),
+        (None, Some(stored)) => Some(stored),
+        (None, None) => named.map(|name| DumpTerm::Word(name.to_owned(), name.parse().ok())),
+    }
+}
+
+/// Adds the tensors of a dump file of the runtime, which is an execution of its own.
+fn add_dump_file(
+    index: &mut DumpIndex,
+    execution: &Arc<ExecutionRecord>,
+    file: &MindSporeFile,
+    head: Option<&FileHead>,
+    table: Option<&Table>,
+) {
+    let mut of_file = TensorRecord {
+        execution: execution.clone(),
+        ..TensorRecord::default()
+    };
+    take_file(&mut of_file, file, head);
+    let is_foreign = file.name == FileName::Foreign;
+    let Some(head) = head else {
+        // A file that may hold anything is told of among the errors alone.
+        if !is_foreign {
+            index.add_tensors(vec![of_file]);
+        }
+        return;
+    };
+    let execution = Arc::make_mut(&mut of_file.execution);
+    if !head.op_name.is_empty() && is_foreign {
+        execution.op_name.clone_from(&head.op_name);
+    }
+    if head.holds_records || op_debug::is_record_name(&file.real_name) {
+        execution.kind = RecordKind::OverflowRecord;
+    }
+    let records = head.tensors.iter().map(|stored| {
+        let mut record = of_file.clone();
+        record.take_stored(stored);
+        record.slot = Some((stored.side, u32::try_from(stored.index).unwrap_or(u32::MAX)));
+        record.elements = Some(ElementsPlace::new(&file.real_name, head.kind, stored));
+        if let Some(table) = table {
+            take_statistics(&mut record, table);
+        }
+        record
+    });
+    let records: Vec<_> = records.collect();
+    if records.is_empty() && !is_foreign {
+        index.executions.push(of_file.execution.clone());
+    }
+    index.add_tensors(records);
+}
+
+/// Takes over what the file of a tensor says, by its name and its header.
+fn take_file(record: &mut TensorRecord, file: &MindSporeFile, head: Option<&FileHead>) {
+    record.path.clone_from(&file.path);
+    match &file.name {
+        FileName::Array(name) => {
+            record.task_id = Some(name.task_id);
+            record.stream_id = Some(name.stream_id);
+        }
+        FileName::Dump(name) => {
+            record.task_id = Some(name.task_id);
+            record.stream_id = name.stream_id;
+            record.timestamp = name.timestamp.parse().ok();
+        }
+        FileName::Unknown | FileName::Foreign => {}
+    }
+    let first = head.and_then(|head| Some((head.kind, head.tensors.first()?)));
+    let Some((kind, stored)) = first else {
+        record.elements = Some(ElementsPlace::in_damaged_file(&file.real_name));
+        return;
+    };
+    record.take_stored(stored);
+    record.elements = Some(ElementsPlace::new(&file.real_name, kind, stored));
+}

@@ -1,0 +1,375 @@
+//! A file with tensors, brought into one form whichever format it has.
+//!
+//! Dump files of the runtime and of the nano runtime, numpy's arrays, archives of arrays and
+//! overflow records in JSON all become a list of [`StoredTensor`]s, each with a range of the file's
+//! bytes.
+
+mod archive;
+mod array;
+mod dump_data;
+mod head;
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use opscope_tensor::{DType, Layout, Shape, ShapeError};
+
+use super::index::DumpTerm;
+use crate::file_bytes::FileBytes;
+use crate::file_format::dump_data::{self as dump_format, DumpFile};
+use crate::file_format::{ffts_plus, nano, npy, npy_zst, npz, op_debug, safetensors};
+use crate::record::Side;
+use crate::tree::mindspore::TensorFileName;
+use crate::{FormatError, StoreError};
+
+pub use head::{FileContent, FileExpectation, FileHead, FileRequest};
+
+/// Bytes of an overflow record, as devices write it.
+const RECORD_BYTES: u64 = op_debug::BLOCK_RECORD_BYTES as u64;
+
+/// The format of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// The dump file of AscendCL.
+    DumpData,
+    /// The dump file of the nano runtime.
+    Nano,
+    /// A numpy array: one output.
+    Npy,
+    /// An overflow record in JSON: one output, as the record's bytes would be.
+    RecordJson,
+    /// numpy's archive of named arrays.
+    Npz,
+    /// An archive of named tensors.
+    Safetensors,
+}
+
+impl FileKind {
+    /// The name used in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            FileKind::DumpData => dump_format::FORMAT_NAME,
+            FileKind::Nano => nano::FORMAT_NAME,
+            FileKind::Npy => npy::FORMAT_NAME,
+            FileKind::RecordJson => op_debug::FORMAT_NAME,
+            FileKind::Npz => npz::FORMAT_NAME,
+            FileKind::Safetensors => safetensors::FORMAT_NAME,
+        }
+    }
+
+    /// Whether the file holds tensors of several operators, each under a name of its own.
+    pub fn is_archive(self) -> bool {
+        matches!(self, FileKind::Npz | FileKind::Safetensors)
+    }
+}
+
+/// One tensor, as its file describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoredTensor {
+    /// Input or output; of an archive everything is an output.
+    pub side: Side,
+    /// Position among the inputs or outputs of the file.
+    pub index: usize,
+    /// Its name, in an archive.
+    pub name: Option<String>,
+    /// Type of the elements.
+    pub dtype: DumpTerm<DType>,
+    /// Meaning of the axes.
+    pub layout: DumpTerm<Layout>,
+    /// Extents as stored; absent and empty both mean a scalar.
+    pub shape: Option<Vec<u64>>,
+    /// Extents before the layout was changed, where the file says.
+    pub original_shape: Option<Vec<u64>>,
+    /// Layout before fusion, where the file says.
+    pub original_layout: Option<Layout>,
+    /// Name and output of the operator before fusion that made it, where the file says.
+    pub original: Option<(String, u32)>,
+    /// Groups of the convolution whose filter it is; none if it has one group, or is no filter.
+    pub n_groups: Option<usize>,
+    /// Bytes of the elements.
+    pub n_bytes: u64,
+    /// Where the elements begin in the file; none where they are compressed or brought into another
+    /// order.
+    pub offset: Option<u64>,
+    /// Where the elements are among the bytes of the [`TensorFile`].
+    range: Range<usize>,
+}
+
+impl StoredTensor {
+    /// A dense array without a history.
+    pub fn array(dtype: DType, shape: &Shape, layout: Layout, range: Range<usize>) -> StoredTensor {
+        StoredTensor {
+            side: Side::Output,
+            index: 0,
+            name: None,
+            dtype: DumpTerm::Known(dtype),
+            layout: DumpTerm::Known(layout),
+            shape: Some(shape.iter().map(|&dim| dim as u64).collect()),
+            original_shape: None,
+            original_layout: None,
+            original: None,
+            n_groups: None,
+            n_bytes: range.len() as u64,
+            offset: None,
+            range,
+        }
+    }
+
+    /// `input.0`, `output.1`, …, or the name in the archive.
+    pub fn label(&self) -> String {
+        match &self.name {
+            Some(name) => name.clone(),
+            None => format!("{}.{}", self.side.name(), self.index),
+        }
+    }
+
+    /// The extents; without any it is a single element.
+    ///
+    /// # Errors
+    /// [`ShapeError`] if there are too many elements.
+    pub fn element_shape(&self) -> Result<Shape, ShapeError> {
+        let dims = match &self.shape {
+            Some(dims) => dims
+                .iter()
+                .map(|&dim| usize::try_from(dim).unwrap_or(usize::MAX))
+                .collect(),
+            None => vec![1],
+        };
+        Shape::new(dims)
+    }
+}
+
+/// A tensor of a file that is open.
+#[derive(Clone, Copy)]
+pub struct OpenedTensor<'a> {
+    /// Its description.
+    pub stored: &'a StoredTensor,
+    /// Its elements.
+    pub bytes: &'a [u8],
+}
+
+/// Facts about a file as a whole. Formats that lack one leave it empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Format version.
+    pub version: String,
+    /// When the file was made, in microseconds since 1970-01-01 UTC.
+    pub dump_time: u64,
+    /// The operator's name before characters were replaced.
+    pub op_name: String,
+    /// Names and values of attributes.
+    pub attributes: Vec<(String, String)>,
+    /// Text of an exception dump.
+    pub message: String,
+}
+
+/// A part of a file that is no tensor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExtraPiece {
+    /// Its kind.
+    pub kind: ExtraKind,
+    /// Position among the on-chip buffers, or among the workspaces.
+    pub index: usize,
+    /// Size in bytes.
+    pub n_bytes: u64,
+    range: Range<usize>,
+}
+
+/// The kind of an [`ExtraPiece`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExtraKind {
+    /// The on-chip buffer of level 1.
+    L1Buffer,
+    /// Another on-chip buffer.
+    Buffer,
+    /// A workspace.
+    Space,
+}
+
+/// A checked file.
+pub struct TensorFile {
+    kind: FileKind,
+    /// Its name; the real one where the file goes by digits.
+    file_name: String,
+    facts: FileFacts,
+    tensors: Vec<StoredTensor>,
+    extras: Vec<ExtraPiece>,
+    /// Bytes before the payload.
+    n_start: u64,
+    /// Size of the file without its compression, if it has one.
+    n_decompressed: Option<u64>,
+    bytes: FileBytes,
+}
+
+impl TensorFile {
+    /// Opens a file of any format. `file_name` is its real name.
+    ///
+    /// Tensors of a dump that one FFTS+ thread wrote get the shapes of that thread's parts. Another
+    /// first attribute means nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read or is damaged.
+    pub fn open(path: &Path, file_name: &str) -> Result<TensorFile, StoreError> {
+        TensorFile::open_for(path, file_name, None)
+    }
+
+    /// [`TensorFile::open`] for the sake of one tensor, given by side and position: others of an
+    /// archive whose parts are compressed are left out.
+    ///
+    /// # Errors
+    /// As for [`TensorFile::open`].
+    pub fn open_for(
+        path: &Path,
+        file_name: &str,
+        wanted: Option<(Side, usize)>,
+    ) -> Result<TensorFile, StoreError> {
+        if file_name.ends_with(npz::SUFFIX) {
+            return archive::open_npz(path, file_name, wanted.map(|(_, index)| index));
+        }
+        let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+        let corrupt = |format| StoreError::corrupt(format, path);
+        if file_name.ends_with(safetensors::SUFFIX) {
+            let file = archive::safetensors_file(bytes, file_name);
+            return file.map_err(corrupt(safetensors::FORMAT_NAME));
+        }
+        if op_debug::is_json_record_name(file_name) {
+            let file = array::record_file(&bytes, file_name);
+            return file.map_err(corrupt(op_debug::FORMAT_NAME));
+        }
+        if npy_zst::is_compressed(file_name, bytes.as_ref()) {
+            let content = npy_zst::decode(bytes.as_ref());
+            let file = content.and_then(|content| array::compressed_file(content, file_name));
+            return file.map_err(corrupt(npy_zst::FORMAT_NAME));
+        }
+        if file_name.ends_with(npy_zst::PLAIN_SUFFIX) || npy::has_magic(bytes.as_ref()) {
+            let file = array::array_file(bytes, file_name);
+            return file.map_err(corrupt(npy::FORMAT_NAME));
+        }
+        if nano::is_nano(bytes.as_ref()) {
+            let file = TensorFile::from_nano(bytes, file_name);
+            return file.map_err(corrupt(nano::FORMAT_NAME));
+        }
+        let mut file = DumpFile::from_bytes(bytes).map_err(corrupt(dump_format::FORMAT_NAME))?;
+        ffts_plus::apply_own_slices(file.header_mut(), file_name)
+            .map_err(|error| corrupt(ffts_plus::FORMAT_NAME)(error.into()))?;
+        Ok(TensorFile::from_dump(file, file_name))
+    }
+
+    /// Writes `bytes` at the end of `out`, from file to file if they are a part of this one.
+    ///
+    /// # Errors
+    /// Any that the operating system reports.
+    pub fn write(&self, bytes: &[u8], out: &mut File) -> io::Result<()> {
+        match self.bytes.range_of(bytes) {
+            Some(range) => self.bytes.copy_to(range, out),
+            None => out.write_all(bytes),
+        }
+    }
+
+    /// Where in the file a slice of its bytes lies; `None` for bytes from elsewhere.
+    pub fn range_of(&self, bytes: &[u8]) -> Option<Range<usize>> {
+        self.bytes.range_of(bytes)
+    }
+
+    /// All bytes of the file, without its compression.
+    pub fn into_bytes(self) -> FileBytes {
+        self.bytes
+    }
+
+    /// The file's format.
+    pub fn kind(&self) -> FileKind {
+        self.kind
+    }
+
+    /// What the file says of itself as a whole.
+    pub fn facts(&self) -> &FileFacts {
+        &self.facts
+    }
+
+    /// Bytes before the payload.
+    pub fn n_start(&self) -> u64 {
+        self.n_start
+    }
+
+    /// Size of the file without its compression, if it has one.
+    pub fn n_decompressed(&self) -> Option<u64> {
+        self.n_decompressed
+    }
+
+    /// Returns the parts of the name of a MindSpore array; `None` for files of other kinds or
+    /// names.
+    pub fn array_name(&self) -> Option<TensorFileName> {
+        let name = TensorFileName::parse(&self.file_name);
+        name.filter(|_| self.kind == FileKind::Npy)
+    }
+
+    /// `input.0`, `output.1`, …; an array is what its name says.
+    pub fn slot_of(&self, tensor: OpenedTensor<'_>) -> String {
+        match self.array_name() {
+            Some(name) => format!("{}.{}", name.side.name(), name.slot),
+            None => tensor.stored.label(),
+        }
+    }
+
+    /// Whether the name says that the outputs are overflow records.
+    pub fn holds_records(&self) -> bool {
+        let is_record = match self.kind {
+            FileKind::DumpData | FileKind::RecordJson => true,
+            FileKind::Npy => self.is_record_array(),
+            FileKind::Nano | FileKind::Npz | FileKind::Safetensors => false,
+        };
+        is_record && op_debug::is_record_name(&self.file_name)
+    }
+
+    /// Whether the array has the form of an overflow record.
+    fn is_record_array(&self) -> bool {
+        self.tensors.iter().all(|tensor| {
+            tensor.dtype == DumpTerm::Known(DType::U8) && tensor.n_bytes == RECORD_BYTES
+        })
+    }
+
+    /// Inputs, then outputs.
+    pub fn tensors(&self) -> impl Iterator<Item = OpenedTensor<'_>> {
+        self.tensors.iter().map(|stored| OpenedTensor {
+            stored,
+            bytes: self.bytes_at(&stored.range),
+        })
+    }
+
+    /// Number of inputs, or of outputs.
+    pub fn n_tensors(&self, side: Side) -> usize {
+        self.tensors.iter().filter(|t| t.side == side).count()
+    }
+
+    /// The tensor at a position; none if there is no such.
+    pub fn tensor(&self, side: Side, index: usize) -> Option<OpenedTensor<'_>> {
+        self.tensors()
+            .find(|tensor| (tensor.stored.side, tensor.stored.index) == (side, index))
+    }
+
+    /// On-chip buffers and workspaces: what is no tensor.
+    pub fn extras(&self) -> impl Iterator<Item = (&ExtraPiece, &[u8])> {
+        let extras = self.extras.iter();
+        extras.map(|piece| (piece, self.bytes_at(&piece.range)))
+    }
+
+    /// Where a tensor begins in the file.
+    pub fn start_of(&self, tensor: OpenedTensor<'_>) -> u64 {
+        tensor.stored.range.start as u64
+    }
+
+    fn bytes_at(&self, range: &Range<usize>) -> &[u8] {
+        self.bytes.as_ref().get(range.clone()).unwrap_or_default()
+    }
+}
+
+/// The error of a tensor that takes another number of bytes than there are.
+fn wrong_size(dtype: DType, shape: &Shape, range: &Range<usize>) -> FormatError {
+    let expected = match shape.n_bytes(dtype) {
+        Ok(n) => format!("{n} bytes of {dtype} {shape}"),
+        Err(error) => error.to_string(),
+    };
+    FormatError::new(range.start as u64, expected, range.len().to_string())
+}

@@ -1,0 +1,150 @@
+//! Reads what a file says of its tensors, without looking at their elements.
+
+use std::path::{Path, PathBuf};
+
+use opscope_tensor::{DType, Layout};
+
+use super::{FileKind, StoredTensor, TensorFile, archive};
+use crate::StoreError;
+use crate::file_bytes::FileBytes;
+use crate::file_format::stats_csv::{self, Table};
+use crate::file_format::{npy_zst, npz};
+
+/// A file whose contents a reader asks for.
+#[derive(Clone, Debug)]
+pub struct FileRequest {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its real name.
+    pub real_name: String,
+    /// What it may hold.
+    pub expectation: FileExpectation,
+}
+
+/// What a file may hold, as far as its name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileExpectation {
+    /// Tensors or overflow records.
+    Tensors,
+    /// A table of statistics.
+    Table,
+    /// One or the other: the content decides.
+    Either,
+}
+
+/// The contents of a file without elements.
+#[derive(Clone, Debug)]
+pub enum FileContent {
+    /// Descriptions of tensors.
+    Tensors(FileHead),
+    /// Statistics of tensors.
+    Table(Table),
+}
+
+/// The descriptions of a file's tensors.
+#[derive(Clone, Debug)]
+pub struct FileHead {
+    /// The file's format.
+    pub kind: FileKind,
+    /// Whether the outputs are overflow records.
+    pub holds_records: bool,
+    /// When the file was made, in microseconds since 1970-01-01 UTC; 0 where it does not say.
+    pub dump_time: u64,
+    /// The operator's name; empty where the file does not say.
+    pub op_name: String,
+    /// Inputs, then outputs.
+    pub tensors: Vec<StoredTensor>,
+}
+
+impl FileRequest {
+    /// Reads headers and tables. A compressed array is decompressed as far as its header goes, so
+    /// that damage further on is not noticed here.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be read or is damaged.
+    pub fn read_head(&self) -> Result<FileContent, StoreError> {
+        self.read_with(|| FileHead::read(&self.path, &self.real_name))
+    }
+
+    /// [`FileRequest::read_head`] that looks at the whole file, so that all damage is noticed.
+    ///
+    /// # Errors
+    /// As for [`FileRequest::read_head`].
+    pub fn read_whole(&self) -> Result<FileContent, StoreError> {
+        self.read_with(|| {
+            Ok(FileHead::from(&TensorFile::open(
+                &self.path,
+                &self.real_name,
+            )?))
+        })
+    }
+
+    fn read_with(
+        &self,
+        read_tensors: impl FnOnce() -> Result<FileHead, StoreError>,
+    ) -> Result<FileContent, StoreError> {
+        match self.read_table()? {
+            Some(table) => Ok(FileContent::Table(table)),
+            None => read_tensors().map(FileContent::Tensors),
+        }
+    }
+
+    /// Reads the table; none if the file holds tensors.
+    pub(in crate::reader) fn read_table(&self) -> Result<Option<Table>, StoreError> {
+        match self.expectation {
+            FileExpectation::Tensors => Ok(None),
+            FileExpectation::Table => stats_csv::read_file(&self.path).map(Some),
+            FileExpectation::Either => stats_csv::read_if_table(&self.path),
+        }
+    }
+}
+
+impl From<&TensorFile> for FileHead {
+    fn from(file: &TensorFile) -> FileHead {
+        FileHead {
+            kind: file.kind,
+            holds_records: file.holds_records(),
+            dump_time: file.facts.dump_time,
+            op_name: file.facts.op_name.clone(),
+            tensors: file.tensors.clone(),
+        }
+    }
+}
+
+impl FileHead {
+    fn read(path: &Path, file_name: &str) -> Result<FileHead, StoreError> {
+        if file_name.ends_with(npz::SUFFIX) {
+            let tensors = archive::npz_members(path)?;
+            return Ok(FileHead::from_arrays(FileKind::Npz, tensors));
+        }
+        if file_name.ends_with(npy_zst::SUFFIX)
+            && let Some(array) = compressed_array(path)?
+        {
+            return Ok(FileHead::from_arrays(FileKind::Npy, vec![array]));
+        }
+        Ok(FileHead::from(&TensorFile::open(path, file_name)?))
+    }
+
+    fn from_arrays(kind: FileKind, tensors: Vec<StoredTensor>) -> FileHead {
+        FileHead {
+            kind,
+            holds_records: false,
+            dump_time: 0,
+            op_name: String::new(),
+            tensors,
+        }
+    }
+}
+
+/// An array whose header says everything; `None` of text, whose size it does not say.
+fn compressed_array(path: &Path) -> Result<Option<StoredTensor>, StoreError> {
+    let bytes = FileBytes::open(path).map_err(StoreError::io("read", path))?;
+    let header = npy_zst::header(bytes.as_ref());
+    let (header, _) = header.map_err(StoreError::corrupt(npy_zst::FORMAT_NAME, path))?;
+    if header.dtype == DType::String {
+        return Ok(None);
+    }
+    let range = 0..header.n_data_bytes().unwrap_or(usize::MAX);
+    let stored = StoredTensor::array(header.dtype, &header.shape, Layout::Nd, range);
+    Ok(Some(stored))
+}

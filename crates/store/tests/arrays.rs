@@ -1,0 +1,158 @@
+//! Directories of named arrays, read as dumps.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use opscope_store::file_format::npy::encode_header;
+use opscope_store::file_format::safetensors::{NamedTensor, encode};
+use opscope_store::reader::{DumpIndex, FileKind, FileRequest, read_dump};
+use opscope_tensor::{DType, Shape};
+
+fn array(value: u8) -> Vec<u8> {
+    let mut bytes = encode_header(DType::U8, &Shape::new([2]).unwrap()).unwrap();
+    bytes.extend([value; 2]);
+    bytes
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+fn npz(path: &Path, names: &[&str]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut zip = zip::ZipWriter::new(fs::File::create(path).unwrap());
+    for (value, name) in (0..).zip(names) {
+        let options = zip::write::SimpleFileOptions::default();
+        zip.start_file(format!("{name}.npy"), options).unwrap();
+        zip.write_all(&array(value)).unwrap();
+    }
+    zip.finish().unwrap();
+}
+
+fn safetensors(path: &Path, names: &[&str]) {
+    let shape = Shape::new([2]).unwrap();
+    let tensors: Vec<_> = names
+        .iter()
+        .map(|name| NamedTensor {
+            name: (*name).to_owned(),
+            dtype: DType::U8,
+            shape: shape.clone(),
+            bytes: &[1, 2],
+        })
+        .collect();
+    let (header, data) = encode(&[], &tensors).unwrap();
+    write(path, &[&header[..], &data.concat()].concat());
+}
+
+fn open(path: &Path) -> DumpIndex {
+    read_dump(path, &mut |requests| {
+        requests.iter().map(FileRequest::read_head).collect()
+    })
+    .unwrap()
+}
+
+/// Rank, step, operator, run and slot of each tensor.
+fn found(index: &DumpIndex) -> Vec<String> {
+    let tensors = index.tensors.iter().map(|tensor| {
+        let execution = &tensor.execution;
+        let slot = tensor.slot.map(|(side, n)| format!("{}.{n}", side.name()));
+        format!(
+            "{:?} {:?} {}{}#{} {}",
+            execution.rank,
+            execution.step,
+            execution.op_type,
+            execution.op_name,
+            execution.run,
+            slot.unwrap_or_default()
+        )
+    });
+    tensors.collect()
+}
+
+#[test]
+fn archives_and_arrays_become_executions() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    npz(
+        &path("step_10/acts.npz"),
+        &["conv1.output.0", "conv1.input.0", "relu"],
+    );
+    npz(&path("step_2/a.npz"), &["conv1/output.0"]);
+    safetensors(
+        &path("step_2/b.safetensors"),
+        &["conv1/output.0", "conv1/output.1"],
+    );
+    write(&path("rank_1/iter_0/fc_output.npy"), &array(0));
+    write(&path("notes.txt"), b"nothing");
+    write(&path(".hidden"), b"");
+    let index = open(dir.path());
+    assert_eq!(
+        found(&index),
+        [
+            "None Some(2) conv1#0 output.0",
+            "None Some(2) conv1#0 output.1",
+            "None Some(2) conv1#1 output.0",
+            "None Some(10) conv1#0 input.0",
+            "None Some(10) conv1#0 output.0",
+            "None Some(10) relu#0 output.0",
+            "Some(1) Some(0) fc#0 output.0",
+        ]
+    );
+    assert_eq!((index.form, index.executions.len()), ("arrays", 5));
+    assert_eq!((index.errors.len(), index.passed_over.len()), (1, 1));
+    assert_eq!(index.files.len(), 5);
+    let place = index.tensors[1].elements.as_ref().unwrap();
+    assert_eq!(place.kind, Some(FileKind::Safetensors));
+    assert!(place.offset.is_some());
+}
+
+#[test]
+fn a_file_of_one_operator_names_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir
+        .path()
+        .join("Conv.conv1.3.0.1700000000000000.safetensors");
+    safetensors(&file, &["input.0", "output.0"]);
+    let expected = [
+        "None None Convconv1#0 input.0",
+        "None None Convconv1#0 output.0",
+    ];
+    assert_eq!(found(&open(&file)), expected);
+    assert_eq!(found(&open(dir.path())), expected);
+    assert_eq!(open(&file).tensors[0].task_id, Some(3));
+}
+
+#[test]
+fn other_directories_are_not_taken() {
+    let forms = |names: &[&str]| {
+        let dir = tempfile::tempdir().unwrap();
+        for name in names {
+            write(&dir.path().join(name), &array(0));
+        }
+        open(dir.path()).form
+    };
+    assert_eq!(forms(&["a.npy", "b.npy"]), "ascendcl");
+    assert_eq!(forms(&["conv1.output.0.npy"]), "arrays");
+    assert_eq!(forms(&["step_1/a.npy"]), "arrays");
+    assert_eq!(
+        forms(&["conv1.0.1700000000000000.npy", "b.output.npy"]),
+        "ascendcl"
+    );
+    assert_eq!(forms(&["Add.a.1.0.5.output.0.npy", "x.npz"]), "ascendcl");
+    assert_eq!(forms(&["Add.a.1.0.5", "b.output.npy"]), "ascendcl");
+    let array = "Add.a.1.0.5.output.0.ND.float32.npy";
+    assert_eq!(forms(&[array, "x.npz"]), "mindspore");
+}
+
+#[test]
+fn damaged_archives_are_tensors_and_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    write(&dir.path().join("a.npz"), b"PK");
+    write(&dir.path().join("b.safetensors"), b"\x02\0\0\0\0\0\0\0[]");
+    let index = open(dir.path());
+    assert_eq!(index.errors.len(), 2);
+    assert_eq!(found(&index).len(), 2);
+    assert!(index.tensors.iter().all(|tensor| tensor.dtype.is_none()));
+}
